@@ -1,0 +1,45 @@
+/** The import rules that Nx tags cannot express: inside an app, and per library. tools/checks proves that a bad import fails. */
+module.exports = {
+  forbidden: [
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'gateway-stages-are-strangers',
+      comment: 'Stage folders of the gateway do not import each other; inference/pipeline.ts composes them.',
+      severity: 'error',
+      from: { path: '^apps/gateway/src/(authenticate|admit|upstream|usage|catalog)/' },
+      to: { path: '^apps/gateway/src/(authenticate|admit|upstream|usage|inference|management|operator)/', pathNot: '^apps/gateway/src/$1/' },
+    },
+    {
+      name: 'pure-core',
+      comment: 'The ledger, price and money arithmetic know no framework, database or broker.',
+      severity: 'error',
+      from: { path: '^(apps/billing/src/ledger/core|apps/metering/src/price)/', pathNot: '\\.test\\.ts$' },
+      to: { path: 'node_modules/(@nestjs|typeorm|pg|kafkajs)/' },
+    },
+    {
+      name: 'kafkajs-only-in-messaging',
+      severity: 'error',
+      from: { pathNot: '^libs/messaging/' },
+      to: { path: 'node_modules/kafkajs/' },
+    },
+    {
+      name: 'contracts-import-nothing',
+      severity: 'error',
+      from: { path: '^libs/contracts/', pathNot: '\\.test\\.ts$' },
+      to: { pathNot: '^libs/contracts/|^node:|^(crypto|zlib)$' },
+    },
+    {
+      name: 'apps-are-strangers',
+      severity: 'error',
+      from: { path: '^apps/([^/]+)/', pathNot: '^apps/standalone/' },
+      to: { path: '^apps/', pathNot: '^apps/$1/' },
+    },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '/dist/' },
+    tsConfig: { fileName: 'tsconfig.depcruise.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+  },
+};

@@ -1,0 +1,148 @@
+import type { UsageDraft, UsageEvent } from '@tollgate/contracts';
+
+/** Per minute, and at once. */
+export interface Limits {
+  requestsPerMinute: number;
+  tokensPerMinute: number;
+  concurrency: number;
+}
+
+/** One request that wants to run. Money in nanos, prices per token in femtos (contracts/money.ts). */
+export interface AdmitRequest {
+  /** The unchanging part of the usage event; its `id` is the hold's id, and makes a repeat harmless. */
+  draft: UsageDraft;
+  tenantLimits: Limits;
+  keyLimits: Limits;
+  /** Budget of the key for the calendar month (UTC) in nanos, null for none. */
+  keyBudgetNanos: bigint | null;
+  tenantBudgetNanos: bigint | null;
+  /** Upper bound of the prompt's tokens. */
+  promptTokens: number;
+  /** What prompt and request price cost at most: bound × input price + request price, in femtos. */
+  promptFemtos: bigint;
+  outputFemtosPerToken: bigint;
+  /** Output tokens that this hold should cover, over all choices (`n` × `max_tokens`, or `n` × slice); 0 for embeddings. */
+  wantOutputTokens: number;
+  /** Granted at the least, when credit or a budget affords it but other requests' holds are in the way: below it the answer is `credit_held`. 1 … wantOutputTokens (0 for embeddings). */
+  minOutputTokens: number;
+  /** False: the prompt bound is the cheap one. The store then answers `bound` instead of clamping or refusing for money, and the caller counts exactly and asks again. */
+  boundIsExact: boolean;
+}
+
+/** Where a limit of the key stands, for the `x-ratelimit-*` headers. */
+export interface LimitState {
+  requestsRemaining: number;
+  /** Until the bucket is full again. */
+  requestsResetMs: number;
+  tokensRemaining: number;
+  tokensResetMs: number;
+}
+
+export type Refusal =
+  | 'tenant_suspended'
+  | 'requests'
+  | 'tokens'
+  | 'concurrency'
+  | 'budget_reached'
+  /** Spendable credit does not pay for the prompt and one token. */
+  | 'credit_exhausted'
+  /** Only other requests' holds are in the way. */
+  | 'credit_held'
+  /** Count the prompt exactly and ask again (only when `boundIsExact` was false). */
+  | 'bound';
+
+export type AdmitResult =
+  | { kind: 'held'; holdNanos: bigint; outputTokens: number; limits: LimitState }
+  /** `scope`: whose limit or budget fired. `retryAfterMs`: where time cures it, when the same request would be admitted. */
+  | { kind: 'refused'; reason: Refusal; scope: 'key' | 'tenant'; retryAfterMs: number | null; limits: LimitState };
+
+export interface ExtendRequest {
+  id: string;
+  tenantId: string;
+  /** By how much the hold should grow. Granted is min(wantNanos, available credit and budget), or nothing when that is below minNanos. */
+  wantNanos: bigint;
+  minNanos: bigint;
+}
+
+/** `refused`: credit or budget do not reach `minNanos`. `forbidden`: no such pending hold (expired, settled, void). */
+export type ExtendResult = { kind: 'extended'; grantedNanos: bigint; holdNanos: bigint } | { kind: 'refused' } | { kind: 'forbidden' };
+
+/** A sign of life of a running request: renews the hold's deadline and, for a stream, records what was delivered so far. */
+export interface Progress {
+  id: string;
+  tenantId: string;
+  /** Null: nothing delivered yet (or not streamed): only the deadline moves, and an expiry voids the hold. */
+  delivered: { promptTokens: number; cachedTokens: number; completionTokens: number; costNanos: bigint } | null;
+}
+
+export interface Settlement {
+  /** The whole usage event: becomes the hold's record until the ledger has taken it in. `event.costNanos` is the cost. */
+  event: UsageEvent;
+}
+
+/**
+ * `settled`: durable; `event` is the record that stands. A repeat, and a settlement after expiry, get the first result (`repeated: true`).
+ * `forbidden`: there is no such hold (never admitted, void, or long released); counted by the store.
+ */
+export type SettleResult = { kind: 'settled'; repeated: boolean; event: UsageEvent } | { kind: 'forbidden' };
+
+/** As CreditNews of the contracts, with amounts as bigint. */
+export interface News {
+  tenantId: string;
+  version: bigint;
+  balanceNanos: bigint;
+  releases: readonly string[];
+  suspended: boolean;
+}
+
+export interface SweepOptions {
+  /** At most so many holds of each kind. */
+  limit: number;
+  /** A settled hold that was not released for so long is handed out again. */
+  confirmAfterMs: number;
+}
+
+/** What the store knows of a tenant: spendable = balance − settled; available = spendable − pending. */
+export interface Snapshot {
+  tenantId: string;
+  version: bigint;
+  balanceNanos: bigint;
+  settledNanos: bigint;
+  pendingNanos: bigint;
+  pendingHolds: number;
+  settledHolds: number;
+  /** Sums over the hold rows themselves: must equal the running sums above. */
+  holdRowsPendingNanos: bigint;
+  holdRowsSettledNanos: bigint;
+}
+
+export const DEFAULT_LEASE_MS = 10_000;
+
+/**
+ * The admission store: limits, budgets, credit and holds, changed only by atomic operations. Two implementations pass one conformance suite
+ * (`admission.suite.ts`): SQL functions for the standalone form, Redis Functions for the distributed one. Every operation takes an array and
+ * answers in its order; callers use the batching `AdmissionClient` beside it.
+ *
+ * States of a hold: `pending` → `settled` → gone (released by news); `pending` → gone (void); `pending` → `settled` by the sweep at its
+ * recorded progress when its deadline passed (`expired`), or gone at none. Any other transition is refused and counted, never applied.
+ */
+export abstract class AdmissionStore {
+  /** For each, all or nothing and in order: tenant active, requests, tokens, concurrency, budgets, credit. Safe to repeat by id. Need not wait for the disk. */
+  abstract admit(requests: readonly AdmitRequest[]): Promise<AdmitResult[]>;
+  abstract extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]>;
+  /** False where there is no such pending hold: the request has lost it and must end. */
+  abstract progress(progress: readonly Progress[]): Promise<boolean[]>;
+  /** Durable when it returns. Gives back the rest of the hold, the place, and the token limit's difference. A cost above the hold is refused by RangeError: the caller caps it. */
+  abstract settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
+  /** Nothing was delivered: all is given back. False where there is no such pending hold. */
+  abstract void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]>;
+  /** Settles or voids what has expired, and hands out the records of settled holds that were not confirmed in time (each to one sweeper at a time): publish them again. */
+  abstract sweep(options: SweepOptions): Promise<UsageEvent[]>;
+  abstract applyNews(news: readonly News[]): Promise<void>;
+  /** Tenants ascending by id after `after`, at most `limit`; one instant. */
+  abstract snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]>;
+  /** Operations refused because the transition is forbidden, since start, by operation. */
+  abstract forbiddenTransitions(): Record<'extend' | 'progress' | 'settle' | 'void', number>;
+  abstract start(): Promise<void>;
+  abstract close(): Promise<void>;
+}

@@ -1,0 +1,42 @@
+import { hash, randomBytes } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/** `key`: an inference key, `sk-svc-…`. `token`: a management token, `fma_…`. */
+export type CredentialKind = 'key' | 'token';
+
+export const CREDENTIAL_PREFIX: Record<CredentialKind, string> = { key: 'sk-svc-', token: 'fma_' };
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const SECRET_BYTES = 32;
+const SECRET_CHARS = 43;
+const CHECKSUM_CHARS = 6;
+
+/** A new credential value: prefix, 32 random bytes in base62 (43 characters), CRC32 of all before it in base62 (6). The only moment at which it exists in plain text. */
+export function mintCredential(kind: CredentialKind): { value: string; hash: string; last4: string } {
+  const body = CREDENTIAL_PREFIX[kind] + base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_CHARS);
+  const value = body + checksum(body);
+  return { value, hash: hashCredential(value), last4: value.slice(-4) };
+}
+
+/** Whether the value has the form and the checksum of this kind; says nothing of whether it was ever issued. Refuses without any look-up. */
+export function isWellFormedCredential(kind: CredentialKind, value: string): boolean {
+  const prefix = CREDENTIAL_PREFIX[kind];
+  if (value.length !== prefix.length + SECRET_CHARS + CHECKSUM_CHARS || !value.startsWith(prefix)) return false;
+  const body = value.slice(0, -CHECKSUM_CHARS);
+  return checksum(body) === value.slice(-CHECKSUM_CHARS);
+}
+
+/** SHA-256 of the whole value, 64 hex digits: all that travels and rests. */
+export function hashCredential(value: string): string {
+  return hash('sha256', value, 'hex');
+}
+
+function checksum(body: string): string {
+  return base62(BigInt(crc32(body)), CHECKSUM_CHARS);
+}
+
+function base62(value: bigint, width: number): string {
+  let out = '';
+  for (let rest = value; rest > 0n; rest /= 62n) out = BASE62[Number(rest % 62n)] + out;
+  return out.padStart(width, '0');
+}

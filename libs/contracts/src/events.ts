@@ -1,0 +1,63 @@
+import type { PriceStamp, TokenCounts } from './money';
+
+export type InferenceKind = 'chat' | 'completion' | 'embedding';
+
+/**
+ * How a request ended. `complete`: the answer went out whole. `client_closed`: the client left; what was delivered until
+ * then is charged. `upstream_error`: the backend broke off after the first byte. `credit_ended`: an extension of the hold was refused.
+ * `expired`: the gateway died; charged what was recorded last.
+ */
+export type Outcome = 'complete' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'expired';
+
+/** What is known of a request when it is admitted: the part of its usage event that does not change. */
+export interface UsageDraft {
+  /** The request id (`req_…`): event id, hold id and charge id alike. */
+  id: string;
+  tenantId: string;
+  keyId: string;
+  /** Public model id. */
+  model: string;
+  kind: InferenceKind;
+  stream: boolean;
+  price: PriceStamp;
+  /** ISO 8601 UTC, milliseconds. */
+  startedAt: string;
+}
+
+/** One request that was served, as the gateway measured and settled it. Topic `usage-events`, keyed by tenant. */
+export interface UsageEvent extends UsageDraft, TokenCounts {
+  /** What the hold was settled at, decimal string: the rated cost, at most the hold. */
+  costNanos: string;
+  /** What the backend reported beyond the hold, decimal string: the operator's loss. "0" as a rule. */
+  overrunNanos: string;
+  /** True when the tokens were counted by us because the backend gave no usage. */
+  estimated: boolean;
+  outcome: Outcome;
+  /** ISO 8601 UTC, milliseconds: the month of this instant is the month of the debit. */
+  endedAt: string;
+}
+
+/** A rated usage event: what billing collects. Topic `charges`, keyed by tenant. */
+export interface Charge {
+  /** The request id. */
+  id: string;
+  tenantId: string;
+  keyId: string;
+  costNanos: string;
+  endedAt: string;
+}
+
+/**
+ * A tenant's credit as billing's books have it. Topic `credit-news`, keyed by tenant; applied in any order and any number of times:
+ * the balance only if `version` is newer, the releases always.
+ */
+export interface CreditNews {
+  tenantId: string;
+  /** Counts up with every change of the tenant's books. */
+  version: string;
+  /** Whole cents of the ledger less what is gathered and not yet posted; decimal string, may be negative only by an adjustment. */
+  balanceNanos: string;
+  /** Ids of the settled holds that this balance has taken in. */
+  releases: string[];
+  suspended: boolean;
+}

@@ -1,0 +1,86 @@
+/**
+ * Money, in integers only. Public amounts are cents; inner amounts are **nanos** (10⁻⁹ of the currency unit) as bigint;
+ * prices per token are **femtos** (10⁻¹⁵), which is the same number as nanos per million tokens. See ADR 0002.
+ */
+export const NANOS_PER_CENT = 10_000_000n;
+export const FEMTOS_PER_NANO = 1_000_000n;
+
+/** What one request is charged by, stamped at admission: a later price change does not touch a running request. */
+export interface PriceStamp {
+  /** Short hash of the prices: tells which `tollgate.yaml` they came from. */
+  version: string;
+  /** Femtos per prompt token that was not served from a cache; decimal string. */
+  inputFemtos: string;
+  /** Femtos per cached prompt token; decimal string. */
+  cachedInputFemtos: string;
+  /** Femtos per output token; decimal string. */
+  outputFemtos: string;
+  /** Nanos per request; decimal string. */
+  requestNanos: string;
+}
+
+/** Token counts of one request. `cachedTokens` is a part of `promptTokens`. */
+export interface TokenCounts {
+  promptTokens: number;
+  cachedTokens: number;
+  completionTokens: number;
+}
+
+/** What the tokens cost, in nanos: the exact sum over the disjoint dimensions, rounded up once. Throws RangeError on counts that are not non-negative integers or more cached than prompt tokens. */
+export function costNanos(tokens: TokenCounts, price: PriceStamp): bigint {
+  const { promptTokens, cachedTokens, completionTokens } = tokens;
+  for (const count of [promptTokens, cachedTokens, completionTokens]) {
+    if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`not a token count: ${count}`);
+  }
+  if (cachedTokens > promptTokens) throw new RangeError(`${cachedTokens} cached of ${promptTokens} prompt tokens`);
+  const femtos =
+    BigInt(promptTokens - cachedTokens) * BigInt(price.inputFemtos) +
+    BigInt(cachedTokens) * BigInt(price.cachedInputFemtos) +
+    BigInt(completionTokens) * BigInt(price.outputFemtos) +
+    BigInt(price.requestNanos) * FEMTOS_PER_NANO;
+  return ceilDiv(femtos, FEMTOS_PER_NANO);
+}
+
+/** `a / b` rounded up, for a ≥ 0 and b > 0. */
+export function ceilDiv(a: bigint, b: bigint): bigint {
+  return (a + b - 1n) / b;
+}
+
+/**
+ * A price of `tollgate.yaml` per million tokens (a decimal string such as "0.15") as nanos per million, which is femtos per token.
+ * Throws RangeError when it is no plain non-negative decimal, has more than nine decimals, or is above 1,000,000.
+ */
+export function parsePrice(text: string): bigint {
+  const match = /^(\d{1,7})(?:\.(\d{1,9}))?$/.exec(text);
+  if (!match) throw new RangeError(`"${text}" is not a price: a decimal with up to nine places, such as "0.15"`);
+  const nanos = BigInt(match[1]!) * 1_000_000_000n + BigInt((match[2] ?? '').padEnd(9, '0'));
+  if (nanos > 1_000_000_000_000_000n) throw new RangeError(`"${text}" is above 1000000`);
+  return nanos;
+}
+
+/** Whole cents in an amount, rounded down (towards minus infinity). */
+export function wholeCents(nanos: bigint): bigint {
+  const cents = nanos / NANOS_PER_CENT;
+  return nanos < 0n && cents * NANOS_PER_CENT !== nanos ? cents - 1n : cents;
+}
+
+/**
+ * Rounds parts to whole cents so that they add up exactly to the rounded total (largest remainder; ties by position).
+ * @param parts nanos, each ≥ 0
+ * @returns cents of the total (half up) and of each part, in the order given
+ */
+export function roundPartsToCents(parts: readonly bigint[]): { totalCents: bigint; partCents: bigint[] } {
+  const total = parts.reduce((sum, part) => sum + part, 0n);
+  const totalCents = (total + NANOS_PER_CENT / 2n) / NANOS_PER_CENT;
+  const partCents = parts.map((part) => part / NANOS_PER_CENT);
+  let missing = totalCents - partCents.reduce((sum, part) => sum + part, 0n);
+  const byRemainder = parts
+    .map((part, index) => ({ index, rest: part % NANOS_PER_CENT }))
+    .sort((a, b) => (a.rest === b.rest ? a.index - b.index : a.rest > b.rest ? -1 : 1));
+  for (const { index } of byRemainder) {
+    if (missing <= 0n) break;
+    partCents[index]! += 1n;
+    missing -= 1n;
+  }
+  return { totalCents, partCents };
+}

@@ -1,0 +1,164 @@
+/**
+ * Request–reply between the gateway and the services: one entry a subject, `[request, reply]`. Plain JSON (no bigint, no Date).
+ * A handler refuses with a RequestError; its code is part of the subject's contract.
+ */
+export interface Subjects {
+  /** not_found: unknown plan → invalid_plan; name taken is fine. */
+  'auth.tenants.create': [{ name: string; plan?: string }, TenantRow];
+  'auth.tenants.list': [PageQuery, Page<TenantRow>];
+  /** not_found */
+  'auth.tenants.get': [{ tenantId: string }, TenantRow];
+
+  'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
+  /** not_found (tenant), invalid_profile */
+  'auth.keys.create': [{ tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string }, KeyRow];
+  /** not_found. Revoking again succeeds. */
+  'auth.keys.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
+
+  'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
+  /** not_found (tenant), invalid_scope */
+  'auth.tokens.create': [{ tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string }, TokenRow];
+  /** not_found. Revoking again succeeds. */
+  'auth.tokens.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
+  /** Advances lastUsedAt, never back. */
+  'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
+
+  'metering.usage.query': [UsageQuery, UsageSummary];
+  /** Sums per tenant, ascending by tenant id, from after `after`. */
+  'metering.sums': [PageQuery, Page<{ tenantId: string; events: number; costNanos: string }>];
+
+  /** entries newest first. invalid_parameter: unknown `after`. */
+  'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
+  /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first entry. */
+  'billing.credit.add': [{ tenantId: string; amountCents: number; source: string; ref: string }, { entry: LedgerEntry; balanceCents: number }];
+  'billing.reconcile': [Record<string, never>, ReconcileReport];
+}
+
+export type Subject = keyof Subjects;
+export type RequestOf<S extends Subject> = Subjects[S][0];
+export type ReplyOf<S extends Subject> = Subjects[S][1];
+
+/** `limit` 1–200 (default 100) rows after the row with id `after`. */
+export interface PageQuery {
+  limit?: number;
+  after?: string;
+}
+
+export interface Page<T> {
+  data: T[];
+  nextCursor: string | null;
+}
+
+export interface TenantRow {
+  id: string;
+  name: string;
+  plan: string;
+  status: 'active' | 'suspended';
+  createdAt: string;
+}
+
+export interface KeyRow {
+  id: string;
+  name: string;
+  last4: string;
+  status: 'active' | 'revoked' | 'expired';
+  createdAt: string;
+  expiresAt: string | null;
+}
+
+export const SCOPES = ['keys:read', 'keys:write', 'usage:read', 'billing:read', 'tokens:read'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+export interface TokenRow {
+  id: string;
+  name: string;
+  last4: string;
+  scopes: string[];
+  createdAt: string;
+  lastUsedAt: string | null;
+  expiresAt: string | null;
+  revokedAt: string | null;
+}
+
+export type UsageGroup = 'model' | 'key' | 'day' | 'hour';
+
+/** `from` inclusive, `to` exclusive, ISO 8601 UTC. */
+export interface UsageQuery {
+  tenantId: string;
+  from: string;
+  to: string;
+  groupBy: UsageGroup[];
+  model?: string;
+  keyId?: string;
+}
+
+export interface UsageNumbers {
+  requests: number;
+  promptTokens: number;
+  completionTokens: number;
+  totalTokens: number;
+  /** Whole cents; the groups' add up exactly to the total. */
+  costCents: number;
+}
+
+/** Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour). */
+export type UsageGroupRow = UsageNumbers & Partial<Record<UsageGroup, string>>;
+
+export interface UsageSummary {
+  from: string;
+  to: string;
+  totals: UsageNumbers;
+  groups: UsageGroupRow[];
+}
+
+export interface LedgerEntry {
+  id: string;
+  type: 'topup' | 'usage' | 'adjustment' | 'refund';
+  /** Signed: money in is positive, a debit negative. */
+  amountCents: number;
+  source: string;
+  ref: string;
+  createdAt: string;
+}
+
+export interface Invoice {
+  /** YYYY-MM, UTC. */
+  period: string;
+  amountCents: number;
+  status: 'open' | 'paid' | 'void';
+  accountingNumber: number | null;
+  createdAt: string;
+}
+
+export interface BillingSummary {
+  balanceCents: number;
+  /** Usage that is gathered and not yet a whole cent on the ledger, decimal string of nanos. */
+  carriedNanos: string;
+  entries: LedgerEntry[];
+  nextCursor: string | null;
+  invoices: Invoice[];
+}
+
+/** A difference that `reconcile` found: what was compared, for whom, and both sides. */
+export interface Difference {
+  check: string;
+  tenantId: string;
+  expected: string;
+  actual: string;
+}
+
+export interface ReconcileReport {
+  ok: boolean;
+  checkedAt: string;
+  tenants: number;
+  events: number;
+  /** Sums over all tenants, decimal strings of nanos. */
+  eventsNanos: string;
+  chargesNanos: string;
+  debitsNanos: string;
+  carriedNanos: string;
+  /** Holds at that moment: requests that run, and settled ones on their way into the books. Not differences. */
+  pendingHolds: number;
+  settledHolds: number;
+  differences: Difference[];
+}

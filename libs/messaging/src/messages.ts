@@ -1,0 +1,42 @@
+import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/contracts';
+
+/** One consumed batch at the most; a handler may rely on it. */
+export const MAX_BATCH_MESSAGES = 1_000;
+export const DEFAULT_REQUEST_DEADLINE_MS = 3_000;
+
+export type BatchHandler<T> = (messages: readonly T[]) => Promise<void>;
+export type RequestHandler<S extends Subject> = (request: RequestOf<S>) => Promise<ReplyOf<S>>;
+
+/**
+ * The messages seam: how the services talk. Two implementations pass one conformance suite (`messages.suite.ts`):
+ * Postgres (pg-boss; request–reply in process) for the standalone form, Kafka for the distributed one.
+ *
+ * An abstract class, not an interface, so that Nest can inject by it.
+ */
+export abstract class Messages {
+  /**
+   * Durable when it returns. At least once to every group of the topic, in order per key. All of one call or nothing (an error: publish again;
+   * the ids inside the messages make repeats harmless).
+   */
+  abstract publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void>;
+
+  /**
+   * Hands batches (at most MAX_BATCH_MESSAGES, in order per key) to the handler, one at a time. A batch is acknowledged only after the
+   * handler returned; when it throws, the same messages come again with backoff, and nothing of the same key overtakes them. A message that cannot be
+   * read goes aside with its reason (`dead`) and blocks nobody. Register before `start`.
+   */
+  abstract consume<T extends Topic>(topic: T, group: string, handler: BatchHandler<TopicTypes[T]>): void;
+
+  /** The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the subject; never a hang. */
+  abstract request<S extends Subject>(subject: S, request: RequestOf<S>, options?: { deadlineMs?: number }): Promise<ReplyOf<S>>;
+
+  /** Register before `start`; one handler a subject. */
+  abstract handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void;
+
+  abstract start(): Promise<void>;
+
+  /** Finishes the batches in hand, acknowledges them, and takes no more. `publish` and `request` go on working until `close`. */
+  abstract stopConsuming(): Promise<void>;
+
+  abstract close(): Promise<void>;
+}

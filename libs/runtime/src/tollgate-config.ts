@@ -1,0 +1,93 @@
+import { Type } from 'class-transformer';
+import {
+  ArrayMinSize,
+  ArrayUnique,
+  IsArray,
+  IsIn,
+  IsInt,
+  IsOptional,
+  IsString,
+  Length,
+  Matches,
+  Max,
+  Min,
+  ValidateNested,
+} from 'class-validator';
+import { IsPrice } from './is-price';
+
+const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
+const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+const NAME_RULE = { message: '$property must be letters, digits and . _ : / -, and start with a letter or digit' };
+
+/** Prices per million tokens, `request` per request; decimal strings, "0" for free. */
+export class PriceConfig {
+  @IsPrice() input!: string;
+  @IsOptional() @IsPrice() cachedInput?: string;
+  @IsPrice() output!: string;
+  @IsPrice() request: string = '0';
+}
+
+export class BackendConfig {
+  /** Base URL that ends in /v1, or "simulator:" for the built-in one. */
+  @Matches(/^(simulator:|https?:\/\/[^\s]+)$/, { message: '$property must be "simulator:" or an http(s) URL such as http://127.0.0.1:8000/v1' })
+  url!: string;
+  /** The model's name at the backend; the public id when absent. */
+  @IsOptional() @Length(1, 256) model?: string;
+  @IsOptional() @Length(1, 4096) apiKey?: string;
+  @IsInt() @Min(1) @Max(1000) weight: number = 1;
+}
+
+export class ModelConfig {
+  @Matches(MODEL_ID, NAME_RULE) id!: string;
+  @IsIn(['chat', 'embedding']) kind!: 'chat' | 'embedding';
+  @Length(1, 64) ownedBy: string = 'tollgate';
+  @IsInt() @Min(1) @Max(100_000_000) contextTokens!: number;
+  /** Chat: the largest `max_tokens`. Ignored for embeddings. */
+  @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens: number = 4096;
+  @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer: 'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
+  /** Tokens that one image or audio part can cost at most; without it such parts are refused. */
+  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxMediaTokens?: number;
+  @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
+  @IsArray() @ArrayMinSize(1) @ValidateNested({ each: true }) @Type(() => BackendConfig) backends!: BackendConfig[];
+}
+
+export class LimitsConfig {
+  @IsInt() @Min(1) @Max(100_000_000) requestsPerMinute!: number;
+  @IsInt() @Min(1) @Max(1_000_000_000_000) tokensPerMinute!: number;
+  @IsInt() @Min(1) @Max(1_000_000) concurrency!: number;
+}
+
+export class ProfileConfig {
+  @Matches(PLAIN_ID) id!: string;
+  /** Public model ids, or "*" for all. */
+  @IsArray() @IsString({ each: true }) models: string[] = ['*'];
+  @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
+  @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
+}
+
+export class PlanConfig {
+  @Matches(PLAIN_ID) id!: string;
+  @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
+  /** The first profile is the one of keys that name none. */
+  @IsArray() @ArrayMinSize(1) @ArrayUnique((profile: ProfileConfig) => profile.id) @ValidateNested({ each: true }) @Type(() => ProfileConfig)
+  profiles!: ProfileConfig[];
+}
+
+/** `tollgate.yaml`: all that an operator decides. Read by `readConfigFile`; unknown fields are errors. */
+export class TollgateConfig {
+  @Matches(/^[A-Z]{3}$/, { message: '$property must be an ISO 4217 code such as USD' }) currency: string = 'USD';
+  @IsArray() @ArrayMinSize(1) @ArrayUnique((model: ModelConfig) => model.id) @ValidateNested({ each: true }) @Type(() => ModelConfig)
+  models!: ModelConfig[];
+  /** The first plan is the one of tenants that name none. */
+  @IsArray() @ArrayMinSize(1) @ArrayUnique((plan: PlanConfig) => plan.id) @ValidateNested({ each: true }) @Type(() => PlanConfig)
+  plans!: PlanConfig[];
+}
+
+/** The configuration in force, and its changes while running. Injected into the apps. */
+export abstract class ConfigSource {
+  /** Read it at each use: a reload replaces the object. */
+  abstract readonly current: TollgateConfig;
+  /** Called after each accepted reload. */
+  abstract onChange(listener: (config: TollgateConfig) => void): void;
+  abstract close(): void;
+}

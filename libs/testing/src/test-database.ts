@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { Client } from 'pg';
+
+const LEAK_WAIT_MS = 2_000;
+
+export interface TestDatabase {
+  /** Of a fresh database with every schema migrated and no rows. */
+  url: string;
+  query<T extends object = Record<string, unknown>>(sql: string, values?: unknown[]): Promise<T[]>;
+}
+
+/**
+ * A database of its own for the calling test file, cloned from the migrated template that Jest's global set-up made on a real PostgreSQL. Dropped after the
+ * file; a connection that is still open then (a leaked pool) fails it.
+ */
+export function useTestDatabase(): TestDatabase {
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const adminUrl = process.env['TOLLGATE_TEST_DATABASE_URL'] ?? '';
+  const url = withDatabase(adminUrl, name);
+  let client: Client;
+  beforeAll(async () => {
+    if (!adminUrl) throw new Error('TOLLGATE_TEST_DATABASE_URL is not set: run the tests through the root jest.config.mjs');
+    await admin(adminUrl, (server) => server.query(`CREATE DATABASE ${name} TEMPLATE tollgate_template`));
+    client = new Client({ connectionString: url, application_name: 'test' });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await admin(adminUrl, async (server) => {
+      const leaked = await connectionsAfter(server, name, LEAK_WAIT_MS);
+      await server.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      if (leaked.length > 0) throw new Error(`connections left open at the end of the file: ${leaked.join(', ')}`);
+    });
+  });
+  return { url, query: async (sql, values) => (await client.query(sql, values)).rows };
+}
+
+/** `url` with another database name. */
+export function withDatabase(url: string, database: string): string {
+  return url.replace(/^(postgres(?:ql)?:\/\/[^/]*\/)[^?]*/, `$1${database}`);
+}
+
+async function admin(url: string, work: (client: Client) => Promise<unknown>): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function connectionsAfter(server: Client, database: string, waitMs: number): Promise<string[]> {
+  const until = Date.now() + waitMs;
+  for (;;) {
+    const { rows } = await server.query<{ name: string }>(
+      `SELECT application_name AS name FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend'`,
+      [database],
+    );
+    if (rows.length === 0 || Date.now() > until) return rows.map((row) => row.name);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

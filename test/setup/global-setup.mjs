@@ -1,0 +1,33 @@
+// One real PostgreSQL for the whole run, with a migrated template that each test file clones. TOLLGATE_TEST_DATABASE_URL uses a server instead.
+import { mkdtemp } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { build } from '../../tools/build/build.mjs';
+import { MIGRATIONS } from './migrations.mjs';
+
+export default async function globalSetup() {
+  await build('libs/postgres');
+  const { startEmbeddedPostgres, migrate } = createRequire(import.meta.url)('../../libs/postgres/dist/index.js');
+  const given = process.env.TOLLGATE_TEST_DATABASE_URL;
+  let url = given;
+  if (!given) {
+    const dataDirectory = await mkdtemp(join(tmpdir(), 'tollgate-test-'));
+    // fsync off: what these tests kill is processes, never the machine.
+    const server = await startEmbeddedPostgres({ dataDirectory, settings: { fsync: 'off', max_connections: '300' } });
+    globalThis.__tollgateTestServer = { server, dataDirectory };
+    url = server.url;
+  }
+  const { Client } = createRequire(import.meta.url)('pg');
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  await client.query('DROP DATABASE IF EXISTS tollgate_template WITH (FORCE)');
+  await client.query('CREATE DATABASE tollgate_template');
+  await client.end();
+  const template = url.replace(/^(postgres(?:ql)?:\/\/[^/]*\/)[^?]*/, '$1tollgate_template');
+  for (const { schema, directory } of MIGRATIONS) {
+    if (existsSync(directory)) await migrate({ url: template, schema, directory: resolve(directory) });
+  }
+  process.env.TOLLGATE_TEST_DATABASE_URL = url;
+}

@@ -1,0 +1,12 @@
+// The one swc configuration, for the build and for Jest.
+export const swcOptions = {
+  swcrc: false,
+  configFile: false,
+  module: { type: 'commonjs', ignoreDynamic: true },
+  jsc: {
+    target: 'es2023',
+    parser: { syntax: 'typescript', decorators: true },
+    transform: { legacyDecorator: true, decoratorMetadata: true },
+    keepClassNames: true,
+  },
+};
