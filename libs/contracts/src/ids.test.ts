@@ -17,7 +17,8 @@ describe('ids', () => {
   });
 
   it('are not whatever else has the prefix', () => {
-    for (const bad of ['req_', 'req_xyz', 'key_01k9', 7, null, 'req_' + '8'.repeat(26)]) expect(isId('req', bad)).toBe(false);
+    for (const bad of ['req_', 'req_xyz', 'key_01k9', 7, null, 'req_' + '8'.repeat(26)])
+      expect(isId('req', bad)).toBe(false);
   });
 });
 

@@ -40,7 +40,11 @@ export function idBound(prefix: IdPrefix, ms: number): string {
 
 /** Whether `value` has the form of an id with this prefix. */
 export function isId(prefix: IdPrefix, value: unknown): value is string {
-  return typeof value === 'string' && value.startsWith(`${prefix}_`) && /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1));
+  return (
+    typeof value === 'string' &&
+    value.startsWith(`${prefix}_`) &&
+    /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(value.slice(prefix.length + 1))
+  );
 }
 
 function randomByte(): number {

@@ -11,13 +11,19 @@ export interface Subjects {
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
   /** not_found (tenant), invalid_profile */
-  'auth.keys.create': [{ tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string }, KeyRow];
+  'auth.keys.create': [
+    { tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string },
+    KeyRow,
+  ];
   /** not_found. Revoking again succeeds. */
   'auth.keys.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
   /** not_found (tenant), invalid_scope */
-  'auth.tokens.create': [{ tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string }, TokenRow];
+  'auth.tokens.create': [
+    { tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string },
+    TokenRow,
+  ];
   /** not_found. Revoking again succeeds. */
   'auth.tokens.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
   /** Advances lastUsedAt, never back. */
@@ -30,7 +36,10 @@ export interface Subjects {
   /** entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
   /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first entry. */
-  'billing.credit.add': [{ tenantId: string; amountCents: number; source: string; ref: string }, { entry: LedgerEntry; balanceCents: number }];
+  'billing.credit.add': [
+    { tenantId: string; amountCents: number; source: string; ref: string },
+    { entry: LedgerEntry; balanceCents: number },
+  ];
   'billing.reconcile': [Record<string, never>, ReconcileReport];
 }
 

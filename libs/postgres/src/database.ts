@@ -30,7 +30,10 @@ export function openPool(options: DatabaseOptions): Pool {
 }
 
 /** A TypeORM data source on the service's schema, connected. Rejects when the server cannot be reached. */
-export async function openDataSource(options: DatabaseOptions, entities: EntityTarget<ObjectLiteral>[] = []): Promise<DataSource> {
+export async function openDataSource(
+  options: DatabaseOptions,
+  entities: EntityTarget<ObjectLiteral>[] = [],
+): Promise<DataSource> {
   const { host, port, user, password, database, ssl, ...extra } = connectionConfig(options);
   const dataSource = new DataSource({
     type: 'postgres',

@@ -42,13 +42,16 @@ export async function migrate({ url, schema, directory }: MigrationOptions): Pro
     const applied: string[] = [];
     for (const [index, file] of files.entries()) {
       const number = index + 1;
-      if (Number(basename(file).slice(0, 3)) !== number) throw new MigrationError(`${directory}: expected migration ${number}, found ${file}`);
+      if (Number(basename(file).slice(0, 3)) !== number)
+        throw new MigrationError(`${directory}: expected migration ${number}, found ${file}`);
       const sql = await readFile(join(directory, file), 'utf8');
       const checksum = createHash('sha256').update(sql).digest('hex');
       const existing = rows[index];
       if (existing) {
         if (existing.checksum !== checksum) {
-          throw new MigrationError(`Migration ${file} of schema "${schema}" was changed after it was applied: add a new one instead.`);
+          throw new MigrationError(
+            `Migration ${file} of schema "${schema}" was changed after it was applied: add a new one instead.`,
+          );
         }
         continue;
       }
@@ -56,11 +59,17 @@ export async function migrate({ url, schema, directory }: MigrationOptions): Pro
       try {
         await client.query(`SET LOCAL search_path = ${schema}, public`);
         await client.query(sql);
-        await client.query(`INSERT INTO ${schema}.schema_migration (number, name, checksum) VALUES ($1, $2, $3)`, [number, file, checksum]);
+        await client.query(`INSERT INTO ${schema}.schema_migration (number, name, checksum) VALUES ($1, $2, $3)`, [
+          number,
+          file,
+          checksum,
+        ]);
         await client.query('COMMIT');
       } catch (error) {
         await client.query('ROLLBACK');
-        throw new MigrationError(`Migration ${file} of schema "${schema}" failed: ${(error as Error).message}`, { cause: error });
+        throw new MigrationError(`Migration ${file} of schema "${schema}" failed: ${(error as Error).message}`, {
+          cause: error,
+        });
       }
       applied.push(file);
     }

@@ -7,7 +7,12 @@ export function IsPrice(): PropertyDecorator {
       name: 'isPrice',
       target: target.constructor,
       propertyName: String(propertyName),
-      options: { message: '$property must be a price in quotes, a decimal such as "0.15" (per million tokens), "0" for free' },
-      validator: { validate: (value) => typeof value === 'string' && /^\d{1,7}(\.\d{1,9})?$/.test(value) && Number(value) <= 1_000_000 },
+      options: {
+        message: '$property must be a price in quotes, a decimal such as "0.15" (per million tokens), "0" for free',
+      },
+      validator: {
+        validate: (value) =>
+          typeof value === 'string' && /^\d{1,7}(\.\d{1,9})?$/.test(value) && Number(value) <= 1_000_000,
+      },
     });
 }

@@ -3,15 +3,36 @@ import pino, { type Logger } from 'pino';
 export type { Logger } from 'pino';
 
 /** Header and body fields that may hold a secret or a prompt: whatever logs an object that has them, they are not written. */
-const SECRET_PATHS = ['authorization', 'headers.authorization', 'req.headers.authorization', '*.headers.authorization', 'apiKey', '*.apiKey', 'secret', '*.secret', 'messages', 'prompt', 'input'];
+const SECRET_PATHS = [
+  'authorization',
+  'headers.authorization',
+  'req.headers.authorization',
+  '*.headers.authorization',
+  'apiKey',
+  '*.apiKey',
+  'secret',
+  '*.secret',
+  'messages',
+  'prompt',
+  'input',
+];
 
-let root: Logger = pino({ level: process.env['TOLLGATE_LOG_LEVEL'] ?? 'info', redact: { paths: SECRET_PATHS, censor: '[hidden]' } }, pino.destination({ fd: 2, sync: true }));
+let root: Logger = pino(
+  { level: process.env['TOLLGATE_LOG_LEVEL'] ?? 'info', redact: { paths: SECRET_PATHS, censor: '[hidden]' } },
+  pino.destination({ fd: 2, sync: true }),
+);
 
 /** Sets up logging once, before anything logs: pretty on a terminal, JSON lines elsewhere; always to stderr, as stdout belongs to the command's own output. */
 export function configureLogging({ level, pretty }: { level: string; pretty: boolean }): void {
   const options = { level, redact: { paths: SECRET_PATHS, censor: '[hidden]' } };
   root = pretty
-    ? pino({ ...options, transport: { target: 'pino-pretty', options: { destination: 2, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname' } } })
+    ? pino({
+        ...options,
+        transport: {
+          target: 'pino-pretty',
+          options: { destination: 2, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname' },
+        },
+      })
     : pino(options, pino.destination({ fd: 2, sync: true }));
 }
 

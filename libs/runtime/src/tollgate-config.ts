@@ -3,6 +3,7 @@ import {
   ArrayMinSize,
   ArrayUnique,
   IsArray,
+  IsDefined,
   IsIn,
   IsInt,
   IsOptional,
@@ -29,7 +30,9 @@ export class PriceConfig {
 
 export class BackendConfig {
   /** Base URL that ends in /v1, or "simulator:" for the built-in one. */
-  @Matches(/^(simulator:|https?:\/\/[^\s]+)$/, { message: '$property must be "simulator:" or an http(s) URL such as http://127.0.0.1:8000/v1' })
+  @Matches(/^(simulator:|https?:\/\/[^\s]+)$/, {
+    message: '$property must be "simulator:" or an http(s) URL such as http://127.0.0.1:8000/v1',
+  })
   url!: string;
   /** The model's name at the backend; the public id when absent. */
   @IsOptional() @Length(1, 256) model?: string;
@@ -44,10 +47,11 @@ export class ModelConfig {
   @IsInt() @Min(1) @Max(100_000_000) contextTokens!: number;
   /** Chat: the largest `max_tokens`. Ignored for embeddings. */
   @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens: number = 4096;
-  @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer: 'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
+  @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer:
+    'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
   /** Tokens that one image or audio part can cost at most; without it such parts are refused. */
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxMediaTokens?: number;
-  @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
+  @IsDefined() @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
   @IsArray() @ArrayMinSize(1) @ValidateNested({ each: true }) @Type(() => BackendConfig) backends!: BackendConfig[];
 }
 
@@ -61,25 +65,37 @@ export class ProfileConfig {
   @Matches(PLAIN_ID) id!: string;
   /** Public model ids, or "*" for all. */
   @IsArray() @IsString({ each: true }) models: string[] = ['*'];
-  @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
+  @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
   @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
 }
 
 export class PlanConfig {
   @Matches(PLAIN_ID) id!: string;
-  @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
+  @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
   /** The first profile is the one of keys that name none. */
-  @IsArray() @ArrayMinSize(1) @ArrayUnique((profile: ProfileConfig) => profile.id) @ValidateNested({ each: true }) @Type(() => ProfileConfig)
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayUnique((profile: ProfileConfig) => profile.id)
+  @ValidateNested({ each: true })
+  @Type(() => ProfileConfig)
   profiles!: ProfileConfig[];
 }
 
 /** `tollgate.yaml`: all that an operator decides. Read by `readConfigFile`; unknown fields are errors. */
 export class TollgateConfig {
   @Matches(/^[A-Z]{3}$/, { message: '$property must be an ISO 4217 code such as USD' }) currency: string = 'USD';
-  @IsArray() @ArrayMinSize(1) @ArrayUnique((model: ModelConfig) => model.id) @ValidateNested({ each: true }) @Type(() => ModelConfig)
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayUnique((model: ModelConfig) => model.id)
+  @ValidateNested({ each: true })
+  @Type(() => ModelConfig)
   models!: ModelConfig[];
   /** The first plan is the one of tenants that name none. */
-  @IsArray() @ArrayMinSize(1) @ArrayUnique((plan: PlanConfig) => plan.id) @ValidateNested({ each: true }) @Type(() => PlanConfig)
+  @IsArray()
+  @ArrayMinSize(1)
+  @ArrayUnique((plan: PlanConfig) => plan.id)
+  @ValidateNested({ each: true })
+  @Type(() => PlanConfig)
   plans!: PlanConfig[];
 }
 

@@ -19,7 +19,8 @@ export function useTestDatabase(): TestDatabase {
   const url = withDatabase(adminUrl, name);
   let client: Client;
   beforeAll(async () => {
-    if (!adminUrl) throw new Error('TOLLGATE_TEST_DATABASE_URL is not set: run the tests through the root jest.config.mjs');
+    if (!adminUrl)
+      throw new Error('TOLLGATE_TEST_DATABASE_URL is not set: run the tests through the root jest.config.mjs');
     await admin(adminUrl, (server) => server.query(`CREATE DATABASE ${name} TEMPLATE tollgate_template`));
     client = new Client({ connectionString: url, application_name: 'test' });
     await client.connect();

@@ -50,7 +50,10 @@ export interface EmbeddedServer {
  * outlive Ctrl-C (we drain first), be found again after a kill -9 of Node, and listen on a unix socket only. At most one owner a directory: a second one is refused.
  * Errors are plain Error with a message for the operator.
  */
-export async function startEmbeddedPostgres({ dataDirectory, settings = {} }: EmbeddedOptions): Promise<EmbeddedServer> {
+export async function startEmbeddedPostgres({
+  dataDirectory,
+  settings = {},
+}: EmbeddedOptions): Promise<EmbeddedServer> {
   const root = resolve(dataDirectory);
   const { initdb, pg_ctl } = binaries();
   makeDirectory(root);
@@ -70,7 +73,9 @@ export async function startEmbeddedPostgres({ dataDirectory, settings = {} }: Em
     try {
       await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]);
     } catch (error) {
-      throw new Error(`PostgreSQL did not start on ${cluster}: ${lastLine(log) ?? (error as Error).message}`, { cause: error });
+      throw new Error(`PostgreSQL did not start on ${cluster}: ${lastLine(log) ?? (error as Error).message}`, {
+        cause: error,
+      });
     }
   }
   const urlOf = (database: string) =>
@@ -92,7 +97,10 @@ function makeDirectory(root: string): void {
     writeFileSync(join(root, '.write-test'), '');
     rmSync(join(root, '.write-test'));
   } catch (error) {
-    throw new Error(`The data directory ${root} cannot be written (${(error as NodeJS.ErrnoException).code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`, { cause: error });
+    throw new Error(
+      `The data directory ${root} cannot be written (${(error as NodeJS.ErrnoException).code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,
+      { cause: error },
+    );
   }
 }
 
@@ -107,7 +115,18 @@ async function createCluster(root: string, cluster: string, initdb: string, user
     writeFileSync(passwordCopy, readFileSync(passwordFile), { mode: 0o600 });
     user.own(draft);
     user.own(passwordCopy);
-    await user.run(initdb, ['-D', draft, '-U', USER, '--auth=scram-sha-256', `--pwfile=${passwordCopy}`, '-E', 'UTF8', '--locale=C', '--no-instructions']);
+    await user.run(initdb, [
+      '-D',
+      draft,
+      '-U',
+      USER,
+      '--auth=scram-sha-256',
+      `--pwfile=${passwordCopy}`,
+      '-E',
+      'UTF8',
+      '--locale=C',
+      '--no-instructions',
+    ]);
     renameSync(draft, cluster);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
@@ -133,7 +152,9 @@ function runningSocketDirectory(cluster: string): string | null {
 function socketDirectory(root: string, user: ServerUser): string {
   const inside = join(root, 'run');
   const directory =
-    inside.length <= MAX_SOCKET_DIRECTORY_CHARS ? inside : join(tmpdir(), `tollgate-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`);
+    inside.length <= MAX_SOCKET_DIRECTORY_CHARS
+      ? inside
+      : join(tmpdir(), `tollgate-${createHash('sha256').update(root).digest('hex').slice(0, 16)}`);
   mkdirSync(directory, { recursive: true });
   chmodSync(directory, 0o700);
   user.own(directory);
@@ -146,7 +167,9 @@ async function takeOwnership(url: string, root: string): Promise<Client> {
   client.on('error', () => {});
   await client.connect();
   for (let attempt = 0; attempt < INSTANCE_LOCK_TRIES; attempt++) {
-    const { rows } = await client.query<{ owned: boolean }>(`SELECT pg_try_advisory_lock(hashtextextended('tollgate-instance', 0)) AS owned`);
+    const { rows } = await client.query<{ owned: boolean }>(
+      `SELECT pg_try_advisory_lock(hashtextextended('tollgate-instance', 0)) AS owned`,
+    );
     if (rows[0]?.owned) {
       const existing = await client.query(`SELECT 1 FROM pg_database WHERE datname = $1`, [DATABASE]);
       if (existing.rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
@@ -155,7 +178,9 @@ async function takeOwnership(url: string, root: string): Promise<Client> {
     await new Promise((resolve) => setTimeout(resolve, INSTANCE_LOCK_WAIT_MS));
   }
   await client.end();
-  throw new Error(`Another Tollgate runs on ${root}: stop it, or give this one a directory of its own with TOLLGATE_DATA_DIR.`);
+  throw new Error(
+    `Another Tollgate runs on ${root}: stop it, or give this one a directory of its own with TOLLGATE_DATA_DIR.`,
+  );
 }
 
 /** The package's own file of this platform names the programs; asked for by path, as it is ESM and this is not. */
@@ -165,7 +190,10 @@ function binaries(): { initdb: string; pg_ctl: string } {
     const home = dirname(dirname(createRequire(__filename).resolve(platform)));
     return { initdb: join(home, 'native', 'bin', 'initdb'), pg_ctl: join(home, 'native', 'bin', 'pg_ctl') };
   } catch (error) {
-    throw new Error(`There is no embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a server.`, { cause: error });
+    throw new Error(
+      `There is no embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a server.`,
+      { cause: error },
+    );
   }
 }
 

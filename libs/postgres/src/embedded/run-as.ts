@@ -37,9 +37,18 @@ export function serverUser(paths: readonly string[]): ServerUser {
   };
 }
 
-async function exec(program: string, args: readonly string[], identity: { uid?: number; gid?: number } = {}): Promise<string> {
+async function exec(
+  program: string,
+  args: readonly string[],
+  identity: { uid?: number; gid?: number } = {},
+): Promise<string> {
   try {
-    const { stdout } = await run(program, [...args], { ...identity, cwd: '/', timeout: COMMAND_TIMEOUT_MS, env: { ...process.env, LC_ALL: 'C' } });
+    const { stdout } = await run(program, [...args], {
+      ...identity,
+      cwd: '/',
+      timeout: COMMAND_TIMEOUT_MS,
+      env: { ...process.env, LC_ALL: 'C' },
+    });
     return stdout;
   } catch (error) {
     const { stdout = '', stderr = '', message } = error as { stdout?: string; stderr?: string; message: string };
@@ -52,7 +61,9 @@ function systemUser(): { uid: number; gid: number } {
     return { uid: idOf('-u'), gid: idOf('-g') };
   } catch {
     try {
-      execFileSync('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', SYSTEM_USER], { stdio: 'pipe' });
+      execFileSync('useradd', ['--system', '--no-create-home', '--shell', '/usr/sbin/nologin', SYSTEM_USER], {
+        stdio: 'pipe',
+      });
       return { uid: idOf('-u'), gid: idOf('-g') };
     } catch (error) {
       throw new Error(

@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, watchFile, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from '@tollgate/testing';
+import { ConfigError, FileConfigSource, readConfigFile } from './index';
+
+const directory = mkdtempSync(join(tmpdir(), 'config-'));
+const file = join(directory, 'tollgate.yaml');
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const GOOD = `
+models:
+  - id: m
+    kind: chat
+    contextTokens: 100
+    maxOutputTokens: 50
+    price: { input: "0.15", output: "0.60" }
+    backends: [{ url: "simulator:" }]
+plans:
+  - id: p
+    limits: { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }
+    profiles: [{ id: d, limits: { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 } }]
+`;
+
+function read(text: string, env: NodeJS.ProcessEnv = {}) {
+  writeFileSync(file, text);
+  return readConfigFile(file, env);
+}
+
+function problemsOf(text: string, env: NodeJS.ProcessEnv = {}) {
+  try {
+    read(text, env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  throw new Error('accepted');
+}
+
+describe('tollgate.yaml', () => {
+  it('is read with its defaults', () => {
+    const config = read(GOOD);
+    expect(config.currency).toBe('USD');
+    expect(config.models[0]).toMatchObject({
+      id: 'm',
+      ownedBy: 'tollgate',
+      tokenizer: 'o200k_base',
+      price: { input: '0.15', request: '0' },
+    });
+    expect(config.models[0]!.backends[0]).toMatchObject({ url: 'simulator:', weight: 1 });
+    expect(config.plans[0]!.profiles[0]).toMatchObject({ models: ['*'], monthlyBudgetCents: null });
+  });
+
+  it.each([
+    ['a model without a price', GOOD.replace(/ {4}price.*\n/, ''), 'models[0].price', 3],
+    ['a price as a number', GOOD.replace('"0.15"', '0.15'), 'models[0].price.input', 7],
+    ['a negative price', GOOD.replace('"0.15"', '"-1"'), 'models[0].price.input', 7],
+    ['an unknown field', GOOD.replace('kind: chat', 'kind: chat\n    colour: red'), 'models[0].colour', 5],
+    ['an unknown field at the top', `${GOOD}\nmoods: []`, 'moods', 14],
+    ['a kind that does not exist', GOOD.replace('kind: chat', 'kind: video'), 'models[0].kind', 4],
+    [
+      'more output than context',
+      GOOD.replace('maxOutputTokens: 50', 'maxOutputTokens: 500'),
+      'models[0].maxOutputTokens',
+      6,
+    ],
+    ['a backend that is no URL', GOOD.replace('simulator:', 'ftp://x'), 'models[0].backends[0].url', 8],
+    [
+      'a profile with an unknown model',
+      GOOD.replace('{ id: d,', '{ id: d, models: ["zz"],'),
+      'plans[0].profiles[0].models[0]',
+      12,
+    ],
+    [
+      'a limit of zero',
+      GOOD.replace('requestsPerMinute: 1', 'requestsPerMinute: 0'),
+      'plans[0].limits.requestsPerMinute',
+      11,
+    ],
+    ['no plans', GOOD.replace(/plans:[\s\S]*/, ''), 'plans', undefined],
+  ])('refuses %s by path and line', (_name, text, path, line) => {
+    expect(problemsOf(text)).toContainEqual(expect.objectContaining({ path, ...(line === undefined ? {} : { line }) }));
+  });
+
+  it('names every problem at once, and broken YAML by its line', () => {
+    expect(problemsOf(GOOD.replace('"0.15"', '1').replace('"0.60"', '2')).map((problem) => problem.path)).toEqual([
+      'models[0].price.input',
+      'models[0].price.output',
+    ]);
+    expect(problemsOf('models:\n  - id: [\n')[0]).toMatchObject({ path: '', line: expect.any(Number) });
+    expect(problemsOf('just text')[0]!.message).toMatch(/mapping/);
+  });
+
+  it('takes secrets only by reference, and never shows one', () => {
+    const withKey = (value: string) =>
+      GOOD.replace('{ url: "simulator:" }', `{ url: "http://x/v1", apiKey: "${value}" }`);
+    expect(read(withKey('${MY_KEY}'), { MY_KEY: 's3cret' }).models[0]!.backends[0]!.apiKey).toBe('s3cret');
+    writeFileSync(join(directory, 'key'), 'from-file\n');
+    expect(read(withKey('file:key')).models[0]!.backends[0]!.apiKey).toBe('from-file');
+    expect(problemsOf(withKey('${MISSING}'))[0]!.message).toMatch(/MISSING is not set/);
+    const literal = problemsOf(withKey('sk-literal-secret'));
+    expect(JSON.stringify(literal)).not.toContain('sk-literal-secret');
+    expect(literal[0]!.path).toBe('models[0].backends[0].apiKey');
+  });
+
+  it('is read again when it changes; a broken version is refused and the old one stays', async () => {
+    writeFileSync(file, GOOD);
+    const source = new FileConfigSource(file, {}, 20);
+    try {
+      const seen: string[] = [];
+      source.onChange((config) => seen.push(config.currency));
+      writeFileSync(file, `currency: EUR\n${GOOD}`);
+      await eventually(() => expect(seen).toEqual(['EUR']));
+      const tried = new Promise<void>((resolve) =>
+        watchFile(file, { interval: 20, persistent: false }, () => resolve()),
+      );
+      writeFileSync(file, `currency: nonsense!\n${GOOD}`);
+      await tried;
+      expect(source.current.currency).toBe('EUR');
+      writeFileSync(file, `currency: GBP\n${GOOD}\n`);
+      await eventually(() => expect(source.current.currency).toBe('GBP'));
+    } finally {
+      source.close();
+    }
+  });
+});

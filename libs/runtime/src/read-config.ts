@@ -1,0 +1,170 @@
+import 'reflect-metadata';
+import { plainToInstance } from 'class-transformer';
+import { validateSync, type ValidationError } from 'class-validator';
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
+import { TollgateConfig } from './tollgate-config';
+
+export interface ConfigProblem {
+  /** Where, as `models[0].price.input`; empty for the file as a whole. */
+  path: string;
+  message: string;
+  /** 1-based line in the file, where it is known. */
+  line?: number;
+}
+
+/** The file cannot be used; `problems` names every wrong field, `message` is all of them, a line each. */
+export class ConfigError extends Error {
+  constructor(
+    readonly file: string,
+    readonly problems: ConfigProblem[],
+  ) {
+    super(
+      problems
+        .map(({ path, message, line }) => `${file}${line ? `:${line}` : ''}: ${path ? `${path}: ` : ''}${message}`)
+        .join('\n'),
+    );
+    this.name = 'ConfigError';
+  }
+}
+
+type Path = (string | number)[];
+
+/**
+ * Reads and checks `tollgate.yaml`; secrets (`apiKey`) are resolved from `${NAME}` in `env` or `file:path` beside the config file.
+ * Throws ConfigError with every problem found; never a value of a secret in it.
+ */
+export function readConfigFile(file: string, env: NodeJS.ProcessEnv): TollgateConfig {
+  const lines = new LineCounter();
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    throw new ConfigError(file, [
+      { path: '', message: `cannot be read (${code}): set TOLLGATE_CONFIG to the configuration file` },
+    ]);
+  }
+  const document = parseDocument(text, { lineCounter: lines });
+  if (document.errors.length > 0) {
+    throw new ConfigError(
+      file,
+      document.errors.map((error) => ({
+        path: '',
+        message: error.message.split('\n')[0]!,
+        line: lines.linePos(error.pos[0]).line,
+      })),
+    );
+  }
+  const raw: unknown = document.toJS();
+  const problems: { path: Path; message: string }[] = [];
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+    throw new ConfigError(file, [{ path: '', message: 'must be a mapping with "models" and "plans"' }]);
+  }
+  resolveSecrets(raw as Record<string, unknown>, dirname(resolve(file)), env, problems);
+  const config = plainToInstance(TollgateConfig, raw, { exposeDefaultValues: true });
+  const errors = validateSync(config, { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: true });
+  problems.push(...errors.flatMap((error) => flatten(error, [])));
+  if (problems.length === 0) problems.push(...crossChecks(config));
+  if (problems.length > 0) {
+    throw new ConfigError(
+      file,
+      problems.map(({ path, message }) => {
+        const line = lineOf(document, path, lines);
+        return { path: formatPath(path), message, ...(line === undefined ? {} : { line }) };
+      }),
+    );
+  }
+  return config;
+}
+
+/** Puts the secrets in place; a secret written out in the file is refused. */
+function resolveSecrets(
+  raw: Record<string, unknown>,
+  directory: string,
+  env: NodeJS.ProcessEnv,
+  problems: { path: Path; message: string }[],
+): void {
+  for (const [m, model] of asArray(raw['models']).entries()) {
+    for (const [b, backend] of asArray(model['backends']).entries()) {
+      const value = backend['apiKey'];
+      if (value === undefined || value === null) continue;
+      const path: Path = ['models', m, 'backends', b, 'apiKey'];
+      const variable = typeof value === 'string' ? /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value)?.[1] : undefined;
+      if (variable !== undefined) {
+        const resolved = env[variable];
+        if (resolved) backend['apiKey'] = resolved;
+        else problems.push({ path, message: `the environment variable ${variable} is not set` });
+      } else if (typeof value === 'string' && value.startsWith('file:')) {
+        try {
+          backend['apiKey'] = readFileSync(resolve(directory, value.slice('file:'.length)), 'utf8').trim();
+        } catch (error) {
+          problems.push({ path, message: `the file cannot be read (${(error as NodeJS.ErrnoException).code})` });
+        }
+      } else {
+        problems.push({
+          path,
+          message: 'must be a reference, "${NAME}" or "file:path": a secret is never written into this file',
+        });
+      }
+    }
+  }
+}
+
+function crossChecks(config: TollgateConfig): { path: Path; message: string }[] {
+  const problems: { path: Path; message: string }[] = [];
+  const known = new Set(config.models.map((model) => model.id));
+  for (const [m, model] of config.models.entries()) {
+    if (model.kind === 'chat' && model.maxOutputTokens > model.contextTokens) {
+      problems.push({ path: ['models', m, 'maxOutputTokens'], message: 'must not be more than contextTokens' });
+    }
+  }
+  for (const [p, plan] of config.plans.entries()) {
+    for (const [q, profile] of plan.profiles.entries()) {
+      for (const [i, id] of profile.models.entries()) {
+        if (id !== '*' && !known.has(id))
+          problems.push({ path: ['plans', p, 'profiles', q, 'models', i], message: `there is no model "${id}"` });
+      }
+    }
+  }
+  return problems;
+}
+
+function flatten(error: ValidationError, above: Path): { path: Path; message: string }[] {
+  const path = [...above, /^\d+$/.test(error.property) ? Number(error.property) : error.property];
+  const own = Object.entries(error.constraints ?? {}).map(([rule, message]) => ({
+    path,
+    message: rule === 'whitelistValidation' ? 'there is no such field' : message,
+  }));
+  return [...own, ...(error.children ?? []).flatMap((child) => flatten(child, path))];
+}
+
+function lineOf(document: Document, path: Path, lines: LineCounter): number | undefined {
+  // The deepest node that exists: a missing field is shown at its parent, an unknown one at its key.
+  for (let depth = path.length; depth > 0; depth--) {
+    const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
+    const name = path[depth - 1];
+    if (isMap(parent)) {
+      const key = parent.items.find((pair) => isScalar(pair.key) && pair.key.value === name)?.key;
+      if (isScalar(key) && key.range) return lines.linePos(key.range[0]).line;
+    } else if (isSeq(parent)) {
+      const item = parent.items[Number(name)] as { range?: [number, number, number] } | undefined;
+      if (item?.range) return lines.linePos(item.range[0]).line;
+    }
+  }
+  return undefined;
+}
+
+function formatPath(path: Path): string {
+  return path.reduce<string>(
+    (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text ? `${text}.${part}` : part),
+    '',
+  );
+}
+
+function asArray(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value)
+    ? value.map((item) => (typeof item === 'object' && item !== null ? (item as Record<string, unknown>) : {}))
+    : [];
+}
