@@ -1,0 +1,73 @@
+/** The one table of what the inference API refuses with: wire code, status, `type`, and the message when none more precise is given. */
+export const INFERENCE_ERRORS = {
+  invalid_json: [400, 'invalid_request_error', 'The body is not valid JSON.'],
+  missing_required_parameter: [400, 'invalid_request_error', 'A required parameter is missing.'],
+  invalid_value: [400, 'invalid_request_error', 'A parameter has a value that is not allowed.'],
+  invalid_type: [400, 'invalid_request_error', 'A parameter has the wrong type.'],
+  context_length_exceeded: [400, 'invalid_request_error', 'The prompt is longer than the context of the model.'],
+  unsupported_parameter: [400, 'invalid_request_error', 'The model does not support a parameter.'],
+  upstream_refused: [400, 'invalid_request_error', 'The model refused the request.'],
+  missing_api_key: [401, 'authentication_error', 'No API key was given: send it as "Authorization: Bearer sk-svc-…".'],
+  invalid_api_key: [401, 'authentication_error', 'The API key is not valid.'],
+  credit_exhausted: [402, 'billing_error', 'The prepaid credit is used up: top up to go on.'],
+  budget_reached: [402, 'billing_error', 'The budget of this month is reached: raise it, or wait for the next month.'],
+  tenant_suspended: [402, 'billing_error', 'The account is suspended: contact the operator.'],
+  model_not_found: [
+    404,
+    'invalid_request_error',
+    'The model does not exist, or the key may not use it: see GET /models.',
+  ],
+  route_not_found: [404, 'invalid_request_error', 'There is nothing at this address.'],
+  method_not_allowed: [405, 'invalid_request_error', 'The method is not allowed at this address.'],
+  payload_too_large: [413, 'invalid_request_error', 'The body is too large.'],
+  unsupported_media_type: [
+    415,
+    'invalid_request_error',
+    'The body must be JSON: send "Content-Type: application/json".',
+  ],
+  requests_limit_exceeded: [429, 'rate_limit_error', 'Too many requests per minute.'],
+  tokens_limit_exceeded: [429, 'rate_limit_error', 'Too many tokens per minute.'],
+  concurrency_limit_exceeded: [429, 'rate_limit_error', 'Too many requests at once.'],
+  credit_held: [
+    429,
+    'rate_limit_error',
+    'The credit that is left is held by your running requests: it is free again when they end.',
+  ],
+  internal_error: [500, 'api_error', 'Something went wrong on our side.'],
+  upstream_error: [502, 'upstream_error', 'The model failed to answer.'],
+  overloaded: [503, 'overloaded_error', 'The service cannot take the request now: try again shortly.'],
+  upstream_timeout: [504, 'timeout_error', 'The model did not answer in time.'],
+} as const satisfies Record<string, readonly [status: number, type: string, message: string]>;
+
+export type InferenceErrorCode = keyof typeof INFERENCE_ERRORS;
+
+/** A refusal on its way to the client. `message` is public: it never carries an inner one. */
+export class InferenceError extends Error {
+  readonly status: number;
+  readonly type: string;
+  readonly param: string | null;
+  /** Whole seconds for `Retry-After`. */
+  readonly retryAfterSeconds: number | null;
+
+  constructor(
+    readonly code: InferenceErrorCode,
+    {
+      message,
+      param = null,
+      retryAfterSeconds = null,
+    }: { message?: string | undefined; param?: string | null; retryAfterSeconds?: number | null } = {},
+  ) {
+    const [status, type, standard] = INFERENCE_ERRORS[code];
+    super(message ?? standard);
+    this.name = 'InferenceError';
+    this.status = status;
+    this.type = type;
+    this.param = param;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+
+  /** The envelope `{ error: { message, type, param, code } }` as JSON. */
+  toBody(): string {
+    return JSON.stringify({ error: { message: this.message, type: this.type, param: this.param, code: this.code } });
+  }
+}
