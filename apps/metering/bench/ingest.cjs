@@ -1,0 +1,74 @@
+// What ingestion costs beside a raw COPY of the same rows into the same table (its index and primary key included), interleaved, batches of 1,000 and a commit each:
+//   node tools/build/build.mjs libs/contracts libs/runtime libs/postgres apps/metering && node apps/metering/bench/ingest.cjs
+const { mkdtempSync, chmodSync, rmSync } = require('node:fs');
+const { tmpdir } = require('node:os');
+const { join } = require('node:path');
+require('reflect-metadata');
+const { newId } = require('@tollgate/contracts');
+const { migrate, startEmbeddedPostgres } = require('@tollgate/postgres');
+const { MIGRATIONS } = require('../dist/index.js');
+const { MeteringDatabase } = require('../dist/database.js');
+const { UsageConsumer } = require('../dist/consume/usage-consumer.js');
+
+const BATCH = 1_000;
+const BATCHES = Number(process.argv[2] ?? 20);
+const ROUNDS = 5;
+
+function batch(tenants, keys) {
+  const startedAt = new Date().toISOString();
+  return Array.from({ length: BATCH }, (_, i) => ({
+    id: newId('req'), tenantId: tenants[i % tenants.length], keyId: keys[i % keys.length], model: i % 3 ? 'sim-small' : 'sim-large', kind: 'chat', stream: i % 2 === 0,
+    price: { version: 'a1b2c3d4', inputFemtos: '150000000', cachedInputFemtos: '75000000', outputFemtos: '600000000', requestNanos: '0' },
+    startedAt, endedAt: new Date().toISOString(), promptTokens: 100 + i, cachedTokens: 0, completionTokens: 50,
+    costNanos: String((100 + i) * 150 + 50 * 600), overrunNanos: '0', estimated: false, outcome: 'complete',
+  }));
+}
+
+async function main() {
+  const dataDirectory = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  const server = await startEmbeddedPostgres({ dataDirectory });
+  const database = await migrate({ url: server.url, ...MIGRATIONS }).then(() => MeteringDatabase.open(server.url));
+  const sql = (text, values) => database.dataSource.query(text, values);
+  const copies = mkdtempSync(join(tmpdir(), 'tollgate-copy-'));
+  chmodSync(copies, 0o777);
+  try {
+    const consumer = new UsageConsumer(database);
+    const tenants = Array.from({ length: 8 }, () => newId('ten'));
+    const keys = Array.from({ length: 16 }, () => newId('key'));
+    const clear = () => sql('TRUNCATE usage_event, usage_hour, tenant_sum, outbox');
+    const ratios = [];
+    for (let round = 0; round <= ROUNDS; round++) {
+      const batches = Array.from({ length: BATCHES }, () => batch(tenants, keys));
+      await clear();
+      await sql('CHECKPOINT');
+      const cpu = process.cpuUsage();
+      let start = performance.now();
+      for (const events of batches) await consumer.consume(events);
+      const ingestMs = performance.now() - start;
+      const used = process.cpuUsage(cpu);
+      for (let i = 0; i < BATCHES; i++) {
+        await sql(`COPY (SELECT * FROM usage_event ORDER BY id OFFSET ${i * BATCH} LIMIT ${BATCH}) TO '${join(copies, `${i}`)}'`);
+      }
+      await clear();
+      await sql('CHECKPOINT');
+      start = performance.now();
+      for (let i = 0; i < BATCHES; i++) await sql(`COPY usage_event FROM '${join(copies, `${i}`)}'`);
+      const copyMs = performance.now() - start;
+      if (round === 0) continue; // warm-up
+      const rate = (ms) => Math.round((BATCH * BATCHES * 1000) / ms);
+      ratios.push(copyMs / ingestMs);
+      console.log(`ingest ${rate(ingestMs)}/s (node ${((used.user + used.system) / BATCH / BATCHES).toFixed(1)} µs an event), copy ${rate(copyMs)}/s, ratio ${(copyMs / ingestMs).toFixed(2)}`);
+    }
+    console.log(`median ratio ${ratios.sort((a, b) => a - b)[ROUNDS >> 1].toFixed(2)}`);
+  } finally {
+    await database.dataSource.destroy();
+    await server.stop();
+    rmSync(dataDirectory, { recursive: true });
+    rmSync(copies, { recursive: true });
+  }
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exitCode = 1;
+});

@@ -1,0 +1,93 @@
+import { Injectable } from '@nestjs/common';
+import type { UsageEvent } from '@tollgate/contracts';
+import { transaction } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
+import { MeteringDatabase } from '../database';
+import { rate } from '../price/rate';
+import { chargeOf, storedCharges } from '../publish/charges';
+import { enqueue } from '../publish/outbox';
+import { insertNewEvents, type RatedEvent } from '../record/record-events';
+import { addToSums } from '../record/roll-up';
+import { setAside, type Rejected } from '../record/rejected';
+import { countBatch } from './metrics';
+import { whyNotUsageEvent } from './read-usage-event';
+
+/** What became of a batch: every message is in exactly one of the first three. */
+export interface BatchResult {
+  recorded: number;
+  /** Recorded before, or twice in this batch. */
+  repeated: number;
+  rejected: number;
+  /** Of the recorded: the gateway settled something else than the rated cost. */
+  disagreements: number;
+}
+
+/** Takes in usage events: each is recorded, summed and charged exactly once, however often and to however many consumers it is delivered. */
+@Injectable()
+export class UsageConsumer {
+  constructor(private readonly database: MeteringDatabase) {}
+
+  /**
+   * One batch, all or nothing. Throws when the database cannot do it now: deliver the same again.
+   * 1. Bad events aside, so that they hold up nobody. 2. One of each id, ascending. In one transaction: 3. the events, of which those recorded before fall out by the primary key;
+   * 4. the sums, of the new ones only; 5. the charges into the outbox. The caller acknowledges after the commit.
+   */
+  async consume(messages: readonly unknown[]): Promise<BatchResult> {
+    const { valid, rejected } = sortOut(messages);
+    const rated = onePerId(valid).map((event): RatedEvent => ({ event, ...rate(event) }));
+    const fresh = await transaction(this.database.dataSource, async (tx) => {
+      if (rejected.length > 0) await setAside(tx, rejected);
+      if (rated.length === 0) return [];
+      const newIds = await insertNewEvents(tx, rated);
+      const fresh = rated.filter(({ event }) => newIds.has(event.id));
+      if (fresh.length > 0) await addToSums(tx, fresh);
+      const charges = fresh.map(chargeOf);
+      // A repeat mostly comes from the sweeper, which misses the ledger's confirmation: the charge is sent again, in case that it is lost (a restored backup). Billing takes it once.
+      const repeats = rated.filter(({ event }) => !newIds.has(event.id)).map(({ event }) => event.id);
+      if (repeats.length > 0) charges.push(...(await storedCharges(tx, repeats)));
+      await enqueue(tx, 'charges', charges);
+      return fresh;
+    });
+    const disagreeing = fresh.filter(({ disagreementNanos }) => disagreementNanos !== null);
+    report(rejected, disagreeing);
+    const result = {
+      recorded: fresh.length,
+      repeated: valid.length - fresh.length,
+      rejected: rejected.length,
+      disagreements: disagreeing.length,
+    };
+    countBatch(result);
+    return result;
+  }
+}
+
+function sortOut(messages: readonly unknown[]): { valid: UsageEvent[]; rejected: Rejected[] } {
+  const nowMs = Date.now();
+  const valid: UsageEvent[] = [];
+  const rejected: Rejected[] = [];
+  for (const value of messages) {
+    const reason = whyNotUsageEvent(value, nowMs);
+    if (reason === null) valid.push(value as UsageEvent);
+    else rejected.push({ value, reason });
+  }
+  return { valid, rejected };
+}
+
+/** The first of each id, ascending by id. */
+function onePerId(events: readonly UsageEvent[]): UsageEvent[] {
+  const byId = new Map<string, UsageEvent>();
+  for (const event of events) if (!byId.has(event.id)) byId.set(event.id, event);
+  return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function report(rejected: readonly Rejected[], disagreeing: readonly RatedEvent[]): void {
+  const log = logger('metering');
+  for (const { value, reason } of rejected) {
+    const { id } = (value ?? {}) as { id?: unknown };
+    log.error({ reason, eventId: typeof id === 'string' ? id.slice(0, 64) : undefined }, 'usage event set aside in rejected_event');
+  }
+  for (const { event, chargeNanos, overrunNanos, disagreementNanos } of disagreeing) {
+    const amounts = { chargeNanos: String(chargeNanos), overrunNanos: String(overrunNanos), ratedNanos: String(disagreementNanos) };
+    log.warn({ eventId: event.id, model: event.model, ...amounts }, 'the settled cost is not the rated cost');
+  }
+}

@@ -1,0 +1,84 @@
+-- What metering owns: every served request once, its sums by hour and by tenant, and the charges on their way to billing.
+
+CREATE TYPE inference_kind AS ENUM ('chat', 'completion', 'embedding');
+CREATE TYPE outcome AS ENUM ('complete', 'client_closed', 'upstream_error', 'credit_ended', 'expired');
+
+-- One row a served request, written once and never changed. Partitioned by the id itself, whose first part is the time at which the request started:
+-- so months are partitions and the primary key is truly unique over all of them, which a partition by a time column could not give.
+-- Wide columns first, so that no padding is stored.
+CREATE TABLE usage_event (
+  started_at timestamptz NOT NULL,
+  ended_at timestamptz NOT NULL,
+  rated_at timestamptz NOT NULL DEFAULT now(),
+  -- Charged: what the hold was settled at.
+  cost_nanos bigint NOT NULL,
+  -- Reported by the backend beyond the hold: not charged.
+  overrun_nanos bigint NOT NULL,
+  -- Null when cost + overrun is what the tokens cost at the stamped prices; else what they would have cost: a disagreement between gateway and metering.
+  rated_nanos bigint,
+  input_femtos bigint NOT NULL,
+  cached_input_femtos bigint NOT NULL,
+  output_femtos bigint NOT NULL,
+  request_nanos bigint NOT NULL,
+  prompt_tokens integer NOT NULL,
+  -- A part of prompt_tokens.
+  cached_tokens integer NOT NULL,
+  completion_tokens integer NOT NULL,
+  kind inference_kind NOT NULL,
+  outcome outcome NOT NULL,
+  stream boolean NOT NULL,
+  estimated boolean NOT NULL,
+  id text COLLATE "C" PRIMARY KEY,
+  tenant_id text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  model text COLLATE "C" NOT NULL,
+  price_version text COLLATE "C" NOT NULL
+) PARTITION BY RANGE (id);
+
+-- Serves the partial hours at the edges of a usage query.
+CREATE INDEX usage_event_tenant_ended ON usage_event (tenant_id, ended_at);
+
+-- The safety net: takes what no month's partition takes. Months are made ahead by the code (record/partitions.ts).
+CREATE TABLE usage_event_default PARTITION OF usage_event DEFAULT;
+
+-- Sums by the hour (UTC) in which requests ended; kept in the transaction that records the events.
+CREATE TABLE usage_hour (
+  tenant_id text COLLATE "C" NOT NULL,
+  hour timestamptz NOT NULL,
+  model text COLLATE "C" NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  requests bigint NOT NULL,
+  prompt_tokens bigint NOT NULL,
+  cached_tokens bigint NOT NULL,
+  completion_tokens bigint NOT NULL,
+  -- Requests whose tokens were counted by us.
+  estimated bigint NOT NULL,
+  cost_nanos numeric NOT NULL,
+  PRIMARY KEY (tenant_id, hour, model, key_id)
+) WITH (fillfactor = 70);
+
+-- Sums by tenant since ever; kept in the same transaction. What reconcile reads.
+CREATE TABLE tenant_sum (
+  tenant_id text COLLATE "C" PRIMARY KEY,
+  events bigint NOT NULL,
+  cost_nanos numeric NOT NULL
+) WITH (fillfactor = 70);
+
+-- Events that cannot be recorded, with the reason; for a person to look at. The same one again only counts up.
+CREATE TABLE rejected_event (
+  -- SHA-256 of the event's text.
+  digest bytea PRIMARY KEY,
+  reason text NOT NULL,
+  -- The event as JSON text: not jsonb, which refuses what may be wrong with it.
+  event text NOT NULL,
+  times bigint NOT NULL DEFAULT 1,
+  first_at timestamptz NOT NULL DEFAULT now(),
+  last_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE outbox (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  topic text NOT NULL,
+  data jsonb NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now()
+);

@@ -1,0 +1,24 @@
+import type { Charge } from '@tollgate/contracts';
+import type { EntityManager } from 'typeorm';
+import type { RatedEvent } from '../record/record-events';
+
+/** The charge of an event that is recorded in this very transaction. */
+export function chargeOf({ event, chargeNanos }: RatedEvent): Charge {
+  const { id, tenantId, keyId, endedAt } = event;
+  return { id, tenantId, keyId, costNanos: String(chargeNanos), endedAt };
+}
+
+/** The charges of recorded events, as they stand in the table: whatever a repeat says, the first record is what counts. */
+export async function storedCharges(tx: EntityManager, ids: readonly string[]): Promise<Charge[]> {
+  const rows: { id: string; tenant_id: string; key_id: string; cost_nanos: string; ended_at: Date }[] = await tx.query(
+    `SELECT id, tenant_id, key_id, cost_nanos, ended_at FROM usage_event WHERE id = ANY($1) ORDER BY id`,
+    [ids],
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    tenantId: row.tenant_id,
+    keyId: row.key_id,
+    costNanos: row.cost_nanos,
+    endedAt: row.ended_at.toISOString(),
+  }));
+}

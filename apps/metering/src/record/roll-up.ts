@@ -1,0 +1,89 @@
+import type { EntityManager } from 'typeorm';
+import { plainArray, textArray } from './array-literal';
+import type { RatedEvent } from './record-events';
+
+const HOUR_MS = 3_600_000;
+
+interface HourSum {
+  tenantId: string;
+  hour: string;
+  model: string;
+  keyId: string;
+  requests: number;
+  promptTokens: number;
+  cachedTokens: number;
+  completionTokens: number;
+  estimated: number;
+  costNanos: bigint;
+}
+
+/** Adds events, each new, to the sums by hour and by tenant. Rows are locked in sorted order, hours before tenants, so that two consumers never wait in a circle. */
+export async function addToSums(tx: EntityManager, events: readonly RatedEvent[]): Promise<void> {
+  const hours = sumByHour(events);
+  await tx.query(
+    `INSERT INTO usage_hour AS stored
+     SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::numeric[])
+     ON CONFLICT (tenant_id, hour, model, key_id) DO UPDATE SET
+       requests = stored.requests + excluded.requests,
+       prompt_tokens = stored.prompt_tokens + excluded.prompt_tokens,
+       cached_tokens = stored.cached_tokens + excluded.cached_tokens,
+       completion_tokens = stored.completion_tokens + excluded.completion_tokens,
+       estimated = stored.estimated + excluded.estimated,
+       cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
+    [
+      plainArray(hours.map((sum) => sum.tenantId)),
+      plainArray(hours.map((sum) => sum.hour)),
+      textArray(hours.map((sum) => sum.model)),
+      plainArray(hours.map((sum) => sum.keyId)),
+      plainArray(hours.map((sum) => sum.requests)),
+      plainArray(hours.map((sum) => sum.promptTokens)),
+      plainArray(hours.map((sum) => sum.cachedTokens)),
+      plainArray(hours.map((sum) => sum.completionTokens)),
+      plainArray(hours.map((sum) => sum.estimated)),
+      plainArray(hours.map((sum) => sum.costNanos)),
+    ],
+  );
+  const tenants = sumByTenant(hours);
+  await tx.query(
+    `INSERT INTO tenant_sum AS stored SELECT * FROM unnest($1::text[], $2::bigint[], $3::numeric[])
+     ON CONFLICT (tenant_id) DO UPDATE SET events = stored.events + excluded.events, cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
+    [
+      plainArray(tenants.map((sum) => sum.tenantId)),
+      plainArray(tenants.map((sum) => sum.events)),
+      plainArray(tenants.map((sum) => sum.costNanos)),
+    ],
+  );
+}
+
+/** One row for each tenant, hour, model and key, sorted by them. */
+function sumByHour(events: readonly RatedEvent[]): HourSum[] {
+  const sums = new Map<string, HourSum>();
+  for (const { event, chargeNanos } of events) {
+    const hour = new Date(Math.floor(Date.parse(event.endedAt) / HOUR_MS) * HOUR_MS).toISOString();
+    const { tenantId, model, keyId } = event;
+    // Ids and times hold no blank; the model, which may, comes last.
+    const name = `${tenantId} ${hour} ${keyId} ${model}`;
+    let sum = sums.get(name);
+    if (!sum) {
+      sum = { tenantId, hour, model, keyId, requests: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, estimated: 0, costNanos: 0n };
+      sums.set(name, sum);
+    }
+    sum.requests += 1;
+    sum.promptTokens += event.promptTokens;
+    sum.cachedTokens += event.cachedTokens;
+    sum.completionTokens += event.completionTokens;
+    sum.estimated += event.estimated ? 1 : 0;
+    sum.costNanos += chargeNanos;
+  }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
+}
+
+function sumByTenant(hours: readonly HourSum[]): { tenantId: string; events: number; costNanos: bigint }[] {
+  const sums = new Map<string, { tenantId: string; events: number; costNanos: bigint }>();
+  for (const { tenantId, requests, costNanos } of hours) {
+    const sum = sums.get(tenantId) ?? { tenantId, events: 0, costNanos: 0n };
+    sums.set(tenantId, { tenantId, events: sum.events + requests, costNanos: sum.costNanos + costNanos });
+  }
+  // In the order of the hours, which is by tenant.
+  return [...sums.values()];
+}
