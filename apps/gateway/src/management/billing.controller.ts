@@ -1,0 +1,48 @@
+import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
+import type { BillingSummary } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import { EnvelopeFilter } from './envelope';
+import { MANAGEMENT_ERRORS } from './errors';
+import { MANAGEMENT_PREFIX } from './routes';
+import { BillingQuery } from './schemas';
+import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
+import { queryCheck } from './validate';
+
+const checkQuery = queryCheck(BillingQuery);
+
+/** `/billing`: balance, ledger and receipts. What is not yet a whole cent stays inside. */
+@Controller(`${MANAGEMENT_PREFIX}/billing`)
+@UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
+@UseGuards(TokenGuard)
+export class BillingController {
+  constructor(private readonly messages: Messages) {}
+
+  @Get()
+  @NeedsScope('billing:read')
+  async read(@FromCaller() { tenantId }: Caller, @Query() query: unknown) {
+    const summary = await this.messages.request('billing.summary', { tenantId, ...checkQuery(query) });
+    return { data: toBilling(summary), nextCursor: summary.nextCursor };
+  }
+}
+
+/** Exactly the documented fields, whatever else a summary may carry. */
+export function toBilling({ balanceCents, entries, invoices }: BillingSummary) {
+  return {
+    balanceCents,
+    entries: entries.map(({ id, type, amountCents, source, ref, createdAt }) => ({
+      id,
+      type,
+      amountCents,
+      source,
+      ref,
+      createdAt,
+    })),
+    invoices: invoices.map(({ period, amountCents, status, accountingNumber, createdAt }) => ({
+      period,
+      amountCents,
+      status,
+      accountingNumber,
+      createdAt,
+    })),
+  };
+}

@@ -1,0 +1,95 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import { RequestError, UnavailableError } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import type { FastifyReply } from 'fastify';
+
+/** One surface's errors: code → status, public message, and seconds for `Retry-After` where time cures it. */
+export type ErrorTable = Readonly<Record<string, { status: number; message: string; retryAfterSeconds?: number }>>;
+
+/** An error whose code is in the surface's table; without a message it is answered with the table's. */
+export class ApiError extends Error {
+  constructor(
+    readonly code: string,
+    readonly publicMessage?: string,
+    readonly headers: Record<string, string> = {},
+  ) {
+    super(publicMessage ?? code);
+    this.name = 'ApiError';
+  }
+}
+
+export interface ErrorAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: { error: { code: string; message: string } };
+}
+
+/** What the HTTP layer itself refuses, by status: its own messages are not ours to show. */
+const CODE_OF_STATUS: Readonly<Record<number, string>> = {
+  404: 'not_found',
+  405: 'method_not_allowed',
+  413: 'payload_too_large',
+  415: 'unsupported_media_type',
+  503: 'unavailable',
+};
+
+/**
+ * The answer to an error, in the envelope `{ error: { code, message } }`. Shown are the table's messages, those given to an ApiError, and those
+ * of a service's refusal (RequestError) whose code the table has as the client's fault; anything else is `internal_error`.
+ */
+export function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
+  if (error instanceof ApiError) return answer(table, error.code, error.publicMessage, error.headers);
+  if (error instanceof UnavailableError) return answer(table, 'unavailable');
+  if (error instanceof RequestError) {
+    const entry = Object.hasOwn(table, error.code) ? table[error.code] : undefined;
+    return entry && entry.status < 500 ? answer(table, error.code, error.message) : answer(table, 'internal_error');
+  }
+  const status = httpStatusOf(error);
+  const code = CODE_OF_STATUS[status] ?? (status >= 400 && status < 500 ? 'not_found' : 'internal_error');
+  return answer(table, code);
+}
+
+/** The one filter of a surface: each error becomes its table's answer; what is not the client's fault is logged, with the request id. */
+@Catch()
+export class EnvelopeFilter implements ExceptionFilter {
+  constructor(
+    private readonly table: ErrorTable,
+    private readonly component: string,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    sendError(this.table, this.component, error, host.switchToHttp().getResponse<FastifyReply>());
+  }
+}
+
+/** Answers `reply` with the error's envelope; also for errors that the HTTP layer meets before a route is reached. */
+export function sendError(table: ErrorTable, component: string, error: unknown, reply: FastifyReply): void {
+  const { status, headers, body } = answerOf(table, error);
+  if (status >= 500) {
+    const requestId = reply.getHeader('x-request-id');
+    // An unavailable dependency is expected to happen: one line. What nobody expected is logged with its stack.
+    if (status === 503) logger(component).warn({ requestId, reason: String(error) }, 'answered 503');
+    else logger(component).error({ requestId, err: error }, 'answered 500');
+  }
+  void reply
+    .code(status)
+    .headers({ 'cache-control': 'no-store', ...headers })
+    .send(body);
+}
+
+function answer(table: ErrorTable, code: string, message?: string, headers: Record<string, string> = {}): ErrorAnswer {
+  const known = Object.hasOwn(table, code) ? code : 'internal_error';
+  const entry = table[known]!;
+  const all = { ...headers };
+  if (entry.retryAfterSeconds !== undefined) all['retry-after'] = String(entry.retryAfterSeconds);
+  if (entry.status === 401) all['www-authenticate'] = 'Bearer';
+  return { status: entry.status, headers: all, body: { error: { code: known, message: message ?? entry.message } } };
+}
+
+/** Status of a Fastify error (`statusCode`) or a Nest HttpException (`getStatus()`); 500 for others. */
+function httpStatusOf(error: unknown): number {
+  if (typeof error !== 'object' || error === null) return 500;
+  if ('statusCode' in error && typeof error.statusCode === 'number') return error.statusCode;
+  if ('getStatus' in error && typeof error.getStatus === 'function') return Number(error.getStatus());
+  return 500;
+}

@@ -1,0 +1,30 @@
+import { type KeyRow, mintCredential } from '@tollgate/contracts';
+import type { Messages } from '@tollgate/messaging';
+import { bodyError, futureInstant, trimmedName } from './body';
+import { KeyCreate } from './schemas';
+import { bodyCheck } from './validate';
+
+export const KEY_NOTE = 'Store this key now: it is shown only this once.';
+
+const checkBody = bodyCheck(KeyCreate, bodyError);
+
+/** What is to be issued, from a body: `name` trimmed, `expiresAt` in the future as ISO 8601 UTC. Errors: those of the body's fields. */
+export function readKeyBody(body: Record<string, unknown>): { name: string; profile?: string; expiresAt?: string } {
+  const { name, profile, expiresAt } = checkBody(trimmedName(body));
+  const expires = futureInstant(expiresAt);
+  return { name, ...(profile !== undefined && { profile }), ...(expires !== null && { expiresAt: expires }) };
+}
+
+/**
+ * Mints a key and has auth record it: `key` exists here and in the answer that the caller writes, auth gets its hash. Errors of auth:
+ * not_found (tenant), invalid_profile.
+ */
+export async function issueKey(
+  messages: Messages,
+  tenantId: string,
+  wanted: ReturnType<typeof readKeyBody>,
+): Promise<{ row: KeyRow; key: string }> {
+  const { value, hash, last4 } = mintCredential('key');
+  const row = await messages.request('auth.keys.create', { tenantId, ...wanted, hash, last4 });
+  return { row, key: value };
+}

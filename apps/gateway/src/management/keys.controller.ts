@@ -1,0 +1,49 @@
+import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseFilters, UseGuards } from '@nestjs/common';
+import { isId, type KeyRow } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import type { FastifyRequest } from 'fastify';
+import { EnvelopeFilter } from './envelope';
+import { MANAGEMENT_ERRORS, managementError } from './errors';
+import { issueKey, KEY_NOTE, readKeyBody } from './issue-key';
+import { MANAGEMENT_PREFIX } from './routes';
+import { KeysQuery } from './schemas';
+import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
+import { queryCheck, readJsonObject } from './validate';
+
+const checkQuery = queryCheck(KeysQuery);
+
+/** `/keys`: list, issue and revoke inference keys. The key is minted here, and leaves this process in this one answer only. */
+@Controller(`${MANAGEMENT_PREFIX}/keys`)
+@UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
+@UseGuards(TokenGuard)
+export class KeysController {
+  constructor(private readonly messages: Messages) {}
+
+  @Get()
+  @NeedsScope('keys:read')
+  async list(@FromCaller() { tenantId }: Caller, @Query() query: unknown) {
+    const page = await this.messages.request('auth.keys.list', { tenantId, ...checkQuery(query) });
+    return { data: page.data.map(toKey), nextCursor: page.nextCursor };
+  }
+
+  @Post()
+  @NeedsScope('keys:write')
+  async create(@FromCaller() { tenantId }: Caller, @Req() request: FastifyRequest) {
+    const { row, key } = await issueKey(this.messages, tenantId, readKeyBody(readJsonObject(request)));
+    return { data: { id: row.id, name: row.name, key, last4: row.last4 }, note: KEY_NOTE };
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  @NeedsScope('keys:write')
+  async revoke(@FromCaller() { tenantId }: Caller, @Param('id') id: string) {
+    // An id of another form is no key of anybody: nobody need be asked.
+    if (!isId('key', id)) throw managementError('not_found', 'No such key.');
+    await this.messages.request('auth.keys.revoke', { tenantId, id });
+  }
+}
+
+/** Exactly the documented fields, whatever else a row may carry. */
+export function toKey({ id, name, last4, status, createdAt, expiresAt }: KeyRow): KeyRow {
+  return { id, name, last4, status, createdAt, expiresAt };
+}

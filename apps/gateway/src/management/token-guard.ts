@@ -1,0 +1,69 @@
+import { type CanActivate, createParamDecorator, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { CREDENTIAL_PREFIX, hashCredential, isWellFormedCredential, type Scope } from '@tollgate/contracts';
+import { type CredentialRecord, CredentialStore } from '@tollgate/credentials';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { managementError } from './errors';
+import { TokenUses } from './token-uses';
+
+const SCOPE_METADATA = 'management:scope';
+const BEARER = /^Bearer +(.*)$/is;
+
+/** The scope that an endpoint needs. */
+export const NeedsScope = (scope: Scope) => SetMetadata(SCOPE_METADATA, scope);
+
+/** Who calls: the tenant of the token that the guard let in. */
+export interface Caller {
+  tokenId: string;
+  tenantId: string;
+}
+
+type CallerRequest = FastifyRequest & { managementCaller?: Caller };
+
+/** The Caller, as a parameter of a guarded endpoint. */
+export const FromCaller = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
+  const caller = context.switchToHttp().getRequest<CallerRequest>().managementCaller;
+  if (!caller) throw new Error('endpoint without TokenGuard');
+  return caller;
+});
+
+/**
+ * Lets in a management token that is known, in force and has the endpoint's scope. The order of the checks is the contract: credential
+ * present → kind → known → revoked → expired → scope; the body comes after.
+ */
+@Injectable()
+export class TokenGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly credentials: CredentialStore,
+    private readonly uses: TokenUses,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<CallerRequest>();
+    // Answers hold keys once, and always what is the tenant's own: no cache may keep them.
+    http.getResponse<FastifyReply>().header('cache-control', 'no-store');
+    const nowMs = Date.now();
+    const token = await this.authenticate(request.headers.authorization, nowMs);
+    this.uses.record(token.id, nowMs);
+    const scope = this.reflector.get<Scope>(SCOPE_METADATA, context.getHandler());
+    if (!token.scopes.includes(scope)) {
+      throw managementError('insufficient_scope', `This endpoint needs a management token with the scope ${scope}.`);
+    }
+    request.managementCaller = { tokenId: token.id, tenantId: token.tenantId };
+    return true;
+  }
+
+  private async authenticate(header: string | undefined, nowMs: number): Promise<CredentialRecord> {
+    const value = BEARER.exec(header ?? '')?.[1]!?.trim();
+    if (!value) throw managementError('missing_credential');
+    if (value.startsWith(CREDENTIAL_PREFIX.key)) throw managementError('inference_key_not_accepted');
+    if (!isWellFormedCredential('token', value)) throw managementError('invalid_token');
+    const record = await this.credentials.lookup(hashCredential(value));
+    if (record?.kind !== 'token') throw managementError('invalid_token');
+    if (record.revokedAtMs !== null) throw managementError('token_revoked');
+    if (record.expiresAtMs !== null && record.expiresAtMs <= nowMs) throw managementError('token_expired');
+    return record;
+  }
+}

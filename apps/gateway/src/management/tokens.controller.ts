@@ -1,0 +1,32 @@
+import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
+import type { TokenRow } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import { EnvelopeFilter } from './envelope';
+import { MANAGEMENT_ERRORS } from './errors';
+import { MANAGEMENT_PREFIX } from './routes';
+import { TokensQuery } from './schemas';
+import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
+import { queryCheck } from './validate';
+
+const checkQuery = queryCheck(TokensQuery);
+
+/** `/tokens`: the tenant's management tokens, the calling one among them. */
+@Controller(`${MANAGEMENT_PREFIX}/tokens`)
+@UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
+@UseGuards(TokenGuard)
+export class TokensController {
+  constructor(private readonly messages: Messages) {}
+
+  @Get()
+  @NeedsScope('tokens:read')
+  async list(@FromCaller() { tenantId }: Caller, @Query() query: unknown) {
+    const page = await this.messages.request('auth.tokens.list', { tenantId, ...checkQuery(query) });
+    return { data: page.data.map(toToken), nextCursor: page.nextCursor };
+  }
+}
+
+/** Exactly the documented fields, whatever else a row may carry. */
+export function toToken(row: TokenRow): TokenRow {
+  const { id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt } = row;
+  return { id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt };
+}

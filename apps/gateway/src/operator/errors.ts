@@ -1,0 +1,31 @@
+import type { ErrorTable } from '../management/envelope';
+import { MANAGEMENT_ERRORS } from '../management/errors';
+
+const { name_required, invalid_name, invalid_profile, invalid_expires_at, invalid_json, invalid_parameter } =
+  MANAGEMENT_ERRORS;
+const { not_found, method_not_allowed, payload_too_large, unsupported_media_type, internal_error, unavailable } =
+  MANAGEMENT_ERRORS;
+
+/** Every error that the operator API answers with: the management API's where they mean the same, and its own. */
+export const OPERATOR_ERRORS = {
+  invalid_json,
+  name_required,
+  invalid_name,
+  invalid_profile,
+  invalid_expires_at,
+  invalid_parameter,
+  invalid_plan: { status: 400, message: 'plan must name a plan of tollgate.yaml.' },
+  invalid_scope: { status: 400, message: 'scopes must be a list of at least one scope, each named once.' },
+  invalid_amount: { status: 400, message: 'amountCents must be a whole number of cents, 1 to 10,000,000,000.' },
+  invalid_source: { status: 400, message: 'source must be "manual".' },
+  invalid_ref: { status: 400, message: 'ref must be a string of 1 to 200 characters, without control characters.' },
+  missing_credential: { status: 401, message: 'Send the operator secret: Authorization: Bearer …' },
+  invalid_secret: { status: 401, message: 'The operator secret is not right.' },
+  not_found,
+  method_not_allowed,
+  ref_conflict: { status: 409, message: 'This ref was used with another amount or tenant.' },
+  payload_too_large,
+  unsupported_media_type,
+  internal_error,
+  unavailable,
+} as const satisfies ErrorTable;

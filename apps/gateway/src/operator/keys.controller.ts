@@ -1,0 +1,45 @@
+import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
+import { isId } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import type { FastifyRequest } from 'fastify';
+import { ApiError } from '../management/envelope';
+import { issueKey, KEY_NOTE, readKeyBody } from '../management/issue-key';
+import { KeysQuery } from '../management/schemas';
+import { queryCheck, readJsonObject } from '../management/validate';
+import { OPERATOR_PREFIX } from './routes';
+import { SecretGuard } from './secret-guard';
+import { TenantLookup } from './tenant-lookup';
+
+const checkQuery = queryCheck(KeysQuery);
+
+/** A tenant's inference keys; minted here, shown in this one answer. */
+@Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/keys`)
+@UseGuards(SecretGuard)
+export class OperatorKeysController {
+  constructor(
+    private readonly messages: Messages,
+    private readonly tenants: TenantLookup,
+  ) {}
+
+  @Get()
+  async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
+    const page = checkQuery(query);
+    await this.tenants.get(tenantId);
+    return this.messages.request('auth.keys.list', { tenantId, ...page });
+  }
+
+  @Post()
+  async create(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+    const wanted = readKeyBody(readJsonObject(request));
+    await this.tenants.get(tenantId);
+    const { row, key } = await issueKey(this.messages, tenantId, wanted);
+    return { data: { ...row, key }, note: KEY_NOTE };
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string) {
+    if (!isId('ten', tenantId) || !isId('key', id)) throw new ApiError('not_found', 'No such key.');
+    await this.messages.request('auth.keys.revoke', { tenantId, id });
+  }
+}

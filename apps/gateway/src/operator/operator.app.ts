@@ -1,0 +1,83 @@
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { newId } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import { ApiError, EnvelopeFilter, sendError } from '../management/envelope';
+import { allowedMethods } from '../management/routes';
+import { MAX_MANAGEMENT_BODY_BYTES } from '../management/validate';
+import { CreditController } from './credit.controller';
+import { OPERATOR_ERRORS } from './errors';
+import { OperatorKeysController } from './keys.controller';
+import { ProbesController, READINESS } from './probes.controller';
+import { ReconcileController } from './reconcile.controller';
+import { OPERATOR_ROUTES } from './routes';
+import { OPERATOR_SECRET, SecretGuard } from './secret-guard';
+import { TenantLookup } from './tenant-lookup';
+import { TenantsController } from './tenants.controller';
+import { OperatorTokensController } from './tokens.controller';
+
+export interface OperatorOptions {
+  /** What callers must send as `Authorization: Bearer …`. */
+  secret: string;
+  /** Rejects with the reason while the process cannot serve; asked by /readyz. */
+  ready: () => Promise<void>;
+}
+
+const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+@Module({
+  controllers: [
+    TenantsController,
+    CreditController,
+    OperatorKeysController,
+    OperatorTokensController,
+    ReconcileController,
+    ProbesController,
+  ],
+})
+class OperatorModule {}
+
+/**
+ * The operator API (`/_operator/v1`) with /metrics, /livez and /readyz: an application of its own, for a port of its own. Initialised, not
+ * yet listening: the caller chooses port and address (127.0.0.1 unless an operator decides otherwise) and closes it.
+ */
+export async function createOperatorApp(
+  { messages }: { messages: Messages },
+  { secret, ready }: OperatorOptions,
+): Promise<NestFastifyApplication> {
+  const adapter = new FastifyAdapter({ bodyLimit: MAX_MANAGEMENT_BODY_BYTES, forceCloseConnections: 'idle' });
+  const fastify = adapter.getInstance();
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  fastify.addHook('onRequest', (request, reply, done) => {
+    const given = request.headers['x-request-id'];
+    reply.header('x-request-id', typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req'));
+    done();
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(
+    {
+      module: OperatorModule,
+      providers: [
+        { provide: Messages, useValue: messages },
+        { provide: OPERATOR_SECRET, useValue: secret },
+        { provide: READINESS, useValue: ready },
+        SecretGuard,
+        TenantLookup,
+      ],
+    },
+    adapter,
+    { logger: false, abortOnError: false, bodyParser: false },
+  );
+  app.useGlobalFilters(new EnvelopeFilter(OPERATOR_ERRORS, 'operator'));
+  await app.init();
+  // Nest's own answer to an unknown route has a message of its own: here it is the surface's, and 405 where the path is known.
+  fastify.setNotFoundHandler((request, reply) => {
+    const methods = allowedMethods(OPERATOR_ROUTES, request.url.split('?', 1)[0]!);
+    const error = methods
+      ? new ApiError('method_not_allowed', undefined, { allow: methods.join(', ') })
+      : new ApiError('not_found', 'No such endpoint.');
+    sendError(OPERATOR_ERRORS, 'operator', error, reply);
+  });
+  return app;
+}

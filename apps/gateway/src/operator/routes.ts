@@ -1,0 +1,16 @@
+export const OPERATOR_PREFIX = '/_operator/v1';
+
+/** The surface's routes and their methods, for 405 and `Allow`. */
+export const OPERATOR_ROUTES: readonly { path: string; methods: readonly string[] }[] = [
+  { path: `${OPERATOR_PREFIX}/tenants`, methods: ['GET', 'HEAD', 'POST'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}`, methods: ['GET', 'HEAD'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit`, methods: ['GET', 'HEAD', 'POST'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/keys`, methods: ['GET', 'HEAD', 'POST'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/keys/{id}`, methods: ['DELETE'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/tokens`, methods: ['GET', 'HEAD', 'POST'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/tokens/{id}`, methods: ['DELETE'] },
+  { path: `${OPERATOR_PREFIX}/reconcile`, methods: ['POST'] },
+  { path: '/metrics', methods: ['GET', 'HEAD'] },
+  { path: '/livez', methods: ['GET', 'HEAD'] },
+  { path: '/readyz', methods: ['GET', 'HEAD'] },
+];

@@ -1,0 +1,56 @@
+import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
+import { isId, mintCredential } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import type { FastifyRequest } from 'fastify';
+import { ApiError } from '../management/envelope';
+import { bodyError, futureInstant, trimmedName } from '../management/body';
+import { TokensQuery } from '../management/schemas';
+import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
+import { OPERATOR_PREFIX } from './routes';
+import { TokenCreate } from './schemas';
+import { SecretGuard } from './secret-guard';
+import { TenantLookup } from './tenant-lookup';
+
+const checkQuery = queryCheck(TokensQuery);
+const checkBody = bodyCheck(TokenCreate, bodyError);
+
+/** A tenant's management tokens; minted here, shown in this one answer. */
+@Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/tokens`)
+@UseGuards(SecretGuard)
+export class OperatorTokensController {
+  constructor(
+    private readonly messages: Messages,
+    private readonly tenants: TenantLookup,
+  ) {}
+
+  @Get()
+  async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
+    const page = checkQuery(query);
+    await this.tenants.get(tenantId);
+    return this.messages.request('auth.tokens.list', { tenantId, ...page });
+  }
+
+  @Post()
+  async create(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+    const { name, scopes, expiresAt } = checkBody(trimmedName(readJsonObject(request)));
+    const expires = futureInstant(expiresAt);
+    await this.tenants.get(tenantId);
+    const { value, hash, last4 } = mintCredential('token');
+    const row = await this.messages.request('auth.tokens.create', {
+      tenantId,
+      name,
+      hash,
+      last4,
+      scopes,
+      ...(expires !== null && { expiresAt: expires }),
+    });
+    return { data: { ...row, token: value }, note: 'Store this token now: it is shown only this once.' };
+  }
+
+  @Delete(':id')
+  @HttpCode(204)
+  async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string) {
+    if (!isId('ten', tenantId) || !isId('tok', id)) throw new ApiError('not_found', 'No such token.');
+    await this.messages.request('auth.tokens.revoke', { tenantId, id });
+  }
+}
