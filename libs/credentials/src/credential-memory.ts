@@ -1,0 +1,137 @@
+import { UnavailableError } from '@tollgate/contracts';
+import { LRUCache } from 'lru-cache';
+import type { CredentialRecord } from './credential-store';
+
+/** About 50 MB of records; the one used longest ago makes room. */
+export const MAX_RECORDS_IN_MEMORY = 100_000;
+/** Hashes asked for in one query. */
+export const MAX_HASHES_PER_READ = 1_000;
+/** Look-ups that wait for the store at once; more are refused, as a queue of unknown values must not grow either. */
+export const MAX_WAITING_LOOKUPS = 10_000;
+
+/** Reads records from the store; those that it does not have are missing from the answer. Rejects when the store does not answer in time. */
+export type ReadRecords = (hashes: string[]) => Promise<CredentialRecord[]>;
+
+/** A look-up that waits for the store. All who ask for its hash meanwhile share it. */
+interface Miss {
+  hash: string;
+  answer: Promise<CredentialRecord | null>;
+  resolve(record: CredentialRecord | null): void;
+  reject(error: Error): void;
+  /** A change that arrived while the store was asked: what the store answers may be older. */
+  newest: CredentialRecord | null;
+}
+
+/**
+ * The records of one process, in front of a store.
+ *
+ * A hit is answered synchronously. Misses gather while the last read is under way (or until the turn of the event loop is over) and go out as the next
+ * one: one read at a time, however many values are tried. Only what the store has is remembered, so unknown values cost a
+ * place in a read and leave nothing behind.
+ *
+ * Whoever feeds the changes in (`apply`) must do so for all changes that became visible after the first look-up; then a record here is never older
+ * than the last change fed in, also when a read was under way at that moment.
+ */
+export class CredentialMemory {
+  private readonly records = new LRUCache<string, CredentialRecord>({ max: MAX_RECORDS_IN_MEMORY });
+  private readonly misses = new Map<string, Miss>();
+  private waiting: Miss[] = [];
+  private reading = false;
+  private closed = false;
+  /** Counts the times that everything was forgotten: a read from before is not remembered. */
+  private epoch = 0;
+
+  constructor(private readonly read: ReadRecords) {}
+
+  get size(): number {
+    return this.records.size;
+  }
+
+  lookup(hash: string): CredentialRecord | Promise<CredentialRecord | null> {
+    const known = this.records.get(hash);
+    if (known) return known;
+    const miss = this.misses.get(hash);
+    if (miss) return miss.answer;
+    if (this.closed) return Promise.reject(new UnavailableError('the credential store is closed'));
+    if (this.misses.size >= MAX_WAITING_LOOKUPS)
+      return Promise.reject(new UnavailableError('too many look-ups wait for the credential store'));
+    return this.ask(hash);
+  }
+
+  /** Takes in changed records: each replaces what is in memory, or what is being read, if it is newer. */
+  apply(changed: readonly CredentialRecord[]): void {
+    for (const record of changed) {
+      const known = this.records.peek(record.hash);
+      if (known && known.version < record.version) this.records.set(record.hash, record);
+      const miss = this.misses.get(record.hash);
+      if (miss) miss.newest = newer(miss.newest, record);
+    }
+  }
+
+  /** The store is not what it was (emptied, restored): nothing that was read from it counts any more. */
+  forgetAll(): void {
+    this.epoch++;
+    this.records.clear();
+    for (const miss of this.misses.values()) miss.newest = null;
+  }
+
+  /** Refuses all who wait and all who come; what is in memory is given out still. */
+  close(): void {
+    this.closed = true;
+    this.refuse([...this.misses.values()], 'the credential store is closed');
+    this.waiting = [];
+  }
+
+  private ask(hash: string): Promise<CredentialRecord | null> {
+    const miss = newMiss(hash);
+    this.misses.set(hash, miss);
+    this.waiting.push(miss);
+    if (!this.reading) {
+      this.reading = true;
+      setImmediate(() => void this.readAll());
+    }
+    return miss.answer;
+  }
+
+  private async readAll(): Promise<void> {
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, MAX_HASHES_PER_READ);
+      const { epoch } = this;
+      try {
+        const found = new Map((await this.read(batch.map((miss) => miss.hash))).map((record) => [record.hash, record]));
+        for (const miss of batch)
+          this.settle(miss, newer(found.get(miss.hash) ?? null, miss.newest), epoch === this.epoch);
+      } catch (error) {
+        // Those behind would wait as long again for the same end.
+        const failed = [...batch, ...this.waiting];
+        this.waiting = [];
+        this.refuse(failed, `the credential store does not answer: ${(error as Error).message}`);
+      }
+    }
+    this.reading = false;
+  }
+
+  private settle(miss: Miss, record: CredentialRecord | null, remember: boolean): void {
+    if (this.misses.get(miss.hash) === miss) this.misses.delete(miss.hash);
+    if (record && remember) this.records.set(miss.hash, record);
+    miss.resolve(record);
+  }
+
+  private refuse(misses: readonly Miss[], message: string): void {
+    for (const miss of misses) {
+      this.misses.delete(miss.hash);
+      miss.reject(new UnavailableError(message));
+    }
+  }
+}
+
+function newMiss(hash: string): Miss {
+  const miss = { hash, newest: null } as Partial<Miss>;
+  miss.answer = new Promise((resolve, reject) => Object.assign(miss, { resolve, reject }));
+  return miss as Miss;
+}
+
+function newer(a: CredentialRecord | null, b: CredentialRecord | null): CredentialRecord | null {
+  if (!a || !b) return a ?? b;
+  return a.version >= b.version ? a : b;
+}

@@ -1,0 +1,295 @@
+import { UnavailableError, hashCredential, newId } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { randomUUID } from 'node:crypto';
+import type { CredentialRecord, CredentialStore } from './credential-store';
+import type { Link } from './link.suite';
+
+/** What an implementation brings to be tested. All stores that it opens share one backing store, which is empty at first. */
+export interface CredentialsUnderTest {
+  /** A store that is not started, on a link of its own to the backing store. */
+  open(): Promise<{ store: CredentialStore; link: Link }>;
+  /** From now on no process is told of changes, until the returned function is called. */
+  loseNotifications(): Promise<() => Promise<void>>;
+  /** Records in the store's memory. */
+  inMemory(store: CredentialStore): number;
+}
+
+/** In force everywhere: the promise that the seam makes. */
+const REVOCATION_LIMIT_MS = 1_000;
+/** "Within about a second" on a machine that other tests keep busy. */
+const REFUSAL_LIMIT_MS = 1_500;
+const ROUNDS = 8;
+
+export function aRecord(over: Partial<CredentialRecord> = {}): CredentialRecord {
+  return {
+    hash: hashCredential(randomUUID()),
+    kind: 'key',
+    id: newId('key'),
+    tenantId: newId('ten'),
+    plan: 'default',
+    profile: 'default',
+    scopes: [],
+    expiresAtMs: null,
+    revokedAtMs: null,
+    version: 1,
+    ...over,
+  };
+}
+
+/** The guarantees of the credential seam, for any implementation. `makeSubject` is called once, in a `beforeAll`. */
+export function credentialsSuite(
+  name: string,
+  makeSubject: () => Promise<CredentialsUnderTest> | CredentialsUnderTest,
+): void {
+  describe.each([2, 3])(`${name}, %i processes on one store`, (processes) => {
+    let subject: CredentialsUnderTest;
+    let opened: { store: CredentialStore; link: Link }[];
+    let stores: CredentialStore[];
+    let writer: CredentialStore;
+    beforeAll(async () => {
+      subject = await makeSubject();
+    });
+    beforeEach(async () => {
+      opened = await Promise.all(Array.from({ length: processes }, () => subject.open()));
+      stores = opened.map(({ store }) => store);
+      writer = stores[0]!;
+      await Promise.all(stores.map((store) => store.start()));
+    });
+    afterEach(async () => {
+      await Promise.all(stores.map((store) => store.close()));
+      await Promise.all(opened.map(({ link }) => link.close()));
+    });
+
+    const lookupAll = (hash: string) => Promise.all(stores.map((store) => store.lookup(hash)));
+    const revoked = (record: CredentialRecord, version = record.version + 1): CredentialRecord => ({
+      ...record,
+      revokedAtMs: 1_800_000_000_000,
+      version,
+    });
+
+    /** Milliseconds from `put` having returned until no process gives out the unrevoked record. */
+    async function revocationMs(record: CredentialRecord): Promise<number> {
+      await writer.put([record]);
+      await lookupAll(record.hash);
+      await writer.put([revoked(record)]);
+      const from = performance.now();
+      await eventually(
+        async () => expect((await lookupAll(record.hash)).every((found) => found?.revokedAtMs)).toBe(true),
+        { everyMs: 2 },
+      );
+      return performance.now() - from;
+    }
+
+    it('gives back a record as it was put, null for a value that was never issued, and a known one synchronously', async () => {
+      const key = aRecord({ expiresAtMs: 1_900_000_000_000 });
+      const token = aRecord({ kind: 'token', id: newId('tok'), profile: '', scopes: ['keys:read', 'usage:read'] });
+      await writer.put([key, token]);
+      expect(await lookupAll(key.hash)).toEqual(stores.map(() => key));
+      expect(await lookupAll(token.hash)).toEqual(stores.map(() => token));
+      expect(await lookupAll(aRecord().hash)).toEqual(stores.map(() => null));
+      for (const store of stores) expect(store.lookup(key.hash)).toEqual(key);
+    });
+
+    it('finds a credential that was issued a moment after it was asked for', async () => {
+      const record = aRecord();
+      expect(await lookupAll(record.hash)).toEqual(stores.map(() => null));
+      await writer.put([record]);
+      expect(await lookupAll(record.hash)).toEqual(stores.map(() => record));
+    });
+
+    it('never replaces a newer version by an older one: not in the store, not in memory, not within one put', async () => {
+      const first = aRecord();
+      const newest = revoked(first, 7);
+      await writer.put([first]);
+      await lookupAll(first.hash);
+      await writer.put([newest, { ...first, version: 3 }]);
+      await writer.put([{ ...first, version: 6 }]);
+      await eventually(async () => expect(await lookupAll(first.hash)).toEqual(stores.map(() => newest)));
+      await Promise.all(stores.map((store) => store.put([{ ...first, version: 5 }])));
+      const marker = await throughTheFeed();
+      expect(await lookupAll(first.hash)).toEqual(stores.map(() => newest));
+      expect(marker.version).toBe(2);
+    });
+
+    /** Every change until now has reached every process when this one has. */
+    async function throughTheFeed(): Promise<CredentialRecord> {
+      const marker = aRecord();
+      await writer.put([marker]);
+      await lookupAll(marker.hash);
+      const changed = revoked(marker);
+      await writer.put([changed]);
+      await eventually(() => stores.forEach((store) => expect(store.lookup(marker.hash)).toEqual(changed)));
+      return changed;
+    }
+
+    it('takes a repeat, and the same record from all processes at once, as one', async () => {
+      const record = aRecord();
+      await Promise.all(stores.flatMap((store) => [store.put([record]), store.put([record])]));
+      await writer.put([record]);
+      await writer.put([]);
+      expect(await lookupAll(record.hash)).toEqual(stores.map(() => record));
+    });
+
+    it('ends with the newest version everywhere, however the writers interleave', async () => {
+      const records = Array.from({ length: 20 }, () => aRecord());
+      await writer.put(records);
+      await Promise.all(records.map((record) => lookupAll(record.hash)));
+      const writes = Array.from({ length: 60 }, (_, i) => {
+        const some = records
+          .filter((_record, n) => (n + i) % 3 === 0)
+          .map((record) => ({ ...record, plan: `plan-${(i * 7) % 61}`, version: 2 + ((i * 7) % 61) }));
+        return stores[i % processes]!.put(i % 2 ? some : some.reverse());
+      });
+      await Promise.all(writes);
+      const newest = new Map<string, number>(records.map((record) => [record.hash, 1]));
+      for (let i = 0; i < 60; i++) {
+        for (const [n, record] of records.entries()) {
+          if ((n + i) % 3 === 0) newest.set(record.hash, Math.max(newest.get(record.hash)!, 2 + ((i * 7) % 61)));
+        }
+      }
+      await eventually(() => {
+        for (const store of stores) {
+          for (const record of records)
+            expect(store.lookup(record.hash)).toMatchObject({ version: newest.get(record.hash) });
+        }
+      });
+    });
+
+    it('takes more records in one put than fit one statement or one check, and every process learns of all', async () => {
+      const records = Array.from({ length: 4_500 }, () => aRecord());
+      await writer.put(records);
+      await Promise.all(stores.map((store) => Promise.all(records.map((record) => store.lookup(record.hash)))));
+      await writer.put(records.map((record) => revoked(record)));
+      const from = performance.now();
+      await eventually(() => {
+        for (const store of stores)
+          expect(records.filter((record) => !(store.lookup(record.hash) as CredentialRecord).revokedAtMs)).toHaveLength(
+            0,
+          );
+      });
+      expect(performance.now() - from).toBeLessThan(REVOCATION_LIMIT_MS);
+    });
+
+    it.each(['notified', 'every notification lost'])(
+      'brings a revocation into force everywhere within a second: %s',
+      async (way) => {
+        const restore = way === 'notified' ? async () => {} : await subject.loseNotifications();
+        try {
+          const took: number[] = [];
+          for (let round = 0; round < ROUNDS; round++) took.push(await revocationMs(aRecord()));
+          report(way, took);
+          expect(Math.max(...took)).toBeLessThan(REVOCATION_LIMIT_MS);
+        } finally {
+          await restore();
+        }
+      },
+    );
+
+    it('brings a revocation into force within a second when all connections broke the moment before', async () => {
+      const took: number[] = [];
+      for (let round = 0; round < 4; round++) {
+        const record = aRecord();
+        await eventually(() => writer.put([record]));
+        await eventually(() => lookupAll(record.hash));
+        await Promise.all(opened.slice(1).map(({ link }) => link.breakConnections()));
+        await writer.put([revoked(record)]);
+        const from = performance.now();
+        await eventually(
+          () => stores.forEach((store) => expect(store.lookup(record.hash)).toMatchObject({ version: 2 })),
+          { everyMs: 2 },
+        );
+        took.push(performance.now() - from);
+        await opened[0]!.link.breakConnections();
+      }
+      report('connections broken', took);
+      expect(Math.max(...took)).toBeLessThan(REVOCATION_LIMIT_MS);
+    });
+
+    it('never keeps a record that was read while its revocation was being written', async () => {
+      const records = Array.from({ length: 150 }, () => aRecord());
+      await writer.put(records);
+      // A new hash each time, so that each look-up must ask the store at the very moment of the change.
+      for (const record of records)
+        await Promise.all([lookupAll(record.hash), writer.put([revoked(record)]), lookupAll(record.hash)]);
+      await eventually(
+        () =>
+          stores.forEach((store) =>
+            records.forEach((record) => expect(store.lookup(record.hash)).toMatchObject({ version: 2 })),
+          ),
+        { timeoutMs: REVOCATION_LIMIT_MS },
+      );
+    });
+
+    it('does not remember unknown values, however many are tried', async () => {
+      const before = stores.map((store) => subject.inMemory(store));
+      for (const store of stores) {
+        for (let tried = 0; tried < 10_000; tried += 5_000) {
+          const answers = await Promise.all(
+            Array.from({ length: 5_000 }, (_, i) => store.lookup(hashCredential(`unknown ${tried + i}`))),
+          );
+          expect(answers.every((answer) => answer === null)).toBe(true);
+        }
+      }
+      expect(stores.map((store) => subject.inMemory(store))).toEqual(before);
+    });
+
+    it.each(['refuses connections', 'does not answer'] as const)(
+      'serves from memory while the store %s, refuses a miss within about a second, and catches up',
+      async (fault) => {
+        const known = aRecord();
+        await writer.put([known]);
+        await lookupAll(known.hash);
+        const { store, link } = opened.at(-1)!;
+        if (fault === 'does not answer') link.hang();
+        else await link.refuse();
+        const from = performance.now();
+        await expect(store.lookup(aRecord().hash)).rejects.toThrow(UnavailableError);
+        expect(performance.now() - from).toBeLessThan(REFUSAL_LIMIT_MS);
+        expect(store.lookup(known.hash)).toEqual(known);
+        await expect(store.put([aRecord()])).rejects.toThrow();
+        // Another process, whose link is well, revokes it.
+        const other = await subject.open();
+        await other.store.start();
+        await other.store.put([revoked(known)]);
+        await other.store.close();
+        await other.link.close();
+        expect(store.lookup(known.hash)).toEqual(known);
+
+        link.restore();
+        await eventually(() => expect(store.lookup(known.hash)).toEqual(revoked(known)));
+        expect(await store.lookup(aRecord().hash)).toBeNull();
+      },
+    );
+
+    it('refuses to start without its store, and a look-up before the start or after the end', async () => {
+      const { store, link } = await subject.open();
+      await expect(store.lookup(aRecord().hash)).rejects.toThrow(UnavailableError);
+      await link.refuse();
+      await expect(store.start()).rejects.toThrow();
+      await store.close();
+      await expect(store.lookup(aRecord().hash)).rejects.toThrow(UnavailableError);
+      await link.close();
+    });
+
+    it('closes within a few seconds while the store does not answer, and refuses who waits', async () => {
+      const { store, link } = await subject.open();
+      await store.start();
+      await store.lookup(aRecord().hash);
+      link.hang();
+      const waiting = expect(store.lookup(aRecord().hash)).rejects.toThrow(UnavailableError);
+      const from = performance.now();
+      await store.close();
+      await waiting;
+      expect(performance.now() - from).toBeLessThan(3_000);
+      await link.close();
+    });
+
+    function report(what: string, took: number[]): void {
+      const sorted = took.toSorted((a, b) => a - b);
+      const [median, max] = [sorted[sorted.length >> 1]!, sorted.at(-1)!].map(Math.round);
+      process.stderr.write(
+        `${name}, ${processes} processes, revocation seen everywhere, ${what}: median ${median} ms, max ${max} ms\n`,
+      );
+    }
+  });
+}

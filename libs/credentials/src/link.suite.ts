@@ -1,0 +1,75 @@
+import { connect, createServer, type AddressInfo, type NetConnectOpts, type Server, type Socket } from 'node:net';
+
+/** A TCP path to a server that a test can spoil; each store under test has one of its own. */
+export class Link {
+  private readonly pairs = new Set<{ near: Socket; far: Socket | null }>();
+  private fault: 'none' | 'refuses' | 'hangs' = 'none';
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: NetConnectOpts,
+  ) {
+    server.on('connection', (near) => this.accept(near));
+  }
+
+  static async open(target: NetConnectOpts): Promise<Link> {
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return new Link(server, target);
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  /** Breaks what is open; new connections work. */
+  async breakConnections(): Promise<void> {
+    const closed = [...this.pairs].map(({ near }) => new Promise((resolve) => near.once('close', resolve)));
+    for (const { near } of this.pairs) near.destroy();
+    await Promise.all(closed);
+  }
+
+  /** Breaks what is open and whatever comes. */
+  async refuse(): Promise<void> {
+    this.fault = 'refuses';
+    await this.breakConnections();
+  }
+
+  /** Lets nothing through and says nothing, like a network that swallows packets. */
+  hang(): void {
+    this.fault = 'hangs';
+    for (const { near, far } of this.pairs) [near, far].forEach((socket) => socket?.pause());
+  }
+
+  /** All well again: what hung goes on where it was; what came meanwhile is broken. */
+  restore(): void {
+    this.fault = 'none';
+    for (const { near, far } of this.pairs) {
+      if (!far) near.destroy();
+      else [near, far].forEach((socket) => socket.resume());
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.breakConnections();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+
+  private accept(near: Socket): void {
+    if (this.fault === 'refuses') return void near.destroy();
+    const far = this.fault === 'hangs' ? null : connect(this.target);
+    const pair = { near, far };
+    this.pairs.add(pair);
+    near.setNoDelay(true);
+    far?.setNoDelay(true);
+    near.on('error', () => near.destroy());
+    near.on('close', () => {
+      this.pairs.delete(pair);
+      far?.destroy();
+    });
+    if (!far) return;
+    far.on('error', () => near.destroy());
+    far.on('close', () => near.destroy());
+    near.pipe(far).pipe(near);
+  }
+}

@@ -1,0 +1,33 @@
+-- What the edge must know of each credential: auth's projection, rebuilt from auth's own tables when it is lost.
+
+-- The number of the last change. `put` moves it first and thereby holds this row until it commits, so that numbers become
+-- visible in the order in which they are given: whoever has seen number n has seen all before it.
+CREATE TABLE last_change (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  number bigint NOT NULL
+);
+INSERT INTO last_change (number) VALUES (0);
+
+CREATE TABLE credential (
+  hash text COLLATE "C" PRIMARY KEY CHECK (hash ~ '^[0-9a-f]{64}$'),
+  kind text NOT NULL CHECK (kind IN ('key', 'token')),
+  id text NOT NULL,
+  tenant_id text NOT NULL,
+  plan text NOT NULL,
+  profile text NOT NULL,
+  scopes text[] NOT NULL,
+  expires_at_ms bigint,
+  revoked_at_ms bigint,
+  version bigint NOT NULL,
+  -- Shared by all records of one `put`.
+  change bigint NOT NULL
+);
+CREATE INDEX credential_change ON credential (change, hash);
+
+-- A notification says only that something changed; the receiver asks what, as it does on its timer.
+CREATE FUNCTION notify_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_notify('tollgate_credentials', '');
+  RETURN NULL;
+END $$;
+CREATE TRIGGER notify_change AFTER INSERT OR UPDATE ON credential FOR EACH STATEMENT EXECUTE FUNCTION notify_change();

@@ -1,0 +1,124 @@
+import { connectionConfig } from '@tollgate/postgres';
+import { configureLogging } from '@tollgate/runtime';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { aRecord, credentialsSuite } from '../credentials.suite';
+import { Link } from '../link.suite';
+import { PostgresCredentialStore } from './postgres-credential-store';
+
+// Lost connections are the subject here; each would be a warning.
+configureLogging({ level: 'silent', pretty: false });
+const database = useTestDatabase();
+
+async function open() {
+  const {
+    host,
+    port,
+    user,
+    password,
+    database: name,
+  } = connectionConfig({ url: database.url, schema: 'credentials', applicationName: 'test' });
+  const link = await Link.open(
+    host?.startsWith('/')
+      ? { path: `${host}/.s.PGSQL.${port ?? 5432}` }
+      : { host: host ?? 'localhost', port: port ?? 5432 },
+  );
+  const url = `postgres://${user}:${encodeURIComponent(String(password))}@127.0.0.1:${link.port}/${name}`;
+  return { store: new PostgresCredentialStore({ url, applicationName: 'credentials-test' }), link };
+}
+
+credentialsSuite('PostgresCredentialStore', () => ({
+  open,
+  async loseNotifications() {
+    await database.query('ALTER TABLE credentials.credential DISABLE TRIGGER notify_change');
+    return async () => void (await database.query('ALTER TABLE credentials.credential ENABLE TRIGGER notify_change'));
+  },
+  inMemory: (store) => (store as PostgresCredentialStore).size,
+}));
+
+describe('PostgresCredentialStore', () => {
+  let store: PostgresCredentialStore;
+  let link: Link;
+  beforeEach(async () => {
+    ({ store, link } = await open());
+    await store.start();
+  });
+  afterEach(async () => {
+    await store.close();
+    await link.close();
+  });
+
+  const LISTENING = `SELECT pid FROM pg_stat_activity WHERE application_name = 'credentials-test' AND query LIKE '%last_change LEFT JOIN%'`;
+
+  it('listens again after the server ended its LISTEN connection, and has not missed what came between', async () => {
+    const record = aRecord();
+    await store.put([record]);
+    await store.lookup(record.hash);
+    const [before] = await eventually(async () => {
+      const rows = await database.query<{ pid: number }>(LISTENING);
+      expect(rows).toHaveLength(1);
+      return rows;
+    });
+    await database.query('SELECT pg_terminate_backend($1)', [before!.pid]);
+    await database.query(`UPDATE credentials.last_change SET number = number + 1`);
+    await database.query(
+      `UPDATE credentials.credential SET revoked_at_ms = 1, version = 2, change = (SELECT number FROM credentials.last_change) WHERE hash = $1`,
+      [record.hash],
+    );
+    await eventually(() => expect(store.lookup(record.hash)).toMatchObject({ revokedAtMs: 1 }), { timeoutMs: 1_000 });
+    await eventually(async () => {
+      const rows = await database.query<{ pid: number }>(LISTENING);
+      expect(rows).toHaveLength(1);
+      expect(rows[0]).not.toEqual(before);
+    });
+  });
+
+  it('drops its memory when the store was emptied', async () => {
+    const record = aRecord();
+    await store.put([record]);
+    await store.lookup(record.hash);
+    await database.query('TRUNCATE credentials.credential');
+    await database.query('UPDATE credentials.last_change SET number = 0');
+    await eventually(async () => expect(await store.lookup(record.hash)).toBeNull());
+    await store.put([record]);
+    expect(await store.lookup(record.hash)).toEqual(record);
+  });
+
+  it('takes change numbers in the order in which they become visible, also when a writer is slow to commit', async () => {
+    const [slow, quick] = [aRecord(), aRecord()];
+    await store.put([slow, quick]);
+    await Promise.all([store.lookup(slow.hash), store.lookup(quick.hash)]);
+    // A second writer in the middle of its transaction holds everyone behind it back.
+    await database.query('BEGIN');
+    await database.query('UPDATE credentials.last_change SET number = number + 1');
+    await database.query(
+      'UPDATE credentials.credential SET version = 2, change = (SELECT number FROM credentials.last_change) WHERE hash = $1',
+      [slow.hash],
+    );
+    let done = false;
+    const put = store.put([{ ...quick, version: 2 }]).then(() => (done = true));
+    await eventually(async () => {
+      const [row] = await database.query<{ waiting: number }>(
+        `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE application_name = 'credentials-test' AND wait_event_type = 'Lock'`,
+      );
+      expect(row!.waiting).toBe(1);
+    });
+    expect(done).toBe(false);
+    await database.query('COMMIT');
+    await put;
+    await eventually(() =>
+      expect([store.lookup(slow.hash), store.lookup(quick.hash)]).toMatchObject([{ version: 2 }, { version: 2 }]),
+    );
+  });
+
+  it('leaves no connection behind when it is closed', async () => {
+    const extra = await open();
+    await extra.store.start();
+    await extra.store.put([aRecord()]);
+    await extra.store.close();
+    await extra.link.close();
+    await eventually(async () => {
+      const rows = await database.query(`SELECT 1 FROM pg_stat_activity WHERE application_name = 'credentials-test'`);
+      expect(rows.length).toBeLessThanOrEqual(3);
+    });
+  });
+});

@@ -1,0 +1,124 @@
+import { Socket } from 'node:net';
+import { UnavailableError } from '@tollgate/contracts';
+import { connectionConfig } from '@tollgate/postgres';
+import { Pool, type PoolConfig } from 'pg';
+import { CredentialMemory } from '../credential-memory';
+import { CredentialStore, type CredentialRecord } from '../credential-store';
+import { ChangeFeed } from './change-feed';
+import { RECORD_COLUMNS, toRecord, toRow, type RecordRow } from './record-row';
+
+export interface PostgresCredentialStoreOptions {
+  url: string;
+  applicationName: string;
+}
+
+/** Connecting and asking together: what a request with an unknown value waits at most when the store is dead. */
+const READ_CONNECT_TIMEOUT_MS = 400;
+const READ_TIMEOUT_MS = 500;
+/** Together below the deadline of a request to auth, which waits for its `put`. */
+const WRITE_CONNECT_TIMEOUT_MS = 500;
+const WRITE_TIMEOUT_MS = 1_500;
+const CLOSE_TIMEOUT_MS = 1_000;
+const WRITE_CONNECTIONS = 2;
+const MAX_RECORDS_PER_WRITE = 1_000;
+
+const READ = `SELECT ${RECORD_COLUMNS} FROM credential WHERE hash = ANY($1::text[])`;
+
+/** The row lock of `last_change` comes first, as the rows to insert are made from it. */
+const WRITE = `
+  WITH this AS (UPDATE last_change SET number = number + 1 RETURNING number)
+  INSERT INTO credential AS known (${RECORD_COLUMNS}, change)
+  SELECT DISTINCT ON (record.hash) record.*, this.number
+    FROM this, jsonb_to_recordset($1::jsonb) AS record (hash text, kind text, id text, tenant_id text, plan text,
+         profile text, scopes text[], expires_at_ms bigint, revoked_at_ms bigint, version bigint)
+   ORDER BY record.hash, record.version DESC
+  ON CONFLICT (hash) DO UPDATE
+     SET kind = EXCLUDED.kind, id = EXCLUDED.id, tenant_id = EXCLUDED.tenant_id, plan = EXCLUDED.plan,
+         profile = EXCLUDED.profile, scopes = EXCLUDED.scopes, expires_at_ms = EXCLUDED.expires_at_ms,
+         revoked_at_ms = EXCLUDED.revoked_at_ms, version = EXCLUDED.version, change = EXCLUDED.change
+   WHERE known.version < EXCLUDED.version`;
+
+/**
+ * The credential store of the standalone form: a table in schema `credentials`, records in memory in front of it, and a feed of changes that
+ * keeps them young. Connections: one for reads, one for the feed, and up to two for writes while there are any.
+ */
+export class PostgresCredentialStore extends CredentialStore {
+  private readonly sockets = new Set<Socket>();
+  private readonly reads: Pool;
+  private readonly writes: Pool;
+  private readonly memory: CredentialMemory;
+  private readonly feed: ChangeFeed;
+  private started = false;
+
+  constructor(options: PostgresCredentialStoreOptions) {
+    super();
+    const config = connectionConfig({ ...options, schema: 'credentials' });
+    this.reads = this.openPool({
+      ...config,
+      max: 1,
+      idleTimeoutMillis: 0,
+      connectionTimeoutMillis: READ_CONNECT_TIMEOUT_MS,
+      query_timeout: READ_TIMEOUT_MS,
+    });
+    this.writes = this.openPool({
+      ...config,
+      max: WRITE_CONNECTIONS,
+      connectionTimeoutMillis: WRITE_CONNECT_TIMEOUT_MS,
+      query_timeout: WRITE_TIMEOUT_MS,
+    });
+    this.memory = new CredentialMemory(async (hashes) =>
+      (await this.reads.query<RecordRow>(READ, [hashes])).rows.map(toRecord),
+    );
+    this.feed = new ChangeFeed(config, {
+      changed: (records) => this.memory.apply(records),
+      reset: () => this.memory.forgetAll(),
+    });
+  }
+
+  /** Records in memory. */
+  get size(): number {
+    return this.memory.size;
+  }
+
+  async put(records: readonly CredentialRecord[]): Promise<void> {
+    for (let from = 0; from < records.length; from += MAX_RECORDS_PER_WRITE) {
+      const batch = records.slice(from, from + MAX_RECORDS_PER_WRITE);
+      await this.writes.query(WRITE, [JSON.stringify(batch.map(toRow))]);
+      // In force here at once; the other processes hear of it.
+      this.memory.apply(batch);
+    }
+  }
+
+  lookup(hash: string): CredentialRecord | null | Promise<CredentialRecord | null> {
+    // Without the feed a record in memory would never learn of its revocation.
+    if (!this.started) return Promise.reject(new UnavailableError('the credential store is not started'));
+    return this.memory.lookup(hash);
+  }
+
+  async start(): Promise<void> {
+    await this.feed.start();
+    this.started = true;
+  }
+
+  async close(): Promise<void> {
+    this.started = false;
+    this.memory.close();
+    await this.feed.stop();
+    // A dead server does not answer a farewell: after a while the sockets are closed over its head.
+    const timer = setTimeout(() => this.sockets.forEach((socket) => socket.destroy()), CLOSE_TIMEOUT_MS);
+    await Promise.all([this.reads.end(), this.writes.end()]);
+    clearTimeout(timer);
+  }
+
+  private openPool(config: PoolConfig): Pool {
+    const stream = () => {
+      const socket = new Socket();
+      this.sockets.add(socket);
+      return socket.once('close', () => this.sockets.delete(socket));
+    };
+    const pool = new Pool({ ...config, stream });
+    // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
+    pool.on('error', () => {});
+    return pool;
+  }
+}
