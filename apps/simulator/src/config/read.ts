@@ -1,0 +1,38 @@
+/** A configuration that cannot be used; the message names the field by its path. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  constructor(path: string, problem: string) {
+    super(path ? `${path}: ${problem}` : problem);
+  }
+}
+
+/** An object whose fields are among `known` (null: any). */
+export function readFields(value: unknown, path: string, known: readonly string[] | null): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ConfigError(path, 'must be an object');
+  const unknown = known && Object.keys(value).find((name) => !known.includes(name));
+  if (unknown)
+    throw new ConfigError(path ? `${path}.${unknown}` : unknown, `is unknown; known are ${known.join(', ')}`);
+  return value as Record<string, unknown>;
+}
+
+export function readNumber(
+  value: unknown,
+  path: string,
+  { min, max, integer = false }: { min: number; max: number; integer?: boolean },
+): number {
+  if (typeof value !== 'number' || !(value >= min && value <= max) || (integer && !Number.isInteger(value))) {
+    throw new ConfigError(path, `must be ${integer ? 'an integer' : 'a number'} from ${min} to ${max}`);
+  }
+  return value;
+}
+
+export function readString(value: unknown, path: string): string {
+  if (typeof value !== 'string' || value === '') throw new ConfigError(path, 'must be a string that is not empty');
+  return value;
+}
+
+export function readBoolean(value: unknown, path: string): boolean {
+  if (typeof value !== 'boolean') throw new ConfigError(path, 'must be true or false');
+  return value;
+}

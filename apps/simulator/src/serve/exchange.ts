@@ -1,0 +1,126 @@
+import type { ServerResponse } from 'node:http';
+import type { FaultPlan } from '../config/fault-rules';
+import type { ModelSettings } from '../config/settings';
+import { newReplyId, type Frame } from '../wire/reply';
+import type { SimulatorStats } from './stats';
+
+/** Headers of the backend's own; a gateway must let none of them through. */
+const OWN_HEADERS = [
+  'server',
+  'simulator',
+  'openai-organization',
+  'org-simulator',
+  'x-ratelimit-remaining-requests',
+  '7',
+];
+const MALFORMED_EVENT = 'data: {"id":"chatcmpl-sim","choices":[{"index":0,"delta":{"content":"bro\n\n';
+
+export type Pace = Pick<ModelSettings, 'tokensPerSecond' | 'firstTokenDelayMs'>;
+
+/**
+ * One request being answered. Ends exactly once, as finished, aborted (the client left) or cut (a fault), and is counted so; nothing is
+ * generated or written after that. States: waiting (a timer or the client's socket) → writing → ended.
+ */
+export class Exchange {
+  #timer: NodeJS.Timeout | undefined;
+  #ended = false;
+  #cut = false;
+
+  constructor(
+    private readonly res: ServerResponse,
+    /** Read anew for each count: a reset replaces it. */
+    private readonly stats: () => SimulatorStats,
+  ) {
+    stats().requestsStarted++;
+    stats().openNow++;
+    res.on('close', () => {
+      this.#ended = true;
+      clearTimeout(this.#timer);
+      const count = stats();
+      count.openNow--;
+      if (this.#cut) count.requestsCut++;
+      else if (res.writableFinished) count.requestsFinished++;
+      else count.requestsAborted++;
+    });
+  }
+
+  /** Runs `step` after the delay, at once for 0; never when the client has left by then. */
+  after(delayMs: number, step: () => void): void {
+    if (this.#ended) return;
+    if (delayMs <= 0) return step();
+    this.#timer = setTimeout(step, delayMs);
+  }
+
+  /** An error as it is: faults of the middle of a body do not apply. `body` is ASCII. */
+  error(status: number, body: string, headers: string[] = []): void {
+    if (this.#ended) return;
+    this.#head(status, ['content-type', 'application/json', 'content-length', String(body.length), ...headers]);
+    this.res.end(body, 'latin1');
+  }
+
+  /** A plain answer of `tokens` tokens, when they would all be generated. `body` is ASCII. */
+  plain(body: string, tokens: number, pace: Pace, faults: FaultPlan): void {
+    const generationMs = pace.tokensPerSecond > 0 ? (tokens / pace.tokensPerSecond) * 1_000 : 0;
+    this.after(pace.firstTokenDelayMs + generationMs, () => {
+      const broken = faults.malformedChunk !== null ? body.slice(0, body.length >> 1) : body;
+      this.#head(200, ['content-type', 'application/json', 'content-length', String(broken.length)]);
+      if (faults.cutAfterChunks === null && faults.hangAfterChunks === null) {
+        this.#countTokens(tokens);
+        this.res.end(broken, 'latin1');
+        return;
+      }
+      this.res.write(broken.slice(0, broken.length >> 1), 'latin1');
+      if (faults.cutAfterChunks !== null) this.#cutConnection();
+    });
+  }
+
+  /** A stream of events: paced, as fast as the client reads, until it is out of frames or the client is gone. */
+  stream(frames: Iterable<Frame>, pace: Pace, faults: FaultPlan): void {
+    this.#head(200, ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']);
+    this.res.flushHeaders();
+    this.after(pace.firstTokenDelayMs, () => {
+      const iterator = frames[Symbol.iterator]();
+      const intervalMs = pace.tokensPerSecond > 0 ? 1_000 / pace.tokensPerSecond : 0;
+      const startMs = performance.now();
+      let chunks = 0;
+      let next = iterator.next();
+      const run = (): void => {
+        for (; !next.done; next = iterator.next()) {
+          if (this.#ended) return;
+          const { event, tokens } = next.value;
+          if (chunks === faults.cutAfterChunks) return this.#cutConnection();
+          if (chunks === faults.hangAfterChunks) return;
+          if (tokens > 0) {
+            const waitMs = intervalMs > 0 ? startMs + chunks * intervalMs - performance.now() : 0;
+            if (waitMs > 0) return this.after(waitMs, run);
+            chunks++;
+            this.#countTokens(tokens);
+          }
+          const written = tokens > 0 && chunks === faults.malformedChunk ? MALFORMED_EVENT : event;
+          if (this.res.write(written, 'latin1')) continue;
+          next = iterator.next();
+          this.res.once('drain', run);
+          return;
+        }
+        this.res.end();
+      };
+      run();
+    });
+  }
+
+  #head(status: number, headers: string[]): void {
+    this.res.writeHead(status, [...headers, ...OWN_HEADERS, 'x-request-id', newReplyId('req')]);
+  }
+
+  #countTokens(tokens: number): void {
+    const stats = this.stats();
+    stats.tokensWritten += tokens;
+    if (this.res.socket?.destroyed !== false) stats.tokensAfterAbort += tokens;
+  }
+
+  /** What was written goes out, and then the connection ends without the answer's end. */
+  #cutConnection(): void {
+    this.#cut = true;
+    this.res.socket?.destroySoon();
+  }
+}

@@ -1,0 +1,115 @@
+import { asciiJson } from './ascii-json';
+import { readChatPrompt } from './prompt';
+import { createdNow, DONE, FINGERPRINT, interleave, newReplyId, ownModelName, type Frame, type Reply } from './reply';
+import { RequestError } from './request-error';
+import { isObject, readCompletionFields, type Body, type CompletionFields } from './request-fields';
+import { usageJson } from './usage';
+import type { FaultPlan } from '../config/fault-rules';
+import type { ModelSettings } from '../config/settings';
+import { composeAnswer, type Answer, type Brief } from '../generate/answer';
+import { hashText, mix } from '../generate/random';
+
+/** `POST /v1/chat/completions`. Throws `RequestError`, `SchemaError`. */
+export function chatCompletion(body: Body, settings: ModelSettings, faults: FaultPlan): Reply {
+  const fields = readCompletionFields(body);
+  const prompt = readChatPrompt(body);
+  const seed = mix(mix(hashText(fields.model), prompt.hash), typeof body['seed'] === 'number' ? body['seed'] : 0);
+  const form = readForm(body, prompt.lastRole, seed);
+  const answers = Array.from({ length: fields.choices }, (_, i) =>
+    composeAnswer(
+      { answerTokens: settings.answerTokens, maxTokens: fields.maxTokens, stop: fields.stop, form },
+      mix(seed, i),
+    ),
+  );
+  const completionTokens = answers.reduce((sum, answer) => sum + answer.completionTokens, 0);
+  const usage = usageJson(
+    { promptTokens: prompt.tokens, completionTokens, cachedTokens: settings.cachedTokens ?? null },
+    faults,
+  );
+  if (fields.stream) return { stream: true, frames: frames(fields, answers, usage) };
+  const head = `{"id":"${newReplyId('chatcmpl')}","object":"chat.completion","created":${createdNow()},"model":${asciiJson(ownModelName(fields.model))}`;
+  const choices = answers.map(plainChoice).join(',');
+  const tail = `"service_tier":"default","system_fingerprint":"${FINGERPRINT}"}`;
+  return {
+    stream: false,
+    tokens: completionTokens,
+    body: `${head},"choices":[${choices}],${usage === null ? '' : `"usage":${usage},`}${tail}`,
+  };
+}
+
+function plainChoice({ pieces, toolName, finishReason }: Answer, index: number): string {
+  const text = JSON.stringify(pieces.join(''));
+  const message =
+    toolName === null
+      ? `"content":${text},"refusal":null`
+      : `"content":null,"refusal":null,"tool_calls":[{"id":"${newReplyId('call')}","type":"function","function":{"name":${asciiJson(toolName)},"arguments":${text}}}]`;
+  return `{"index":${index},"message":{"role":"assistant",${message}},"logprobs":null,"finish_reason":"${finishReason}"}`;
+}
+
+/** Role, a chunk for each token, the reason of the end; of all choices in turn. Then usage if asked for, then the end. */
+function* frames(fields: CompletionFields, answers: Answer[], usage: string | null): Generator<Frame> {
+  const head = `data: {"id":"${newReplyId('chatcmpl')}","object":"chat.completion.chunk","created":${createdNow()},"model":${asciiJson(ownModelName(fields.model))},"service_tier":"default","system_fingerprint":"${FINGERPRINT}","choices":[`;
+  const close = fields.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
+  yield* interleave(answers.map((answer, i) => choiceFrames(answer, i, head, close)));
+  if (fields.includeUsage && usage !== null) yield { event: `${head}],"usage":${usage}}\n\n`, tokens: 0 };
+  yield DONE;
+}
+
+function* choiceFrames(answer: Answer, index: number, head: string, close: string): Generator<Frame> {
+  const open = `${head}{"index":${index},"delta":{`;
+  const rest = `},"logprobs":null,"finish_reason":null}${close}`;
+  if (answer.toolName === null) {
+    yield { event: `${open}"role":"assistant","content":"","refusal":null${rest}`, tokens: 0 };
+    for (const piece of answer.pieces) yield { event: `${open}"content":${JSON.stringify(piece)}${rest}`, tokens: 1 };
+  } else {
+    const call = `"function":{"name":${asciiJson(answer.toolName)},"arguments":""}`;
+    const nameTokens = answer.completionTokens - answer.pieces.length;
+    yield {
+      event: `${open}"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"${newReplyId('call')}","type":"function",${call}}]${rest}`,
+      tokens: nameTokens,
+    };
+    for (const piece of answer.pieces)
+      yield {
+        event: `${open}"tool_calls":[{"index":0,"function":{"arguments":${JSON.stringify(piece)}}}]${rest}`,
+        tokens: 1,
+      };
+  }
+  yield { event: `${open}},"logprobs":null,"finish_reason":"${answer.finishReason}"}${close}`, tokens: 0 };
+}
+
+/** Words, JSON or a tool call. With `tool_choice: "auto"` a tool is called until its result is the last message, so that a client's loop ends. */
+function readForm(body: Body, lastRole: unknown, seed: number): Brief['form'] {
+  const tools = readTools(body['tools']);
+  const choice = body['tool_choice'] ?? (lastRole === 'tool' ? 'none' : 'auto');
+  if (isObject(choice)) {
+    const name = isObject(choice['function']) ? choice['function']['name'] : undefined;
+    const tool = tools.find((candidate) => candidate.name === name);
+    if (!tool) throw new RequestError(400, 'tool_choice names no tool of the request', 'tool_choice', 'invalid_value');
+    return { kind: 'tool', ...tool };
+  }
+  const calls = choice === 'required' || (choice === 'auto' && lastRole !== 'tool');
+  if (calls && tools.length > 0) return { kind: 'tool', ...tools[mix(seed, tools.length) % tools.length]! };
+  const format = body['response_format'];
+  if (!isObject(format)) return { kind: 'words' };
+  if (format['type'] === 'json_object') return { kind: 'object' };
+  if (format['type'] !== 'json_schema') return { kind: 'words' };
+  if (!isObject(format['json_schema']))
+    throw new RequestError(
+      400,
+      'response_format.json_schema is missing',
+      'response_format',
+      'missing_required_parameter',
+    );
+  return { kind: 'schema', schema: format['json_schema']['schema'] ?? { type: 'object' } };
+}
+
+function readTools(value: unknown): { name: string; parameters: unknown }[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new RequestError(400, 'tools must be an array', 'tools', 'invalid_type');
+  return value.map((tool: unknown) => {
+    const declared = isObject(tool) ? tool['function'] : undefined;
+    if (!isObject(declared) || typeof declared['name'] !== 'string')
+      throw new RequestError(400, 'every tool needs function.name', 'tools', 'invalid_value');
+    return { name: declared['name'], parameters: declared['parameters'] };
+  });
+}
