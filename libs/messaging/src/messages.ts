@@ -28,7 +28,11 @@ export abstract class Messages {
   abstract consume<T extends Topic>(topic: T, group: string, handler: BatchHandler<TopicTypes[T]>): void;
 
   /** The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the subject; never a hang. */
-  abstract request<S extends Subject>(subject: S, request: RequestOf<S>, options?: { deadlineMs?: number }): Promise<ReplyOf<S>>;
+  abstract request<S extends Subject>(
+    subject: S,
+    request: RequestOf<S>,
+    options?: { deadlineMs?: number },
+  ): Promise<ReplyOf<S>>;
 
   /** Register before `start`; one handler a subject. */
   abstract handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void;

@@ -1,0 +1,31 @@
+import { newId, type Envelope, type TopicDefinition } from '@tollgate/contracts';
+
+/** A consumed message: what the handler gets, or why it cannot be read. */
+export type Opened<T> = { data: T } | { reason: string };
+
+/** Puts the messages of one publish call into envelopes of the topic's current version. */
+export function seal<T>(definition: TopicDefinition, messages: readonly T[]): Envelope<T>[] {
+  const at = new Date().toISOString();
+  return messages.map((data) => ({ id: newId('msg'), v: definition.schemaVersion, at, data }));
+}
+
+/**
+ * Reads what a transport delivered, which may be anything. It checks what every consumer relies on (envelope, version, key); the fields
+ * inside are the publisher's word, as both sides compile against one type.
+ */
+export function open<T>(definition: TopicDefinition, value: unknown): Opened<T> {
+  if (!isObject(value)) return { reason: 'not an envelope: not a JSON object' };
+  const { id, v, at, data } = value;
+  if (typeof id !== 'string' || typeof at !== 'string' || typeof v !== 'number') {
+    return { reason: 'not an envelope: id, v and at are needed' };
+  }
+  if (v !== definition.schemaVersion)
+    return { reason: `version ${v}, but version ${definition.schemaVersion} is read here` };
+  if (!isObject(data)) return { reason: 'data is not a JSON object' };
+  if (typeof data[definition.key] !== 'string') return { reason: `data has no ${definition.key}` };
+  return { data: data as T };
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

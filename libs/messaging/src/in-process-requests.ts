@@ -1,0 +1,55 @@
+import { RequestError, UnavailableError, type ReplyOf, type RequestOf, type Subject } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import { DEFAULT_REQUEST_DEADLINE_MS, type RequestHandler } from './messages';
+
+/**
+ * Request–reply between services of one process. Request and reply each go through JSON, as over a broker: nobody can come to rely on a shared
+ * reference, a Date or a bigint. What a handler throws beyond RequestError is logged here and stays here.
+ */
+export class InProcessRequests {
+  private readonly handlers = new Map<string, (request: unknown) => Promise<unknown>>();
+
+  handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void {
+    if (this.handlers.has(subject)) throw new Error(`"${subject}" has a handler already`);
+    this.handlers.set(subject, (request) => handler(request as RequestOf<S>));
+  }
+
+  async request<S extends Subject>(
+    subject: S,
+    request: RequestOf<S>,
+    deadlineMs = DEFAULT_REQUEST_DEADLINE_MS,
+  ): Promise<ReplyOf<S>> {
+    const handler = this.handlers.get(subject);
+    if (!handler) throw new UnavailableError(`nobody answers "${subject}"`);
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<never>((_, reject) => {
+      timer = setTimeout(
+        () => reject(new UnavailableError(`no answer to "${subject}" within ${deadlineMs} ms`)),
+        deadlineMs,
+      );
+    });
+    try {
+      return await Promise.race([this.answer(subject, handler, copy(request)), deadline]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private async answer<S extends Subject>(
+    subject: S,
+    handler: (request: unknown) => Promise<unknown>,
+    request: RequestOf<S>,
+  ): Promise<ReplyOf<S>> {
+    try {
+      return copy((await handler(request)) as ReplyOf<S>);
+    } catch (error) {
+      if (error instanceof RequestError) throw new RequestError(error.code, error.message);
+      logger('messaging').error({ err: error, subject }, 'a request handler failed');
+      throw new UnavailableError(`"${subject}" could not be answered`);
+    }
+  }
+}
+
+function copy<T>(value: T): T {
+  return value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+}

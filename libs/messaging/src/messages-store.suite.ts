@@ -1,0 +1,68 @@
+import { TOPICS, type CreditNews, type Topic, type TopicDefinition } from '@tollgate/contracts';
+import type { Messages } from './messages';
+
+/** A consumer in a real process of its own; `batches` are the versions that its handler was called with, per call. */
+export interface ConsumerProcess {
+  batches: string[][];
+  /** kill -9. */
+  kill(): Promise<void>;
+}
+
+/** A fresh store (a schema, a cluster's set of topics) on which independent instances meet as separate processes would. */
+export interface MessagesStore {
+  /** A new instance, not started. The suite closes it. */
+  open(): Messages;
+  /** Starts another process that consumes `credit-news` as `SUITE_GROUP` and whose handler returns for the first `handled` messages and then hangs for ever. */
+  spawnConsumer(handled: number): Promise<ConsumerProcess>;
+  /** Cuts all connections of one instance, or of all, as a network fault or a restart of the server does; they may come back. */
+  cut(messages?: Messages): Promise<void>;
+  /** Puts a value, which is no envelope of ours, where a consumer of the topic finds it. */
+  publishRaw(topic: Topic, value: unknown): Promise<void>;
+  /** What was set aside for the group. */
+  dead(topic: Topic, group: string): Promise<{ reason: string; message: unknown }[]>;
+  close(): Promise<void>;
+}
+
+export const SUITE_GROUP = 'admission';
+export const SECOND_GROUP = 'audit';
+/** The real topics, with a second group on one of them. */
+export const SUITE_TOPICS: Record<Topic, TopicDefinition> = {
+  ...TOPICS,
+  'credit-news': { ...TOPICS['credit-news'], groups: [SUITE_GROUP, SECOND_GROUP] },
+};
+export const TOPIC = 'credit-news';
+
+/** A message of key `tenantId`; the suite counts `version` up per key. */
+export const news = (tenantId: string, version: number): CreditNews => ({
+  tenantId,
+  version: String(version),
+  balanceNanos: '0',
+  releases: [],
+  suspended: false,
+});
+
+/** Collects what handlers got, and knows what the guarantees say about it. */
+export class Received {
+  readonly batches: CreditNews[][] = [];
+
+  handler = async (messages: readonly CreditNews[]): Promise<void> => {
+    this.batches.push([...messages]);
+  };
+
+  get messages(): CreditNews[] {
+    return this.batches.flat();
+  }
+
+  /** Every version from 1 to `count` of each key has come. Repeats are allowed; a first appearance out of order is not. */
+  assertAllInOrder(tenants: string[], count: number): void {
+    const last = new Map<string, number>();
+    for (const { tenantId, version } of this.messages) {
+      const seen = last.get(tenantId) ?? 0;
+      if (Number(version) > seen + 1) throw new Error(`${tenantId}: ${version} came after ${seen}`);
+      last.set(tenantId, Math.max(seen, Number(version)));
+    }
+    for (const tenant of tenants) {
+      if (last.get(tenant) !== count) throw new Error(`${tenant}: ${last.get(tenant) ?? 0} of ${count} have come`);
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import type { Topic, TopicTypes } from '@tollgate/contracts';
+import type { EntityManager } from 'typeorm';
+
+/** The outbox of a service, in the service's own schema: its migrations contain this statement verbatim. */
+export const OUTBOX_TABLE_SQL =
+  'CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());';
+
+/**
+ * Stores messages with the changes that they tell of: published if and only if the transaction commits. Call `OutboxRelay.wake` after the commit.
+ */
+export async function enqueue<T extends Topic>(
+  tx: EntityManager,
+  topic: T,
+  messages: readonly TopicTypes[T][],
+): Promise<void> {
+  if (messages.length === 0) return;
+  await tx.query('INSERT INTO outbox (topic, data) SELECT $1, value FROM jsonb_array_elements($2::jsonb)', [
+    topic,
+    JSON.stringify(messages),
+  ]);
+}

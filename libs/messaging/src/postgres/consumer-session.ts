@@ -1,0 +1,133 @@
+import { connectionConfig } from '@tollgate/postgres';
+import { Client, type ClientConfig } from 'pg';
+import type { Db } from 'pg-boss';
+import { MAX_BATCH_MESSAGES } from '../messages';
+
+/** Compressed bytes that one read may bring, unless the first job alone is larger: bounds the memory of a backlog. */
+const MAX_READ_BYTES = 1024 * 1024;
+/** A server that does not answer for so long is taken for lost. */
+const QUERY_TIMEOUT_MS = 10_000;
+
+export interface SessionOptions {
+  url: string;
+  applicationName: string;
+  schema: string;
+  /** The LISTEN channel on which pg-boss tells of new jobs. */
+  channel: string;
+  /** Called with the queue that has news: new jobs, or (`released`) no consumer any more. */
+  onNews: (queue: string, released: boolean) => void;
+  onLost: () => void;
+}
+
+/** A waiting job as it is read. */
+export interface WaitingJob {
+  id: string;
+  data: unknown;
+}
+
+const RELEASED = ' released';
+
+/**
+ * The one connection on which a process consumes: it listens, it holds the locks that make this process the only consumer of a queue, and it reads and acknowledges. All on
+ * one session on purpose: whoever has lost the lock has lost the means to acknowledge with it, and when a process dies the server frees its locks in that moment.
+ *
+ * open → (lock → read, acknowledge … → unlock)* → close, or `lost` at any time, which is final: open another.
+ */
+export class ConsumerSession implements Db {
+  private ended = false;
+  private readonly held = new Set<string>();
+
+  private constructor(
+    private readonly client: Client,
+    private readonly options: SessionOptions,
+  ) {}
+
+  static async open(options: SessionOptions): Promise<ConsumerSession> {
+    const client = new Client({ ...(connectionConfig(options) as ClientConfig), query_timeout: QUERY_TIMEOUT_MS });
+    const session = new ConsumerSession(client, options);
+    client.on('error', () => session.drop());
+    client.on('end', () => session.drop());
+    client.on('notification', ({ payload = '' }) => {
+      const released = payload.endsWith(RELEASED);
+      options.onNews(released ? payload.slice(0, -RELEASED.length) : payload, released);
+    });
+    try {
+      await client.connect();
+      await client.query(`LISTEN "${options.channel}"`);
+      // An acknowledgement that a crash of the server undoes makes a batch come twice, which consumers bear; waiting for the disk would cost each batch a flush.
+      await client.query('SET synchronous_commit = off');
+    } catch (error) {
+      session.drop();
+      throw error;
+    }
+    return session;
+  }
+
+  get lost(): boolean {
+    return this.ended;
+  }
+
+  /** Becomes the queue's only consumer, among all processes; false when another one is. */
+  async tryLock(queue: string): Promise<boolean> {
+    if (this.held.has(queue)) return true;
+    const { rows } = await this.client.query<{ locked: boolean }>(
+      'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS locked',
+      [this.lockName(queue)],
+    );
+    if (rows[0]?.locked) this.held.add(queue);
+    return this.held.has(queue);
+  }
+
+  /** Gives the queue up and tells those who wait for it. */
+  async unlock(queue: string): Promise<void> {
+    if (!this.held.delete(queue)) return;
+    await this.client.query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', [this.lockName(queue)]);
+    await this.client.query('SELECT pg_notify($1, $2)', [this.options.channel, queue + RELEASED]);
+  }
+
+  /**
+   * The next waiting jobs in the order in which they were published. Not by `PgBoss.fetch`: that leaves the order of jobs of one call open, and marks each job as taken
+   * (another write, and something to put right after a crash), which the lock makes needless.
+   */
+  async read(queue: string): Promise<WaitingJob[]> {
+    const { rows } = await this.client.query<WaitingJob>({
+      name: 'read',
+      text: `
+        SELECT id, data FROM (
+          SELECT id, data, created_on,
+            sum(pg_column_size(data)) OVER (ORDER BY created_on, id) - pg_column_size(data) AS bytes_before
+          FROM (
+            SELECT id, data, created_on FROM ${this.options.schema}.job
+            WHERE name = $1 AND state < 'active' AND NOT blocked
+            ORDER BY priority DESC, created_on, id LIMIT ${MAX_BATCH_MESSAGES}
+          ) AS waiting
+        ) AS measured
+        WHERE bytes_before < ${MAX_READ_BYTES} ORDER BY created_on, id`,
+      values: [queue],
+    });
+    return rows;
+  }
+
+  /** For calls of pg-boss that belong to this session: `{ db: session }`. */
+  async executeSql(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {
+    return this.client.query(text, values);
+  }
+
+  async close(): Promise<void> {
+    this.ended = true;
+    await this.client.end();
+  }
+
+  /** Ends the session at once, with its locks, and tells the consumers. */
+  drop(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.options.onLost();
+    // After an error on the socket this only tidies up; it has nobody to report to.
+    this.client.end().catch(() => {});
+  }
+
+  private lockName(queue: string): string {
+    return `tollgate-messages ${this.options.schema}.${queue}`;
+  }
+}

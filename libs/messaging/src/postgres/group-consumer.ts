@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto';
+import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import type { PgBoss } from 'pg-boss';
+import { isObject, open } from '../envelope';
+import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
+import { MAX_BATCH_MESSAGES, type BatchHandler } from '../messages';
+import { backoffMs, Signal } from '../signal';
+import type { ConsumerSession, WaitingJob } from './consumer-session';
+import { deadQueueName, queueName, type DeadMessage } from './queues';
+
+/** A look without news: the safety net for a lost notification, and the heartbeat of the connection. */
+const IDLE_POLL_MS = 1_000;
+/** How often a process that does not consume a queue asks whether it may: bounds the pause after a process died. */
+const STANDBY_POLL_MS = 200;
+const RETRY_BASE_MS = 50;
+const MAX_RETRY_MS = 5_000;
+const RECONNECT_BASE_MS = 50;
+const MAX_RECONNECT_MS = 2_000;
+
+export interface ConsumedGroup {
+  topic: Topic;
+  group: string;
+  definition: TopicDefinition;
+  handler: BatchHandler<unknown>;
+}
+
+/** Jobs that go to the handler in one call. */
+interface Batch {
+  jobIds: string[];
+  messages: unknown[];
+  dead: (DeadMessage & { id: string })[];
+  /** Of the oldest message, epoch milliseconds. */
+  oldestMs: number;
+}
+
+/**
+ * Consumes one group of one topic.
+ *
+ *   connecting ──session──▶ standby ──lock──▶ consuming: read → (set aside → handle → acknowledge)* → read …
+ *        ▲                     │                  │
+ *        └──── session lost ───┴──────────────────┘      stop: the batch in hand is finished, the lock released, done
+ *
+ * Only the holder of the queue's lock consumes, one batch at a time and in order, so order per key needs nothing more. The lock belongs to the session: when that is lost, a batch in
+ * hand is not acknowledged and nothing further is taken; it comes again, here or in another process.
+ */
+export class GroupConsumer {
+  private readonly queue: string;
+  private readonly news = new Signal();
+  private readonly interrupt = new Signal();
+  private consuming = false;
+  private stopping = false;
+  private done: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly consumed: ConsumedGroup,
+    private readonly boss: PgBoss,
+    private readonly openSession: () => Promise<ConsumerSession>,
+  ) {
+    this.queue = queueName(consumed.topic, consumed.group);
+  }
+
+  start(): void {
+    this.done = this.run();
+  }
+
+  /** New jobs matter to the consumer, a released queue to those on standby. */
+  onNews(queue: string, released: boolean): void {
+    if (queue === this.queue && released !== this.consuming) this.news.wake();
+  }
+
+  onSessionLost(): void {
+    this.news.wake();
+    this.interrupt.wake();
+  }
+
+  /** Resolves when the batch in hand is finished and acknowledged. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.news.wake();
+    this.interrupt.wake();
+    await this.done;
+  }
+
+  private async run(): Promise<void> {
+    for (let failures = 0; !this.stopping;) {
+      let session: ConsumerSession | undefined;
+      try {
+        session = await this.openSession();
+        this.consuming = await session.tryLock(this.queue);
+        failures = 0;
+        if (this.consuming) {
+          await this.consume(session);
+          if (!session.lost) await session.unlock(this.queue);
+        } else {
+          await this.news.wait(STANDBY_POLL_MS);
+        }
+      } catch (error) {
+        // Whatever went wrong on it, its state is unknown: a new session starts from what is stored.
+        session?.drop();
+        if (this.stopping) return;
+        this.log().warn({ err: error }, 'cannot consume at the moment');
+        await this.interrupt.wait(backoffMs(failures++, RECONNECT_BASE_MS, MAX_RECONNECT_MS));
+      } finally {
+        this.consuming = false;
+      }
+    }
+  }
+
+  private async consume(session: ConsumerSession): Promise<void> {
+    while (!this.stopping && !session.lost) {
+      const jobs = await session.read(this.queue);
+      if (jobs.length === 0) await this.news.wait(IDLE_POLL_MS);
+      for (const batch of this.batchesOf(jobs)) {
+        if (this.stopping || session.lost) return;
+        // 1. What cannot be read goes aside; before the acknowledgement, and under ids that make a repeat harmless.
+        if (batch.dead.length > 0) await this.setAside(session, batch.dead);
+        // 2. The handler, until it returns.
+        if (batch.messages.length > 0 && !(await this.handle(session, batch))) return;
+        // 3. Only now the batch is gone.
+        await this.boss.deleteJob(this.queue, batch.jobIds, { db: session });
+      }
+    }
+  }
+
+  /** False when the batch was not handled and must not be acknowledged: the session is lost, or stopping while the handler fails. */
+  private async handle(session: ConsumerSession, batch: Batch): Promise<boolean> {
+    const { topic, group, handler } = this.consumed;
+    for (let attempt = 0; ; attempt++) {
+      messageAge.observe({ topic, group }, (Date.now() - batch.oldestMs) / 1000);
+      try {
+        await handler(batch.messages);
+        handledMessages.inc({ topic, group }, batch.messages.length);
+        return !session.lost;
+      } catch (error) {
+        failedBatches.inc({ topic, group });
+        this.log().error({ err: error, attempt, messages: batch.messages.length }, 'a batch failed and comes again');
+      }
+      await this.interrupt.wait(backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS));
+      if (this.stopping || session.lost) return false;
+    }
+  }
+
+  private async setAside(session: ConsumerSession, dead: Batch['dead']): Promise<void> {
+    const { topic, group } = this.consumed;
+    const jobs = dead.map(({ id, ...data }) => ({ id, data }));
+    // Skips those that lie there already: it happened before, and the process died before the acknowledgement.
+    await this.boss.insert(deadQueueName(topic, group), jobs, { db: session });
+    deadMessages.inc({ topic, group }, dead.length);
+    for (const { id, reason } of dead) this.log().error({ id, reason }, 'a message cannot be read and was set aside');
+  }
+
+  /** Whole jobs, as many as one handler call may get. */
+  private *batchesOf(jobs: WaitingJob[]): Generator<Batch> {
+    let batch = emptyBatch();
+    for (const job of jobs) {
+      const envelopes = messagesOf(job.data);
+      const size = envelopes?.length ?? 0;
+      if (batch.messages.length + size > MAX_BATCH_MESSAGES) {
+        yield batch;
+        batch = emptyBatch();
+      }
+      batch.jobIds.push(job.id);
+      if (!envelopes)
+        batch.dead.push({ id: deadId(job.id, 0), reason: 'the job is not a batch of messages', message: job.data });
+      envelopes?.forEach((envelope, index) => this.add(batch, job.id, index, envelope));
+    }
+    if (batch.jobIds.length > 0) yield batch;
+  }
+
+  private add(batch: Batch, jobId: string, index: number, envelope: unknown): void {
+    const opened = open<unknown>(this.consumed.definition, envelope);
+    if ('reason' in opened) {
+      batch.dead.push({ id: deadId(jobId, index), reason: opened.reason, message: envelope });
+    } else {
+      batch.messages.push(opened.data);
+      batch.oldestMs = Math.min(batch.oldestMs, Date.parse((envelope as Envelope).at) || batch.oldestMs);
+    }
+  }
+
+  private log() {
+    return logger('messaging').child({ topic: this.consumed.topic, group: this.consumed.group });
+  }
+}
+
+const emptyBatch = (): Batch => ({ jobIds: [], messages: [], dead: [], oldestMs: Date.now() });
+
+function messagesOf(data: unknown): unknown[] | undefined {
+  const messages = isObject(data) ? data['messages'] : undefined;
+  return Array.isArray(messages) && messages.length <= MAX_BATCH_MESSAGES ? messages : undefined;
+}
+
+/** The same id each time the message is set aside: a UUID (version 8) of its place. */
+function deadId(jobId: string, index: number): string {
+  const hex = createHash('sha256').update(`${jobId}/${index}`).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}

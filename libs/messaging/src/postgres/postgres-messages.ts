@@ -1,0 +1,217 @@
+import {
+  TOPICS,
+  UnavailableError,
+  type ReplyOf,
+  type RequestOf,
+  type Subject,
+  type Topic,
+  type TopicTypes,
+} from '@tollgate/contracts';
+import { connectionConfig, sqlState } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
+import { Pool } from 'pg';
+import { PgBoss, type Db } from 'pg-boss';
+import { seal } from '../envelope';
+import { InProcessRequests } from '../in-process-requests';
+import { Messages, type BatchHandler, type RequestHandler } from '../messages';
+import { ConsumerSession } from './consumer-session';
+import { GroupConsumer, type ConsumedGroup } from './group-consumer';
+import { createQueues, insertJobs, queueName, toJobs, type Topics } from './queues';
+
+/** Publishing connections; consuming has one more. */
+const POOL_SIZE = 3;
+/** A publish that the server has not answered by then fails; it may have happened all the same. */
+const QUERY_TIMEOUT_MS = 10_000;
+/** A batch whose handler takes longer than this to finish after `stopConsuming` is abandoned: it comes again. */
+const STOP_TIMEOUT_MS = 15_000;
+const DEFAULT_SCHEMA = 'pgboss';
+
+export interface PostgresMessagesOptions {
+  url: string;
+  applicationName: string;
+  /** Schema of pg-boss, created by `start`. Processes that share it share their messages. */
+  schema?: string;
+  topics?: Topics;
+}
+
+type State = 'new' | 'starting' | 'started' | 'closed';
+
+/**
+ * Messages on pg-boss's tables in Postgres; request–reply within the process. See README.md for what carries each guarantee.
+ * `publish` rejects with UnavailableError while the server cannot be reached, and before `start` and after `close`; consuming goes on by itself when it can.
+ */
+export class PostgresMessages extends Messages {
+  private readonly options: Required<PostgresMessagesOptions>;
+  private readonly requests = new InProcessRequests();
+  private readonly groups = new Map<string, ConsumedGroup>();
+  private readonly pool: Pool;
+  private readonly boss: PgBoss;
+  private consumers: GroupConsumer[] = [];
+  private session: Promise<ConsumerSession> | undefined;
+  private channel = '';
+  private state: State = 'new';
+
+  constructor(options: PostgresMessagesOptions) {
+    super();
+    this.options = { schema: DEFAULT_SCHEMA, topics: TOPICS, ...options };
+    this.pool = new Pool({ ...connectionConfig(this.options), max: POOL_SIZE, query_timeout: QUERY_TIMEOUT_MS });
+    // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
+    this.pool.on('error', () => {});
+    const db: Db = {
+      executeSql: (text, values) => this.pool.query(text, values),
+      // pg-boss names the channel on which its inserts notify; the consumer session listens to it itself.
+      listen: async (channel) => {
+        this.channel = channel;
+        return { close: async () => {} };
+      },
+    };
+    // Messages leave the table when acknowledged: nothing is there for pg-boss to expire, delete, monitor or schedule.
+    this.boss = new PgBoss({
+      db,
+      schema: this.options.schema,
+      supervise: false,
+      schedule: false,
+      useListenNotify: true,
+    });
+    this.boss.on('error', (error) => logger('messaging').warn({ err: error }, 'pg-boss reports an error'));
+    this.boss.on('warning', (warning) => logger('messaging').warn({ warning }, 'pg-boss warns'));
+  }
+
+  consume<T extends Topic>(topic: T, group: string, handler: BatchHandler<TopicTypes[T]>): void {
+    this.assertNew();
+    const definition = this.options.topics[topic];
+    const queue = queueName(topic, group);
+    if (!definition.groups.includes(group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
+    if (this.groups.has(queue)) throw new Error(`"${queue}" has a consumer already`);
+    this.groups.set(queue, { topic, group, definition, handler: handler as BatchHandler<unknown> });
+  }
+
+  handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void {
+    this.assertNew();
+    this.requests.handle(subject, handler);
+  }
+
+  async request<S extends Subject>(
+    subject: S,
+    request: RequestOf<S>,
+    options: { deadlineMs?: number } = {},
+  ): Promise<ReplyOf<S>> {
+    this.assertStarted();
+    return this.requests.request(subject, request, options.deadlineMs);
+  }
+
+  async start(): Promise<void> {
+    this.assertNew();
+    this.state = 'starting';
+    try {
+      await this.boss.start();
+      await createQueues(this.boss, this.options.topics);
+    } catch (error) {
+      this.state = 'new';
+      throw error;
+    }
+    this.state = 'started';
+    this.consumers = [...this.groups.values()].map(
+      (group) => new GroupConsumer(group, this.boss, () => this.openSession()),
+    );
+    for (const consumer of this.consumers) consumer.start();
+  }
+
+  async publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void> {
+    this.assertStarted();
+    if (messages.length === 0) return;
+    const definition = this.options.topics[topic];
+    const jobs = toJobs(seal(definition, messages));
+    const queues = definition.groups.map((group) => queueName(topic, group));
+    try {
+      if (queues.length === 1) await insertJobs(this.boss, queues[0]!, jobs);
+      else
+        await this.inTransaction(async (db) => {
+          for (const queue of queues) await insertJobs(this.boss, queue, jobs, db);
+        });
+    } catch (error) {
+      if (isRefusal(error)) throw error;
+      const unavailable = new UnavailableError(`could not publish to "${topic}": the message store cannot be reached`);
+      throw Object.assign(unavailable, { cause: error });
+    }
+  }
+
+  async stopConsuming(): Promise<void> {
+    const stopping = Promise.all(this.consumers.map((consumer) => consumer.stop()));
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<'timeout'>((resolve) => {
+      timer = setTimeout(resolve, STOP_TIMEOUT_MS, 'timeout');
+    });
+    if ((await Promise.race([stopping, timeout])) === 'timeout') {
+      logger('messaging').warn('a handler did not return in time; its batch comes again');
+    }
+    clearTimeout(timer);
+    const session = await this.session?.catch(() => undefined);
+    if (session && !session.lost) await session.close();
+    this.session = undefined;
+    this.consumers = [];
+  }
+
+  async close(): Promise<void> {
+    if (this.state === 'closed') return;
+    await this.stopConsuming();
+    this.state = 'closed';
+    await this.boss.stop({ graceful: false });
+    await this.pool.end();
+  }
+
+  /** The session that all consumers of this process share, opened anew when the last one was lost. */
+  private openSession(): Promise<ConsumerSession> {
+    this.session ??= ConsumerSession.open({
+      ...this.options,
+      channel: this.channel,
+      onNews: (queue, released) => this.consumers.forEach((consumer) => consumer.onNews(queue, released)),
+      onLost: () => this.consumers.forEach((consumer) => consumer.onSessionLost()),
+    });
+    const opening = this.session;
+    return opening.then(
+      (session) => {
+        if (!session.lost) return session;
+        if (this.session === opening) this.session = undefined;
+        return this.openSession();
+      },
+      (error: unknown) => {
+        if (this.session === opening) this.session = undefined;
+        throw error;
+      },
+    );
+  }
+
+  private async inTransaction(work: (db: Db) => Promise<void>): Promise<void> {
+    const client = await this.pool.connect();
+    // A connection that breaks between two statements says so here; the next statement rejects and is what counts.
+    const ignore = () => {};
+    client.on('error', ignore);
+    try {
+      await client.query('BEGIN');
+      await work({ executeSql: (text, values) => client.query(text, values) });
+      await client.query('COMMIT');
+      client.off('error', ignore);
+      client.release();
+    } catch (error) {
+      // Not reused: closing it rolls back, whatever state it is in.
+      client.release(true);
+      throw error;
+    }
+  }
+
+  private assertNew(): void {
+    if (this.state !== 'new')
+      throw new Error('consumers and handlers are registered before start, which is called once');
+  }
+
+  private assertStarted(): void {
+    if (this.state !== 'started')
+      throw new UnavailableError(`messages are ${this.state === 'closed' ? 'closed' : 'not started'}`);
+  }
+}
+
+/** Whether the server answered and said no (bad data, a missing table, a broken rule), as against not being there. */
+function isRefusal(error: unknown): boolean {
+  return /^(2[23]|42|P0|XX)\w{3}$/.test(sqlState(error) ?? '');
+}

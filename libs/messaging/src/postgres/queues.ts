@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
+import type { Db, JobInsert, PgBoss } from 'pg-boss';
+import { MAX_BATCH_MESSAGES } from '../messages';
+
+export type Topics = Record<Topic, TopicDefinition>;
+
+/** A message that could not be read, as it rests in the dead queue. */
+export interface DeadMessage {
+  reason: string;
+  /** What was delivered, untouched. */
+  message: unknown;
+}
+
+/** The payload of one job. */
+export interface MessageBatch {
+  messages: Envelope[];
+}
+
+/** Ten years: a message waits for its group however long that takes; pg-boss must never delete it as stale. */
+const RETENTION_SECONDS = 10 * 365 * 24 * 3600;
+
+export const queueName = (topic: Topic, group: string) => `${topic}.${group}`;
+export const deadQueueName = (topic: Topic, group: string) => `${topic}.${group}.dead`;
+
+/** Creates what is missing; safe when several processes start at once. */
+export async function createQueues(boss: PgBoss, topics: Topics): Promise<void> {
+  const existing = new Set((await boss.getQueues()).map((queue) => queue.name));
+  for (const [topic, { groups }] of Object.entries(topics) as [Topic, TopicDefinition][]) {
+    for (const group of groups) {
+      const dead = deadQueueName(topic, group);
+      if (!existing.has(dead)) await boss.createQueue(dead, { retentionSeconds: RETENTION_SECONDS });
+      const queue = queueName(topic, group);
+      if (!existing.has(queue)) await boss.createQueue(queue, { retentionSeconds: RETENTION_SECONDS, notify: true });
+    }
+  }
+}
+
+/**
+ * One publish call as jobs of at most MAX_BATCH_MESSAGES messages. A job is a batch of messages and not a message: that is 2–3 times as quick to
+ * insert and to read (README). All jobs of a call are inserted in one transaction and so have the same `created_on`; their ids ascend, which keeps their order.
+ */
+export function toJobs(envelopes: Envelope[]): JobInsert<MessageBatch>[] {
+  const stem = randomUUID().slice(0, -12);
+  const jobs: JobInsert<MessageBatch>[] = [];
+  for (let start = 0; start < envelopes.length; start += MAX_BATCH_MESSAGES) {
+    const id = stem + jobs.length.toString(16).padStart(12, '0');
+    jobs.push({ id, data: { messages: envelopes.slice(start, start + MAX_BATCH_MESSAGES) } });
+  }
+  return jobs;
+}
+
+/** Inserts all or throws: pg-boss by itself skips a job whose id exists or whose queue is gone, and says nothing. */
+export async function insertJobs(boss: PgBoss, queue: string, jobs: JobInsert[], db?: Db): Promise<void> {
+  const ids = await boss.insert(queue, jobs, { returnId: true, ...(db && { db }) });
+  if (ids?.length !== jobs.length)
+    throw new Error(`${ids?.length ?? 0} of ${jobs.length} jobs were taken by "${queue}"`);
+}

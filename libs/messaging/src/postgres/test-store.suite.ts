@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { TestDatabase } from '@tollgate/testing';
+import type { Messages } from '../messages';
+import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.suite';
+import { PostgresMessages, type PostgresMessagesOptions } from './postgres-messages';
+
+const CONSUMER_PROCESS = join(__dirname, '../../test/consumer-process.mjs');
+let stores = 0;
+
+/** A store of its own in the test's database: a pg-boss schema. */
+export class PostgresStore implements MessagesStore {
+  readonly schema = `messages_${++stores}`;
+  private readonly names = new Map<Messages, string>();
+  private readonly processes: ConsumerProcess[] = [];
+
+  constructor(private readonly database: TestDatabase) {}
+
+  open(): PostgresMessages {
+    const options = this.options();
+    const messages = new PostgresMessages(options);
+    this.names.set(messages, options.applicationName);
+    return messages;
+  }
+
+  async spawnConsumer(handled: number): Promise<ConsumerProcess> {
+    const argument = JSON.stringify({ options: this.options(), group: SUITE_GROUP, handled });
+    const child = spawn(process.execPath, [CONSUMER_PROCESS, argument], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const exited = once(child, 'exit');
+    const batches: string[][] = [];
+    const started = new Promise<void>((resolve, reject) => {
+      void exited.then(([code]) => reject(new Error(`the consumer process ended with ${code}`)));
+      createInterface(child.stdout).on('line', (line) => {
+        if (line === 'started') resolve();
+        else batches.push(JSON.parse(line) as string[]);
+      });
+    });
+    const consumer = {
+      batches,
+      kill: async () => {
+        child.kill('SIGKILL');
+        await exited;
+      },
+    };
+    this.processes.push(consumer);
+    await started;
+    return consumer;
+  }
+
+  async cut(messages?: Messages): Promise<void> {
+    const name = messages ? this.names.get(messages) : `${this.schema}-%`;
+    await this.database.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1', [
+      name,
+    ]);
+  }
+
+  async publishRaw(topic: string, value: unknown): Promise<void> {
+    for (const group of SUITE_TOPICS[topic as keyof typeof SUITE_TOPICS].groups) {
+      await this.insert(`${topic}.${group}`, { messages: [value] });
+    }
+  }
+
+  /** Puts any payload into a queue, as a foreign program would. */
+  async insert(queue: string, data: unknown): Promise<void> {
+    await this.database.query(`INSERT INTO ${this.schema}.job (name, data) VALUES ($1, $2)`, [
+      queue,
+      JSON.stringify(data),
+    ]);
+  }
+
+  async dead(topic: string, group: string): Promise<{ reason: string; message: unknown }[]> {
+    const rows = await this.database.query<{ data: { reason: string; message: unknown } }>(
+      `SELECT data FROM ${this.schema}.job WHERE name = $1`,
+      [`${topic}.${group}.dead`],
+    );
+    return rows.map(({ data }) => data);
+  }
+
+  async waiting(): Promise<number> {
+    const [row] = await this.database.query<{ jobs: number }>(
+      `SELECT count(*)::int AS jobs FROM ${this.schema}.job WHERE name NOT LIKE '%.dead'`,
+    );
+    return row!.jobs;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.processes.map((consumer) => consumer.kill()));
+    await this.database.query(`DROP SCHEMA IF EXISTS ${this.schema} CASCADE`);
+  }
+
+  private options(): PostgresMessagesOptions & { applicationName: string } {
+    const applicationName = `${this.schema}-${this.names.size + this.processes.length}`;
+    return { url: this.database.url, applicationName, schema: this.schema, topics: SUITE_TOPICS };
+  }
+}

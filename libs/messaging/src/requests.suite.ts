@@ -1,0 +1,122 @@
+import { RequestError, UnavailableError } from '@tollgate/contracts';
+import type { Messages } from './messages';
+import type { MessagesStore } from './messages-store.suite';
+
+/**
+ * The guarantees of request–reply, for any implementation of the messages seam. `reach`: whether a request reaches handlers of the same instance
+ * only (standalone: all services live in one process), or those of other instances too.
+ */
+export function requestsSuite(
+  name: string,
+  reach: 'same-instance' | 'other-instances',
+  createStore: () => Promise<MessagesStore>,
+): void {
+  describe(`request–reply on ${name}`, () => {
+    const subject = 'auth.tenants.get';
+    const tenant = {
+      id: 'ten_1',
+      name: 'One',
+      plan: 'default',
+      status: 'active' as const,
+      createdAt: '2026-01-01T00:00:00.000Z',
+    };
+    let store: MessagesStore;
+    let opened: Messages[];
+    beforeEach(async () => {
+      store = await createStore();
+      opened = [];
+    });
+    afterEach(async () => {
+      await Promise.all(opened.map((messages) => messages.close()));
+      await store.close();
+    });
+
+    /** The instance to ask, when another (or the same, by `reach`) answers as `register` sets up. */
+    async function asking(register: (messages: Messages) => void): Promise<Messages> {
+      const answering = store.open();
+      opened.push(answering);
+      register(answering);
+      await answering.start();
+      if (reach === 'same-instance') return answering;
+      const messages = store.open();
+      opened.push(messages);
+      await messages.start();
+      return messages;
+    }
+
+    it('carries request and reply as JSON: neither side shares objects with the other', async () => {
+      const request = { tenantId: 'ten_1' };
+      let got: unknown;
+      const messages = await asking((m) =>
+        m.handle(subject, async (received) => {
+          got = received;
+          return { ...tenant, createdAt: new Date(tenant.createdAt) as never };
+        }),
+      );
+      const reply = await messages.request(subject, request);
+      expect(got).toEqual(request);
+      expect(got).not.toBe(request);
+      expect(reply).toEqual(tenant);
+      expect(reply).not.toBe(tenant);
+    });
+
+    it('answers many requests at the same time, each with its own reply', async () => {
+      const messages = await asking((m) => m.handle(subject, async ({ tenantId }) => ({ ...tenant, id: tenantId })));
+      const ids = Array.from({ length: 200 }, (_, index) => `ten_${index}`);
+      const replies = await Promise.all(ids.map((tenantId) => messages.request(subject, { tenantId })));
+      expect(replies.map(({ id }) => id)).toEqual(ids);
+    });
+
+    it('hands a RequestError of the handler to the caller, code and message', async () => {
+      const messages = await asking((m) =>
+        m.handle(subject, async () => {
+          throw new RequestError('not_found', 'no such tenant');
+        }),
+      );
+      const error = await messages.request(subject, { tenantId: 'x' }).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(RequestError);
+      expect(error).toMatchObject({ code: 'not_found', message: 'no such tenant' });
+    });
+
+    it('any other error arrives as UnavailableError and tells nothing of the inside', async () => {
+      const messages = await asking((m) =>
+        m.handle(subject, async () => {
+          throw Object.assign(new Error('password of the database is hunter2'), { code: 'inner' });
+        }),
+      );
+      const error = await messages.request(subject, { tenantId: 'x' }).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(UnavailableError);
+      expect(String(error)).not.toMatch(/hunter2|password/);
+      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/hunter2/);
+    });
+
+    it('gives up at the deadline, whatever the handler does', async () => {
+      const messages = await asking((m) => m.handle(subject, () => new Promise(() => {})));
+      const started = Date.now();
+      await expect(messages.request(subject, { tenantId: 'x' }, { deadlineMs: 200 })).rejects.toThrow(UnavailableError);
+      expect(Date.now() - started).toBeGreaterThanOrEqual(190);
+      expect(Date.now() - started).toBeLessThan(2_000);
+    });
+
+    it('is unavailable, within the deadline, when nobody handles the subject', async () => {
+      const messages = await asking(() => {});
+      await expect(messages.request(subject, { tenantId: 'x' }, { deadlineMs: 500 })).rejects.toThrow(UnavailableError);
+    });
+
+    it('goes on while consuming is stopped, and ends with close', async () => {
+      const messages = await asking((m) => m.handle(subject, async () => tenant));
+      await messages.stopConsuming();
+      expect(await messages.request(subject, { tenantId: 'x' })).toEqual(tenant);
+      await messages.close();
+      await expect(messages.request(subject, { tenantId: 'x' })).rejects.toThrow(UnavailableError);
+      await expect(messages.publish('credit-news', [])).rejects.toThrow(UnavailableError);
+    });
+
+    it('takes one handler a subject', async () => {
+      await asking((m) => {
+        m.handle(subject, async () => tenant);
+        expect(() => m.handle(subject, async () => tenant)).toThrow(/already/);
+      });
+    });
+  });
+}
