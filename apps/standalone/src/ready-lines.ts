@@ -1,0 +1,44 @@
+import type { Demo } from './demo';
+
+export interface Addresses {
+  /** Ends in /v1. */
+  inferenceUrl: string;
+  /** Ends in /_api/v1. */
+  managementUrl: string;
+  operatorUrl: string;
+  docsUrl: string;
+  operatorSecret: string;
+}
+
+/** One line of JSON, for scripts. */
+export function readyJson(addresses: Addresses, demo: Demo | null): string {
+  return JSON.stringify({ ...addresses, ...(demo ? { demo } : {}) });
+}
+
+/** What a person reads when the service is ready; `model` is one that the curl line may ask. */
+export function readyText(addresses: Addresses, demo: Demo | null, model: string): string {
+  const lines = [
+    '',
+    'Tollgate is ready.',
+    `  Inference API   ${addresses.inferenceUrl}`,
+    `  Management API  ${addresses.managementUrl}`,
+    `  Operator API    ${addresses.operatorUrl}`,
+    `  Docs            ${addresses.docsUrl}`,
+  ];
+  if (demo) {
+    lines.push(
+      '',
+      `A demo tenant, ${demo.tenantId}, with 10.00 of credit. These two are shown this once:`,
+      `  Inference key     ${demo.key}`,
+      `  Management token  ${demo.token}`,
+      '',
+      'Try:',
+      `  curl ${addresses.inferenceUrl}/chat/completions -H 'Authorization: Bearer ${demo.key}' -H 'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
+      `  curl ${addresses.managementUrl}/usage -H 'Authorization: Bearer ${demo.token}'`,
+    );
+  } else {
+    lines.push('', 'Tenants, credit, keys: npx tollgate --help');
+  }
+  lines.push('', 'Ctrl-C stops it.', '');
+  return lines.join('\n');
+}

@@ -1,0 +1,77 @@
+import 'reflect-metadata';
+import { plainToInstance, Transform } from 'class-transformer';
+import { IsBoolean, IsIn, IsInt, IsOptional, IsUrl, Length, Matches, Max, Min, validateSync } from 'class-validator';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+const toNumber = Transform(({ value }: { value: unknown }) => (typeof value === 'string' && value.trim() !== '' ? Number(value) : value));
+const toBoolean = Transform(({ value }: { value: unknown }) => (value === 'true' ? true : value === 'false' ? false : value));
+
+/** The standalone's settings, from the environment. Names and defaults: README.md. */
+class Settings {
+  @toNumber @IsInt() @Min(0) @Max(65_535) TOLLGATE_PORT: number = 8080;
+  /** The next port after TOLLGATE_PORT when it is not set; any when that is 0. */
+  @IsOptional() @toNumber @IsInt() @Min(0) @Max(65_535) TOLLGATE_OPERATOR_PORT?: number;
+  @Length(1, 255) TOLLGATE_HOST: string = '127.0.0.1';
+  @Length(1, 4096) TOLLGATE_CONFIG: string = 'tollgate.yaml';
+  @Length(1, 4096) TOLLGATE_DATA_DIR: string = '.tollgate';
+  @IsOptional()
+  @IsUrl({ protocols: ['postgres', 'postgresql'], require_protocol: true, require_tld: false, require_host: false }, { message: '$property must be a URL such as postgres://user:password@host:5432/database' })
+  DATABASE_URL?: string;
+  @toBoolean @IsBoolean({ message: '$property must be true or false' }) TOLLGATE_DEMO: boolean = true;
+  @IsIn(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) TOLLGATE_LOG_LEVEL: string = 'info';
+  @IsOptional() @Matches(/^[\x21-\x7e]{16,256}$/, { message: '$property must be 16 to 256 printable characters' }) TOLLGATE_OPERATOR_SECRET?: string;
+}
+
+export interface StandaloneSettings {
+  host: string;
+  port: number;
+  operatorPort: number;
+  configFile: string;
+  dataDirectory: string;
+  databaseUrl: string | null;
+  demo: boolean;
+  logLevel: string;
+  operatorSecret: string | null;
+}
+
+/** Settings that cannot be used; `message` names each with the cure. */
+export class SettingsError extends Error {}
+
+const EMPTY_IS_UNSET = (env: NodeJS.ProcessEnv) => Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+
+/** Reads and checks the environment. Throws SettingsError; a secret's value is never in its message. */
+export function readSettings(env: NodeJS.ProcessEnv): StandaloneSettings {
+  const names = Object.keys(new Settings()).concat('TOLLGATE_OPERATOR_PORT', 'DATABASE_URL', 'TOLLGATE_OPERATOR_SECRET');
+  const known = Object.fromEntries(Object.entries(EMPTY_IS_UNSET(env)).filter(([name]) => names.includes(name)));
+  const settings = plainToInstance(Settings, known, { exposeDefaultValues: true });
+  const problems = validateSync(settings).flatMap((error) => Object.values(error.constraints ?? {}));
+  if (problems.length > 0) throw new SettingsError(problems.join('\n'));
+  const port = settings.TOLLGATE_PORT;
+  return {
+    host: settings.TOLLGATE_HOST,
+    port,
+    operatorPort: settings.TOLLGATE_OPERATOR_PORT ?? (port === 0 ? 0 : port + 1),
+    configFile: resolve(settings.TOLLGATE_CONFIG),
+    dataDirectory: resolve(settings.TOLLGATE_DATA_DIR),
+    databaseUrl: settings.DATABASE_URL ?? null,
+    demo: settings.TOLLGATE_DEMO,
+    logLevel: settings.TOLLGATE_LOG_LEVEL,
+    operatorSecret: settings.TOLLGATE_OPERATOR_SECRET ?? null,
+  };
+}
+
+/** The operator API's secret: the one given, or one made on the first start and kept in the data directory. */
+export function operatorSecret({ operatorSecret: given, dataDirectory }: StandaloneSettings): string {
+  if (given !== null) return given;
+  mkdirSync(dataDirectory, { recursive: true });
+  const file = join(dataDirectory, 'operator.secret');
+  if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  return readFileSync(file, 'utf8').trim();
+}
+
+/** Where the `tollgate` command finds this instance. */
+export function writeOperatorFile({ dataDirectory }: StandaloneSettings, url: string, secret: string): void {
+  writeFileSync(join(dataDirectory, 'operator.json'), `${JSON.stringify({ url, secret })}\n`, { mode: 0o600 });
+}

@@ -1,0 +1,45 @@
+// Proves that the import rules bite: each fixture is put where its import is forbidden, and both linters must say so.
+// A rule that is never seen to fail may as well not be there.
+import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../setup/prepare.mjs';
+
+const FIXTURES = [
+  { file: 'apps/auth/src/bad-import.ts', code: `import { BillingModule } from '../../billing/src/index';\nexport const x = BillingModule;\n`, by: ['eslint', 'depcruise'], rule: /enforce-module-boundaries|apps-are-strangers/ },
+  { file: 'libs/contracts/src/bad-import.ts', code: `import { migrate } from '@tollgate/postgres';\nexport const x = migrate;\n`, by: ['eslint', 'depcruise'], rule: /enforce-module-boundaries|contracts-import-nothing/ },
+  { file: 'apps/gateway/src/upstream/bad-import.ts', code: `import * as other from '../usage/emitter';\nexport const x = other;\n`, by: ['depcruise'], rule: /gateway-stages-are-strangers/ },
+  { file: 'apps/billing/src/ledger/core/bad-import.ts', code: `import { DataSource } from 'typeorm';\nexport const x = DataSource;\n`, by: ['depcruise'], rule: /pure-core/ },
+];
+
+const COMMANDS = {
+  eslint: (file) => ['node_modules/eslint/bin/eslint.js', file],
+  depcruise: (file) => ['node_modules/dependency-cruiser/bin/dependency-cruise.mjs', file, '--config', '.dependency-cruiser.cjs'],
+};
+
+let missed = 0;
+for (const { file, code, by, rule } of FIXTURES) {
+  const path = join(ROOT, file);
+  writeFileSync(path, code);
+  try {
+    for (const linter of by) {
+      const found = outputOfFailure(COMMANDS[linter](file));
+      if (found !== null && rule.test(found)) continue;
+      missed++;
+      console.error(`${linter} did not refuse the import in ${file}`);
+    }
+  } finally {
+    rmSync(path);
+  }
+}
+if (missed > 0) process.exit(1);
+console.log(`${FIXTURES.length} bad imports, all refused`);
+
+function outputOfFailure(args) {
+  try {
+    execFileSync(process.execPath, args, { cwd: ROOT, stdio: 'pipe' });
+    return null;
+  } catch (error) {
+    return `${error.stdout}${error.stderr}`;
+  }
+}
