@@ -1,6 +1,6 @@
 import type { UsageDraft, UsageEvent } from '@tollgate/contracts';
 
-/** Per minute, and at once. */
+/** Per minute, and at once. Whole numbers of at least 1. */
 export interface Limits {
   requestsPerMinute: number;
   tokensPerMinute: number;
@@ -65,7 +65,8 @@ export interface ExtendRequest {
 }
 
 /** `refused`: credit or budget do not reach `minNanos`. `forbidden`: no such pending hold (expired, settled, void). */
-export type ExtendResult = { kind: 'extended'; grantedNanos: bigint; holdNanos: bigint } | { kind: 'refused' } | { kind: 'forbidden' };
+export type ExtendResult =
+  { kind: 'extended'; grantedNanos: bigint; holdNanos: bigint } | { kind: 'refused' } | { kind: 'forbidden' };
 
 /** A sign of life of a running request: renews the hold's deadline and, for a stream, records what was delivered so far. */
 export interface Progress {
@@ -114,6 +115,8 @@ export interface Snapshot {
   /** Sums over the hold rows themselves: must equal the running sums above. */
   holdRowsPendingNanos: bigint;
   holdRowsSettledNanos: bigint;
+  /** The least id among the settled holds, null for none: reconcile looks whether its charge was gathered long ago, and the hold forgotten. */
+  oldestSettledId?: string | null;
 }
 
 export const DEFAULT_LEASE_MS = 10_000;
@@ -127,14 +130,20 @@ export const DEFAULT_LEASE_MS = 10_000;
  * recorded progress when its deadline passed (`expired`), or gone at none. Any other transition is refused and counted, never applied.
  */
 export abstract class AdmissionStore {
-  /** For each, all or nothing and in order: tenant active, requests, tokens, concurrency, budgets, credit. Safe to repeat by id. Need not wait for the disk. */
-  abstract admit(requests: readonly AdmitRequest[]): Promise<AdmitResult[]>;
+  /**
+   * For each, all or nothing and in order: tenant active, requests, tokens, concurrency, budgets, credit. Safe to repeat by id. Need not wait for the disk.
+   * A RangeError stands in the place of one that the caller must not send: numbers out of range, or the id of another or an ended hold.
+   */
+  abstract admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]>;
   abstract extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]>;
   /** False where there is no such pending hold: the request has lost it and must end. */
   abstract progress(progress: readonly Progress[]): Promise<boolean[]>;
-  /** Durable when it returns. Gives back the rest of the hold, the place, and the token limit's difference. A cost above the hold is refused by RangeError: the caller caps it. */
-  abstract settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
-  /** Nothing was delivered: all is given back. False where there is no such pending hold. */
+  /**
+   * Durable when it returns. Gives back the rest of the hold, the place, and the token limit's difference. For a cost above the hold a RangeError
+   * stands in its place and nothing of it is changed: the caller caps the cost. The others of the call are settled.
+   */
+  abstract settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]>;
+  /** Nothing was delivered: credit, place and tokens are given back (not the request on the requests limit: it was made). False where there is no such pending hold. */
   abstract void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]>;
   /** Settles or voids what has expired, and hands out the records of settled holds that were not confirmed in time (each to one sweeper at a time): publish them again. */
   abstract sweep(options: SweepOptions): Promise<UsageEvent[]>;

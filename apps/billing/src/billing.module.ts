@@ -1,0 +1,100 @@
+import { AdmissionStore } from '@tollgate/admission';
+import { Messages, OutboxRelay } from '@tollgate/messaging';
+import {
+  Inject,
+  Injectable,
+  Module,
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { ChargeGatherer } from './consume/charge-gatherer';
+import { Poster } from './consume/poster';
+import { PostingLoop } from './consume/posting-loop';
+import { openBillingDatabase } from './database';
+import { Reconciler } from './reconcile/reconciler';
+import { Stores } from './reconcile/stores';
+import { billingSummary } from './summary/billing-summary';
+import { TopUps } from './topups/top-ups';
+
+export interface BillingOptions {
+  databaseUrl: string;
+  /** Usage of a tenant is posted at most once in so long. */
+  postingIntervalMs?: number;
+}
+
+const DEFAULT_POSTING_INTERVAL_MS = 1_000;
+const BILLING_OPTIONS = Symbol('BILLING_OPTIONS');
+
+/** Own class, so that in one process with other services each gets its own data source. */
+class BillingDataSource extends DataSource {}
+
+/** Connects the ledger with the messages, and both with the process's life. */
+@Injectable()
+class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown {
+  private readonly relay: OutboxRelay;
+  private readonly loop: PostingLoop;
+  private readonly options: { postingIntervalMs: number };
+
+  constructor(
+    private readonly dataSource: BillingDataSource,
+    private readonly messages: Messages,
+    private readonly admission: AdmissionStore,
+    @Inject(BILLING_OPTIONS) { postingIntervalMs = DEFAULT_POSTING_INTERVAL_MS }: BillingOptions,
+  ) {
+    this.options = { postingIntervalMs };
+    this.relay = new OutboxRelay(dataSource, messages, { name: 'billing' });
+    this.loop = new PostingLoop(new Poster(dataSource, this.options), () => this.relay.wake());
+  }
+
+  onModuleInit(): void {
+    const gatherer = new ChargeGatherer(this.dataSource, this.options);
+    const topUps = new TopUps(this.dataSource, this.messages, this.options);
+    const reconciler = new Reconciler(this.dataSource, new Stores(this.dataSource, this.messages, this.admission));
+    this.messages.consume('charges', 'billing', async (batch) => this.committed(await gatherer.gather(batch)));
+    this.messages.handle('billing.credit.add', async (request) => {
+      const { reply, dueInMs } = await topUps.add(request);
+      this.committed({ dueInMs });
+      return reply;
+    });
+    this.messages.handle('billing.summary', (request) => billingSummary(this.dataSource, request));
+    this.messages.handle('billing.reconcile', () => reconciler.reconcile());
+  }
+
+  onApplicationBootstrap(): void {
+    this.relay.start();
+    this.loop.start();
+  }
+
+  /** The books are flushed and the news published while messages still take them; whoever stops the process stops consuming first. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
+    await this.relay.stop();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.dataSource.destroy();
+  }
+
+  private committed({ dueInMs }: { dueInMs: number | null }): void {
+    this.relay.wake();
+    if (dueInMs !== null) this.loop.wakeIn(dueInMs);
+  }
+}
+
+@Module({})
+export class BillingModule {
+  static register(options: BillingOptions): DynamicModule {
+    return {
+      module: BillingModule,
+      providers: [
+        { provide: BILLING_OPTIONS, useValue: options },
+        { provide: BillingDataSource, useFactory: () => openBillingDatabase(options.databaseUrl) },
+        BillingService,
+      ],
+    };
+  }
+}

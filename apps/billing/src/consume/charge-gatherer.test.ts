@@ -1,0 +1,152 @@
+import { newId, type Charge } from '@tollgate/contracts';
+import { useTestDatabase } from '@tollgate/testing';
+import { CENT, charge, expectBooksToProve, sumNanos, useBilling, type TestBilling } from '../testing/fixture';
+
+// Real: Postgres, and two gatherers at once as two replicas would be.
+const database = useTestDatabase();
+
+describe('gathering', () => {
+  const billing = useBilling(database, { postingIntervalMs: 60_000 });
+
+  it('takes each charge in once, whatever repeats, in whatever order', async () => {
+    const tenantId = await billing.tenant();
+    const charges = Array.from({ length: 300 }, (_, i) => charge(tenantId, BigInt(i) * 12_345n));
+    const batches = [
+      charges.slice(0, 200),
+      charges.slice(100, 300).reverse(),
+      [...charges, ...charges],
+      charges.slice(50, 60),
+    ];
+    for (const batch of batches) await billing.gatherer.gather(batch);
+    await expectBooksToProve(billing, charges);
+    expect((await billing.books(tenantId)).unposted).toBe(sumNanos(charges));
+  });
+
+  it('tells the new balance at once and releases every hold of a batch, those of repeats too, without a new version for a mere repeat', async () => {
+    const tenantId = await billing.tenant(10);
+    const first = charge(tenantId, 3n * CENT);
+    const second = charge(tenantId, CENT / 2n);
+    await billing.gatherer.gather([first]);
+    await billing.gatherer.gather([first, second]);
+    await billing.gatherer.gather([second]);
+    const [topUp, ...rest] = await billing.news(tenantId);
+    expect(topUp).toEqual({ tenantId, version: '1', balanceNanos: String(10n * CENT), releases: [], suspended: false });
+    expect(rest).toEqual([
+      { tenantId, version: '2', balanceNanos: String(7n * CENT), releases: [first.id], suspended: false },
+      {
+        tenantId,
+        version: '3',
+        balanceNanos: String(6n * CENT + CENT / 2n),
+        releases: [first.id, second.id],
+        suspended: false,
+      },
+      { tenantId, version: '3', balanceNanos: String(6n * CENT + CENT / 2n), releases: [second.id], suspended: false },
+    ]);
+  });
+
+  it('stays exact when several consumers get the same and overlapping batches of 100 tenants at once, without a deadlock', async () => {
+    const tenants = Array.from({ length: 100 }, () => newId('ten'));
+    const charges = Array.from({ length: 3_000 }, (_, i) =>
+      charge(tenants[(i * 37) % 100]!, BigInt((i * 7919) % 3_000_000)),
+    );
+    const before = await deadlocks();
+    const batches: Charge[][] = [];
+    for (let i = 0; i < charges.length; i += 300) {
+      batches.push(charges.slice(i, i + 300), charges.slice(Math.max(0, i - 150), i + 150).reverse());
+    }
+    await Promise.all(batches.map((batch) => billing.gatherer.gather(batch)));
+    await expectBooksToProve(billing, charges);
+    expect(await deadlocks()).toBe(before);
+  });
+
+  it.each(['charge', 'tenant_month', 'tenant_books', 'outbox'])(
+    'leaves nothing behind when it fails at %s, and succeeds when tried again',
+    async (table) => {
+      const tenantId = await billing.tenant();
+      const charges = [charge(tenantId, 5n * CENT), charge(tenantId, 7n)];
+      const stateBefore = await stateOf(billing, tenantId);
+      // The last statement of this table's step fails: whatever came before it in the transaction must be gone.
+      await database.query(
+        `CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks here'; END $$`,
+      );
+      await database.query(
+        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table} FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
+      );
+      await expect(billing.gatherer.gather(charges)).rejects.toThrow('the test breaks here');
+      await database.query('DROP FUNCTION billing.fail() CASCADE');
+      expect(await stateOf(billing, tenantId)).toEqual(stateBefore);
+      await billing.gatherer.gather(charges);
+      await expectBooksToProve(billing, charges);
+    },
+  );
+
+  it('sets aside what cannot be a charge, with its reason, and takes in the rest', async () => {
+    const tenantId = await billing.tenant();
+    const good = charge(tenantId, CENT);
+    const bad = [
+      charge(tenantId, -1n),
+      charge(tenantId, 1n, { costNanos: '1.5' }),
+      charge(tenantId, 2n ** 63n),
+      charge(tenantId, 1n, { endedAt: 'yesterday' }),
+      charge(tenantId, 1n, { id: 'with\0nul' }),
+      charge('', 1n),
+      null as unknown as Charge,
+    ];
+    const changed = { ...good, costNanos: '1' };
+    await billing.gatherer.gather([...bad, good, changed]);
+    await billing.gatherer.gather([{ ...good, tenantId: await billing.tenant() }]);
+    await expectBooksToProve(billing, [good]);
+    const reasons = await database.query<{ reason: string }>('SELECT reason FROM billing.rejected_charge ORDER BY id');
+    expect(reasons.map((row) => row.reason)).toEqual([
+      'costNanos is no decimal string',
+      'costNanos is no decimal string',
+      'costNanos is out of range',
+      'endedAt is no time',
+      'id is no id',
+      'tenantId is no id',
+      'id is no id',
+      'this id was charged before with another tenant or cost',
+      'this id was charged before with another tenant or cost',
+    ]);
+  });
+
+  it('numbers charges per month of their end in UTC, without a gap', async () => {
+    const tenantId = await billing.tenant();
+    const at = (endedAt: string) => charge(tenantId, 1n, { endedAt });
+    const ends = [
+      '2026-10-31T23:59:59.999Z',
+      '2026-11-01T00:00:00.000Z',
+      '2026-11-01T00:30:00.000+01:00',
+      '2026-11-30T23:59:59.999Z',
+    ];
+    await billing.gatherer.gather(ends.map(at));
+    await billing.gatherer.gather([at(ends[0]!)]);
+    const rows = await database.query(
+      'SELECT period, seq::int FROM billing.charge WHERE tenant_id = $1 ORDER BY period, seq',
+      [tenantId],
+    );
+    expect(rows).toEqual([
+      { period: '2026-10', seq: 1 },
+      { period: '2026-10', seq: 2 },
+      { period: '2026-10', seq: 3 },
+      { period: '2026-11', seq: 1 },
+      { period: '2026-11', seq: 2 },
+    ]);
+  });
+});
+
+async function deadlocks(): Promise<string> {
+  const [row] = await database.query<{ deadlocks: string }>(
+    'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',
+  );
+  return row!.deadlocks;
+}
+
+async function stateOf(billing: TestBilling, tenantId: string) {
+  return {
+    books: await billing.books(tenantId),
+    months: await database.query('SELECT * FROM billing.tenant_month WHERE tenant_id = $1', [tenantId]),
+    charges: await database.query('SELECT id FROM billing.charge WHERE tenant_id = $1', [tenantId]),
+    news: await billing.news(tenantId),
+  };
+}

@@ -1,0 +1,140 @@
+import type { Charge } from '@tollgate/contracts';
+import { enqueue } from '@tollgate/messaging';
+import { transaction } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
+import type { DataSource, EntityManager } from 'typeorm';
+import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
+import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
+import { gather, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
+import { insertCharges } from '../ledger/journal';
+import { readCharge } from './read-charge';
+
+interface Rejected {
+  reason: string;
+  data: unknown;
+}
+
+/**
+ * Takes batches of charges into the books, exactly once by the charge's id, in any order and with any repeats. One transaction a batch:
+ *
+ * 1. the tenants' books are locked, in sorted order;
+ * 2. what is there already is left as it is;
+ * 3. new charges are numbered per tenant and month, added up, and appended;
+ * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too.
+ *
+ * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
+ */
+export class ChargeGatherer {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly options: { postingIntervalMs: number },
+  ) {}
+
+  /** @returns milliseconds until usage of these tenants is first due for posting; null when none is */
+  async gather(batch: readonly Charge[]): Promise<{ dueInMs: number | null }> {
+    const { charges, rejected } = sort(batch);
+    if (charges.size === 0 && rejected.length === 0) return { dueInMs: null };
+    return transaction(this.dataSource, async (tx) => {
+      const books = await lockBooks(
+        tx,
+        [...charges.values()].map((charge) => charge.tenantId),
+      );
+      const fresh = await this.withoutRepeats(tx, charges, rejected);
+      const dueInMs = await this.append(tx, books, fresh, [...charges.values()]);
+      await insertRejected(tx, rejected);
+      return { dueInMs };
+    });
+  }
+
+  /** The charges that are not in the books yet. An id that is there with another content is set aside: the first one stands. */
+  private async withoutRepeats(
+    tx: EntityManager,
+    charges: Map<string, ReadCharge>,
+    rejected: Rejected[],
+  ): Promise<ReadCharge[]> {
+    const known = await tx.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
+      'SELECT id, tenant_id, cost_nanos FROM charge WHERE id = ANY($1)',
+      [[...charges.keys()]],
+    );
+    const repeats = new Set<string>();
+    const conflicts: Rejected[] = [];
+    for (const { id, tenant_id, cost_nanos } of known) {
+      const charge = charges.get(id)!;
+      repeats.add(id);
+      if (charge.tenantId !== tenant_id || String(charge.costNanos) !== cost_nanos) conflicts.push(conflict(charge));
+    }
+    rejected.push(...conflicts);
+    return [...charges.values()].filter((charge) => !repeats.has(charge.id));
+  }
+
+  private async append(
+    tx: EntityManager,
+    books: Map<string, Books>,
+    fresh: readonly ReadCharge[],
+    all: readonly ReadCharge[],
+  ): Promise<number | null> {
+    const freshOf = byTenant(fresh);
+    const monthsOf = byTenant(await loadMonths(tx, fresh));
+    const changed: Books[] = [];
+    const months: Month[] = [];
+    const numbered: NumberedCharge[] = [];
+    for (const [tenantId, charges] of freshOf) {
+      const gathered = gather(books.get(tenantId)!, monthsOf.get(tenantId) ?? [], charges);
+      books.set(tenantId, gathered.books);
+      changed.push(gathered.books);
+      months.push(...gathered.months);
+      numbered.push(...gathered.charges);
+    }
+    await insertCharges(tx, numbered);
+    await saveMonths(tx, months);
+    const dueInMs = await saveBooks(tx, changed, this.options);
+    const releases = byTenant(all);
+    await enqueue(
+      tx,
+      'credit-news',
+      [...releases].map(([tenantId, charges]) =>
+        creditNews(
+          books.get(tenantId)!,
+          charges.map((charge) => charge.id),
+        ),
+      ),
+    );
+    return dueInMs;
+  }
+}
+
+/** Reads a batch: each id once, in the order of arrival. */
+function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rejected: Rejected[] } {
+  const charges = new Map<string, ReadCharge>();
+  const rejected: Rejected[] = [];
+  for (const data of batch) {
+    const charge = readCharge(data);
+    if ('reason' in charge) {
+      rejected.push({ reason: charge.reason, data });
+      continue;
+    }
+    const first = charges.get(charge.id);
+    if (!first) charges.set(charge.id, charge);
+    else if (first.tenantId !== charge.tenantId || first.costNanos !== charge.costNanos)
+      rejected.push(conflict(charge));
+  }
+  return { charges, rejected };
+}
+
+function conflict({ id, tenantId, keyId, costNanos, endedAt }: ReadCharge): Rejected {
+  const data: Charge = { id, tenantId, keyId, costNanos: String(costNanos), endedAt: endedAt.toISOString() };
+  return { reason: 'this id was charged before with another tenant or cost', data };
+}
+
+/** Set aside, as throwing would bring the batch again for ever; reconcile shows that a charge is missing. */
+async function insertRejected(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
+  if (rejected.length === 0) return;
+  await tx.query('INSERT INTO rejected_charge (reason, data) SELECT * FROM unnest($1::text[], $2::jsonb[])', [
+    rejected.map((one) => one.reason),
+    rejected.map((one) => JSON.stringify(one.data ?? null).replaceAll('\\u0000', '\\ufffd')),
+  ]);
+  logger('billing').error(
+    { count: rejected.length, reason: rejected[0]?.reason },
+    'charges set aside: see billing.rejected_charge',
+  );
+}

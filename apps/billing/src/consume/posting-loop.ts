@@ -1,0 +1,69 @@
+import { logger } from '@tollgate/runtime';
+import type { Poster } from './poster';
+
+/** Backstop: what another replica gathered and did not live to post is found after so long. */
+const POLL_MS = 500;
+const RETRY_AFTER_ERROR_MS = 500;
+
+/**
+ * Runs the poster when something falls due: `wakeIn` by whoever gathered, and every POLL_MS. One run at a time; an error is logged and tried
+ * again, as the work stays due in the database.
+ */
+export class PostingLoop {
+  private timer: NodeJS.Timeout | undefined;
+  private wakeAt = Infinity;
+  private running: Promise<void> | undefined;
+  private stopped = true;
+
+  constructor(
+    private readonly poster: Poster,
+    private readonly onPosted: () => void,
+  ) {}
+
+  start(): void {
+    this.stopped = false;
+    this.wakeIn(0);
+  }
+
+  /** Runs in `ms` at the latest. */
+  wakeIn(ms: number): void {
+    const at = Date.now() + ms;
+    if (this.stopped || at >= this.wakeAt) return;
+    clearTimeout(this.timer);
+    this.wakeAt = at;
+    this.timer = setTimeout(() => void this.run(), ms);
+  }
+
+  /** Ends the loop, waits for the run in hand, and posts every whole cent that has gathered. */
+  async stop(): Promise<void> {
+    if (this.stopped) return;
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.running;
+    await this.poster.postDue({ early: true });
+    this.onPosted();
+  }
+
+  private async run(): Promise<void> {
+    this.wakeAt = Infinity;
+    // A wake during a run: the next one follows at once.
+    if (this.running) {
+      await this.running;
+      return this.wakeIn(0);
+    }
+    this.running = this.runOnce();
+    await this.running;
+    this.running = undefined;
+  }
+
+  private async runOnce(): Promise<void> {
+    let nextMs = POLL_MS;
+    try {
+      if ((await this.poster.postDue()) > 0) this.onPosted();
+    } catch (error) {
+      logger('billing').error({ err: error }, 'posting failed; it is tried again');
+      nextMs = RETRY_AFTER_ERROR_MS;
+    }
+    this.wakeIn(nextMs);
+  }
+}

@@ -1,0 +1,165 @@
+import type { EntityManager } from 'typeorm';
+import { canPost, type Books, type Month } from './core/books';
+
+interface BooksRow {
+  tenant_id: string;
+  version: string;
+  balance_cents: string;
+  last_sequence: string;
+  last_cover: string;
+  carried_nanos: string;
+  gathered_nanos: string;
+  suspended: boolean;
+}
+
+interface MonthRow {
+  tenant_id: string;
+  period: string;
+  last_seq: string;
+  covered_seq: string;
+  gathered_nanos: string;
+  debited_cents: string;
+}
+
+const BOOKS_COLUMNS =
+  'tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, suspended';
+const MONTH_COLUMNS = 'tenant_id, period, last_seq, covered_seq, gathered_nanos, debited_cents';
+
+/**
+ * Locks the books of tenants until the transaction ends, and returns them: zero rows first where there are none, then the locks, both in
+ * the order of the ids, so that no two transactions wait for each other. Everything of a tenant changes only under this lock.
+ */
+export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>): Promise<Map<string, Books>> {
+  const ids = [...new Set(tenantIds)];
+  await tx.query(
+    `INSERT INTO tenant_books (tenant_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT DO NOTHING`,
+    [ids],
+  );
+  return booksByTenant(
+    await tx.query<BooksRow[]>(
+      `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = ANY($1) ORDER BY tenant_id FOR UPDATE`,
+      [ids],
+    ),
+  );
+}
+
+/** Locks the books that are due, longest due first, passing over those that another replica has in hand: so it never waits for a lock. */
+export async function lockDueBooks(
+  tx: EntityManager,
+  { limit, early }: { limit: number; early: boolean },
+): Promise<Map<string, Books>> {
+  return booksByTenant(
+    await tx.query<BooksRow[]>(
+      `SELECT ${BOOKS_COLUMNS} FROM tenant_books
+       WHERE due_at IS NOT NULL AND ($2 OR due_at <= clock_timestamp()) ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
+      [limit, early],
+    ),
+  );
+}
+
+/**
+ * Writes changed books back and decides when they are due: at once, or `postingIntervalMs` after the tenant's last posting.
+ * @returns milliseconds until the first of them is due; null when none is
+ */
+export async function saveBooks(
+  tx: EntityManager,
+  changed: readonly Books[],
+  { postingIntervalMs, posted = false }: { postingIntervalMs: number; posted?: boolean },
+): Promise<number | null> {
+  if (changed.length === 0) return null;
+  const [rows] = await tx.query<[{ due_in_ms: number | null }[], number]>(
+    `UPDATE tenant_books b
+     SET version = n.version, balance_cents = n.balance_cents, last_sequence = n.last_sequence, last_cover = n.last_cover,
+         carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos, suspended = n.suspended,
+         last_posted_at = CASE WHEN $10 THEN clock_timestamp() ELSE b.last_posted_at END,
+         due_at = CASE WHEN n.can_post
+           THEN coalesce(b.due_at, greatest(clock_timestamp(), b.last_posted_at + $11 * interval '1 millisecond')) END
+     FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::numeric[], $8::boolean[], $9::boolean[])
+       AS n (tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, suspended, can_post)
+     WHERE b.tenant_id = n.tenant_id
+     RETURNING extract(epoch FROM b.due_at - clock_timestamp())::float8 * 1000 AS due_in_ms`,
+    [
+      changed.map((books) => books.tenantId),
+      changed.map((books) => String(books.version)),
+      changed.map((books) => String(books.balanceCents)),
+      changed.map((books) => String(books.lastSequence)),
+      changed.map((books) => String(books.lastCover)),
+      changed.map((books) => String(books.carriedNanos)),
+      changed.map((books) => String(books.gatheredNanos)),
+      changed.map((books) => books.suspended),
+      changed.map(canPost),
+      posted,
+      postingIntervalMs,
+    ],
+  );
+  const due = rows.flatMap((row) => (row.due_in_ms === null ? [] : [Math.max(0, row.due_in_ms)]));
+  return due.length === 0 ? null : Math.min(...due);
+}
+
+/** The months named, where they exist. Call under the tenants' locks. */
+export async function loadMonths(
+  tx: EntityManager,
+  wanted: readonly { tenantId: string; period: string }[],
+): Promise<Month[]> {
+  const rows = await tx.query<MonthRow[]>(
+    `SELECT ${MONTH_COLUMNS} FROM tenant_month WHERE (tenant_id, period) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    [wanted.map((month) => month.tenantId), wanted.map((month) => month.period)],
+  );
+  return rows.map(month);
+}
+
+/** All months of these tenants that have charges which are not covered. Call under the tenants' locks. */
+export async function loadUncoveredMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
+  const rows = await tx.query<MonthRow[]>(
+    `SELECT ${MONTH_COLUMNS} FROM tenant_month WHERE tenant_id = ANY($1) AND covered_seq < last_seq`,
+    [[...tenantIds]],
+  );
+  return rows.map(month);
+}
+
+export async function saveMonths(tx: EntityManager, months: readonly Month[]): Promise<void> {
+  if (months.length === 0) return;
+  await tx.query(
+    `INSERT INTO tenant_month (${MONTH_COLUMNS})
+     SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::numeric[], $6::bigint[])
+     ON CONFLICT (tenant_id, period) DO UPDATE SET last_seq = EXCLUDED.last_seq, covered_seq = EXCLUDED.covered_seq,
+       gathered_nanos = EXCLUDED.gathered_nanos, debited_cents = EXCLUDED.debited_cents`,
+    [
+      months.map((month) => month.tenantId),
+      months.map((month) => month.period),
+      months.map((month) => String(month.lastSeq)),
+      months.map((month) => String(month.coveredSeq)),
+      months.map((month) => String(month.gatheredNanos)),
+      months.map((month) => String(month.debitedCents)),
+    ],
+  );
+}
+
+function booksByTenant(rows: readonly BooksRow[]): Map<string, Books> {
+  return new Map(
+    rows.map((row) => [
+      row.tenant_id,
+      {
+        tenantId: row.tenant_id,
+        version: BigInt(row.version),
+        balanceCents: BigInt(row.balance_cents),
+        lastSequence: BigInt(row.last_sequence),
+        lastCover: BigInt(row.last_cover),
+        carriedNanos: BigInt(row.carried_nanos),
+        gatheredNanos: BigInt(row.gathered_nanos),
+        suspended: row.suspended,
+      },
+    ]),
+  );
+}
+
+function month(row: MonthRow): Month {
+  return {
+    tenantId: row.tenant_id,
+    period: row.period,
+    lastSeq: BigInt(row.last_seq),
+    coveredSeq: BigInt(row.covered_seq),
+    gatheredNanos: BigInt(row.gathered_nanos),
+    debitedCents: BigInt(row.debited_cents),
+  };
+}

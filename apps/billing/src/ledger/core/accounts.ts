@@ -1,0 +1,31 @@
+/**
+ * The accounts that each tenant has. `credit`: what we owe the tenant (a liability): its sum is the balance. `usage_revenue`: earned.
+ * `payments_clearing`: against the payment provider. `adjustments`: corrections by a person. `overrun`: the operator's loss.
+ */
+export const ACCOUNTS = ['credit', 'usage_revenue', 'payments_clearing', 'adjustments', 'overrun'] as const;
+export type Account = (typeof ACCOUNTS)[number];
+
+/** One leg of an entry: positive credits the account, negative debits it. Never zero. */
+export interface Posting {
+  account: Account;
+  amountCents: bigint;
+}
+
+/** A ledger rule would be broken: a fault in the code or in the stores, never a caller's mistake. Nothing is written. */
+export class LedgerError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'LedgerError';
+  }
+}
+
+/** Throws LedgerError unless the postings sum to zero, none is zero, no account comes twice, and `credit` moves by the entry's amount. */
+export function assertBalanced(postings: readonly Posting[], amountCents: bigint): void {
+  const sum = postings.reduce((total, posting) => total + posting.amountCents, 0n);
+  if (sum !== 0n) throw new LedgerError(`postings sum to ${sum}`);
+  if (postings.some((posting) => posting.amountCents === 0n)) throw new LedgerError('a posting of zero');
+  if (new Set(postings.map((posting) => posting.account)).size !== postings.length)
+    throw new LedgerError('an account twice');
+  const credit = postings.find((posting) => posting.account === 'credit')?.amountCents;
+  if (credit !== amountCents) throw new LedgerError(`credit moves by ${credit}, the entry says ${amountCents}`);
+}

@@ -1,0 +1,88 @@
+import { NANOS_PER_CENT, type CreditNews } from '@tollgate/contracts';
+import type { Period } from './period';
+
+/** The head of one tenant's books. Values, never changed in place: each operation returns the next state. */
+export interface Books {
+  readonly tenantId: string;
+  /** Counts up with every change. */
+  readonly version: bigint;
+  readonly balanceCents: bigint;
+  /** Sequence number of the newest journal entry; 0 for none. */
+  readonly lastSequence: bigint;
+  /** Number of the newest coverage; 0 for none. */
+  readonly lastCover: bigint;
+  /** What the newest coverage carried on: less than a cent. */
+  readonly carriedNanos: bigint;
+  /** Charges not yet covered. */
+  readonly gatheredNanos: bigint;
+  readonly suspended: boolean;
+}
+
+/** One tenant's usage of one month. */
+export interface Month {
+  readonly tenantId: string;
+  readonly period: Period;
+  /** Number of the newest charge, and of the newest one that a coverage has taken in; 0 for none. */
+  readonly lastSeq: bigint;
+  readonly coveredSeq: bigint;
+  /** Sum of the charges between the two. */
+  readonly gatheredNanos: bigint;
+  /** Sum of the month's usage debits: the amount of its invoice. */
+  readonly debitedCents: bigint;
+}
+
+/** Balances stay below it, so that every amount is a safe integer in JSON. */
+export const MAX_BALANCE_CENTS = BigInt(Number.MAX_SAFE_INTEGER);
+
+export function newBooks(tenantId: string): Books {
+  return {
+    tenantId,
+    version: 0n,
+    balanceCents: 0n,
+    lastSequence: 0n,
+    lastCover: 0n,
+    carriedNanos: 0n,
+    gatheredNanos: 0n,
+    suspended: false,
+  };
+}
+
+export function newMonth(tenantId: string, period: Period): Month {
+  return { tenantId, period, lastSeq: 0n, coveredSeq: 0n, gatheredNanos: 0n, debitedCents: 0n };
+}
+
+/** Usage that is gathered and not on the ledger yet. */
+export function unpostedNanos(books: Books): bigint {
+  return books.carriedNanos + books.gatheredNanos;
+}
+
+/**
+ * Whether usage can be posted: a whole cent has gathered and the balance pays for all of it. More than the balance can gather only where
+ * holds were lost; then it waits, as a whole, for the next top-up, and the news tell the debt: usage never takes a balance below zero.
+ */
+export function canPost(books: Books): boolean {
+  const cents = unpostedNanos(books) / NANOS_PER_CENT;
+  return cents >= 1n && cents <= books.balanceCents;
+}
+
+/** What the admission store is told: see CreditNews. */
+export function creditNews(books: Books, releases: readonly string[]): CreditNews {
+  return {
+    tenantId: books.tenantId,
+    version: String(books.version),
+    balanceNanos: String(books.balanceCents * NANOS_PER_CENT - unpostedNanos(books)),
+    releases: [...releases],
+    suspended: books.suspended,
+  };
+}
+
+/** Rows by their tenant, in the order given. */
+export function byTenant<T extends { readonly tenantId: string }>(rows: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const row of rows) {
+    const group = groups.get(row.tenantId);
+    if (group) group.push(row);
+    else groups.set(row.tenantId, [row]);
+  }
+  return groups;
+}

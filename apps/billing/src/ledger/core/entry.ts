@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { assertBalanced, LedgerError, type Account, type Posting } from './accounts';
+import { MAX_BALANCE_CENTS, type Books } from './books';
+import type { Period } from './period';
+
+export type EntryType = 'topup' | 'usage' | 'adjustment' | 'refund';
+
+/** The source of usage entries; nobody else may use it. */
+export const METERING_SOURCE = 'metering';
+
+/** Where the other side of each kind of entry is booked. */
+const CONTRA_ACCOUNT: Record<EntryType, Account> = {
+  topup: 'payments_clearing',
+  usage: 'usage_revenue',
+  adjustment: 'adjustments',
+  refund: 'payments_clearing',
+};
+
+/** What is to be booked. Idempotency key: tenant, source and ref. */
+export interface EntryRequest {
+  type: EntryType;
+  /** As the tenant sees it: money in positive, a debit negative. */
+  amountCents: bigint;
+  source: string;
+  ref: string;
+  period: Period;
+}
+
+export interface Entry extends EntryRequest {
+  id: string;
+  tenantId: string;
+  /** 1, 2, … per tenant. */
+  sequence: bigint;
+  inputHash: Buffer;
+  balanceAfterCents: bigint;
+  postings: Posting[];
+}
+
+/**
+ * Books one balanced entry. Throws LedgerError when the sign does not fit the type, when a debit (other than an adjustment) would take the balance below
+ * zero, or when the balance would leave the safe integers.
+ */
+export function book(books: Books, id: string, request: EntryRequest): { books: Books; entry: Entry } {
+  const { type, amountCents } = request;
+  const signFits = type === 'topup' ? amountCents > 0n : type === 'adjustment' ? amountCents !== 0n : amountCents < 0n;
+  if (!signFits) throw new LedgerError(`a ${type} of ${amountCents} cents`);
+  const balanceCents = books.balanceCents + amountCents;
+  if (amountCents < 0n && type !== 'adjustment' && balanceCents < 0n) {
+    throw new LedgerError(
+      `a ${type} of ${amountCents} cents takes the balance of ${books.tenantId} to ${balanceCents}`,
+    );
+  }
+  if (balanceCents > MAX_BALANCE_CENTS || balanceCents < -MAX_BALANCE_CENTS)
+    throw new LedgerError(`a balance of ${balanceCents} cents`);
+  const postings: Posting[] = [
+    { account: 'credit', amountCents },
+    { account: CONTRA_ACCOUNT[type], amountCents: -amountCents },
+  ];
+  assertBalanced(postings, amountCents);
+  const sequence = books.lastSequence + 1n;
+  return {
+    books: { ...books, version: books.version + 1n, balanceCents, lastSequence: sequence },
+    entry: {
+      ...request,
+      id,
+      tenantId: books.tenantId,
+      sequence,
+      inputHash: inputHash(request),
+      balanceAfterCents: balanceCents,
+      postings,
+    },
+  };
+}
+
+/** SHA-256 of what was asked for beside the idempotency key. The month is not part of it: a repeat may come in the next one. */
+export function inputHash({ type, amountCents }: Pick<EntryRequest, 'type' | 'amountCents'>): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([type, String(amountCents)]))
+    .digest();
+}

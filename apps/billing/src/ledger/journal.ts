@@ -1,0 +1,81 @@
+import type { LedgerEntry } from '@tollgate/contracts';
+import type { EntityManager } from 'typeorm';
+import type { Entry } from './core/entry';
+import type { NumberedCharge } from './core/gather';
+import type { Cover } from './core/post';
+
+/** Appends entries with their postings. The database checks them again, and refuses the whole transaction when one does not balance. */
+export async function insertEntries(tx: EntityManager, entries: readonly Entry[]): Promise<LedgerEntry[]> {
+  if (entries.length === 0) return [];
+  const rows = await tx.query<{ id: string; created_at: Date }[]>(
+    `INSERT INTO journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, created_at)
+     SELECT n.*, date_trunc('milliseconds', clock_timestamp()) FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[],
+       $6::text[], $7::text[], $8::bytea[], $9::text[], $10::bigint[]) AS n
+     RETURNING id, created_at`,
+    [
+      entries.map((entry) => entry.id),
+      entries.map((entry) => entry.tenantId),
+      entries.map((entry) => String(entry.sequence)),
+      entries.map((entry) => entry.type),
+      entries.map((entry) => String(entry.amountCents)),
+      entries.map((entry) => entry.source),
+      entries.map((entry) => entry.ref),
+      entries.map((entry) => entry.inputHash),
+      entries.map((entry) => entry.period),
+      entries.map((entry) => String(entry.balanceAfterCents)),
+    ],
+  );
+  const legs = entries.flatMap((entry) => entry.postings.map((posting) => ({ ...posting, entryId: entry.id })));
+  await tx.query(
+    `INSERT INTO posting (entry_id, account, amount_cents) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])`,
+    [legs.map((leg) => leg.entryId), legs.map((leg) => leg.account), legs.map((leg) => String(leg.amountCents))],
+  );
+  const createdAt = new Map(rows.map((row) => [row.id, row.created_at]));
+  return entries.map((entry) => ({
+    id: entry.id,
+    type: entry.type,
+    amountCents: Number(entry.amountCents),
+    source: entry.source,
+    ref: entry.ref,
+    createdAt: createdAt.get(entry.id)!.toISOString(),
+  }));
+}
+
+/** Appends coverages; the database checks chain, range and sum against the charges themselves. Call after insertEntries. */
+export async function insertCovers(tx: EntityManager, covers: readonly Cover[]): Promise<void> {
+  if (covers.length === 0) return;
+  await tx.query(
+    `INSERT INTO coverage (tenant_id, number, period, from_seq, to_seq, charges_nanos, carried_in_nanos, amount_cents, carried_out_nanos, entry_id)
+     SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::numeric[], $7::bigint[], $8::bigint[],
+       $9::bigint[], $10::text[])`,
+    [
+      covers.map((cover) => cover.tenantId),
+      covers.map((cover) => String(cover.number)),
+      covers.map((cover) => cover.period),
+      covers.map((cover) => String(cover.fromSeq)),
+      covers.map((cover) => String(cover.toSeq)),
+      covers.map((cover) => String(cover.chargesNanos)),
+      covers.map((cover) => String(cover.carriedInNanos)),
+      covers.map((cover) => String(cover.amountCents)),
+      covers.map((cover) => String(cover.carriedOutNanos)),
+      covers.map((cover) => cover.entryId),
+    ],
+  );
+}
+
+export async function insertCharges(tx: EntityManager, charges: readonly NumberedCharge[]): Promise<void> {
+  if (charges.length === 0) return;
+  await tx.query(
+    `INSERT INTO charge (id, tenant_id, key_id, cost_nanos, ended_at, period, seq)
+     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[], $7::bigint[])`,
+    [
+      charges.map((charge) => charge.id),
+      charges.map((charge) => charge.tenantId),
+      charges.map((charge) => charge.keyId),
+      charges.map((charge) => String(charge.costNanos)),
+      charges.map((charge) => charge.endedAt.toISOString()),
+      charges.map((charge) => charge.period),
+      charges.map((charge) => String(charge.seq)),
+    ],
+  );
+}

@@ -1,0 +1,25 @@
+import type { LedgerEntry } from '@tollgate/contracts';
+
+export const ENTRY_COLUMNS = 'id, type, amount_cents, source, ref, created_at';
+
+/** A journal_entry row as node-postgres gives it. */
+export interface EntryRow {
+  id: string;
+  type: LedgerEntry['type'];
+  amount_cents: string;
+  source: string;
+  ref: string;
+  created_at: Date;
+}
+
+/** A journal row as the world sees it. Amounts are safe integers: the balance's bound sees to it. */
+export function ledgerEntry(row: EntryRow): LedgerEntry {
+  return {
+    id: row.id,
+    type: row.type,
+    amountCents: Number(row.amount_cents),
+    source: row.source,
+    ref: row.ref,
+    createdAt: row.created_at.toISOString(),
+  };
+}

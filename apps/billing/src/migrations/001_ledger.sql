@@ -1,0 +1,121 @@
+-- The ledger: double entry, append-only, per tenant.
+--
+-- Signs. A posting is positive where it credits its account and negative where it debits it; the postings of an entry sum to zero.
+-- The tenant's `credit` account is our liability to it, so its sum is the tenant's balance, and an entry's amount (as the tenant
+-- sees it: money in positive, a debit negative) is the entry's posting to `credit`.
+--
+-- Mutable: tenant_books and tenant_month (running state, all of it derivable from the journal and the charges; proven by reconcile).
+-- Immutable: charge, journal_entry, posting, coverage, rejected_charge (by rights and by triggers: 002).
+
+CREATE DOMAIN month AS text COLLATE "C" CHECK (VALUE ~ '^[0-9]{4}-(0[1-9]|1[0-2])$');
+
+-- The head of a tenant's books, and the one lock under which anything of the tenant changes.
+CREATE TABLE tenant_books (
+  tenant_id text COLLATE "C" PRIMARY KEY CHECK (tenant_id <> ''),
+  -- Counts up with every change; credit news carries it, so equal versions mean equal balances.
+  version bigint NOT NULL DEFAULT 0,
+  balance_cents bigint NOT NULL DEFAULT 0 CHECK (balance_cents BETWEEN -9007199254740991 AND 9007199254740991),
+  -- Sequence number of the newest journal entry, number of the newest coverage; 0 for none.
+  last_sequence bigint NOT NULL DEFAULT 0,
+  last_cover bigint NOT NULL DEFAULT 0,
+  -- The rest that the newest coverage carried out; and charges not yet covered. Together: gathered and not yet posted.
+  carried_nanos bigint NOT NULL DEFAULT 0 CHECK (carried_nanos BETWEEN 0 AND 9999999),
+  gathered_nanos numeric(30, 0) NOT NULL DEFAULT 0 CHECK (gathered_nanos >= 0),
+  suspended boolean NOT NULL DEFAULT false,
+  last_posted_at timestamptz,
+  -- When usage is to be posted; null while no whole cent can be.
+  due_at timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now()
+) WITH (fillfactor = 60);
+CREATE INDEX tenant_books_due ON tenant_books (due_at) WHERE due_at IS NOT NULL;
+
+-- One tenant's usage of one UTC month: how far charges are numbered and covered, and the sum of its debits (the invoice's amount).
+CREATE TABLE tenant_month (
+  tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
+  period month NOT NULL,
+  last_seq bigint NOT NULL DEFAULT 0,
+  covered_seq bigint NOT NULL DEFAULT 0,
+  gathered_nanos numeric(30, 0) NOT NULL DEFAULT 0 CHECK (gathered_nanos >= 0),
+  debited_cents bigint NOT NULL DEFAULT 0 CHECK (debited_cents >= 0),
+  PRIMARY KEY (tenant_id, period),
+  CHECK (covered_seq BETWEEN 0 AND last_seq)
+) WITH (fillfactor = 60);
+CREATE INDEX tenant_month_uncovered ON tenant_month (tenant_id, period) WHERE covered_seq < last_seq;
+
+-- One row a served request. `seq` counts without gaps per tenant and month, in the order of gathering, so that a range of it names exact requests.
+CREATE TABLE charge (
+  id text COLLATE "C" PRIMARY KEY,
+  tenant_id text COLLATE "C" NOT NULL,
+  key_id text NOT NULL,
+  cost_nanos bigint NOT NULL CHECK (cost_nanos >= 0),
+  ended_at timestamptz NOT NULL,
+  period month NOT NULL,
+  seq bigint NOT NULL CHECK (seq > 0),
+  gathered_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX charge_seq ON charge (tenant_id, period, seq) INCLUDE (cost_nanos);
+
+-- What came as a charge and cannot be one: kept with its reason, for a person to look at.
+CREATE TABLE rejected_charge (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  reason text NOT NULL,
+  data jsonb NOT NULL,
+  rejected_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE journal_entry (
+  id text COLLATE "C" PRIMARY KEY,
+  tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
+  -- 1, 2, … without gaps per tenant.
+  sequence bigint NOT NULL CHECK (sequence > 0),
+  type text NOT NULL CHECK (type IN ('topup', 'usage', 'adjustment', 'refund')),
+  amount_cents bigint NOT NULL CHECK (CASE type WHEN 'topup' THEN amount_cents > 0 WHEN 'adjustment' THEN amount_cents <> 0 ELSE amount_cents < 0 END),
+  source text NOT NULL CHECK (source <> ''),
+  ref text NOT NULL CHECK (ref <> ''),
+  -- SHA-256 of what was asked for: a repeat of the same idempotency key (tenant, source, ref) must ask for the same.
+  input_hash bytea NOT NULL CHECK (length(input_hash) = 32),
+  period month NOT NULL,
+  balance_after_cents bigint NOT NULL CHECK (balance_after_cents BETWEEN -9007199254740991 AND 9007199254740991),
+  created_at timestamptz NOT NULL,
+  CONSTRAINT journal_entry_sequence UNIQUE (tenant_id, sequence),
+  CONSTRAINT journal_entry_idempotency UNIQUE (tenant_id, source, ref),
+  CONSTRAINT usage_comes_from_metering CHECK ((type = 'usage') = (source = 'metering')),
+  -- Only an adjustment by a person may take a balance below zero.
+  CONSTRAINT balance_not_below_zero CHECK (type = 'adjustment' OR amount_cents > 0 OR balance_after_cents >= 0)
+);
+
+CREATE TABLE posting (
+  entry_id text COLLATE "C" NOT NULL REFERENCES journal_entry,
+  account text NOT NULL CHECK (account IN ('credit', 'usage_revenue', 'payments_clearing', 'adjustments', 'overrun')),
+  amount_cents bigint NOT NULL CHECK (amount_cents <> 0),
+  PRIMARY KEY (entry_id, account)
+);
+
+-- Which charges a usage entry debits: a contiguous range of one tenant and month. The rows of a tenant form a chain by the rest that
+-- they carry on: charges + carried_in = amount × 10^7 + carried_out, exactly. Without an entry (amount 0): the last charges of a month, too
+-- little for a cent, whose rest a later month takes on.
+CREATE TABLE coverage (
+  tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
+  number bigint NOT NULL CHECK (number > 0),
+  period month NOT NULL,
+  from_seq bigint NOT NULL,
+  to_seq bigint NOT NULL CHECK (to_seq >= from_seq),
+  charges_nanos numeric(30, 0) NOT NULL CHECK (charges_nanos >= 0),
+  carried_in_nanos bigint NOT NULL CHECK (carried_in_nanos BETWEEN 0 AND 9999999),
+  amount_cents bigint NOT NULL CHECK (amount_cents >= 0),
+  carried_out_nanos bigint NOT NULL CHECK (carried_out_nanos BETWEEN 0 AND 9999999),
+  entry_id text COLLATE "C" UNIQUE REFERENCES journal_entry,
+  PRIMARY KEY (tenant_id, number),
+  CONSTRAINT coverage_range UNIQUE (tenant_id, period, from_seq),
+  CONSTRAINT covered_exactly CHECK (charges_nanos + carried_in_nanos = amount_cents::numeric * 10000000 + carried_out_nanos),
+  CONSTRAINT amount_has_an_entry CHECK ((entry_id IS NULL) = (amount_cents = 0))
+);
+
+-- The transactional outbox: what is written here is published if and only if the transaction commits.
+CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
+
+-- Balances of all accounts, for people and for reconcile.
+CREATE VIEW account_balance AS
+  SELECT e.tenant_id, p.account, sum(p.amount_cents) AS balance_cents
+  FROM posting p JOIN journal_entry e ON e.id = p.entry_id
+  GROUP BY e.tenant_id, p.account;
