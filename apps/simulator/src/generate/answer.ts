@@ -2,7 +2,7 @@ import { anyObject, valueFor } from './json-value';
 import { mix } from './random';
 import { split } from './tokenizer';
 import { words } from './words';
-import { asciiJson } from '../wire/ascii-json';
+import { asciiJson } from './ascii-json';
 
 /** What an answer has to be. */
 export interface Brief {

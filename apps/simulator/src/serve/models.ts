@@ -1,6 +1,6 @@
 import { planFaults, type FaultPlan } from '../config/fault-rules';
 import { readModelSettings, type ModelSettings, type Settings } from '../config/settings';
-import { asciiJson } from '../wire/ascii-json';
+import { asciiJson } from '../generate/ascii-json';
 import { RequestError } from '../wire/request-error';
 
 /** Models made up on the fly and distinct `simulator` fields that are remembered; beyond that the oldest start anew. */

@@ -1,4 +1,4 @@
-import { asciiJson } from './ascii-json';
+import { asciiJson } from '../generate/ascii-json';
 import { readChatPrompt } from './prompt';
 import { createdNow, DONE, FINGERPRINT, interleave, newReplyId, ownModelName, type Frame, type Reply } from './reply';
 import { RequestError } from './request-error';

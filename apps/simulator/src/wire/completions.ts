@@ -1,4 +1,4 @@
-import { asciiJson } from './ascii-json';
+import { asciiJson } from '../generate/ascii-json';
 import { createdNow, DONE, FINGERPRINT, interleave, newReplyId, ownModelName, type Frame, type Reply } from './reply';
 import { readCompletionFields, readTexts, type Body } from './request-fields';
 import { usageJson } from './usage';

@@ -1,4 +1,4 @@
-import { asciiJson } from './ascii-json';
+import { asciiJson } from '../generate/ascii-json';
 import { ownModelName, type Reply } from './reply';
 import { RequestError } from './request-error';
 import { readCount, readModel, readTexts, type Body } from './request-fields';

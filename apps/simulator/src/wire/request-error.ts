@@ -1,4 +1,4 @@
-import { asciiJson } from './ascii-json';
+import { asciiJson } from '../generate/ascii-json';
 
 /** A request that this backend refuses, as OpenAI words it. */
 export class RequestError extends Error {

@@ -1,0 +1,122 @@
+import Ajv from 'ajv';
+import addFormats from 'ajv-formats';
+import { SchemaError, valueFor } from './json-value';
+
+const ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
+
+const TREE = {
+  type: 'object',
+  properties: { label: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/node' } } },
+  required: ['label', 'children'],
+  additionalProperties: false,
+  $defs: { node: { $ref: '#' } },
+};
+
+const SCHEMAS: Record<string, object | boolean> = {
+  'flat object': {
+    type: 'object',
+    properties: { city: { type: 'string' }, days: { type: 'integer', minimum: 1, maximum: 7 } },
+    required: ['city', 'days'],
+    additionalProperties: false,
+  },
+  'enum and const': {
+    type: 'object',
+    properties: { unit: { enum: ['c', 'f'] }, kind: { const: 'weather' }, emoji: { enum: ['☀️', '🌧'] } },
+    required: ['unit', 'kind', 'emoji'],
+  },
+  'number bounds': {
+    type: 'object',
+    properties: {
+      a: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 0.1 },
+      b: { type: 'integer', exclusiveMinimum: 4, maximum: 5 },
+      c: { type: 'number', multipleOf: 0.5, minimum: -3, maximum: -1 },
+      d: { type: 'integer', maximum: -1000 },
+    },
+    required: ['a', 'b', 'c', 'd'],
+  },
+  'string bounds': {
+    type: 'object',
+    properties: {
+      short: { type: 'string', maxLength: 3 },
+      long: { type: 'string', minLength: 200 },
+      code: { type: 'string', pattern: '^[A-Z]{3}-\\d{4}$' },
+    },
+    required: ['short', 'long', 'code'],
+  },
+  formats: {
+    type: 'object',
+    properties: Object.fromEntries(
+      ['date-time', 'date', 'time', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'].map((format) => [
+        format,
+        { type: 'string', format },
+      ]),
+    ),
+  },
+  arrays: {
+    type: 'object',
+    properties: {
+      some: { type: 'array', items: { type: 'boolean' }, minItems: 5, maxItems: 6 },
+      none: { type: 'array', maxItems: 0 },
+      tags: { type: 'array', items: { enum: ['a', 'b', 'c'] }, uniqueItems: true, minItems: 2 },
+    },
+  },
+  nullable: { type: ['string', 'null'] },
+  'any of': {
+    anyOf: [
+      { type: 'integer' },
+      { type: 'object', properties: { x: { type: 'number' } }, required: ['x'] },
+      { type: 'null' },
+    ],
+  },
+  'all of': {
+    allOf: [
+      { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] },
+      { properties: { b: { type: 'integer' } }, required: ['b'] },
+    ],
+  },
+  'required but not declared': { type: 'object', required: ['whatever'], additionalProperties: { type: 'integer' } },
+  'map of at least two': { type: 'object', minProperties: 2, additionalProperties: { type: 'string' } },
+  '__proto__ as a name': {
+    type: 'object',
+    properties: JSON.parse('{"__proto__":{"type":"integer"}}') as object,
+    required: ['__proto__'],
+  },
+  'recursive list': TREE,
+  'recursive branch': {
+    type: 'object',
+    properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } },
+    required: ['next'],
+    additionalProperties: false,
+  },
+  definitions: {
+    $ref: '#/definitions/point',
+    definitions: {
+      point: { type: 'object', properties: { x: { type: 'number' }, y: { type: 'number' } }, required: ['x', 'y'] },
+    },
+  },
+  'anything at all': true,
+};
+
+describe('a value for a JSON schema', () => {
+  it.each(Object.entries(SCHEMAS))('is valid: %s', (_name, schema) => {
+    const validate = ajv.compile(schema);
+    for (let seed = 0; seed < 50; seed++) {
+      const value = valueFor(schema, seed);
+      if (!validate(JSON.parse(JSON.stringify(value))))
+        throw new Error(`${JSON.stringify(value)}: ${ajv.errorsText(validate.errors)}`);
+      expect(valueFor(schema, seed)).toEqual(value);
+      expect(JSON.stringify(value).length).toBeLessThan(100_000);
+    }
+  });
+
+  it.each<[string, object]>([
+    ['circular', { $ref: '#' }],
+    ['endless', { type: 'object', properties: { self: { $ref: '#' } }, required: ['self'] }],
+    ['of nowhere', { $ref: '#/$defs/none' }],
+    ['of no number', { type: 'integer', minimum: 5, maximum: 4 }],
+    ['of an unknown type', { type: 'text' }],
+    ['with a pattern beyond it', { type: 'string', pattern: '^(?=.*\\d)(?=.*[a-z])$' }],
+  ])('is refused for a schema %s', (_name, schema) => {
+    expect(() => valueFor(schema, 1)).toThrow(SchemaError);
+  });
+});

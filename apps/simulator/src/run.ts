@@ -1,0 +1,31 @@
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { parse } from 'yaml';
+import { readSettings, type SimulatorConfig } from './config/settings';
+import { startSimulator, type Simulator } from './serve/start';
+
+const USAGE = 'usage: main.js [--host 127.0.0.1] [--port 0] [--config simulator.yaml]';
+
+/** Starts what the command line asks for. Throws with one line that says what is wrong: an argument, the file, its content, the port. */
+export async function run(args: string[]): Promise<Simulator> {
+  const { host, port, file } = readArguments(args);
+  if (file === undefined) return startSimulator({ host, port });
+  const config: unknown = parse(await readFile(file, 'utf8')) ?? {};
+  readSettings(config); // Before host and port join it: neither is a field of the file.
+  return startSimulator({ ...(config as SimulatorConfig), host, port });
+}
+
+function readArguments(args: string[]): { host: string; port: number; file: string | undefined } {
+  const { values } = parseArgs({
+    args,
+    options: {
+      host: { type: 'string', default: '127.0.0.1' },
+      port: { type: 'string', default: '0' },
+      config: { type: 'string' },
+    },
+  });
+  const port = Number(values.port);
+  if (values.port === '' || !Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new Error(`--port must be from 0 to 65535; ${USAGE}`);
+  return { host: values.host, port, file: values.config };
+}

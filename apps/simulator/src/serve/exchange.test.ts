@@ -1,0 +1,126 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { eventually } from '@tollgate/testing';
+import { startSimulator, type SimulatorStats } from '../index';
+import { readEvents, useSimulator } from '../use-simulator.suite';
+
+const messages = [{ role: 'user' as const, content: 'hi' }];
+
+describe('an exchange', () => {
+  const sim = useSimulator({
+    models: { slow: { tokensPerSecond: 100, answerTokens: 1_000 }, endless: { answerTokens: 1_000_000 } },
+  });
+  const ask = (simulator: object, more: object = {}) =>
+    sim.post('/chat/completions', { model: 'm', messages, simulator, ...more });
+
+  it('is counted from its start to its end', async () => {
+    await (await ask({ answerTokens: 12 })).json();
+    await readEvents(await ask({ answerTokens: 12 }, { stream: true }));
+    await eventually(async () => {
+      const stats = (await (await fetch(new URL('/_simulator/stats', sim.simulator.url))).json()) as SimulatorStats;
+      expect(stats).toEqual({
+        requestsStarted: 2,
+        requestsFinished: 2,
+        requestsAborted: 0,
+        requestsCut: 0,
+        openNow: 0,
+        tokensWritten: 24,
+        tokensAfterAbort: 0,
+      });
+    });
+    await fetch(new URL('/_simulator/reset', sim.simulator.url), { method: 'POST' });
+    expect(sim.simulator.stats()).toMatchObject({ requestsStarted: 0, tokensWritten: 0 });
+  });
+
+  it('stops generating as soon as the client leaves a stream', async () => {
+    const stream = await sim.openai.chat.completions.create({ model: 'slow', messages, stream: true });
+    const iterator = stream[Symbol.asyncIterator]();
+    for (let chunks = 0; chunks < 5; chunks++) await iterator.next();
+    await iterator.return!();
+    await eventually(
+      () => expect(sim.simulator.stats()).toMatchObject({ requestsAborted: 1, openNow: 0, tokensAfterAbort: 0 }),
+      { timeoutMs: 1_000, everyMs: 2 },
+    );
+    expect(sim.simulator.stats().tokensWritten).toBeLessThan(200);
+  });
+
+  it('notices a client that leaves before anything was written', async () => {
+    const abort = new AbortController();
+    const asked = sim.post(
+      '/chat/completions',
+      { model: 'm', messages, simulator: { firstTokenDelayMs: 60_000 } },
+      { signal: abort.signal },
+    );
+    await eventually(() => expect(sim.simulator.stats().openNow).toBe(1));
+    abort.abort();
+    await expect(asked).rejects.toThrow();
+    await eventually(() =>
+      expect(sim.simulator.stats()).toMatchObject({ requestsAborted: 1, openNow: 0, tokensWritten: 0 }),
+    );
+  });
+
+  it('waits for a client that does not read, and stops when it is gone', async () => {
+    const { hostname, port } = new URL(sim.simulator.url);
+    const socket = connect(Number(port), hostname);
+    const body = JSON.stringify({ model: 'endless', messages, stream: true });
+    socket.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+    await once(socket, 'readable');
+    let before = -1;
+    await eventually(
+      () => {
+        const { tokensWritten } = sim.simulator.stats();
+        const moved = tokensWritten !== before;
+        before = tokensWritten;
+        expect(moved).toBe(false);
+      },
+      { everyMs: 100 },
+    );
+    expect(before).toBeGreaterThan(0);
+    expect(before).toBeLessThan(1_000_000);
+    socket.destroy();
+    await eventually(() =>
+      expect(sim.simulator.stats()).toMatchObject({ requestsAborted: 1, openNow: 0, tokensWritten: before }),
+    );
+  });
+
+  it('keeps to the speed and the first-token delay, streamed and plain', async () => {
+    const pace = { answerTokens: 21, tokensPerSecond: 200, firstTokenDelayMs: 300 };
+    for (const stream of [true, false]) {
+      const startMs = performance.now();
+      const response = await ask(pace, { stream });
+      const headersMs = performance.now() - startMs;
+      await response.text();
+      const tookMs = performance.now() - startMs;
+      expect(tookMs).toBeGreaterThan(395);
+      expect(tookMs).toBeLessThan(2_000);
+      if (stream) expect(headersMs).toBeLessThan(300);
+    }
+  });
+
+  it('serves many paced streams at once, each whole', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, async (_, i) =>
+        readEvents(await ask({ answerTokens: 20, tokensPerSecond: 500, tag: String(i) }, { stream: true })),
+      ),
+    );
+    expect(answers.every(({ events, error }) => error === null && events.length === 23)).toBe(true);
+    await eventually(() =>
+      expect(sim.simulator.stats()).toMatchObject({ requestsFinished: 50, tokensWritten: 1_000, openNow: 0 }),
+    );
+  });
+});
+
+describe('closing', () => {
+  it('cuts what hangs and frees the port', async () => {
+    const simulator = await startSimulator();
+    const asked = fetch(`${simulator.url}/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ model: 'm', messages, simulator: { faults: [{ kind: 'hang' }] } }),
+    });
+    await Promise.all([
+      expect(asked).rejects.toThrow(),
+      eventually(() => expect(simulator.stats().openNow).toBe(1)).then(() => simulator.close()),
+    ]);
+    await expect(fetch(`${simulator.url}/models`)).rejects.toThrow();
+  });
+});

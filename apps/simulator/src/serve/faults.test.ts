@@ -1,0 +1,156 @@
+import { eventually } from '@tollgate/testing';
+import { FAULT_STATUSES } from '../config/fault-rules';
+import { readEvents, useSimulator } from '../use-simulator.suite';
+
+const messages = [{ role: 'user' as const, content: 'hi' }];
+
+describe('faults', () => {
+  const sim = useSimulator({
+    models: {
+      'fails-twice': { faults: [{ kind: 'status', status: 503, first: 2 }] },
+      'fails-each-third': { faults: [{ kind: 'status', status: 500, every: 3 }] },
+    },
+  });
+  const ask = (simulator: object, more: object = {}, init: RequestInit = {}) =>
+    sim.post('/chat/completions', { model: 'm', messages, simulator, ...more }, init);
+  const stream = async (faults: object[], more: object = {}) =>
+    readEvents(await ask({ faults, answerTokens: 10 }, { stream: true, ...more }));
+  const deltas = (events: string[]) =>
+    events.filter((event) => event.includes('"content":') && !event.includes('"role"'));
+
+  it.each(FAULT_STATUSES)('status %i comes with an OpenAI error body', async (status) => {
+    const codes: Record<number, string> = {
+      400: 'invalid_value',
+      401: 'invalid_api_key',
+      403: 'model_access_denied',
+      404: 'model_not_found',
+      429: 'rate_limit_exceeded',
+      503: 'engine_overloaded',
+    };
+    const response = await ask({
+      faults: [{ kind: 'status', status, ...(status === 429 ? { retryAfterSeconds: 7 } : {}) }],
+    });
+    expect(response.status).toBe(status);
+    expect(response.headers.get('retry-after')).toBe(status === 429 ? '7' : null);
+    expect(await response.json()).toEqual({
+      error: {
+        message: expect.stringMatching(/^simulator: /),
+        type: expect.any(String),
+        param: status === 400 ? 'messages' : null,
+        code: codes[status] ?? null,
+      },
+    });
+  });
+
+  it('strike the first requests of a model, or each k-th, and a reset starts anew', async () => {
+    const statuses = async (model: string) => {
+      const seen = [];
+      for (let i = 0; i < 6; i++) seen.push((await sim.post('/chat/completions', { model, messages })).status);
+      return seen;
+    };
+    expect(await statuses('fails-twice')).toEqual([503, 503, 200, 200, 200, 200]);
+    sim.simulator.reset();
+    expect(await statuses('fails-twice')).toEqual([503, 503, 200, 200, 200, 200]);
+    expect(await statuses('fails-each-third')).toEqual([200, 200, 500, 200, 200, 500]);
+  });
+
+  it('of a request count over requests with the same simulator field', async () => {
+    const faults = [{ kind: 'status', status: 500, first: 1 }];
+    const statuses = [];
+    for (const tag of ['a', 'a', 'b', 'b']) statuses.push((await ask({ faults, tag })).status);
+    expect(statuses).toEqual([500, 200, 500, 200]);
+  });
+
+  it('reach embeddings and legacy completions alike', async () => {
+    const simulator = { faults: [{ kind: 'status', status: 500 }] };
+    expect((await sim.post('/embeddings', { model: 'm', input: 'x', simulator })).status).toBe(500);
+    expect((await sim.post('/completions', { model: 'm', prompt: 'x', simulator })).status).toBe(500);
+  });
+
+  it.each([0, 1, 4])('cut closes a stream after %i chunks', async (afterChunks) => {
+    const { events, error } = await stream([{ kind: 'cut', afterChunks }]);
+    expect(error).not.toBeNull();
+    expect(deltas(events)).toHaveLength(afterChunks);
+    expect(events).not.toContain('[DONE]');
+    await eventually(() =>
+      expect(sim.simulator.stats()).toMatchObject({
+        requestsCut: 1,
+        requestsFinished: 0,
+        openNow: 0,
+        tokensWritten: afterChunks,
+      }),
+    );
+  });
+
+  it('cut closes a plain answer in the middle of its body', async () => {
+    const response = await ask({ faults: [{ kind: 'cut' }] });
+    expect(response.status).toBe(200);
+    await expect(response.text()).rejects.toThrow();
+    await eventually(() => expect(sim.simulator.stats()).toMatchObject({ requestsCut: 1, openNow: 0 }));
+  });
+
+  it('hang takes the request and never answers', async () => {
+    await expect(ask({ faults: [{ kind: 'hang' }] }, {}, { signal: AbortSignal.timeout(200) })).rejects.toThrow(
+      'timeout',
+    );
+    await eventually(() =>
+      expect(sim.simulator.stats()).toMatchObject({
+        requestsStarted: 1,
+        requestsAborted: 1,
+        openNow: 0,
+        tokensWritten: 0,
+      }),
+    );
+  });
+
+  it('hang falls silent after so many chunks, and in the middle of a plain body', async () => {
+    const { events, error } = await readEvents(
+      await ask({ faults: [{ kind: 'hang', afterChunks: 3 }] }, { stream: true }, { signal: AbortSignal.timeout(300) }),
+    );
+    expect(error?.name).toBe('TimeoutError');
+    expect(deltas(events)).toHaveLength(3);
+    const plain = await ask({ faults: [{ kind: 'hang', afterChunks: 3 }] }, {}, { signal: AbortSignal.timeout(300) });
+    await expect(plain.text()).rejects.toThrow('timeout');
+    await eventually(() =>
+      expect(sim.simulator.stats()).toMatchObject({ requestsAborted: 2, openNow: 0, tokensWritten: 3 }),
+    );
+  });
+
+  it('malformed spoils one chunk and leaves the others well', async () => {
+    const { events } = await stream([{ kind: 'malformed', atChunk: 4 }]);
+    const bad = events.flatMap((event, i) => (isJson(event) || event === '[DONE]' ? [] : [i]));
+    expect(bad).toEqual([4]);
+    expect(events.at(-1)).toBe('[DONE]');
+    const plain = await ask({ faults: [{ kind: 'malformed' }] });
+    expect(isJson(await plain.text())).toBe(false);
+  });
+
+  it('missingUsage leaves usage out', async () => {
+    const { events } = await stream([{ kind: 'missingUsage' }], { stream_options: { include_usage: true } });
+    expect(
+      events.filter((event) => event !== '[DONE]').every((event) => !(JSON.parse(event) as { usage: unknown }).usage),
+    ).toBe(true);
+    expect(await (await ask({ faults: [{ kind: 'missingUsage' }] })).json()).not.toHaveProperty('usage');
+  });
+
+  it('overrun reports more than was used', async () => {
+    expect(await (await ask({ faults: [{ kind: 'overrun', factor: 2.5 }], answerTokens: 11 })).json()).toMatchObject({
+      usage: { prompt_tokens: 20, completion_tokens: 28, total_tokens: 48 },
+    });
+  });
+
+  it('slowHeaders holds back the status line', async () => {
+    const startMs = performance.now();
+    expect((await ask({ faults: [{ kind: 'slowHeaders', delayMs: 120 }] })).status).toBe(200);
+    expect(performance.now() - startMs).toBeGreaterThan(115);
+  });
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
