@@ -1,0 +1,21 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { CredentialBook } from './credentials/credential-book';
+import { AuthDatabase } from './database';
+import { AuthHandlers } from './handlers';
+import { Keys } from './keys/keys';
+import { ProjectionLoop } from './project/projection-loop';
+import { Projector } from './project/projector';
+import { Tenants } from './tenants/tenants';
+import { Tokens } from './tokens/tokens';
+
+/** Needs Messages, CredentialStore and ConfigSource from a global module, and the migrated schema. */
+@Module({})
+export class AuthModule {
+  static register({ databaseUrl }: { databaseUrl: string }): DynamicModule {
+    const database = { provide: AuthDatabase, useFactory: () => AuthDatabase.open(databaseUrl) };
+    return {
+      module: AuthModule,
+      providers: [database, Projector, ProjectionLoop, CredentialBook, Tenants, Keys, Tokens, AuthHandlers],
+    };
+  }
+}

@@ -1,0 +1,74 @@
+import { Injectable } from '@nestjs/common';
+import { isId, newId, RequestError, type CredentialKind, type Page, type PageQuery } from '@tollgate/contracts';
+import { AuthDatabase } from '../database';
+import { newestFirst } from '../page';
+import { Projector } from '../project/projector';
+import type { Credential } from './credential.entity';
+
+const ID_PREFIX = { key: 'key', token: 'tok' } as const;
+
+/** What is new of a credential; the rest follows. */
+export interface NewCredential {
+  tenantId: string;
+  name: string;
+  hash: string;
+  last4: string;
+  profile: string;
+  scopes: string[];
+  /** ISO 8601; absent: never. */
+  expiresAt: string | undefined;
+}
+
+/** What keys and tokens have in common. Each change is committed first, then brought to the edge, then answered. */
+@Injectable()
+export class CredentialBook {
+  constructor(
+    private readonly database: AuthDatabase,
+    private readonly projector: Projector,
+  ) {}
+
+  async issue(kind: CredentialKind, { expiresAt, ...fields }: NewCredential): Promise<Credential> {
+    const credential = this.database.credentials.create({
+      ...fields,
+      id: newId(ID_PREFIX[kind]),
+      kind,
+      expiresAt: expiresAt === undefined ? null : new Date(expiresAt),
+      revokedAt: null,
+      lastUsedAt: null,
+      version: 1,
+      projectedVersion: 0,
+    });
+    await this.database.credentials.insert(credential);
+    await this.projector.project(credential.id);
+    return credential;
+  }
+
+  page<Row>(
+    kind: CredentialKind,
+    tenantId: string,
+    query: PageQuery,
+    toRow: (credential: Credential) => Row,
+  ): Promise<Page<Row>> {
+    return newestFirst(this.database.credentials, { kind, tenantId }, query, toRow);
+  }
+
+  /**
+   * In force everywhere when it returns if the credential store answers, and as soon as it does otherwise. Again: the first `revokedAt` stands.
+   * RequestError not_found, also for another tenant's.
+   */
+  async revoke(kind: CredentialKind, tenantId: string, id: string): Promise<{ revokedAt: string }> {
+    const [rows] = isId(ID_PREFIX[kind], id)
+      ? await this.database.dataSource.query<[{ revoked_at: Date }[], number]>(
+          `UPDATE credential
+              SET version = version + CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END, revoked_at = COALESCE(revoked_at, now())
+            WHERE id = $1 AND kind = $2 AND tenant_id = $3
+           RETURNING revoked_at`,
+          [id, kind, tenantId],
+        )
+      : [[]];
+    const [row] = rows;
+    if (!row) throw new RequestError('not_found', `No such ${kind}.`);
+    await this.projector.project(id);
+    return { revokedAt: row.revoked_at.toISOString() };
+  }
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { openDataSource } from '@tollgate/postgres';
+import type { DataSource, Repository } from 'typeorm';
+import { Credential } from './credentials/credential.entity';
+import { Tenant } from './tenants/tenant.entity';
+
+export const MIGRATIONS = { schema: 'auth', directory: join(__dirname, 'migrations') };
+
+/** Requests, and one for the projection loop. */
+const POOL_SIZE = 5;
+
+/** The connections to the schema `auth`; closed as the last of the module. */
+@Injectable()
+export class AuthDatabase implements OnApplicationShutdown {
+  readonly tenants: Repository<Tenant>;
+  readonly credentials: Repository<Credential>;
+
+  constructor(readonly dataSource: DataSource) {
+    this.tenants = dataSource.getRepository(Tenant);
+    this.credentials = dataSource.getRepository(Credential);
+  }
+
+  /** Rejects when the server cannot be reached. */
+  static async open(databaseUrl: string): Promise<AuthDatabase> {
+    const options = {
+      url: databaseUrl,
+      schema: MIGRATIONS.schema,
+      applicationName: 'tollgate-auth',
+      poolSize: POOL_SIZE,
+    };
+    return new AuthDatabase(await openDataSource(options, [Tenant, Credential]));
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.dataSource.destroy();
+  }
+}

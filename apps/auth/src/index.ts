@@ -1,0 +1,2 @@
+export { AuthModule } from './auth.module';
+export { MIGRATIONS } from './database';

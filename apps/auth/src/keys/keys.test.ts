@@ -1,0 +1,181 @@
+import { mintCredential, newId } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { minted, useAuth } from '../running-auth.suite';
+
+const { auth, database } = useAuth();
+let tenantId: string;
+beforeEach(async () => {
+  tenantId = await auth.tenant();
+});
+
+const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
+
+it('a key is in force at the edge when it is answered: tenant, plan, profile and expiry', async () => {
+  const expiresAt = inAnHour();
+  const { hash, last4 } = minted('key');
+  const key = await auth.request('auth.keys.create', {
+    tenantId,
+    name: 'ci',
+    hash,
+    last4,
+    profile: 'batch',
+    expiresAt,
+  });
+  expect(key).toEqual({
+    id: expect.stringMatching(/^key_/),
+    name: 'ci',
+    last4,
+    status: 'active',
+    createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    expiresAt,
+  });
+  expect(await auth.edge.lookup(hash)).toEqual({
+    hash,
+    kind: 'key',
+    id: key.id,
+    tenantId,
+    plan: 'free',
+    profile: 'batch',
+    scopes: [],
+    expiresAtMs: Date.parse(expiresAt),
+    revokedAtMs: null,
+    version: 1,
+  });
+});
+
+it("without a profile: the first one of the tenant's plan", async () => {
+  const onPro = { tenantId: await auth.tenant('pro'), name: 'k', ...minted('key') };
+  await auth.request('auth.keys.create', onPro);
+  expect(await auth.edge.lookup(onPro.hash)).toMatchObject({ plan: 'pro', profile: 'large', expiresAtMs: null });
+});
+
+it('invalid_profile: unknown, of another plan, or when tollgate.yaml has lost the plan', async () => {
+  for (const profile of ['gold', 'large', '']) {
+    expect(await auth.refusal('auth.keys.create', { tenantId, name: 'k', ...minted('key'), profile })).toBe(
+      'invalid_profile',
+    );
+  }
+  const onPro = await auth.tenant('pro');
+  const pro = auth.config.plans.pop()!;
+  expect(await auth.refusal('auth.keys.create', { tenantId: onPro, name: 'k', ...minted('key') })).toBe(
+    'invalid_profile',
+  );
+  auth.config.plans.push(pro);
+});
+
+it('not_found: a tenant that does not exist', async () => {
+  const request = { tenantId: newId('ten'), name: 'k', ...minted('key') };
+  expect(await auth.refusal('auth.keys.create', request)).toBe('not_found');
+});
+
+it('lists newest first, of this tenant and only keys, in pages', async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++)
+    ids.push((await auth.request('auth.keys.create', { tenantId, name: `k${i}`, ...minted('key') })).id);
+  await auth.request('auth.tokens.create', { tenantId, name: 't', ...minted('token'), scopes: ['keys:read'] });
+  await auth.request('auth.keys.create', { tenantId: await auth.tenant(), name: 'other', ...minted('key') });
+  const first = await auth.request('auth.keys.list', { tenantId, limit: 2 });
+  expect(first).toMatchObject({ data: [{ id: ids[4] }, { id: ids[3] }], nextCursor: ids[3] });
+  const second = await auth.request('auth.keys.list', { tenantId, limit: 2, after: ids[3]! });
+  expect(second).toMatchObject({ data: [{ id: ids[2] }, { id: ids[1] }], nextCursor: ids[1] });
+  const third = await auth.request('auth.keys.list', { tenantId, limit: 2, after: ids[1]! });
+  expect(third).toMatchObject({ data: [{ id: ids[0] }], nextCursor: null });
+  expect(Object.keys(first.data[0]!).sort()).toEqual(['createdAt', 'expiresAt', 'id', 'last4', 'name', 'status']);
+});
+
+it("invalid_parameter: an `after` that is no key of this tenant, also another tenant's key and a token", async () => {
+  const other = await auth.request('auth.keys.create', { tenantId: await auth.tenant(), name: 'k', ...minted('key') });
+  const token = await auth.request('auth.tokens.create', {
+    tenantId,
+    name: 't',
+    ...minted('token'),
+    scopes: ['keys:read'],
+  });
+  for (const after of [newId('key'), other.id, token.id, 'key_1', '', '\0']) {
+    expect(await auth.refusal('auth.keys.list', { tenantId, after })).toBe('invalid_parameter');
+  }
+});
+
+it('a revocation is in the credential store when it is answered, and at every gateway within a second; the first revokedAt stands', async () => {
+  const { hash, last4 } = minted('key');
+  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+  await auth.edge.lookup(hash);
+  const { revokedAt } = await auth.request('auth.keys.revoke', { tenantId, id });
+  const revoked = { revokedAtMs: Date.parse(revokedAt), version: 2 };
+  await eventually(() => expect(auth.edge.lookup(hash)).toMatchObject(revoked), { timeoutMs: 1_000 });
+  expect(await auth.request('auth.keys.revoke', { tenantId, id })).toEqual({ revokedAt });
+  expect((await auth.request('auth.keys.list', { tenantId })).data[0]).toMatchObject({ id, status: 'revoked' });
+  expect(await database.query('SELECT version, projected_version FROM auth.credential WHERE id = $1', [id])).toEqual([
+    { version: 2, projected_version: 2 },
+  ]);
+});
+
+it('revokers at the same time get one and the same answer', async () => {
+  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => auth.request('auth.keys.revoke', { tenantId, id })),
+  );
+  expect(new Set(answers.map((answer) => answer.revokedAt)).size).toBe(1);
+});
+
+it("not_found: revoking an unknown id, another tenant's key, or a token as a key", async () => {
+  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
+  const token = await auth.request('auth.tokens.create', {
+    tenantId,
+    name: 't',
+    ...minted('token'),
+    scopes: ['keys:read'],
+  });
+  expect(await auth.refusal('auth.keys.revoke', { tenantId: await auth.tenant(), id })).toBe('not_found');
+  for (const unknown of [newId('key'), token.id, 'key_1', '', '\0']) {
+    expect(await auth.refusal('auth.keys.revoke', { tenantId, id: unknown })).toBe('not_found');
+  }
+  expect((await auth.request('auth.keys.list', { tenantId })).data[0]).toMatchObject({ id, status: 'active' });
+});
+
+it('a key expires by time alone; one that is revoked too reports revoked', async () => {
+  const expiresAt = new Date(Date.now() + 50).toISOString();
+  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key'), expiresAt });
+  const status = async () => (await auth.request('auth.keys.list', { tenantId })).data[0]!.status;
+  await eventually(async () => expect(await status()).toBe('expired'));
+  await auth.request('auth.keys.revoke', { tenantId, id });
+  expect(await status()).toBe('revoked');
+});
+
+it('no table has room for the value of a credential: of what was minted, only hash and last4 rest', async () => {
+  const values = [mintCredential('key'), mintCredential('token')];
+  const [key, token] = values.map(({ hash, last4 }) => ({ hash, last4 }));
+  await auth.request('auth.keys.create', { tenantId, name: 'k', ...key! });
+  await auth.request('auth.tokens.create', { tenantId, name: 't', ...token!, scopes: ['keys:read'] });
+  const tables = await database.query<{ name: string }>(
+    `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.tables
+      WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')`,
+  );
+  const rows: string[] = [];
+  for (const { name } of tables) {
+    rows.push(...(await database.query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`)).map(({ row }) => row));
+  }
+  const all = rows.join('\n');
+  for (const { value, hash } of values) {
+    expect(all).toContain(hash);
+    expect(all).not.toContain(value);
+    expect(all).not.toContain(value.slice(-12));
+  }
+  const columns = await database.query<{ column: string }>(
+    `SELECT column_name AS column FROM information_schema.columns WHERE table_schema = 'auth' AND table_name = 'credential' ORDER BY 1`,
+  );
+  expect(columns.map(({ column }) => column)).toEqual(
+    [
+      'created_at',
+      'expires_at',
+      'hash',
+      'id',
+      'kind',
+      'last4',
+      'last_used_at',
+      'name',
+      'profile',
+      'projected_version',
+    ].concat(['revoked_at', 'scopes', 'tenant_id', 'version']),
+  );
+});

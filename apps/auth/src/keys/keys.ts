@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import { RequestError, type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
+import { ConfigSource } from '@tollgate/runtime';
+import { CredentialBook } from '../credentials/credential-book';
+import type { Credential } from '../credentials/credential.entity';
+import { Tenants } from '../tenants/tenants';
+
+/** `auth.keys.*`: inference keys. */
+@Injectable()
+export class Keys {
+  constructor(
+    private readonly tenants: Tenants,
+    private readonly book: CredentialBook,
+    private readonly config: ConfigSource,
+  ) {}
+
+  /** RequestError not_found (tenant), invalid_profile. Without a profile: the first one of the tenant's plan. */
+  async create({ profile, tenantId, name, hash, last4, expiresAt }: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
+    const { plan } = await this.tenants.get({ tenantId });
+    const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
+    const chosen = profile === undefined ? profiles[0] : profiles.find(({ id }) => id === profile);
+    if (!chosen) throw new RequestError('invalid_profile', "profile must name a key profile of the tenant's plan.");
+    return toRow(
+      await this.book.issue('key', { tenantId, name, hash, last4, profile: chosen.id, scopes: [], expiresAt }),
+    );
+  }
+
+  list({ tenantId, ...query }: RequestOf<'auth.keys.list'>): Promise<Page<KeyRow>> {
+    return this.book.page('key', tenantId, query, toRow);
+  }
+
+  revoke({ tenantId, id }: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {
+    return this.book.revoke('key', tenantId, id);
+  }
+}
+
+function toRow({ id, name, last4, createdAt, expiresAt, revokedAt }: Credential): KeyRow {
+  const status = revokedAt ? 'revoked' : expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
+  return { id, name, last4, status, createdAt: createdAt.toISOString(), expiresAt: expiresAt?.toISOString() ?? null };
+}

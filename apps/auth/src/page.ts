@@ -1,0 +1,30 @@
+import { RequestError, type Page, type PageQuery } from '@tollgate/contracts';
+import { LessThan, type FindOptionsWhere, type Repository } from 'typeorm';
+
+const DEFAULT_PAGE_ROWS = 100;
+const MAX_PAGE_ROWS = 200;
+
+/**
+ * One page of the rows that match `where`, newest first: ids ascend with time, so the page after a row is the rows with smaller ids, however many were added
+ * meanwhile. RequestError invalid_parameter: a limit that is not 1–200, or an `after` that is no row of this list.
+ */
+export async function newestFirst<Row extends { id: string }, Out>(
+  rows: Repository<Row>,
+  where: FindOptionsWhere<Row>,
+  { limit = DEFAULT_PAGE_ROWS, after }: PageQuery,
+  toOut: (row: Row) => Out,
+): Promise<Page<Out>> {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_ROWS) {
+    throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_PAGE_ROWS}.`);
+  }
+  if (after !== undefined && !(/^\w+$/.test(after) && (await rows.existsBy({ ...where, id: after })))) {
+    throw new RequestError('invalid_parameter', 'after must be the id of a row of this list.');
+  }
+  const found = await rows.find({
+    where: after === undefined ? where : ({ ...where, id: LessThan(after) } as FindOptionsWhere<Row>),
+    order: { id: 'DESC' } as never,
+    take: limit + 1,
+  });
+  const page = found.slice(0, limit);
+  return { data: page.map(toOut), nextCursor: found.length > limit ? page.at(-1)!.id : null };
+}

@@ -1,0 +1,62 @@
+import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { logger } from '@tollgate/runtime';
+import { MAX_RECORDS_PER_BATCH, Projector } from './projector';
+
+const PROJECTION_INTERVAL_MS = 250;
+
+/** Projects what a crash or a failing store left behind; first thing after the start, it refills a store that lost its records. */
+@Injectable()
+export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private stopped = false;
+  private refilled = false;
+  private wake: () => void = () => {};
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(private readonly projector: Projector) {}
+
+  onApplicationBootstrap(): void {
+    this.running = this.run();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stopped = true;
+    this.wake();
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    let failing = false;
+    while (!this.stopped) {
+      try {
+        await this.round();
+        failing = false;
+      } catch (error) {
+        if (!failing)
+          logger('auth').warn({ reason: (error as Error).message }, 'projection of credentials fails; trying on');
+        failing = true;
+      }
+      if (!this.stopped) await this.pause(PROJECTION_INTERVAL_MS);
+    }
+  }
+
+  private async round(): Promise<void> {
+    let written: number;
+    do written = await this.projector.projectDue();
+    while (written === MAX_RECORDS_PER_BATCH && !this.stopped);
+    if (this.refilled) return;
+    const refilled = await this.projector.refillIfLost();
+    if (refilled > 0)
+      logger('auth').info({ records: refilled }, 'the credential store had lost its records: all were projected anew');
+    this.refilled = true;
+  }
+
+  private pause(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,140 @@
+import { hashCredential, newId } from '@tollgate/contracts';
+import { configureLogging } from '@tollgate/runtime';
+import { eventually } from '@tollgate/testing';
+import { minted, startAuth, useAuth } from '../running-auth.suite';
+
+// Failures of the store are the subject here; each would be a warning.
+configureLogging({ level: 'silent', pretty: false });
+const { auth, database } = useAuth();
+let tenantId: string;
+beforeEach(async () => {
+  tenantId = await auth.tenant();
+});
+
+const unprojected = async () =>
+  (
+    await database.query<{ n: number }>(
+      'SELECT count(*)::int AS n FROM auth.credential WHERE projected_version < version',
+    )
+  )[0]!.n;
+
+/** A row while some process is in the middle of a batch. */
+const PROJECTING = `
+  SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database AND datname = current_database()
+   WHERE locktype = 'advisory' AND (classid::bigint << 32 | objid::bigint) = hashtextextended('tollgate-auth-projection', 0)`;
+
+/** Keys that were committed by a process that died before it projected them. */
+async function leaveBehind(count: number): Promise<string[]> {
+  const rows = Array.from({ length: count }, () => ({ id: newId('key'), hash: hashCredential(newId('key')) }));
+  await database.query(
+    `INSERT INTO auth.credential (id, kind, tenant_id, name, hash, last4, profile)
+     SELECT id, 'key', $1, 'left', hash, 'abcd', 'small' FROM jsonb_to_recordset($2::jsonb) AS r (id text, hash text)`,
+    [tenantId, JSON.stringify(rows)],
+  );
+  return rows.map(({ hash }) => hash);
+}
+
+it('finds what a process that died had committed and not projected, in bounded batches', async () => {
+  const hashes = await leaveBehind(1_200);
+  await eventually(async () => expect(await unprojected()).toBe(0));
+  const found = await Promise.all(hashes.map((hash) => auth.edge.lookup(hash)));
+  expect(found.every((record) => record?.tenantId === tenantId)).toBe(true);
+});
+
+it('a revocation that was committed and not projected is in force at the edge within a second', async () => {
+  const { hash, last4 } = minted('key');
+  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+  await auth.edge.lookup(hash);
+  await database.query('UPDATE auth.credential SET revoked_at = now(), version = version + 1 WHERE id = $1', [id]);
+  const from = performance.now();
+  await eventually(
+    () => expect(auth.edge.lookup(hash)).toMatchObject({ version: 2, revokedAtMs: expect.any(Number) }),
+    { everyMs: 2 },
+  );
+  expect(performance.now() - from).toBeLessThan(1_000);
+});
+
+it('a store that fails does not fail a committed change, and has it as soon as it works again', async () => {
+  const { hash, last4 } = minted('key');
+  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+  await auth.edge.lookup(hash);
+  await database.query('ALTER TABLE credentials.last_change RENAME TO gone');
+  const { revokedAt } = await auth.request('auth.keys.revoke', { tenantId, id });
+  expect(await unprojected()).toBe(1);
+  await database.query('ALTER TABLE credentials.gone RENAME TO last_change');
+  await eventually(() => expect(auth.edge.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }));
+  await eventually(async () => expect(await unprojected()).toBe(0));
+});
+
+it('a store that hangs keeps no request beyond its deadline, and no change from being committed at once', async () => {
+  const { hash, last4 } = minted('key');
+  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+  await auth.edge.lookup(hash);
+  await database.query('BEGIN');
+  await database.query('LOCK TABLE credentials.last_change');
+  const first = auth.request('auth.keys.revoke', { tenantId, id });
+  await eventually(async () => expect(await unprojected()).toBe(1));
+  // Now the loop is in the middle of a batch with this key; another change of it does not wait for that.
+  await eventually(async () =>
+    expect(await database.query(`SELECT FROM pg_locks WHERE locktype = 'advisory'`)).toHaveLength(1),
+  );
+  const again = auth.request('auth.keys.revoke', { tenantId, id });
+  expect(await again).toEqual(await first);
+  expect(await unprojected()).toBe(1);
+  await database.query('COMMIT');
+  await eventually(() => expect(auth.edge.lookup(hash)).toMatchObject({ version: 2 }));
+  await eventually(async () => expect(await unprojected()).toBe(0));
+});
+
+it('writes all records anew for a store that lost them: known to the edge again, with the newest version', async () => {
+  const { hash, last4 } = minted('key');
+  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+  await auth.request('auth.keys.revoke', { tenantId, id });
+  const hashes = await leaveBehind(1_100);
+  await eventually(async () => expect(await unprojected()).toBe(0));
+  expect(await auth.projector.refillIfLost()).toBe(0);
+  await emptyTheStore();
+  await eventually(async () => expect(await auth.edge.lookup(hash)).toBeNull());
+  expect(await auth.projector.projectAll()).toBeGreaterThan(1_100);
+  expect(await auth.edge.lookup(hash)).toMatchObject({ id, version: 2, revokedAtMs: expect.any(Number) });
+  expect((await Promise.all(hashes.map((one) => auth.edge.lookup(one)))).every(Boolean)).toBe(true);
+});
+
+it('a process that starts on an emptied store refills it', async () => {
+  const { hash, last4 } = minted('key');
+  await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+  await emptyTheStore();
+  const second = await startAuth(database.url);
+  try {
+    await eventually(async () => expect(await second.edge.lookup(hash)).toMatchObject({ tenantId }));
+  } finally {
+    await second.close();
+  }
+});
+
+it('two processes share the work and the outcome', async () => {
+  const second = await startAuth(database.url);
+  try {
+    const { hash, last4 } = minted('key');
+    const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+    expect((await second.request('auth.keys.list', { tenantId })).data).toMatchObject([{ id, status: 'active' }]);
+    const hashes = await leaveBehind(1_200);
+    const [one, other] = await Promise.all([
+      auth.request('auth.keys.revoke', { tenantId, id }),
+      second.request('auth.keys.revoke', { tenantId, id }),
+    ]);
+    expect(one).toEqual(other);
+    await eventually(async () => expect(await unprojected()).toBe(0));
+    for (const { edge } of [auth, second]) {
+      expect(await edge.lookup(hash)).toMatchObject({ version: 2 });
+      expect((await Promise.all(hashes.map((left) => edge.lookup(left)))).every(Boolean)).toBe(true);
+    }
+  } finally {
+    await second.close();
+  }
+});
+
+async function emptyTheStore(): Promise<void> {
+  await database.query('TRUNCATE credentials.credential');
+  await database.query('UPDATE credentials.last_change SET number = 0');
+}

@@ -1,0 +1,145 @@
+import { Injectable } from '@nestjs/common';
+import type { CredentialKind } from '@tollgate/contracts';
+import { CredentialStore, type CredentialRecord } from '@tollgate/credentials';
+import { transaction } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
+import type { EntityManager } from 'typeorm';
+import { AuthDatabase } from '../database';
+
+export const MAX_RECORDS_PER_BATCH = 500;
+/** A process that is frozen in the middle of a batch keeps the others from projecting no longer than this. */
+const MAX_IDLE_IN_BATCH_MS = 10_000;
+
+interface Row {
+  hash: string;
+  kind: CredentialKind;
+  id: string;
+  tenant_id: string;
+  plan: string;
+  profile: string;
+  scopes: string[];
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  version: number;
+}
+
+const SELECT = `
+  SELECT hash, kind, credential.id, tenant_id, plan, profile, scopes, expires_at, revoked_at, version
+    FROM credential JOIN tenant ON tenant.id = tenant_id`;
+const UNPROJECTED = 'projected_version < version';
+const MARK = `
+  UPDATE credential SET projected_version = done.version FROM unnest($1::text[], $2::int[]) AS done (id, version)
+   WHERE credential.id = done.id AND projected_version < done.version`;
+
+type Queries = Pick<EntityManager, 'query'>;
+
+/**
+ * Brings credentials from auth's tables to the credential store, where the edge reads them.
+ *
+ *   1. A change commits with a higher `version`: the row is unprojected from that moment.
+ *   2. Its handler calls `project` before it answers.
+ *   3. What that left (the process died, the store did not answer) `projectDue` finds, in any process.
+ *
+ * The store keeps the newest version, so a record may be written twice, late or by several at once.
+ */
+@Injectable()
+export class Projector {
+  constructor(
+    private readonly database: AuthDatabase,
+    private readonly store: CredentialStore,
+  ) {}
+
+  /** Never rejects: the change is committed, and stays so when the store fails; the loop tries again. */
+  async project(id: string): Promise<void> {
+    try {
+      const { dataSource } = this.database;
+      await this.write(dataSource, await dataSource.query<Row[]>(`${SELECT} WHERE credential.id = $1`, [id]));
+    } catch (error) {
+      logger('auth').warn(
+        { id, reason: (error as Error).message },
+        'credential not yet projected; it will be tried again',
+      );
+    }
+  }
+
+  /**
+   * Projects one batch of what is unprojected; the number of records. One process at a time, by an advisory lock: with row locks a revocation
+   * would wait for as long as a slow store keeps the batch.
+   */
+  async projectDue(): Promise<number> {
+    const { dataSource } = this.database;
+    const [due] = await dataSource.query<{ any: boolean }[]>(
+      `SELECT EXISTS (SELECT FROM credential WHERE ${UNPROJECTED}) AS any`,
+    );
+    if (!due!.any) return 0;
+    return transaction(dataSource, async (tx) => {
+      const [lock] = await tx.query<{ mine: boolean }[]>(
+        `SELECT pg_try_advisory_xact_lock(hashtextextended('tollgate-auth-projection', 0)) AS mine,
+                set_config('idle_in_transaction_session_timeout', $1, true)`,
+        [`${MAX_IDLE_IN_BATCH_MS}ms`],
+      );
+      if (!lock!.mine) return 0;
+      const rows = await tx.query<Row[]>(`${SELECT} WHERE ${UNPROJECTED} ORDER BY credential.id LIMIT $1`, [
+        MAX_RECORDS_PER_BATCH,
+      ]);
+      return this.write(tx, rows);
+    });
+  }
+
+  /** Writes every credential anew, for a store that lost them; the number of records. */
+  async projectAll(): Promise<number> {
+    const { dataSource } = this.database;
+    let written = 0;
+    for (let after = ''; ;) {
+      const rows = await dataSource.query<Row[]>(`${SELECT} WHERE credential.id > $1 ORDER BY credential.id LIMIT $2`, [
+        after,
+        MAX_RECORDS_PER_BATCH,
+      ]);
+      written += await this.write(dataSource, rows);
+      if (rows.length < MAX_RECORDS_PER_BATCH) return written;
+      after = rows.at(-1)!.id;
+    }
+  }
+
+  /** `projectAll` if the store does not know the newest credential that was once written to it: it was emptied, or is an older copy. */
+  async refillIfLost(): Promise<number> {
+    const [newest] = await this.database.dataSource.query<{ hash: string }[]>(
+      'SELECT hash FROM credential WHERE projected_version > 0 ORDER BY id DESC LIMIT 1',
+    );
+    if (!newest || (await this.store.lookup(newest.hash))) return 0;
+    return this.projectAll();
+  }
+
+  private async write(queries: Queries, rows: Row[]): Promise<number> {
+    if (rows.length === 0) return 0;
+    await this.store.put(rows.map(toRecord));
+    await queries.query(MARK, [rows.map(({ id }) => id), rows.map(({ version }) => version)]);
+    return rows.length;
+  }
+}
+
+function toRecord({
+  hash,
+  kind,
+  id,
+  tenant_id,
+  plan,
+  profile,
+  scopes,
+  expires_at,
+  revoked_at,
+  version,
+}: Row): CredentialRecord {
+  return {
+    hash,
+    kind,
+    id,
+    tenantId: tenant_id,
+    plan,
+    profile,
+    scopes,
+    expiresAtMs: expires_at?.getTime() ?? null,
+    revokedAtMs: revoked_at?.getTime() ?? null,
+    version,
+  };
+}

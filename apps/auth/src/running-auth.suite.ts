@@ -1,0 +1,108 @@
+import { Global, Module, type DynamicModule } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import {
+  mintCredential,
+  RequestError,
+  type CredentialKind,
+  type ReplyOf,
+  type RequestOf,
+  type Subject,
+} from '@tollgate/contracts';
+import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
+import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { ConfigSource, type LimitsConfig, type TollgateConfig } from '@tollgate/runtime';
+import { useTestDatabase, type TestDatabase } from '@tollgate/testing';
+import { AuthModule } from './auth.module';
+import { Projector } from './project/projector';
+
+const limits: LimitsConfig = { requestsPerMinute: 60, tokensPerMinute: 1_000, concurrency: 4 };
+const profile = (id: string) => ({ id, models: ['*'], limits, monthlyBudgetCents: null });
+
+/** Two plans, each with profiles of its own. */
+class TwoPlans extends ConfigSource {
+  current: TollgateConfig = {
+    currency: 'USD',
+    models: [],
+    plans: [
+      { id: 'free', limits, profiles: [profile('small'), profile('batch')] },
+      { id: 'pro', limits, profiles: [profile('large')] },
+    ],
+  };
+  onChange(): void {}
+  close(): void {}
+}
+
+@Global()
+@Module({})
+class Seams {
+  static of(messages: Messages, store: CredentialStore, config: ConfigSource): DynamicModule {
+    const providers = [
+      { provide: Messages, useValue: messages },
+      { provide: CredentialStore, useValue: store },
+      { provide: ConfigSource, useValue: config },
+    ];
+    return { module: Seams, providers, exports: providers };
+  }
+}
+
+export interface RunningAuth {
+  request<S extends Subject>(subject: S, request: RequestOf<S>): Promise<ReplyOf<S>>;
+  /** The code that the request is refused with. */
+  refusal<S extends Subject>(subject: S, request: RequestOf<S>): Promise<string>;
+  /** A new tenant's id. */
+  tenant(plan?: string): Promise<string>;
+  /** The credential store of another process: a gateway's. */
+  edge: PostgresCredentialStore;
+  projector: Projector;
+  config: TollgateConfig;
+  close(): Promise<void>;
+}
+
+/** The real auth service on real Postgres implementations of all its seams, and a gateway's view of the credential store. */
+export async function startAuth(url: string): Promise<RunningAuth> {
+  const messages = new PostgresMessages({ url, applicationName: 'auth-test-messages' });
+  const store = new PostgresCredentialStore({ url, applicationName: 'auth-test-credentials' });
+  const edge = new PostgresCredentialStore({ url, applicationName: 'auth-test-edge' });
+  const config = new TwoPlans();
+  await Promise.all([store.start(), edge.start()]);
+  const imports = [Seams.of(messages, store, config), AuthModule.register({ databaseUrl: url })];
+  const app = await NestFactory.createApplicationContext({ module: class Root {}, imports }, { logger: false });
+  await messages.start();
+  const request: RunningAuth['request'] = (subject, body) => messages.request(subject, body);
+  return {
+    request,
+    edge,
+    config: config.current,
+    projector: app.get(Projector, { strict: false }),
+    async refusal(subject, body) {
+      const error = await request(subject, body).then(
+        () => null,
+        (reason: unknown) => reason,
+      );
+      if (!(error instanceof RequestError)) throw new Error(`not refused, but: ${String(error)}`);
+      return error.code;
+    },
+    tenant: async (plan) => (await request('auth.tenants.create', { name: 'Acme', ...(plan ? { plan } : {}) })).id,
+    async close() {
+      await app.close();
+      await messages.close();
+      await Promise.all([store.close(), edge.close()]);
+    },
+  };
+}
+
+/** The service on a database of the calling test file, from its first test to its last. */
+export function useAuth(): { auth: RunningAuth; database: TestDatabase } {
+  const auth = {} as RunningAuth;
+  // Before the database's own: hooks run in the order in which they were declared.
+  afterAll(() => auth.close());
+  const database = useTestDatabase();
+  beforeAll(async () => Object.assign(auth, await startAuth(database.url)));
+  return { auth, database };
+}
+
+/** What the gateway sends of a credential that it has just minted. */
+export function minted(kind: CredentialKind): { hash: string; last4: string } {
+  const { hash, last4 } = mintCredential(kind);
+  return { hash, last4 };
+}

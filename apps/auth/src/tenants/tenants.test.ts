@@ -1,0 +1,57 @@
+import { newId } from '@tollgate/contracts';
+import { useAuth } from '../running-auth.suite';
+
+const { auth, database } = useAuth();
+
+it('a tenant has the plan that it names, or the first one of tollgate.yaml, and is active', async () => {
+  const named = await auth.request('auth.tenants.create', { name: 'Acme', plan: 'pro' });
+  expect(named).toEqual({
+    id: expect.stringMatching(/^ten_/),
+    name: 'Acme',
+    plan: 'pro',
+    status: 'active',
+    createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+  });
+  expect(await auth.request('auth.tenants.get', { tenantId: named.id })).toEqual(named);
+  expect(await auth.request('auth.tenants.create', { name: 'Acme' })).toMatchObject({ plan: 'free', status: 'active' });
+});
+
+it('invalid_plan: a plan that tollgate.yaml does not have', async () => {
+  expect(await auth.refusal('auth.tenants.create', { name: 'Acme', plan: 'gold' })).toBe('invalid_plan');
+});
+
+it('not_found: an id that was never given, and one that is no id', async () => {
+  for (const tenantId of [newId('ten'), 'ten_1', '', '\0', "'; --"]) {
+    expect(await auth.refusal('auth.tenants.get', { tenantId })).toBe('not_found');
+  }
+});
+
+it('lists newest first, in pages that have every row once although rows are added meanwhile', async () => {
+  const ids: string[] = [];
+  for (let i = 0; i < 7; i++) ids.push(await auth.tenant());
+  const first = await auth.request('auth.tenants.list', { limit: 3 });
+  expect(first.data.map((row) => row.id)).toEqual([ids[6], ids[5], ids[4]]);
+  await auth.tenant();
+  const second = await auth.request('auth.tenants.list', { limit: 3, after: first.nextCursor! });
+  expect(second.data.map((row) => row.id)).toEqual([ids[3], ids[2], ids[1]]);
+  const all = await auth.request('auth.tenants.list', {});
+  expect(all.nextCursor).toBeNull();
+  const last = await auth.request('auth.tenants.list', { after: all.data.at(-1)!.id });
+  expect(last).toEqual({ data: [], nextCursor: null });
+});
+
+it('invalid_parameter: an `after` that is no tenant, a limit out of bounds', async () => {
+  for (const query of [{ after: newId('ten') }, { after: '\0' }, { limit: 0 }, { limit: 201 }, { limit: 1.5 }]) {
+    expect(await auth.refusal('auth.tenants.list', query)).toBe('invalid_parameter');
+  }
+});
+
+it('the database itself refuses a blank, untrimmed or overlong name', async () => {
+  for (const name of ['', ' a', 'a ', 'x'.repeat(101)]) {
+    const insert = database.query(`INSERT INTO auth.tenant (id, name, plan) VALUES ($1, $2, 'free')`, [
+      newId('ten'),
+      name,
+    ]);
+    await expect(insert).rejects.toThrow(/tenant_name_check/);
+  }
+});

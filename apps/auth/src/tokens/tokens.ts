@@ -1,0 +1,76 @@
+import { Injectable } from '@nestjs/common';
+import { RequestError, SCOPES, type Page, type RequestOf, type TokenRow } from '@tollgate/contracts';
+import { transaction } from '@tollgate/postgres';
+import { CredentialBook } from '../credentials/credential-book';
+import type { Credential } from '../credentials/credential.entity';
+import { AuthDatabase } from '../database';
+import { Tenants } from '../tenants/tenants';
+
+const MAX_USES_PER_UPDATE = 1_000;
+
+/**
+ * Rows are locked in sorted order, so that two batches wait for each other and do not deadlock. A gateway's clock that runs ahead does
+ * not count beyond now.
+ */
+const RECORD_USES = `
+  WITH used AS (
+    SELECT id, LEAST(max(at), now()) AS at FROM jsonb_to_recordset($1::jsonb) AS u (id text, at timestamptz) GROUP BY id
+  ), locked AS (
+    SELECT credential.id, used.at FROM credential JOIN used USING (id)
+     WHERE kind = 'token' ORDER BY credential.id FOR NO KEY UPDATE OF credential
+  )
+  UPDATE credential SET last_used_at = GREATEST(last_used_at, locked.at) FROM locked WHERE credential.id = locked.id`;
+
+/** `auth.tokens.*`: management tokens. */
+@Injectable()
+export class Tokens {
+  constructor(
+    private readonly tenants: Tenants,
+    private readonly book: CredentialBook,
+    private readonly database: AuthDatabase,
+  ) {}
+
+  /** RequestError not_found (tenant), invalid_scope: none, unknown, or named twice. */
+  async create({ tenantId, name, hash, last4, scopes, expiresAt }: RequestOf<'auth.tokens.create'>): Promise<TokenRow> {
+    await this.tenants.get({ tenantId });
+    const known = scopes.every((scope) => (SCOPES as readonly string[]).includes(scope));
+    if (scopes.length === 0 || !known || new Set(scopes).size < scopes.length) {
+      throw new RequestError('invalid_scope', `scopes must be one or more of ${SCOPES.join(', ')}, each named once.`);
+    }
+    return toRow(await this.book.issue('token', { tenantId, name, hash, last4, profile: '', scopes, expiresAt }));
+  }
+
+  list({ tenantId, ...query }: RequestOf<'auth.tokens.list'>): Promise<Page<TokenRow>> {
+    return this.book.page('token', tenantId, query, toRow);
+  }
+
+  revoke({ tenantId, id }: RequestOf<'auth.tokens.revoke'>): Promise<{ revokedAt: string }> {
+    return this.book.revoke('token', tenantId, id);
+  }
+
+  /** Advances lastUsedAt, never back; `recorded`: the tokens among them that exist. A repeat changes nothing. */
+  async used({ uses }: RequestOf<'auth.tokens.used'>): Promise<{ recorded: number }> {
+    let recorded = 0;
+    for (let from = 0; from < uses.length; from += MAX_USES_PER_UPDATE) {
+      const batch = JSON.stringify(uses.slice(from, from + MAX_USES_PER_UPDATE));
+      const [, count] = await transaction<[unknown[], number]>(this.database.dataSource, (tx) =>
+        tx.query(RECORD_USES, [batch]),
+      );
+      recorded += count;
+    }
+    return { recorded };
+  }
+}
+
+function toRow({ id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt }: Credential): TokenRow {
+  return {
+    id,
+    name,
+    last4,
+    scopes,
+    createdAt: createdAt.toISOString(),
+    lastUsedAt: lastUsedAt?.toISOString() ?? null,
+    expiresAt: expiresAt?.toISOString() ?? null,
+    revokedAt: revokedAt?.toISOString() ?? null,
+  };
+}
