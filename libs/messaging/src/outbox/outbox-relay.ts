@@ -92,7 +92,8 @@ export class OutboxRelay {
     return transaction(this.dataSource, async (tx) => {
       // 1. Take rows: gone when this transaction commits, untouched when it does not.
       const [rows] = (await tx.query(
-        `DELETE FROM outbox WHERE id IN (SELECT id FROM outbox ORDER BY id LIMIT ${MAX_BATCH_MESSAGES} FOR UPDATE SKIP LOCKED)
+        `DELETE FROM outbox
+         WHERE id = ANY (ARRAY(SELECT id FROM outbox ORDER BY id LIMIT ${MAX_BATCH_MESSAGES} FOR UPDATE SKIP LOCKED))
          RETURNING id, topic, data, created_at`,
       )) as [OutboxRow[], number];
       rows.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));

@@ -134,7 +134,7 @@ export class GroupConsumer {
         return !session.lost;
       } catch (error) {
         failedBatches.inc({ topic, group });
-        this.log().error({ err: error, attempt, messages: batch.messages.length }, 'a batch failed and comes again');
+        this.log().error({ err: error, attempt, count: batch.messages.length }, 'a batch failed and comes again');
       }
       await this.interrupt.wait(backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS));
       if (this.stopping || session.lost) return false;

@@ -1,6 +1,15 @@
-import { useTestDatabase } from '@tollgate/testing';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { UnavailableError, type CreditNews } from '@tollgate/contracts';
+import { startEmbeddedPostgres } from '@tollgate/postgres';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import fc from 'fast-check';
 import { messagesSuite } from '../messages.suite';
+import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { requestsSuite } from '../requests.suite';
+import { Signal } from '../signal';
+import { PostgresMessages } from './postgres-messages';
 import { PostgresStore } from './test-store.suite';
 
 const database = useTestDatabase();
@@ -8,3 +17,168 @@ const createStore = async () => new PostgresStore(database);
 
 messagesSuite('Postgres', createStore);
 requestsSuite('Postgres', 'same-instance', createStore);
+
+describe('PostgresMessages', () => {
+  let store: PostgresStore;
+  let opened: PostgresMessages[];
+  beforeEach(() => {
+    store = new PostgresStore(database);
+    opened = [];
+  });
+  afterEach(async () => {
+    await Promise.all(opened.map((messages) => messages.close()));
+    await store.close();
+  });
+  async function start(handler?: (messages: readonly CreditNews[]) => Promise<void>) {
+    const messages = store.open();
+    opened.push(messages);
+    if (handler) messages.consume(TOPIC, SUITE_GROUP, handler);
+    await messages.start();
+    return messages;
+  }
+
+  it('keeps nothing of what was acknowledged: the table does not grow', async () => {
+    const received = new Received();
+    const messages = await start(received.handler);
+    for (let version = 1; version <= 10; version++) await messages.publish(TOPIC, [news('a', version)]);
+    await eventually(() => received.assertAllInOrder(['a'], 10));
+    await eventually(async () => {
+      const rows = await database.query(`SELECT 1 FROM ${store.schema}.job WHERE name = $1`, [
+        `${TOPIC}.${SUITE_GROUP}`,
+      ]);
+      expect(rows).toHaveLength(0);
+    });
+  });
+
+  it('sets a job aside that is no batch of messages', async () => {
+    const received = new Received();
+    const messages = await start(received.handler);
+    for (const data of [null, [], { messages: 'none' }]) await store.insert(`${TOPIC}.${SUITE_GROUP}`, data);
+    await messages.publish(TOPIC, [news('a', 1)]);
+    await eventually(() => received.assertAllInOrder(['a'], 1));
+    expect(await store.dead(TOPIC, SUITE_GROUP)).toHaveLength(3);
+  });
+
+  it('sets a message aside once, also when its batch comes again', async () => {
+    const entered = new Signal();
+    const first = await start(async () => {
+      entered.wake();
+      throw new Error('always');
+    });
+    await store.insert(`${TOPIC}.${SUITE_GROUP}`, {
+      messages: ['unreadable', { id: 'm', v: 1, at: '', data: news('a', 1) }],
+    });
+    await entered.wait(10_000);
+    await first.close();
+    const received = new Received();
+    await start(received.handler);
+    await eventually(() => received.assertAllInOrder(['a'], 1));
+    expect(await store.dead(TOPIC, SUITE_GROUP)).toHaveLength(1);
+  });
+
+  it('publishes from more callers at once than it has connections, right after the start', async () => {
+    const received = new Received();
+    const messages = await start(received.handler);
+    const tenants = Array.from({ length: 50 }, (_, index) => `t${index}`);
+    const before = performance.now();
+    await Promise.all(tenants.map((tenant) => messages.publish(TOPIC, [news(tenant, 1)])));
+    expect(performance.now() - before).toBeLessThan(3_000); // with a connection missing it would be the pool's 5 s
+    await eventually(() => received.assertAllInOrder(tenants, 1));
+  });
+
+  it('takes over within a second from a process that is killed', async () => {
+    const victim = await store.spawnConsumer(0);
+    const publisher = await start();
+    await publisher.publish(TOPIC, [news('a', 1)]);
+    await eventually(() => expect(victim.batches.flat()).toEqual(['1']));
+    const received = new Received();
+    await start(received.handler);
+    const killedAt = Date.now();
+    await victim.kill();
+    await eventually(() => received.assertAllInOrder(['a'], 1), { everyMs: 5 });
+    expect(Date.now() - killedAt).toBeLessThan(1_000);
+  });
+
+  it('keeps the order of every key with random publishers, batch sizes, failures and cut connections', async () => {
+    const step = fc.record({
+      publisher: fc.nat({ max: 1 }),
+      sizes: fc.array(fc.nat({ max: 40 }), { minLength: 3, maxLength: 3 }),
+      failures: fc.nat({ max: 2 }),
+      cut: fc.nat({ max: 9 }).map((n) => n === 0),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+        const received = new Received();
+        let failures = 0;
+        const handler = async (batch: readonly CreditNews[]) => {
+          if (failures > 0) {
+            failures--;
+            throw new Error('a random failure');
+          }
+          await received.handler(batch);
+        };
+        const instances = [await start(handler), await start(handler)];
+        const published = [0, 0, 0];
+        for (const { publisher, sizes, failures: more, cut } of steps) {
+          // Not a sum: many failures of one batch in a row only prove the backoff, which grows.
+          failures = Math.max(failures, more);
+          const batch = sizes.flatMap((size, key) =>
+            Array.from({ length: size }, () => news(`t${key}`, ++published[key]!)),
+          );
+          if (cut) await store.cut();
+          await eventually(() => instances[publisher]!.publish(TOPIC, batch));
+        }
+        for (const [key, count] of published.entries()) {
+          if (count > 0) await eventually(() => received.assertAllInOrder([`t${key}`], count), { timeoutMs: 10_000 });
+        }
+        await Promise.all(instances.map((messages) => messages.close()));
+      }),
+      { numRuns: 8, seed: 20261121, interruptAfterTimeLimit: 15_000 },
+    );
+  }, 40_000);
+
+  it('starts in 300 ms on an empty database, and in 100 ms later', async () => {
+    const times: number[] = [];
+    for (let run = 0; run < 4; run++) {
+      const before = performance.now();
+      await start(async () => {});
+      times.push(performance.now() - before);
+    }
+    expect(times[0]).toBeLessThan(1_500); // 60 ms when alone; the machine may be busy
+    expect(Math.min(...times.slice(1))).toBeLessThan(300);
+  });
+});
+
+describe('PostgresMessages and its server', () => {
+  it('publish is refused while the server is away, and all goes on by itself when it is back', async () => {
+    const dataDirectory = await mkdtemp(join(tmpdir(), 'tollgate-messages-'));
+    const settings = { fsync: 'off' };
+    let server = await startEmbeddedPostgres({ dataDirectory, settings });
+    const messages = new PostgresMessages({ url: server.url, applicationName: 'test' });
+    try {
+      const received = new Received();
+      messages.consume(TOPIC, SUITE_GROUP, received.handler);
+      await messages.start();
+      await messages.publish(TOPIC, [news('a', 1)]);
+      await eventually(() => received.assertAllInOrder(['a'], 1));
+      await server.stop();
+      const error = await messages.publish(TOPIC, [news('a', 2)]).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(UnavailableError);
+      expect((error as Error).message).toMatch(/cannot be reached/);
+      server = await startEmbeddedPostgres({ dataDirectory, settings });
+      await eventually(() => messages.publish(TOPIC, [news('a', 2)]), { timeoutMs: 10_000 });
+      await eventually(() => received.assertAllInOrder(['a'], 2), { timeoutMs: 10_000 });
+    } finally {
+      await messages.close();
+      await server.stop();
+      await rm(dataDirectory, { recursive: true });
+    }
+  });
+
+  it('start and close tell and end when there is no server at all', async () => {
+    const messages = new PostgresMessages({ url: 'postgres://nobody@127.0.0.1:1/none', applicationName: 'test' });
+    messages.consume(TOPIC, SUITE_GROUP, async () => {});
+    await expect(messages.start()).rejects.toThrow(/ECONNREFUSED/);
+    await messages.close();
+  });
+});

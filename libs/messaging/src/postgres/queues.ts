@@ -32,6 +32,8 @@ export async function createQueues(boss: PgBoss, topics: Topics): Promise<void> 
       if (!existing.has(dead)) await boss.createQueue(dead, { retentionSeconds: RETENTION_SECONDS });
       const queue = queueName(topic, group);
       if (!existing.has(queue)) await boss.createQueue(queue, { retentionSeconds: RETENTION_SECONDS, notify: true });
+      // Makes pg-boss look the queues up now and not within the first publish: with all connections in transactions, that look would wait for ever.
+      for (const name of [dead, queue]) await boss.insert(name, []);
     }
   }
 }

@@ -1,0 +1,154 @@
+import { UnavailableError } from '@tollgate/contracts';
+import { openDataSource, transaction } from '@tollgate/postgres';
+import { metrics } from '@tollgate/runtime';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import type { DataSource } from 'typeorm';
+import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { PostgresStore } from '../postgres/test-store.suite';
+import type { PostgresMessages } from '../postgres/postgres-messages';
+import { enqueue, OUTBOX_TABLE_SQL } from './outbox';
+import { OutboxRelay } from './outbox-relay';
+
+const database = useTestDatabase();
+describe('outbox', () => {
+  let dataSource: DataSource;
+  let store: PostgresStore;
+  let messages: PostgresMessages;
+  let received: Received;
+  let relays: OutboxRelay[];
+
+  beforeAll(async () => {
+    await database.query('CREATE SCHEMA shop');
+    dataSource = await openDataSource({ url: database.url, schema: 'shop', applicationName: 'shop', poolSize: 4 });
+    await dataSource.query(OUTBOX_TABLE_SQL);
+  });
+  afterAll(() => dataSource.destroy());
+
+  beforeEach(async () => {
+    store = new PostgresStore(database);
+    messages = store.open();
+    received = new Received();
+    messages.consume(TOPIC, SUITE_GROUP, received.handler);
+    relays = [];
+  });
+  afterEach(async () => {
+    await Promise.all(relays.map((relay) => relay.stop()));
+    await messages.close();
+    await store.close();
+    await dataSource.query('TRUNCATE outbox');
+  });
+
+  function relay(): OutboxRelay {
+    const opened = new OutboxRelay(dataSource, messages, { name: 'shop' });
+    relays.push(opened);
+    return opened;
+  }
+  const rows = async () => (await dataSource.query('SELECT id FROM outbox')).length as number;
+  const put = (tenant: string, versions: number[]) =>
+    transaction(dataSource, (tx) =>
+      enqueue(
+        tx,
+        TOPIC,
+        versions.map((version) => news(tenant, version)),
+      ),
+    );
+
+  it('publishes what was committed, in order, at once after a wake, and keeps no row', async () => {
+    await messages.start();
+    const woken = relay();
+    woken.start();
+    await put('a', [1, 2, 3]);
+    const before = performance.now();
+    woken.wake();
+    await eventually(() => received.assertAllInOrder(['a'], 3), { everyMs: 2 });
+    expect(performance.now() - before).toBeLessThan(500);
+    expect(received.messages).toEqual([news('a', 1), news('a', 2), news('a', 3)]);
+    await eventually(async () => expect(await rows()).toBe(0));
+  });
+
+  it('publishes nothing of a transaction that was rolled back', async () => {
+    await messages.start();
+    relay().start();
+    const failed = transaction(dataSource, async (tx) => {
+      await enqueue(tx, TOPIC, [news('rolled-back', 1)]);
+      throw new Error('no');
+    });
+    await expect(failed).rejects.toThrow('no');
+    await put('a', [1]);
+    relays[0]!.wake();
+    await eventually(() => received.assertAllInOrder(['a'], 1));
+    expect(received.messages).toEqual([news('a', 1)]);
+  });
+
+  it('finds rows that nobody told of, those of a process that died after its commit', async () => {
+    await messages.start();
+    await put('a', [1]);
+    relay().start();
+    await eventually(() => received.assertAllInOrder(['a'], 1));
+    await put('a', [2]);
+    await eventually(() => received.assertAllInOrder(['a'], 2));
+  });
+
+  it('keeps rows while they cannot be published, tells their age, and goes on when they can', async () => {
+    await put('a', [1]);
+    relay().start();
+    await eventually(async () => {
+      const { values } = (await metrics.getSingleMetric('tollgate_outbox_oldest_seconds')!.get()) as {
+        values: { value: number }[];
+      };
+      expect(values[0]!.value).toBeGreaterThan(0.1);
+    });
+    await expect(messages.publish(TOPIC, [])).rejects.toThrow(UnavailableError);
+    expect(await rows()).toBe(1);
+    await messages.start();
+    await eventually(() => received.assertAllInOrder(['a'], 1));
+    await eventually(async () => expect(await rows()).toBe(0));
+  });
+
+  it('several relays share one outbox: every row once, none lost', async () => {
+    await messages.start();
+    const tenants = Array.from({ length: 40 }, (_, index) => `t${index}`);
+    await Promise.all(
+      tenants.map((tenant) =>
+        put(
+          tenant,
+          Array.from({ length: 100 }, (_, index) => index + 1),
+        ),
+      ),
+    );
+    for (let index = 0; index < 3; index++) relay().start();
+    await eventually(() => expect(received.messages).toHaveLength(4_000), { timeoutMs: 15_000 });
+    expect(new Set(received.messages.map(({ tenantId, version }) => `${tenantId}/${version}`)).size).toBe(4_000);
+    await eventually(async () => expect(await rows()).toBe(0));
+  });
+
+  it('publishes everything when relays lose their connections in between', async () => {
+    await messages.start();
+    for (let index = 0; index < 2; index++) relay().start();
+    for (let version = 1; version <= 20; version++) {
+      await eventually(() => put('a', [version]));
+      relays[version % 2]!.wake();
+      if (version % 7 === 0) {
+        await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'shop'`);
+        await store.cut();
+      }
+    }
+    await eventually(() => expect(new Set(received.messages.map(({ version }) => version)).size).toBe(20), {
+      timeoutMs: 15_000,
+    });
+  });
+
+  it('stop publishes what is there, and does not hang when it cannot', async () => {
+    const blocked = relay();
+    blocked.start();
+    await put('a', [1]);
+    await blocked.stop();
+    expect(await rows()).toBe(1);
+    await messages.start();
+    const draining = relay();
+    draining.start();
+    await put('a', [2]);
+    await draining.stop();
+    expect(await rows()).toBe(0);
+  });
+});
