@@ -96,6 +96,8 @@ export class PostgresCredentialStore extends CredentialStore {
   }
 
   async start(): Promise<void> {
+    // So that the first request does not wait for a connection.
+    await this.reads.query('SELECT');
     await this.feed.start();
     this.started = true;
   }
