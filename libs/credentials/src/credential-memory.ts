@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { LRUCache } from 'lru-cache';
 import type { CredentialRecord } from './credential-store';
 
-/** About 50 MB of records; the one used longest ago makes room. */
+/** About 35 MB of records; the one used longest ago makes room. */
 export const MAX_RECORDS_IN_MEMORY = 100_000;
 /** Hashes asked for in one query. */
 export const MAX_HASHES_PER_READ = 1_000;
