@@ -1,0 +1,188 @@
+import { newId, type Charge } from '@tollgate/contracts';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { ChargeGatherer } from './charge-gatherer';
+import { Poster } from './poster';
+import { PostingLoop } from './posting-loop';
+
+// Real: Postgres, and posters at once as replicas would be.
+const database = useTestDatabase();
+
+describe('posting', () => {
+  const billing = useBilling(database);
+
+  it('posts whole cents as one balanced entry that names exactly the charges it covers, and carries the rest', async () => {
+    const tenantId = await billing.tenant(100);
+    const charges = [charge(tenantId, 2n * CENT + 1n), charge(tenantId, CENT), charge(tenantId, CENT / 2n)];
+    await billing.gatherer.gather(charges);
+    expect(await billing.poster.postDue()).toBe(1);
+    const later = charge(tenantId, CENT / 2n);
+    await billing.gatherer.gather([later]);
+    await billing.poster.postDue();
+    const [, first, second] = await billing.entries(tenantId);
+    const period = charges[0]!.endedAt.slice(0, 7);
+    expect(first).toMatchObject({ type: 'usage', amount: -3, period, ref: `${period}:1-3` });
+    expect(second).toMatchObject({ type: 'usage', amount: -1, period, ref: `${period}:4-4` });
+    expect(await billing.books(tenantId)).toEqual({ version: 5, balance: 96, unposted: 1n, due: false });
+    await expectBooksToProve(billing, [...charges, later]);
+    // Ledger line → requests, and back.
+    const covered = await database.query<{ id: string }>(
+      `SELECT c.id FROM billing.coverage v JOIN billing.charge c ON c.tenant_id = v.tenant_id AND c.period = v.period
+         AND c.seq BETWEEN v.from_seq AND v.to_seq WHERE v.entry_id = $1 ORDER BY c.seq`,
+      [first!.id],
+    );
+    expect(covered.map((row) => row.id)).toEqual(charges.map((one) => one.id));
+    const [line] = await database.query(
+      `SELECT v.entry_id AS id FROM billing.charge c JOIN billing.coverage v ON v.tenant_id = c.tenant_id AND v.period = c.period
+         AND c.seq BETWEEN v.from_seq AND v.to_seq WHERE c.id = $1`,
+      [later.id],
+    );
+    expect(line).toEqual({ id: second!.id });
+    expect((await billing.news(tenantId)).at(-1)).toMatchObject({
+      version: '5',
+      balanceNanos: String(96n * CENT - 1n),
+      releases: [],
+    });
+  });
+
+  it('never mixes months: charges of two months in one batch make two entries, and the rest of the first is carried into the second', async () => {
+    const tenantId = await billing.tenant(100);
+    const charges = [
+      charge(tenantId, CENT + CENT / 2n, { endedAt: '2026-11-01T00:00:00.000Z' }),
+      charge(tenantId, 2n * CENT + CENT / 2n, { endedAt: '2026-10-31T23:59:59.999Z' }),
+    ];
+    await billing.gatherer.gather(charges);
+    await billing.poster.postDue();
+    const [, october, november] = await billing.entries(tenantId);
+    expect(october).toMatchObject({ amount: -2, period: '2026-10', ref: '2026-10:1-1' });
+    expect(november).toMatchObject({ amount: -2, period: '2026-11', ref: '2026-11:1-1' });
+    await expectBooksToProve(billing, charges);
+  });
+
+  it('carries the end of a month that makes no cent into the next by a coverage without an entry', async () => {
+    const tenantId = await billing.tenant(100);
+    const charges = [
+      charge(tenantId, CENT / 4n, { endedAt: '2026-10-31T23:59:59.999Z' }),
+      charge(tenantId, CENT, { endedAt: '2026-11-01T00:00:00.000Z' }),
+    ];
+    await billing.gatherer.gather(charges);
+    await billing.poster.postDue();
+    expect((await billing.entries(tenantId)).slice(1)).toEqual([
+      expect.objectContaining({ amount: -1, period: '2026-11' }),
+    ]);
+    expect((await billing.books(tenantId)).unposted).toBe(CENT / 4n);
+    await expectBooksToProve(billing, charges);
+  });
+
+  it('posts each tenant once when many replicas find it due at the same time', async () => {
+    const tenants = await Promise.all(Array.from({ length: 30 }, () => billing.tenant(1_000)));
+    const charges: Charge[] = [];
+    for (let round = 0; round < 4; round++) {
+      const batch = tenants.map((tenantId, i) => charge(tenantId, BigInt(i + 1) * 4_999_999n));
+      charges.push(...batch);
+      await Promise.all([
+        billing.gatherer.gather(batch),
+        ...Array.from({ length: 4 }, () => billing.poster.postDue()),
+        billing.gatherer.gather(batch),
+      ]);
+    }
+    await Promise.all(Array.from({ length: 4 }, () => billing.poster.postDue()));
+    await expectBooksToProve(billing, charges);
+    for (const tenantId of tenants) expect(await billing.books(tenantId)).toMatchObject({ due: false });
+  });
+
+  it('never takes a balance below zero: what credit does not pay for waits as a whole, the news tell the debt, a top-up settles it', async () => {
+    const tenantId = await billing.tenant(3);
+    const charges = [charge(tenantId, 2n * CENT), charge(tenantId, 2n * CENT + 1n)];
+    await billing.gatherer.gather(charges);
+    expect(await billing.poster.postDue()).toBe(0);
+    expect((await billing.news(tenantId)).at(-1)).toMatchObject({ balanceNanos: String(-CENT - 1n) });
+    await billing.topUps.add({ tenantId, amountCents: 5, source: 'manual', ref: 'second' });
+    expect(await billing.poster.postDue()).toBe(1);
+    expect(await billing.books(tenantId)).toMatchObject({ balance: 4, unposted: 1n, due: false });
+    await expectBooksToProve(billing, charges);
+  });
+
+  it.each(['journal_entry', 'posting', 'coverage', 'tenant_month', 'tenant_books', 'outbox'])(
+    'leaves nothing behind when it fails at %s, and the work stays due',
+    async (table) => {
+      const tenantId = await billing.tenant();
+      const charges = [charge(tenantId, 5n * CENT + 3n)];
+      await billing.gatherer.gather(charges);
+      const before = {
+        books: await billing.books(tenantId),
+        entries: await billing.entries(tenantId),
+        news: await billing.news(tenantId),
+      };
+      await database.query(
+        `CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks here'; END $$`,
+      );
+      await database.query(
+        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table} FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
+      );
+      await expect(billing.poster.postDue()).rejects.toThrow('the test breaks here');
+      await database.query('DROP FUNCTION billing.fail() CASCADE');
+      expect({
+        books: await billing.books(tenantId),
+        entries: await billing.entries(tenantId),
+        news: await billing.news(tenantId),
+      }).toEqual(before);
+      expect(await billing.poster.postDue()).toBe(1);
+      await expectBooksToProve(billing, charges);
+    },
+  );
+});
+
+describe('the posting interval', () => {
+  const billing = useBilling(database, { postingIntervalMs: 400 });
+
+  it('posts the first gathered cent at once, and the next not before the interval is over, by whichever replica', async () => {
+    const tenantId = await billing.tenant();
+    expect(await billing.gatherer.gather([charge(tenantId, CENT)])).toEqual({ dueInMs: 0 });
+    expect(await billing.poster.postDue()).toBe(1);
+    const { dueInMs } = await billing.gatherer.gather([charge(tenantId, CENT)]);
+    expect(dueInMs).toBeGreaterThan(200);
+    expect(dueInMs).toBeLessThanOrEqual(400);
+    expect(await billing.poster.postDue()).toBe(0);
+    await billing.gatherer.gather([charge(tenantId, CENT)]);
+    await eventually(async () => expect(await billing.poster.postDue()).toBe(1));
+    const times = await database.query<{ at: Date; amount: number }>(
+      `SELECT created_at AS at, amount_cents::int AS amount FROM billing.journal_entry WHERE tenant_id = $1 AND type = 'usage' ORDER BY sequence`,
+      [tenantId],
+    );
+    expect(times.map((row) => row.amount)).toEqual([-1, -2]);
+    expect(times[1]!.at.getTime() - times[0]!.at.getTime()).toBeGreaterThanOrEqual(399);
+  });
+
+  it('is not due, and costs no posting, until a whole cent has gathered', async () => {
+    const tenantId = await billing.tenant();
+    expect(await billing.gatherer.gather([charge(tenantId, CENT - 1n)])).toEqual({ dueInMs: null });
+    expect((await billing.books(tenantId)).due).toBe(false);
+    expect(await billing.gatherer.gather([charge(tenantId, 1n)])).toEqual({ dueInMs: 0 });
+  });
+});
+
+describe('the posting loop', () => {
+  const billing = useBilling(database, { postingIntervalMs: 30_000 });
+
+  it('posts what falls due, and at its end every whole cent that has gathered, due or not', async () => {
+    const posted = jest.fn();
+    const options = { postingIntervalMs: 30_000 };
+    const loop = new PostingLoop(new Poster(billing.dataSource, options), posted);
+    const gatherer = new ChargeGatherer(billing.dataSource, options);
+    const tenantId = newId('ten');
+    await billing.topUps.add({ tenantId, amountCents: 100, source: 'manual', ref: '1' });
+    loop.start();
+    const charges = [charge(tenantId, CENT), charge(tenantId, 2n * CENT + 5n)];
+    const { dueInMs } = await gatherer.gather([charges[0]!]);
+    loop.wakeIn(dueInMs!);
+    await eventually(async () => expect(await billing.books(tenantId)).toMatchObject({ balance: 99 }));
+    const next = await gatherer.gather([charges[1]!]);
+    expect(next.dueInMs).toBeGreaterThan(20_000);
+    loop.wakeIn(next.dueInMs!);
+    await loop.stop();
+    expect(await billing.books(tenantId)).toMatchObject({ balance: 97, unposted: 5n });
+    expect(posted).toHaveBeenCalled();
+    await expectBooksToProve(billing, charges);
+  });
+});

@@ -1,0 +1,235 @@
+import fc from 'fast-check';
+import { assertBalanced, LedgerError } from './accounts';
+import {
+  canPost,
+  creditNews,
+  MAX_BALANCE_CENTS,
+  newBooks,
+  newMonth,
+  unpostedNanos,
+  type Books,
+  type Month,
+} from './books';
+import { book, type Entry } from './entry';
+import { gather, type NumberedCharge } from './gather';
+import { chargePeriod, periodOf } from './period';
+import { post, type Cover } from './post';
+
+const CENT = 10_000_000n;
+/** Enough for some thousands of runs; a failure prints its seed and path, with which it runs again. */
+const PROPERTY_TIME_MS = 5_000;
+const SEED = 20261121;
+
+type Step =
+  { do: 'topup'; cents: bigint } | { do: 'gather'; charges: { period: string; nanos: bigint }[] } | { do: 'post' };
+
+const nanos = fc.oneof(
+  fc.bigInt(0n, CENT * 2n),
+  fc.constantFrom(0n, 1n, CENT - 1n, CENT, CENT + 1n),
+  fc.bigInt(0n, CENT * 1000n),
+);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('topup' as const), cents: fc.bigInt(1n, 5_000n) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('gather' as const),
+      charges: fc.array(fc.record({ period: fc.constantFrom('2026-10', '2026-11', '2026-12'), nanos }), {
+        maxLength: 6,
+      }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('post' as const) }) },
+);
+
+/** The ledger in memory: what the stores hold, by the pure core alone. */
+class MemoryLedger {
+  books: Books = newBooks('ten_a');
+  months = new Map<string, Month>();
+  charges: NumberedCharge[] = [];
+  entries: Entry[] = [];
+  covers: Cover[] = [];
+  private ids = 0;
+
+  run(step: Step): void {
+    const before = this.books;
+    if (step.do === 'topup')
+      this.take(
+        book(this.books, `ent_${++this.ids}`, {
+          type: 'topup',
+          amountCents: step.cents,
+          source: 'manual',
+          ref: `${this.ids}`,
+          period: '2026-11',
+        }),
+      );
+    else if (step.do === 'gather') this.gather(step.charges);
+    else this.post();
+    const changed = JSON.stringify(before, bigints) !== JSON.stringify(this.books, bigints);
+    expect(this.books.version > before.version).toBe(changed);
+  }
+
+  private take({ books, entry }: { books: Books; entry: Entry }): void {
+    this.books = books;
+    this.entries.push(entry);
+  }
+
+  private gather(charges: { period: string; nanos: bigint }[]): void {
+    const read = charges.map(({ period, nanos }) => {
+      const endedAt = new Date(`${period}-15T12:00:00Z`);
+      return {
+        id: `req_${++this.ids}`,
+        tenantId: 'ten_a',
+        keyId: 'key_a',
+        costNanos: nanos,
+        endedAt,
+        period: chargePeriod(endedAt),
+      };
+    });
+    const gathered = gather(this.books, [...this.months.values()], read);
+    this.books = gathered.books;
+    this.charges.push(...gathered.charges);
+    for (const month of gathered.months) this.months.set(month.period, month);
+  }
+
+  private post(): void {
+    const could = canPost(this.books);
+    const posted = post(this.books, [...this.months.values()], () => `ent_${++this.ids}`);
+    expect(posted.entries.length > 0).toBe(could);
+    this.books = posted.books;
+    this.entries.push(...posted.entries);
+    this.covers.push(...posted.covers);
+    for (const month of posted.months) this.months.set(month.period, month);
+    if (could) expect(unpostedNanos(this.books) < CENT).toBe(true);
+  }
+}
+
+describe('the pure core', () => {
+  it('holds its invariants over any history of top-ups, charges of several months, and postings', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const ledger = new MemoryLedger();
+        for (const one of steps) {
+          ledger.run(one);
+          checkInvariants(ledger);
+        }
+      }),
+      { seed: SEED, numRuns: 10_000, interruptAfterTimeLimit: PROPERTY_TIME_MS, markInterruptAsFailure: false },
+    );
+  });
+
+  it('posts nothing that it cannot pay for, and all of it once it can', () => {
+    const topped = book(newBooks('ten_a'), 'ent_1', {
+      type: 'topup',
+      amountCents: 3n,
+      source: 's',
+      ref: 'r',
+      period: '2026-11',
+    }).books;
+    const cost = {
+      id: 'req_1',
+      tenantId: 'ten_a',
+      keyId: 'k',
+      costNanos: 4n * CENT,
+      endedAt: new Date('2026-11-05'),
+      period: '2026-11',
+    };
+    const { books, months } = gather(topped, [], [cost]);
+    expect(post(books, months, () => 'ent_2').entries).toEqual([]);
+    const more = book(books, 'ent_2', {
+      type: 'topup',
+      amountCents: 1n,
+      source: 's',
+      ref: 'r2',
+      period: '2026-11',
+    }).books;
+    expect(post(more, months, () => 'ent_3').entries).toMatchObject([{ amountCents: -4n, balanceAfterCents: 0n }]);
+  });
+
+  it('refuses entries whose sign does not fit, that overdraw, or that leave the safe integers', () => {
+    const request = { source: 's', ref: 'r', period: '2026-11' };
+    const books = { ...newBooks('ten_a'), balanceCents: 10n };
+    expect(() => book(books, 'e', { ...request, type: 'topup', amountCents: 0n })).toThrow(LedgerError);
+    expect(() => book(books, 'e', { ...request, type: 'topup', amountCents: -1n })).toThrow(LedgerError);
+    expect(() => book(books, 'e', { ...request, type: 'refund', amountCents: 1n })).toThrow(LedgerError);
+    expect(() => book(books, 'e', { ...request, type: 'refund', amountCents: -11n })).toThrow(LedgerError);
+    expect(() => book(books, 'e', { ...request, type: 'topup', amountCents: MAX_BALANCE_CENTS })).toThrow(LedgerError);
+    expect(book(books, 'e', { ...request, type: 'adjustment', amountCents: -11n }).books.balanceCents).toBe(-1n);
+  });
+
+  it('refuses postings that do not balance, are zero, name an account twice, or do not move credit by the amount', () => {
+    expect(() => assertBalanced([{ account: 'credit', amountCents: 1n }], 1n)).toThrow('sum to 1');
+    expect(() => assertBalanced([{ account: 'credit', amountCents: 0n }], 0n)).toThrow('of zero');
+    const twice = [5n, -2n, -3n].map((amountCents, i) => ({
+      account: i === 0 ? ('credit' as const) : ('overrun' as const),
+      amountCents,
+    }));
+    expect(() => assertBalanced(twice, 5n)).toThrow('twice');
+    expect(() =>
+      assertBalanced(
+        [
+          { account: 'credit', amountCents: 2n },
+          { account: 'adjustments', amountCents: -2n },
+        ],
+        1n,
+      ),
+    ).toThrow('credit moves by 2');
+  });
+
+  it('refuses charges of another tenant, negative ones, and months that do not hold what the books say', () => {
+    const cost = { id: 'r', tenantId: 'ten_b', keyId: 'k', costNanos: 1n, endedAt: new Date(0), period: '1970-01' };
+    expect(() => gather(newBooks('ten_a'), [], [cost])).toThrow(LedgerError);
+    expect(() => gather(newBooks('ten_b'), [], [{ ...cost, costNanos: -1n }])).toThrow(LedgerError);
+    expect(() => post({ ...newBooks('ten_a'), gatheredNanos: 1n }, [newMonth('ten_a', '2026-11')], () => 'e')).toThrow(
+      LedgerError,
+    );
+  });
+
+  it('knows a month by UTC', () => {
+    expect(periodOf(new Date('2026-12-31T23:59:59.999Z'))).toBe('2026-12');
+    expect(periodOf(new Date('2027-01-01T00:30:00+01:00'))).toBe('2026-12');
+    expect(() => periodOf(new Date('+012026-01-01T00:00:00Z'))).toThrow(RangeError);
+  });
+});
+
+function checkInvariants({ books, months, charges, entries, covers }: MemoryLedger): void {
+  const sum = <T>(rows: readonly T[], value: (row: T) => bigint) => rows.reduce((total, row) => total + value(row), 0n);
+  const debits = -sum(
+    entries.filter((entry) => entry.type === 'usage'),
+    (entry) => entry.amountCents,
+  );
+  // Nothing lost, nothing doubled.
+  expect(sum(charges, (charge) => charge.costNanos)).toBe(debits * CENT + unpostedNanos(books));
+  expect(books.balanceCents).toBe(sum(entries, (entry) => entry.amountCents));
+  expect(books.balanceCents >= 0n).toBe(true);
+  expect(books.carriedNanos < CENT).toBe(true);
+  expect(creditNews(books, []).balanceNanos).toBe(String(books.balanceCents * CENT - unpostedNanos(books)));
+  let balance = 0n;
+  entries.forEach((entry, index) => {
+    balance += entry.amountCents;
+    expect(entry.balanceAfterCents).toBe(balance);
+    expect(entry.sequence).toBe(BigInt(index + 1));
+    expect(sum(entry.postings, (posting) => posting.amountCents)).toBe(0n);
+  });
+  // Every charge is in exactly one coverage of its month, or beyond the last.
+  let carried = 0n;
+  const coveredTo = new Map<string, bigint>();
+  for (const cover of covers) {
+    expect(cover.carriedInNanos).toBe(carried);
+    expect(cover.fromSeq).toBe((coveredTo.get(cover.period) ?? 0n) + 1n);
+    const covered = charges.filter(
+      (charge) => charge.period === cover.period && charge.seq >= cover.fromSeq && charge.seq <= cover.toSeq,
+    );
+    expect(sum(covered, (charge) => charge.costNanos)).toBe(cover.chargesNanos);
+    expect(cover.chargesNanos + cover.carriedInNanos).toBe(cover.amountCents * CENT + cover.carriedOutNanos);
+    expect(entries.find((entry) => entry.id === cover.entryId)?.amountCents ?? 0n).toBe(-cover.amountCents);
+    carried = cover.carriedOutNanos;
+    coveredTo.set(cover.period, cover.toSeq);
+  }
+  expect(carried).toBe(books.carriedNanos);
+  for (const month of months.values()) expect(month.coveredSeq).toBe(coveredTo.get(month.period) ?? 0n);
+}
+
+function bigints(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}

@@ -1,0 +1,130 @@
+import { newId } from '@tollgate/contracts';
+import { useTestDatabase } from '@tollgate/testing';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { MAX_TOPUP_CENTS } from './top-ups';
+
+// Real: Postgres and messages; auth's answer is the test's.
+const database = useTestDatabase();
+
+describe('a top-up', () => {
+  const billing = useBilling(database);
+  const add = (tenantId: string, amountCents: number, ref: string, source = 'stripe') =>
+    billing.topUps.add({ tenantId, amountCents, source, ref }).then(({ reply }) => reply);
+
+  it('books a balanced entry and tells the new balance in the same transaction', async () => {
+    const tenantId = newId('ten');
+    const { entry, balanceCents } = await add(tenantId, 1_000, 'pi_1');
+    expect(balanceCents).toBe(1_000);
+    expect(entry).toEqual({
+      id: expect.stringMatching(/^ent_/),
+      type: 'topup',
+      amountCents: 1_000,
+      source: 'stripe',
+      ref: 'pi_1',
+      createdAt: expect.stringMatching(/\.\d{3}Z$/),
+    });
+    expect(await billing.news(tenantId)).toEqual([
+      { tenantId, version: '1', balanceNanos: String(1_000n * CENT), releases: [], suspended: false },
+    ]);
+    expect(
+      await database.query(
+        'SELECT account, amount_cents::int AS cents FROM billing.posting WHERE entry_id = $1 ORDER BY 1',
+        [entry.id],
+      ),
+    ).toEqual([
+      { account: 'credit', cents: 1_000 },
+      { account: 'payments_clearing', cents: -1_000 },
+    ]);
+  });
+
+  it('repeated with the same source and ref returns the first entry and books nothing, also many at once', async () => {
+    const tenantId = newId('ten');
+    const replies = await Promise.all(Array.from({ length: 12 }, () => add(tenantId, 500, 'pi_2')));
+    expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
+    expect(await billing.entries(tenantId)).toHaveLength(1);
+    expect(await billing.news(tenantId)).toHaveLength(1);
+    await add(tenantId, 7, 'pi_3');
+    expect(await add(tenantId, 500, 'pi_2')).toEqual({ entry: replies[0]!.entry, balanceCents: 507 });
+  });
+
+  it('with a ref that was used for another amount is refused; another source or tenant may use the ref', async () => {
+    const tenantId = newId('ten');
+    await add(tenantId, 500, 'pi_4');
+    await expect(add(tenantId, 501, 'pi_4')).rejects.toMatchObject({ code: 'ref_conflict' });
+    expect((await add(tenantId, 501, 'pi_4', 'manual')).balanceCents).toBe(1_001);
+    expect((await add(newId('ten'), 501, 'pi_4')).balanceCents).toBe(501);
+  });
+
+  it.each([0, -5, 1.5, NaN, Infinity, '5', null, undefined, MAX_TOPUP_CENTS + 1, 2 ** 53])(
+    'of %p cents is refused and writes nothing',
+    async (amount) => {
+      const tenantId = newId('ten');
+      await expect(add(tenantId, amount as number, 'x')).rejects.toMatchObject({ code: 'invalid_amount' });
+      expect(await database.query('SELECT FROM billing.tenant_books WHERE tenant_id = $1', [tenantId])).toEqual([]);
+    },
+  );
+
+  it('that would take the balance beyond 2^53 - 1 cents is refused', async () => {
+    const tenantId = newId('ten');
+    await database.query(`BEGIN`);
+    await database.query(`INSERT INTO billing.tenant_books (tenant_id) VALUES ($1)`, [tenantId]);
+    await database.query(
+      `INSERT INTO billing.journal_entry VALUES ('ent_' || $1, $1, 1, 'adjustment', 9007199254740990, 'manual', 'a', sha256('x'), '2026-11', 9007199254740990, now())`,
+      [tenantId],
+    );
+    await database.query(
+      `INSERT INTO billing.posting VALUES ('ent_' || $1, 'credit', 9007199254740990), ('ent_' || $1, 'adjustments', -9007199254740990)`,
+      [tenantId],
+    );
+    await database.query(
+      `UPDATE billing.tenant_books SET balance_cents = 9007199254740990, last_sequence = 1 WHERE tenant_id = $1`,
+      [tenantId],
+    );
+    await database.query(`COMMIT`);
+    await expect(add(tenantId, 2, 'b')).rejects.toMatchObject({ code: 'invalid_amount' });
+    expect(await add(tenantId, 1, 'c')).toMatchObject({ balanceCents: Number.MAX_SAFE_INTEGER });
+  });
+
+  it.each([
+    ['metering', 'r'],
+    ['', 'r'],
+    ['s'.repeat(65), 'r'],
+    ['stripe', ''],
+    ['stripe', 'r'.repeat(201)],
+    ['stripe', 'nul\0'],
+    ['stripe', 5 as unknown as string],
+  ])('with source %p and ref %p is refused', async (source, ref) => {
+    await expect(add(newId('ten'), 5, ref, source)).rejects.toMatchObject({ code: 'invalid_parameter' });
+  });
+
+  it('for a tenant that auth does not know is refused and writes nothing', async () => {
+    const tenantId = newId('ten');
+    billing.unknownTenants.add(tenantId);
+    await expect(add(tenantId, 5, 'x')).rejects.toMatchObject({ code: 'not_found' });
+    expect(await database.query('SELECT FROM billing.tenant_books WHERE tenant_id = $1', [tenantId])).toEqual([]);
+  });
+
+  it('stays right among charges and postings of the same tenants at the same time', async () => {
+    const tenants = await Promise.all(Array.from({ length: 20 }, () => billing.tenant(1_000)));
+    const charges = tenants.flatMap((tenantId) =>
+      Array.from({ length: 10 }, (_, i) => charge(tenantId, BigInt(i) * 9_876_543n)),
+    );
+    const work: Promise<unknown>[] = [];
+    for (let i = 0; i < charges.length; i += 25) {
+      work.push(billing.gatherer.gather(charges.slice(i, i + 40)), billing.poster.postDue());
+    }
+    for (const tenantId of tenants) work.push(add(tenantId, 100, 'a'), add(tenantId, 100, 'a'), add(tenantId, 11, 'b'));
+    await Promise.all(work);
+    await billing.poster.postDue();
+    await expectBooksToProve(billing, charges);
+    for (const tenantId of tenants) {
+      const entries = await billing.entries(tenantId);
+      expect(
+        entries
+          .filter((entry) => entry.type === 'topup')
+          .map((entry) => entry.amount)
+          .sort(),
+      ).toEqual([100, 1_000, 11].sort());
+    }
+  });
+});
