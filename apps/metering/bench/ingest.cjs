@@ -17,10 +17,28 @@ const ROUNDS = 5;
 function batch(tenants, keys) {
   const startedAt = new Date().toISOString();
   return Array.from({ length: BATCH }, (_, i) => ({
-    id: newId('req'), tenantId: tenants[i % tenants.length], keyId: keys[i % keys.length], model: i % 3 ? 'sim-small' : 'sim-large', kind: 'chat', stream: i % 2 === 0,
-    price: { version: 'a1b2c3d4', inputFemtos: '150000000', cachedInputFemtos: '75000000', outputFemtos: '600000000', requestNanos: '0' },
-    startedAt, endedAt: new Date().toISOString(), promptTokens: 100 + i, cachedTokens: 0, completionTokens: 50,
-    costNanos: String((100 + i) * 150 + 50 * 600), overrunNanos: '0', estimated: false, outcome: 'complete',
+    id: newId('req'),
+    tenantId: tenants[i % tenants.length],
+    keyId: keys[i % keys.length],
+    model: i % 3 ? 'sim-small' : 'sim-large',
+    kind: 'chat',
+    stream: i % 2 === 0,
+    price: {
+      version: 'a1b2c3d4',
+      inputFemtos: '150000000',
+      cachedInputFemtos: '75000000',
+      outputFemtos: '600000000',
+      requestNanos: '0',
+    },
+    startedAt,
+    endedAt: new Date().toISOString(),
+    promptTokens: 100 + i,
+    cachedTokens: 0,
+    completionTokens: 50,
+    costNanos: String((100 + i) * 150 + 50 * 600),
+    overrunNanos: '0',
+    estimated: false,
+    outcome: 'complete',
   }));
 }
 
@@ -47,7 +65,9 @@ async function main() {
       const ingestMs = performance.now() - start;
       const used = process.cpuUsage(cpu);
       for (let i = 0; i < BATCHES; i++) {
-        await sql(`COPY (SELECT * FROM usage_event ORDER BY id OFFSET ${i * BATCH} LIMIT ${BATCH}) TO '${join(copies, `${i}`)}'`);
+        await sql(
+          `COPY (SELECT * FROM usage_event ORDER BY id OFFSET ${i * BATCH} LIMIT ${BATCH}) TO '${join(copies, `${i}`)}'`,
+        );
       }
       await clear();
       await sql('CHECKPOINT');
@@ -57,7 +77,9 @@ async function main() {
       if (round === 0) continue; // warm-up
       const rate = (ms) => Math.round((BATCH * BATCHES * 1000) / ms);
       ratios.push(copyMs / ingestMs);
-      console.log(`ingest ${rate(ingestMs)}/s (node ${((used.user + used.system) / BATCH / BATCHES).toFixed(1)} µs an event), copy ${rate(copyMs)}/s, ratio ${(copyMs / ingestMs).toFixed(2)}`);
+      console.log(
+        `ingest ${rate(ingestMs)}/s (node ${((used.user + used.system) / BATCH / BATCHES).toFixed(1)} µs an event), copy ${rate(copyMs)}/s, ratio ${(copyMs / ingestMs).toFixed(2)}`,
+      );
     }
     console.log(`median ratio ${ratios.sort((a, b) => a - b)[ROUNDS >> 1].toFixed(2)}`);
   } finally {

@@ -1,1 +1,2 @@
 export { MIGRATIONS } from './database';
+export { MeteringModule, type MeteringOptions } from './metering.module';

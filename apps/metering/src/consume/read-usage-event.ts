@@ -37,7 +37,8 @@ export function whyNotUsageEvent(value: unknown, nowMs = Date.now()): string | n
 function whyNotTokens(event: Record<string, unknown>): string | null {
   for (const name of ['promptTokens', 'cachedTokens', 'completionTokens']) {
     const count = event[name];
-    if (!Number.isInteger(count) || (count as number) < 0 || (count as number) > MAX_TOKENS) return `${name}: not a token count`;
+    if (!Number.isInteger(count) || (count as number) < 0 || (count as number) > MAX_TOKENS)
+      return `${name}: not a token count`;
   }
   return (event['cachedTokens'] as number) > (event['promptTokens'] as number)
     ? 'cachedTokens: more than promptTokens'

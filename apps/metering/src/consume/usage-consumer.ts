@@ -1,16 +1,20 @@
-import { Injectable } from '@nestjs/common';
 import type { UsageEvent } from '@tollgate/contracts';
-import { transaction } from '@tollgate/postgres';
+import { enqueue } from '@tollgate/messaging';
+import { sqlState, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import { MeteringDatabase } from '../database';
+import type { DataSource, EntityManager } from 'typeorm';
 import { rate } from '../price/rate';
 import { chargeOf, storedCharges } from '../publish/charges';
-import { enqueue } from '../publish/outbox';
-import { insertNewEvents, type RatedEvent } from '../record/record-events';
+
+import { recordedIds, recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums } from '../record/roll-up';
 import { setAside, type Rejected } from '../record/rejected';
 import { countBatch } from './metrics';
 import { whyNotUsageEvent } from './read-usage-event';
+
+const UNIQUE_VIOLATION = '23505';
+/** Each race that is lost means that another consumer recorded an event of the batch: rare, and with nothing left to race for in the end. */
+const MAX_RACES = 10;
 
 /** What became of a batch: every message is in exactly one of the first three. */
 export interface BatchResult {
@@ -23,31 +27,18 @@ export interface BatchResult {
 }
 
 /** Takes in usage events: each is recorded, summed and charged exactly once, however often and to however many consumers it is delivered. */
-@Injectable()
 export class UsageConsumer {
-  constructor(private readonly database: MeteringDatabase) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /**
    * One batch, all or nothing. Throws when the database cannot do it now: deliver the same again.
-   * 1. Bad events aside, so that they hold up nobody. 2. One of each id, ascending. In one transaction: 3. the events, of which those recorded before fall out by the primary key;
+   * 1. Bad events aside, so that they hold up nobody. 2. One of each id, ascending. In one transaction: 3. the events that are not recorded yet (the primary key sees to it);
    * 4. the sums, of the new ones only; 5. the charges into the outbox. The caller acknowledges after the commit.
    */
   async consume(messages: readonly unknown[]): Promise<BatchResult> {
     const { valid, rejected } = sortOut(messages);
     const rated = onePerId(valid).map((event): RatedEvent => ({ event, ...rate(event) }));
-    const fresh = await transaction(this.database.dataSource, async (tx) => {
-      if (rejected.length > 0) await setAside(tx, rejected);
-      if (rated.length === 0) return [];
-      const newIds = await insertNewEvents(tx, rated);
-      const fresh = rated.filter(({ event }) => newIds.has(event.id));
-      if (fresh.length > 0) await addToSums(tx, fresh);
-      const charges = fresh.map(chargeOf);
-      // A repeat mostly comes from the sweeper, which misses the ledger's confirmation: the charge is sent again, in case that it is lost (a restored backup). Billing takes it once.
-      const repeats = rated.filter(({ event }) => !newIds.has(event.id)).map(({ event }) => event.id);
-      if (repeats.length > 0) charges.push(...(await storedCharges(tx, repeats)));
-      await enqueue(tx, 'charges', charges);
-      return fresh;
-    });
+    const fresh = await this.commit(rated, rejected);
     const disagreeing = fresh.filter(({ disagreementNanos }) => disagreementNanos !== null);
     report(rejected, disagreeing);
     const result = {
@@ -59,6 +50,41 @@ export class UsageConsumer {
     countBatch(result);
     return result;
   }
+
+  private async commit(rated: readonly RatedEvent[], rejected: readonly Rejected[]): Promise<readonly RatedEvent[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await transaction(this.dataSource, (tx) => record(tx, rated, rejected));
+      } catch (error) {
+        // Another consumer recorded one of these between our look and our write: now we see it.
+        if (sqlState(error) !== UNIQUE_VIOLATION || attempt >= MAX_RACES) throw error;
+      }
+    }
+  }
+}
+
+/** Steps 3 to 5; returns the new ones. */
+async function record(
+  tx: EntityManager,
+  rated: readonly RatedEvent[],
+  rejected: readonly Rejected[],
+): Promise<readonly RatedEvent[]> {
+  if (rejected.length > 0) await setAside(tx, rejected);
+  if (rated.length === 0) return [];
+  const known = await recordedIds(
+    tx,
+    rated.map(({ event }) => event.id),
+  );
+  const fresh = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
+  if (fresh.length > 0) {
+    await recordEvents(tx, fresh);
+    await addToSums(tx, fresh);
+  }
+  const charges = fresh.map(chargeOf);
+  // A repeat mostly comes from the sweeper, which misses the ledger's confirmation: the charge is sent again, in case that it is lost (a restored backup). Billing takes it once.
+  if (known.size > 0) charges.push(...(await storedCharges(tx, [...known])));
+  await enqueue(tx, 'charges', charges);
+  return fresh;
 }
 
 function sortOut(messages: readonly unknown[]): { valid: UsageEvent[]; rejected: Rejected[] } {
@@ -84,10 +110,17 @@ function report(rejected: readonly Rejected[], disagreeing: readonly RatedEvent[
   const log = logger('metering');
   for (const { value, reason } of rejected) {
     const { id } = (value ?? {}) as { id?: unknown };
-    log.error({ reason, eventId: typeof id === 'string' ? id.slice(0, 64) : undefined }, 'usage event set aside in rejected_event');
+    log.error(
+      { reason, eventId: typeof id === 'string' ? id.slice(0, 64) : undefined },
+      'usage event set aside in rejected_event',
+    );
   }
   for (const { event, chargeNanos, overrunNanos, disagreementNanos } of disagreeing) {
-    const amounts = { chargeNanos: String(chargeNanos), overrunNanos: String(overrunNanos), ratedNanos: String(disagreementNanos) };
+    const amounts = {
+      chargeNanos: String(chargeNanos),
+      overrunNanos: String(overrunNanos),
+      ratedNanos: String(disagreementNanos),
+    };
     log.warn({ eventId: event.id, model: event.model, ...amounts }, 'the settled cost is not the rated cost');
   }
 }

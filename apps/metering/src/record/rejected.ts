@@ -20,6 +20,11 @@ export async function setAside(tx: EntityManager, rejected: readonly Rejected[])
     `INSERT INTO rejected_event AS stored (digest, reason, event, times)
      SELECT decode(digest, 'hex'), reason, event, times FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS given (digest, reason, event, times)
      ON CONFLICT (digest) DO UPDATE SET times = stored.times + excluded.times, last_at = now(), reason = excluded.reason`,
-    [sorted.map(([digest]) => digest), sorted.map(([, row]) => row.reason), sorted.map(([, row]) => row.text), sorted.map(([, row]) => row.times)],
+    [
+      sorted.map(([digest]) => digest),
+      sorted.map(([, row]) => row.reason),
+      sorted.map(([, row]) => row.text),
+      sorted.map(([, row]) => row.times),
+    ],
   );
 }

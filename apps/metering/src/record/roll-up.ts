@@ -65,7 +65,18 @@ function sumByHour(events: readonly RatedEvent[]): HourSum[] {
     const name = `${tenantId} ${hour} ${keyId} ${model}`;
     let sum = sums.get(name);
     if (!sum) {
-      sum = { tenantId, hour, model, keyId, requests: 0, promptTokens: 0, cachedTokens: 0, completionTokens: 0, estimated: 0, costNanos: 0n };
+      sum = {
+        tenantId,
+        hour,
+        model,
+        keyId,
+        requests: 0,
+        promptTokens: 0,
+        cachedTokens: 0,
+        completionTokens: 0,
+        estimated: 0,
+        costNanos: 0n,
+      };
       sums.set(name, sum);
     }
     sum.requests += 1;

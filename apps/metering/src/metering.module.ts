@@ -1,0 +1,99 @@
+import { AdmissionStore } from '@tollgate/admission';
+import {
+  Inject,
+  Injectable,
+  Module,
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { Messages, OutboxRelay } from '@tollgate/messaging';
+import { DataSource } from 'typeorm';
+import { UsageConsumer } from './consume/usage-consumer';
+import { openMeteringDatabase } from './database';
+import { TenantSums } from './query/tenant-sums';
+import { UsageQueries } from './query/usage-query';
+import { Partitions } from './record/partitions';
+import { DEFAULT_CONFIRM_AFTER_MS, DEFAULT_SWEEP_INTERVAL_MS, Sweeper } from './sweep/sweeper';
+
+export interface MeteringOptions {
+  databaseUrl: string;
+  /** How often the admission store is asked for lost usage. */
+  sweepIntervalMs?: number;
+  /** A settled hold that the ledger has not confirmed for so long is sent again. */
+  confirmAfterMs?: number;
+}
+
+const METERING_OPTIONS = Symbol('METERING_OPTIONS');
+
+/** Own class, so that in one process with other services each gets its own data source. */
+class MeteringDataSource extends DataSource {}
+
+/** Connects metering with the messages, and both with the process's life. */
+@Injectable()
+class MeteringService
+  implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown
+{
+  private readonly relay: OutboxRelay;
+  private readonly partitions: Partitions;
+  private readonly sweeper: Sweeper;
+
+  constructor(
+    private readonly dataSource: MeteringDataSource,
+    private readonly messages: Messages,
+    admission: AdmissionStore,
+    @Inject(METERING_OPTIONS) options: MeteringOptions,
+  ) {
+    this.relay = new OutboxRelay(dataSource, messages, { name: 'metering' });
+    this.partitions = new Partitions(dataSource);
+    this.sweeper = new Sweeper(admission, messages, {
+      sweepIntervalMs: options.sweepIntervalMs ?? DEFAULT_SWEEP_INTERVAL_MS,
+      confirmAfterMs: options.confirmAfterMs ?? DEFAULT_CONFIRM_AFTER_MS,
+    });
+  }
+
+  async onModuleInit(): Promise<void> {
+    const consumer = new UsageConsumer(this.dataSource);
+    const queries = new UsageQueries(this.dataSource);
+    const sums = new TenantSums(this.dataSource);
+    this.messages.consume('usage-events', 'metering', async (batch) => {
+      await consumer.consume(batch);
+      this.relay.wake();
+    });
+    this.messages.handle('metering.usage.query', (query) => queries.query(query));
+    this.messages.handle('metering.sums', (query) => sums.page(query));
+    await this.partitions.start();
+  }
+
+  onApplicationBootstrap(): void {
+    this.relay.start();
+    this.sweeper.start();
+  }
+
+  /** Charges that are recorded are published while messages still take them; whoever stops the process stops consuming first. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.sweeper.stop();
+    await this.partitions.stop();
+    await this.relay.stop();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.dataSource.destroy();
+  }
+}
+
+@Module({})
+export class MeteringModule {
+  static register(options: MeteringOptions): DynamicModule {
+    return {
+      module: MeteringModule,
+      providers: [
+        { provide: METERING_OPTIONS, useValue: options },
+        { provide: MeteringDataSource, useFactory: () => openMeteringDatabase(options.databaseUrl) },
+        MeteringService,
+      ],
+    };
+  }
+}

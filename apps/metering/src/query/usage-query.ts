@@ -1,0 +1,134 @@
+import {
+  RequestError,
+  roundPartsToCents,
+  type UsageGroup,
+  type UsageGroupRow,
+  type UsageNumbers,
+  type UsageQuery,
+  type UsageSummary,
+} from '@tollgate/contracts';
+import type { DataSource } from 'typeorm';
+
+/** More groups are refused, not cut off: a sum that leaves some out would be a wrong answer. */
+export const MAX_GROUPS = 10_000;
+const HOUR_MS = 3_600_000;
+const ISO_UTC = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?Z)?$/;
+
+/** What each grouping selects from the rows of USAGE, in the order in which groups are sorted. */
+const GROUP_COLUMNS: Record<UsageGroup, string> = {
+  day: `date_trunc('day', hour, 'UTC')`,
+  hour: 'hour',
+  model: 'model',
+  key: 'key_id',
+};
+
+/** Rollups for the whole hours [$4, $5), and the events themselves before and after, in [$2, $4) and [$5, $3); one statement, so one snapshot. $6, $7: model and key or null. */
+const USAGE = `
+  SELECT hour, model, key_id, requests, prompt_tokens, completion_tokens, cost_nanos
+  FROM usage_hour WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
+  UNION ALL
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, cost_nanos
+  FROM usage_event WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $4
+  UNION ALL
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, cost_nanos
+  FROM usage_event WHERE tenant_id = $1 AND ended_at >= $5 AND ended_at < $3`;
+
+interface SumRow {
+  day?: Date;
+  hour?: Date;
+  model?: string;
+  key?: string;
+  requests: string;
+  prompt: string;
+  completion: string;
+  cost: string;
+}
+
+/** Answers `metering.usage.query`. */
+export class UsageQueries {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Usage of one tenant that ended in [from, to). Throws RequestError invalid_parameter: a bad time or grouping, from after to, more than MAX_GROUPS groups. */
+  async query(query: UsageQuery): Promise<UsageSummary> {
+    const from = parseTime('from', query.from);
+    const to = parseTime('to', query.to);
+    if (from > to) throw new RequestError('invalid_parameter', '"from" is after "to"');
+    const groups = parseGroups(query.groupBy);
+    // A range within one hour has no whole hour: all of it comes from the events, as the edge before wholeFrom = to.
+    const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
+    const wholeTo = Math.max(Math.floor(to / HOUR_MS) * HOUR_MS, wholeFrom);
+    const times = [from, to, wholeFrom, wholeTo].map((ms) => new Date(ms).toISOString());
+    const values = [query.tenantId, ...times, query.model ?? null, query.keyId ?? null];
+    const rows: SumRow[] = await this.dataSource.query(statement(groups), values);
+    if (rows.length > MAX_GROUPS) {
+      throw new RequestError('invalid_parameter', `More than ${MAX_GROUPS} groups: narrow the range or group by less`);
+    }
+    return { from: times[0]!, to: times[1]!, ...summarize(rows, groups) };
+  }
+}
+
+function statement(groups: readonly UsageGroup[]): string {
+  const keys = groups.map((group) => `${GROUP_COLUMNS[group]} AS "${group}", `).join('');
+  const positions = groups.map((_, index) => index + 1).join(', ');
+  return `
+    SELECT ${keys}sum(requests) AS requests, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(cost_nanos) AS cost
+    FROM (${USAGE}) AS usage
+    WHERE ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR key_id = $7)
+    ${groups.length > 0 ? `GROUP BY ${positions} ORDER BY ${positions} LIMIT ${MAX_GROUPS + 1}` : 'HAVING count(*) > 0'}`;
+}
+
+function summarize(rows: readonly SumRow[], groups: readonly UsageGroup[]): Pick<UsageSummary, 'totals' | 'groups'> {
+  const { totalCents, partCents } = roundPartsToCents(rows.map((row) => BigInt(row.cost)));
+  const parts = rows.map((row, index) => numbers(row, partCents[index]!));
+  const totals: UsageNumbers = {
+    requests: 0,
+    promptTokens: 0,
+    completionTokens: 0,
+    totalTokens: 0,
+    costCents: Number(totalCents),
+  };
+  for (const part of parts) {
+    totals.requests += part.requests;
+    totals.promptTokens += part.promptTokens;
+    totals.completionTokens += part.completionTokens;
+    totals.totalTokens += part.totalTokens;
+  }
+  if (groups.length === 0) return { totals, groups: [] };
+  return { totals, groups: rows.map((row, index): UsageGroupRow => ({ ...groupFields(row), ...parts[index]! })) };
+}
+
+function numbers(row: SumRow, costCents: bigint): UsageNumbers {
+  const promptTokens = Number(row.prompt);
+  const completionTokens = Number(row.completion);
+  return {
+    requests: Number(row.requests),
+    promptTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+    costCents: Number(costCents),
+  };
+}
+
+function groupFields({ day, hour, model, key }: SumRow): Partial<Record<UsageGroup, string>> {
+  return {
+    ...(day && { day: day.toISOString().slice(0, 10) }),
+    ...(hour && { hour: hour.toISOString() }),
+    ...(model !== undefined && { model }),
+    ...(key !== undefined && { key }),
+  };
+}
+
+/** Each once, in the order in which groups are sorted. */
+function parseGroups(groupBy: readonly UsageGroup[]): UsageGroup[] {
+  for (const group of groupBy) {
+    if (!Object.hasOwn(GROUP_COLUMNS, group))
+      throw new RequestError('invalid_parameter', '"groupBy" takes model, key, day and hour');
+  }
+  return (Object.keys(GROUP_COLUMNS) as UsageGroup[]).filter((group) => groupBy.includes(group));
+}
+
+function parseTime(name: string, value: string): number {
+  const ms = typeof value === 'string' && ISO_UTC.test(value) ? Date.parse(value) : NaN;
+  if (Number.isNaN(ms)) throw new RequestError('invalid_parameter', `"${name}" is no ISO 8601 date or time in UTC`);
+  return ms;
+}

@@ -1,0 +1,118 @@
+import { AdmissionStore } from '@tollgate/admission';
+import type { UsageEvent } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import { Counter, logger, metrics } from '@tollgate/runtime';
+
+/** Holds handed out by one call; two kinds, so up to twice as many events in one publication. */
+export const SWEEP_LIMIT = 500;
+/** Calls in one round: the rest waits for the next. */
+const MAX_SWEEPS_A_ROUND = 20;
+const MAX_BACKOFF_MS = 30_000;
+export const DEFAULT_SWEEP_INTERVAL_MS = 1_000;
+export const DEFAULT_CONFIRM_AFTER_MS = 5_000;
+/** While confirmations stay away (billing down, or far behind), an event is sent again ever more rarely, at most this rarely: repeats must not feed the very backlog that they wait for. */
+const MAX_CONFIRM_AFTER_MS = 300_000;
+
+const swept = new Counter({
+  name: 'tollgate_metering_swept_events_total',
+  help: 'Usage events sent again because their hold had expired or was not confirmed in time',
+  registers: [metrics],
+});
+
+export interface SweeperOptions {
+  sweepIntervalMs: number;
+  confirmAfterMs: number;
+}
+
+/**
+ * Brings back what was lost on the way: every interval it asks the admission store for the records of holds that expired or that the ledger has not confirmed in time, and publishes
+ * them as the usage events that they are. Repeats are harmless. Should the publication fail, the store hands them out again. Any number of sweepers may run.
+ *
+ * The wait for confirmation doubles with each round that found something, up to MAX_CONFIRM_AFTER_MS, and falls back once nothing was found for two such waits.
+ */
+export class Sweeper {
+  private stopping = false;
+  private wakeUp: () => void = () => {};
+  private done: Promise<void> = Promise.resolve();
+  private confirmAfterMs: number;
+  private lastFoundMs = 0;
+
+  constructor(
+    private readonly store: AdmissionStore,
+    private readonly messages: Messages,
+    private readonly options: SweeperOptions,
+  ) {
+    this.confirmAfterMs = options.confirmAfterMs;
+  }
+
+  start(): void {
+    this.done = this.run();
+  }
+
+  /** Finishes the call in hand. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    this.wakeUp();
+    await this.done;
+  }
+
+  /** One round; returns the number of events published. Rejects when the store or the publication does. */
+  async sweep(nowMs = Date.now()): Promise<number> {
+    let total = 0;
+    for (let call = 0; call < MAX_SWEEPS_A_ROUND && !this.stopping; call++) {
+      const events: UsageEvent[] = await this.store.sweep({ limit: SWEEP_LIMIT, confirmAfterMs: this.confirmAfterMs });
+      if (events.length > 0) await this.messages.publish('usage-events', events);
+      swept.inc(events.length);
+      total += events.length;
+      if (events.length < SWEEP_LIMIT) break;
+    }
+    this.pace(total, nowMs);
+    return total;
+  }
+
+  private pace(found: number, nowMs: number): void {
+    if (found > 0) {
+      this.confirmAfterMs = Math.min(
+        this.confirmAfterMs * 2,
+        Math.max(MAX_CONFIRM_AFTER_MS, this.options.confirmAfterMs),
+      );
+      this.lastFoundMs = nowMs;
+    } else if (nowMs - this.lastFoundMs > 2 * this.confirmAfterMs) {
+      this.confirmAfterMs = this.options.confirmAfterMs;
+    }
+  }
+
+  private async run(): Promise<void> {
+    for (let failures = 0; !this.stopping;) {
+      try {
+        const found = await this.sweep();
+        if (found > 0)
+          logger('metering').info(
+            { events: found, confirmAfterMs: this.confirmAfterMs },
+            'unconfirmed usage sent again',
+          );
+        failures = 0;
+      } catch (error) {
+        failures++;
+        logger('metering').warn({ err: error, failures }, 'the sweep failed and is tried again');
+      }
+      await this.pause(
+        Math.max(
+          this.options.sweepIntervalMs,
+          failures && Math.min(this.options.sweepIntervalMs * 2 ** failures, MAX_BACKOFF_MS),
+        ),
+      );
+    }
+  }
+
+  private async pause(ms: number): Promise<void> {
+    if (this.stopping) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.wakeUp = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
