@@ -1,6 +1,6 @@
 import { anyObject, valueFor } from './json-value';
 import { mix } from './random';
-import { split } from './tokenizer';
+import { measure, split } from './tokenizer';
 import { words } from './words';
 import { asciiJson } from './ascii-json';
 
@@ -40,7 +40,7 @@ export function composeAnswer(brief: Brief, seed: number): Answer {
 
 /** The tokens of a call are those of its name and of its arguments. A name that `max_tokens` cuts is no call: nothing usable was generated. */
 function composeToolCall(name: string, parameters: unknown, maxTokens: number, seed: number): Answer {
-  const nameTokens = split(asciiJson(name).slice(1, -1)).length;
+  const nameTokens = measure(name).tokens;
   if (nameTokens > maxTokens)
     return { pieces: [], toolName: null, completionTokens: maxTokens, finishReason: 'length' };
   const whole = split(asciiJson(valueFor(parameters ?? { type: 'object' }, seed)));

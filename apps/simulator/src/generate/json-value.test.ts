@@ -1,6 +1,7 @@
 import Ajv from 'ajv';
 import addFormats from 'ajv-formats';
-import { SchemaError, valueFor } from './json-value';
+import { valueFor } from './json-value';
+import { SchemaError } from './schema-scalars';
 
 const ajv = addFormats(new Ajv({ strict: false, allErrors: true }));
 
@@ -31,8 +32,13 @@ const SCHEMAS: Record<string, object | boolean> = {
       b: { type: 'integer', exclusiveMinimum: 4, maximum: 5 },
       c: { type: 'number', multipleOf: 0.5, minimum: -3, maximum: -1 },
       d: { type: 'integer', maximum: -1000 },
+      e: { type: 'integer', minimum: 1234567890123 },
+      f: { type: 'integer', exclusiveMinimum: 1e10 },
+      g: { type: 'number', maximum: -7 },
+      h: { type: 'number' },
+      i: { type: 'number', minimum: 0.3, maximum: 0.3 },
     },
-    required: ['a', 'b', 'c', 'd'],
+    required: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'],
   },
   'string bounds': {
     type: 'object',
@@ -88,6 +94,11 @@ const SCHEMAS: Record<string, object | boolean> = {
     required: ['next'],
     additionalProperties: false,
   },
+  'recursive and wide': {
+    type: 'object',
+    properties: Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`p${i}`, { $ref: '#' }])),
+    additionalProperties: false,
+  },
   definitions: {
     $ref: '#/definitions/point',
     definitions: {
@@ -111,6 +122,10 @@ describe('a value for a JSON schema', () => {
 
   it.each<[string, object]>([
     ['circular', { $ref: '#' }],
+    ['circular by a branch', { anyOf: [{ $ref: '#' }] }],
+    ['of no choice', { enum: [] }],
+    ['of no step', { type: 'number', multipleOf: 0 }],
+    ['with a pattern that is none', { type: 'string', pattern: '[' }],
     ['endless', { type: 'object', properties: { self: { $ref: '#' } }, required: ['self'] }],
     ['of nowhere', { $ref: '#/$defs/none' }],
     ['of no number', { type: 'integer', minimum: 5, maximum: 4 }],

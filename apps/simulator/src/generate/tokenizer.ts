@@ -8,7 +8,6 @@ const MAX_CACHED_TEXT_CHARS = 65_536;
 /** Byte-pair merging takes quadratic time over a run without a break (50,000 times "x": 1.3 s), so texts with longer runs are counted in slices. */
 const MAX_RUN_CHARS = 4_096;
 const SLICE_CHARS = 512;
-const LONG_RUN = new RegExp(`\\S{${MAX_RUN_CHARS}}|\\s{${MAX_RUN_CHARS}}`);
 /** `<|endoftext|>` in a prompt is text like any other. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
@@ -50,8 +49,22 @@ export function split(ascii: string): string[] {
 
 function count(text: string): number {
   const { countTokens } = o200kBase();
-  if (text.length <= MAX_RUN_CHARS || !LONG_RUN.test(text)) return countTokens(text, AS_TEXT);
+  if (text.length <= MAX_RUN_CHARS || !hasLongRun(text)) return countTokens(text, AS_TEXT);
   let tokens = 0;
   for (let at = 0; at < text.length; at += SLICE_CHARS) tokens += measure(text.slice(at, at + SLICE_CHARS)).tokens;
   return tokens;
+}
+
+/** Whether the text has over `MAX_RUN_CHARS` characters in a row that are all blank or all not. Linear, which a regular expression is not. */
+function hasLongRun(text: string): boolean {
+  let start = 0;
+  let blank = false;
+  for (let i = 0; i < text.length; i++) {
+    const isBlank = text.charCodeAt(i) <= 0x20;
+    if (isBlank !== blank) {
+      start = i;
+      blank = isBlank;
+    } else if (i - start >= MAX_RUN_CHARS) return true;
+  }
+  return false;
 }

@@ -1,0 +1,122 @@
+import type { Random } from './random';
+import { words } from './words';
+
+export type Schema = { [keyword: string]: unknown };
+
+const MAX_STRING_CHARS = 10_000;
+/** How far above its least value a number lies at most. */
+const USUAL_STEPS = 100;
+const DAY_MS = 86_400_000;
+
+/** A schema that no value of bounded depth and size satisfies, or that says what is not understood here. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError';
+}
+
+/** A number within the schema's bounds and on its grid. */
+export function numberFor(schema: Schema, integer: boolean, random: Random): number {
+  const step = typeof schema['multipleOf'] === 'number' ? schema['multipleOf'] : integer ? 1 : 0.25;
+  if (!(step > 0)) throw new SchemaError('multipleOf must be above 0');
+  const lower = limits(schema, 'minimum', 'exclusiveMinimum');
+  const upper = limits(schema, 'maximum', 'exclusiveMaximum');
+  // Infinite where nothing is given.
+  const least = Math.max(...lower.map(({ at, open }) => (open ? Math.floor(at / step) + 1 : Math.ceil(at / step))));
+  const most = Math.min(...upper.map(({ at, open }) => (open ? Math.ceil(at / step) - 1 : Math.floor(at / step))));
+  const first = Number.isFinite(least) ? least : Math.min(1, most - USUAL_STEPS);
+  const last = Math.min(most, first + USUAL_STEPS);
+  if (first <= last) return Number(((first + random.below(last - first + 1)) * step).toPrecision(15));
+  // No multiple of the usual step lies between: the middle, where any number will do.
+  const from = Math.max(...lower.map(({ at }) => at));
+  const to = Math.min(...upper.map(({ at }) => at));
+  const empty = from > to || (from === to && [...lower, ...upper].some(({ open }) => open));
+  if (integer || schema['multipleOf'] !== undefined || empty) throw new SchemaError('no number lies within the bounds');
+  return (from + to) / 2;
+}
+
+/** The bounds of one side: the usual form, and `exclusive…: true` beside it as in draft 4. */
+function limits(schema: Schema, inclusive: string, exclusive: string): { at: number; open: boolean }[] {
+  const out = [];
+  if (typeof schema[inclusive] === 'number') out.push({ at: schema[inclusive], open: schema[exclusive] === true });
+  if (typeof schema[exclusive] === 'number') out.push({ at: schema[exclusive], open: true });
+  return out;
+}
+
+/** A text of the schema's pattern, format or length. */
+export function stringFor(schema: Schema, random: Random): string {
+  if (typeof schema['pattern'] === 'string') return matching(schema['pattern'], random);
+  const format = typeof schema['format'] === 'string' ? FORMATS[schema['format']] : undefined;
+  if (format) return format(random);
+  const least = bound(schema['minLength'], 0);
+  const most = bound(schema['maxLength'], MAX_STRING_CHARS);
+  if (least > MAX_STRING_CHARS) throw new SchemaError(`a string of more than ${MAX_STRING_CHARS} characters`);
+  let text = words(random.next(), 2 + random.below(3))
+    .slice(0, -1)
+    .join('');
+  while (text.length < least) text += ` ${word(random)}`;
+  return text.length > most ? text.slice(0, most) : text;
+}
+
+/** A text for `^`, literal characters, `\d`, `\w`, `[…]` with `{m,n}`, `+`, `*`, `?`, `$`; checked against the pattern before it is believed. */
+function matching(pattern: string, random: Random): string {
+  const body = pattern.replace(/^\^/, '').replace(/\$$/, '');
+  const atoms = body.matchAll(/(\[[^\]]+\]|\\.|[^\\])(\{(\d+)(?:,\d*)?\}|[+*?])?/g);
+  let text = '';
+  for (const [, atom = '', quantifier, least] of atoms) {
+    const times =
+      least !== undefined
+        ? Math.min(Number(least), MAX_STRING_CHARS)
+        : quantifier === '*' || quantifier === '?'
+          ? 0
+          : 1;
+    text += characterFor(atom, random).repeat(times);
+  }
+  if (!matches(pattern, text)) throw new SchemaError(`pattern ${pattern} is beyond this generator`);
+  return text;
+}
+
+function characterFor(atom: string, random: Random): string {
+  if (atom.length === 1 && atom !== '.') return atom;
+  const start = random.below(PRINTABLE.length);
+  for (let i = 0; i < PRINTABLE.length; i++) {
+    const character = PRINTABLE[(start + i) % PRINTABLE.length]!;
+    if (matches(`^${atom}$`, character)) return character;
+  }
+  return '';
+}
+
+const PRINTABLE = Array.from({ length: 95 }, (_, i) => String.fromCharCode(32 + i)).sort(
+  (a, b) => Number(/\w/.test(b)) - Number(/\w/.test(a)),
+);
+
+const isoTime = (random: Random): string =>
+  new Date(Date.UTC(2024, 0, 1) + random.below(365) * DAY_MS + random.below(86_400) * 1_000).toISOString();
+const hex = (random: Random, digits: number): string =>
+  Array.from({ length: digits }, () => random.below(16).toString(16)).join('');
+const FORMATS: Record<string, (random: Random) => string> = {
+  'date-time': isoTime,
+  date: (random) => isoTime(random).slice(0, 10),
+  time: (random) => isoTime(random).slice(11),
+  duration: (random) => `PT${1 + random.below(59)}M`,
+  email: (random) => `${word(random)}@example.com`,
+  hostname: (random) => `${word(random)}.example.com`,
+  uri: (random) => `https://example.com/${word(random)}`,
+  ipv4: (random) => `192.0.2.${1 + random.below(254)}`,
+  ipv6: (random) => `2001:db8::${hex(random, 4)}`,
+  uuid: (random) => `${hex(random, 8)}-${hex(random, 4)}-4${hex(random, 3)}-8${hex(random, 3)}-${hex(random, 12)}`,
+};
+
+export function bound(value: unknown, otherwise: number): number {
+  return typeof value === 'number' ? value : otherwise;
+}
+
+export function word(random: Random): string {
+  return words(random.next(), 1)[0]!.toLowerCase();
+}
+
+function matches(pattern: string, text: string): boolean {
+  try {
+    return new RegExp(pattern, 'u').test(text);
+  } catch (error) {
+    throw new SchemaError(error instanceof Error ? error.message : String(error));
+  }
+}
