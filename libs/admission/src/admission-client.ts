@@ -1,0 +1,67 @@
+import type {
+  AdmissionStore,
+  AdmitRequest,
+  AdmitResult,
+  ExtendRequest,
+  ExtendResult,
+  Settlement,
+  SettleResult,
+} from './admission-store';
+import { BatchQueue } from './batch-queue';
+import { SignsOfLife, type RunningRequest } from './signs-of-life';
+
+/**
+ * How a process calls the admission store, one request at a time: batches each operation by itself, so that a settlement that waits for
+ * the disk holds up no admission. Every method ends in bounded time, with an UnavailableError when the store does not answer or too much waits already.
+ */
+export class AdmissionClient {
+  private readonly admits: BatchQueue<AdmitRequest, AdmitResult>;
+  private readonly extensions: BatchQueue<ExtendRequest, ExtendResult>;
+  private readonly settlements: BatchQueue<Settlement, SettleResult>;
+  private readonly voids: BatchQueue<{ id: string; tenantId: string }, boolean>;
+  private readonly signs: SignsOfLife;
+
+  constructor(store: AdmissionStore, options: { signOfLifeIntervalMs?: number } = {}) {
+    this.admits = new BatchQueue((requests) => store.admit(requests));
+    this.extensions = new BatchQueue((requests) => store.extend(requests));
+    this.settlements = new BatchQueue((settlements) => store.settle(settlements));
+    this.voids = new BatchQueue((holds) => store.void(holds));
+    this.signs = new SignsOfLife(store, options.signOfLifeIntervalMs);
+  }
+
+  /** RangeError: numbers out of range, or an id that another or an ended hold has. */
+  admit(request: AdmitRequest): Promise<AdmitResult> {
+    return this.admits.push(request);
+  }
+
+  /** Go by `holdNanos` of the answer: after a lost answer the repeat may have extended twice. */
+  extend(request: ExtendRequest): Promise<ExtendResult> {
+    return this.extensions.push(request);
+  }
+
+  /** Durable when it resolves. RangeError: the cost is above the hold; nothing was changed. */
+  settle(settlement: Settlement): Promise<SettleResult> {
+    return this.settlements.push(settlement);
+  }
+
+  /** False: there was no such pending hold. */
+  void(hold: { id: string; tenantId: string }): Promise<boolean> {
+    return this.voids.push(hold);
+  }
+
+  /** From now on the hold is kept alive and its progress recorded, until `untrack`. */
+  track(request: RunningRequest): void {
+    this.signs.track(request);
+  }
+
+  /** Before `settle` and `void`: an ended hold would count as lost. */
+  untrack(id: string): void {
+    this.signs.untrack(id);
+  }
+
+  /** Lets what was asked for finish. Then close the store. */
+  async close(): Promise<void> {
+    this.signs.stop();
+    await Promise.all([this.admits.idle(), this.extensions.idle(), this.settlements.idle(), this.voids.idle()]);
+  }
+}

@@ -1,0 +1,15 @@
+import { booksSuite } from './suite/books.suite';
+import { creditSuite } from './suite/credit.suite';
+import type { OpenStore } from './suite/fixture.suite';
+import { holdsSuite } from './suite/holds.suite';
+import { limitsSuite } from './suite/limits.suite';
+import { sharingSuite } from './suite/sharing.suite';
+
+/** The guarantees of an admission store. Every implementation passes all of them. */
+export function admissionSuite(name: string, open: OpenStore): void {
+  describe(`${name}: limits`, () => limitsSuite(open));
+  describe(`${name}: credit and budgets`, () => creditSuite(open));
+  describe(`${name}: holds`, () => holdsSuite(open));
+  describe(`${name}: books`, () => booksSuite(open));
+  describe(`${name}: several processes`, () => sharingSuite(open));
+}

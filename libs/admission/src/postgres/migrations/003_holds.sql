@@ -1,0 +1,191 @@
+-- What happens to a hold between admission and its end. Each answers one row an array element; `n` is its position from 1.
+
+-- code: 'extended', 'refused' (credit or budget do not reach the least), 'forbidden' (no such pending hold).
+CREATE FUNCTION extend(p_now_ms bigint, p_id text[], p_tenant_id text[], p_want_nanos bigint[], p_min_nanos bigint[])
+RETURNS TABLE (n bigint, code text, granted_nanos bigint, total_nanos bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  v_month int;
+  r record;
+  h record;
+BEGIN
+  PERFORM lock_tenants(p_tenant_id);
+  v_month := month_of(now_us(p_now_ms));
+  FOR r IN
+    SELECT * FROM unnest(p_id, p_tenant_id, p_want_nanos, p_min_nanos) WITH ORDINALITY AS a (id, tenant_id, want_nanos, min_nanos, n)
+    ORDER BY a.tenant_id COLLATE "C", a.n
+  LOOP
+    n := r.n;
+    granted_nanos := 0;
+    SELECT o.hold_nanos, o.key_id, least(
+        t.balance_nanos - t.settled_nanos - t.pending_nanos,
+        o.tenant_budget_nanos - t.pending_nanos - CASE WHEN t.month >= v_month THEN t.spent_nanos ELSE 0 END,
+        o.key_budget_nanos - k.pending_nanos - CASE WHEN k.month >= v_month THEN k.spent_nanos ELSE 0 END) AS available_nanos
+      INTO h FROM hold o JOIN tenant t ON t.tenant_id = o.tenant_id JOIN key_state k ON k.tenant_id = o.tenant_id AND k.key_id = o.key_id
+      WHERE o.id = r.id AND o.tenant_id = r.tenant_id AND o.state = 'pending';
+    IF NOT FOUND THEN
+      code := 'forbidden';
+    ELSIF least(r.want_nanos, h.available_nanos) < r.min_nanos THEN
+      code := 'refused';
+    ELSE
+      code := 'extended';
+      granted_nanos := least(r.want_nanos, h.available_nanos);
+      total_nanos := h.hold_nanos + granted_nanos;
+      UPDATE hold SET hold_nanos = total_nanos WHERE id = r.id;
+      UPDATE tenant s SET pending_nanos = s.pending_nanos + granted_nanos WHERE s.tenant_id = r.tenant_id;
+      UPDATE key_state s SET pending_nanos = s.pending_nanos + granted_nanos WHERE s.tenant_id = r.tenant_id AND s.key_id = h.key_id;
+    END IF;
+    RETURN NEXT;
+  END LOOP;
+END
+$$;
+
+-- Renews the deadlines of the pending holds among these and records what was delivered; answers the positions of those.
+CREATE FUNCTION progress(p_now_ms bigint, p_lease_ms bigint, p_id text[], p_tenant_id text[], p_delivered text[]) RETURNS SETOF bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_now_ms bigint;
+  r record;
+BEGIN
+  PERFORM lock_tenants(p_tenant_id);
+  v_now_ms := now_us(p_now_ms) / 1000;
+  FOR r IN SELECT * FROM unnest(p_id, p_tenant_id, p_delivered) WITH ORDINALITY AS a (id, tenant_id, delivered, n) LOOP
+    UPDATE hold o SET deadline_ms = v_now_ms + p_lease_ms, progressed_ms = v_now_ms, delivered = coalesce(r.delivered::jsonb, o.delivered)
+      WHERE o.id = r.id AND o.tenant_id = r.tenant_id AND o.state = 'pending';
+    IF FOUND THEN
+      RETURN NEXT r.n;
+    END IF;
+  END LOOP;
+END
+$$;
+
+-- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits' difference. A cost makes the hold
+-- settled with this record; no cost (null) takes it away. `p_month`: of the instant at which the request ended; an older month's
+-- cost does not count against this month's budget. code: 'settled', 'repeated' (with the record that stands), 'void', 'over_hold'
+-- (nothing changed), 'forbidden'.
+CREATE FUNCTION end_holds(p_now_us bigint, p_id text[], p_tenant_id text[], p_cost_nanos bigint[], p_tokens bigint[], p_month int[], p_record text[])
+RETURNS TABLE (n bigint, code text, record text)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  v_month int := month_of(p_now_us);
+  r record;
+  v_found boolean;
+  -- Sums of the tenant and of the key in hand.
+  t_held bigint := 0;
+  t_settled bigint := 0;
+  t_spent bigint := 0;
+  t_count bigint := 0;
+  t_us bigint := 0;
+  k_held bigint := 0;
+  k_spent bigint := 0;
+  k_count bigint := 0;
+  k_us bigint := 0;
+BEGIN
+  FOR r IN
+    SELECT a.*, h.key_id, h.state, h.hold_nanos, h.hold_tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute, h.record AS standing,
+      lead(a.tenant_id) OVER w AS next_tenant_id, lead(h.key_id) OVER w AS next_key_id
+    FROM unnest(p_id, p_tenant_id, p_cost_nanos, p_tokens, p_month, p_record) WITH ORDINALITY AS a (id, tenant_id, cost_nanos, tokens, month, record, n)
+    -- LIMIT keeps this a look-up by primary key, whatever size the planner thinks the table has.
+    LEFT JOIN LATERAL (SELECT o.* FROM hold o WHERE o.id = a.id AND o.tenant_id = a.tenant_id LIMIT 1) h ON true
+    WINDOW w AS (ORDER BY a.tenant_id COLLATE "C", h.key_id, a.n)
+    ORDER BY a.tenant_id COLLATE "C", h.key_id, a.n
+  LOOP
+    n := r.n;
+    record := NULL;
+    v_found := false;
+    IF r.state IS NULL THEN
+      code := 'forbidden';
+    ELSIF r.state = 'settled' THEN
+      code := CASE WHEN r.cost_nanos IS NULL THEN 'forbidden' ELSE 'repeated' END;
+      record := r.standing;
+    ELSIF r.cost_nanos > r.hold_nanos THEN
+      code := 'over_hold';
+    ELSIF r.cost_nanos IS NULL THEN
+      DELETE FROM hold o WHERE o.id = r.id;
+      v_found := FOUND;
+      code := CASE WHEN v_found THEN 'void' ELSE 'forbidden' END;
+    ELSE
+      UPDATE hold o SET state = 'settled', cost_nanos = r.cost_nanos, record = r.record::json, delivered = NULL, unconfirmed_since_ms = p_now_us / 1000
+        WHERE o.id = r.id AND o.state = 'pending';
+      v_found := FOUND;
+      code := 'settled';
+      IF NOT v_found THEN
+        -- The same hold twice in one call.
+        code := 'repeated';
+        SELECT o.record INTO record FROM hold o WHERE o.id = r.id;
+      END IF;
+    END IF;
+    RETURN NEXT;
+
+    IF v_found THEN
+      k_held := k_held + r.hold_nanos;
+      k_count := k_count + 1;
+      k_us := k_us + bucket_us(r.tokens, r.key_tokens_per_minute) - bucket_us(r.hold_tokens, r.key_tokens_per_minute);
+      t_us := t_us + bucket_us(r.tokens, r.tenant_tokens_per_minute) - bucket_us(r.hold_tokens, r.tenant_tokens_per_minute);
+      IF r.cost_nanos IS NOT NULL THEN
+        t_settled := t_settled + r.cost_nanos;
+        IF r.month >= v_month THEN
+          k_spent := k_spent + r.cost_nanos;
+        END IF;
+      END IF;
+    END IF;
+
+    IF k_count > 0 AND (r.next_key_id, r.next_tenant_id) IS DISTINCT FROM (r.key_id, r.tenant_id) THEN
+      UPDATE key_state s SET pending_nanos = s.pending_nanos - k_held, in_flight = s.in_flight - k_count,
+          spent_nanos = k_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = greatest(s.month, v_month)
+        WHERE s.tenant_id = r.tenant_id AND s.key_id = r.key_id;
+      PERFORM correct_tokens(r.tenant_id, r.key_id, p_now_us, k_us);
+      t_held := t_held + k_held;
+      t_count := t_count + k_count;
+      t_spent := t_spent + k_spent;
+      k_held := 0;
+      k_count := 0;
+      k_spent := 0;
+      k_us := 0;
+    END IF;
+    IF t_count > 0 AND r.next_tenant_id IS DISTINCT FROM r.tenant_id THEN
+      UPDATE tenant s SET pending_nanos = s.pending_nanos - t_held, settled_nanos = s.settled_nanos + t_settled, in_flight = s.in_flight - t_count,
+          spent_nanos = t_spent + CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END, month = greatest(s.month, v_month)
+        WHERE s.tenant_id = r.tenant_id;
+      PERFORM correct_tokens(r.tenant_id, '', p_now_us, t_us);
+      t_held := 0;
+      t_settled := 0;
+      t_spent := 0;
+      t_count := 0;
+      t_us := 0;
+    END IF;
+  END LOOP;
+END
+$$;
+
+-- Moves a token bucket by the difference of the real numbers to those counted at admission: back (unused), or on (used beyond).
+CREATE FUNCTION correct_tokens(p_tenant_id text, p_key_id text, p_now_us bigint, p_by_us bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_by_us <> 0 THEN
+    UPDATE bucket SET tokens_full_us = greatest(tokens_full_us, p_now_us) + p_by_us WHERE tenant_id = p_tenant_id AND key_id = p_key_id;
+  END IF;
+END
+$$;
+
+CREATE FUNCTION settle(p_now_ms bigint, p_id text[], p_tenant_id text[], p_cost_nanos bigint[], p_tokens bigint[], p_month int[], p_record text[])
+RETURNS TABLE (n bigint, code text, record text)
+LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM lock_tenants(p_tenant_id);
+  RETURN QUERY SELECT * FROM end_holds(now_us(p_now_ms), p_id, p_tenant_id, p_cost_nanos, p_tokens, p_month, p_record);
+END
+$$;
+
+-- Answers the positions of those that were pending.
+CREATE FUNCTION void_holds(p_now_ms bigint, p_id text[], p_tenant_id text[]) RETURNS SETOF bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_nothing bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
+  v_zero bigint[] := array_fill(0::bigint, ARRAY[cardinality(p_id)]);
+BEGIN
+  PERFORM lock_tenants(p_tenant_id);
+  RETURN QUERY SELECT e.n FROM end_holds(now_us(p_now_ms), p_id, p_tenant_id, v_nothing, v_zero, v_nothing::int[], v_nothing::text[]) e WHERE e.code = 'void';
+END
+$$;

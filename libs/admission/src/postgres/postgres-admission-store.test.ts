@@ -1,0 +1,11 @@
+import { useTestDatabase } from '@tollgate/testing';
+import { admissionSuite } from '../admission.suite';
+import { PostgresAdmissionStore } from './postgres-admission-store';
+
+const database = useTestDatabase();
+
+admissionSuite('postgres', async ({ now }) => {
+  const store = new PostgresAdmissionStore({ url: database.url, ...(now ? { now } : {}) });
+  await store.start();
+  return store;
+});

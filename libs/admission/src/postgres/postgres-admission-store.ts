@@ -1,0 +1,282 @@
+import { ceilDiv, FEMTOS_PER_NANO, type UsageEvent } from '@tollgate/contracts';
+import {
+  AdmissionStore,
+  DEFAULT_LEASE_MS,
+  type AdmitRequest,
+  type AdmitResult,
+  type ExtendRequest,
+  type ExtendResult,
+  type News,
+  type Progress,
+  type Refusal,
+  type Settlement,
+  type SettleResult,
+  type Snapshot,
+  type SweepOptions,
+} from '../admission-store';
+import { admitMistake, settleMistake } from './caller-mistakes';
+import { Connections, type Row } from './connections';
+import { cappedNanos, monthOf, numbers } from './sql-arrays';
+
+export interface PostgresAdmissionOptions {
+  /** Of the database with the `admission` schema migrated. */
+  url: string;
+  leaseMs?: number;
+  /** Epoch milliseconds; Postgres's clock when absent. For tests. */
+  now?: () => number;
+}
+
+/**
+ * The admission store as SQL functions (migrations/): one call for all that has gathered, tenants' rows locked in ascending order. Read
+ * admission-store.ts for the guarantees, 002_admit.sql for the rules of admission, 003_holds.sql for the end of a hold.
+ */
+export class PostgresAdmissionStore extends AdmissionStore {
+  private readonly connections: Connections;
+  private readonly leaseMs: number;
+  private readonly now: () => number | null;
+  private readonly forbidden = { extend: 0, progress: 0, settle: 0, void: 0 };
+
+  constructor(options: PostgresAdmissionOptions) {
+    super();
+    this.connections = new Connections(options.url);
+    this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
+    this.now = options.now ?? (() => null);
+  }
+
+  async admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
+    const results: (AdmitResult | RangeError | undefined)[] = requests.map(admitMistake);
+    const sent = requests.filter((_, index) => !results[index]);
+    const rows =
+      sent.length === 0
+        ? []
+        : await this.connections.call({ name: 'admit', text: ADMIT, values: this.admitValues(sent) });
+    const answers: (AdmitResult | RangeError)[] = [];
+    for (const row of rows) answers[Number(row[0]) - 1] = admitResult(row);
+    return fillIn(results, answers);
+  }
+
+  async extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]> {
+    if (requests.length === 0) return [];
+    const rows = await this.connections.call({
+      name: 'extend',
+      text: 'SELECT * FROM extend($1,$2,$3,$4,$5)',
+      values: [
+        this.now(),
+        requests.map((request) => request.id),
+        requests.map((request) => request.tenantId),
+        numbers(requests, (request) => cappedNanos(request.wantNanos)),
+        numbers(requests, (request) => cappedNanos(request.minNanos)),
+      ],
+    });
+    const results: ExtendResult[] = [];
+    for (const [n, code, granted, total] of rows) {
+      if (code === 'forbidden') this.forbidden.extend++;
+      results[Number(n) - 1] =
+        code === 'extended'
+          ? { kind: 'extended', grantedNanos: BigInt(granted!), holdNanos: BigInt(total!) }
+          : { kind: code as 'refused' | 'forbidden' };
+    }
+    return results;
+  }
+
+  async progress(progress: readonly Progress[]): Promise<boolean[]> {
+    if (progress.length === 0) return [];
+    const rows = await this.connections.call({
+      name: 'progress',
+      text: 'SELECT * FROM progress($1,$2,$3,$4,$5)',
+      values: [
+        this.now(),
+        this.leaseMs,
+        progress.map((one) => one.id),
+        progress.map((one) => one.tenantId),
+        progress.map(
+          ({ delivered }) => delivered && JSON.stringify({ ...delivered, costNanos: String(delivered.costNanos) }),
+        ),
+      ],
+    });
+    return this.positions('progress', rows, progress.length);
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
+    const results: (SettleResult | RangeError | undefined)[] = settlements.map(settleMistake);
+    const events = settlements.filter((_, index) => !results[index]).map((settlement) => settlement.event);
+    const answers: (SettleResult | RangeError)[] = [];
+    if (events.length > 0) {
+      // 1. All changes at once, without waiting for the disk: the tenants' rows are free again.
+      const rows = await this.connections.call({
+        name: 'settle',
+        text: 'SELECT * FROM settle($1,$2,$3,$4,$5,$6,$7)',
+        values: [
+          this.now(),
+          events.map((event) => event.id),
+          events.map((event) => event.tenantId),
+          numbers(events, (event) => cappedNanos(BigInt(event.costNanos))),
+          numbers(events, (event) => event.promptTokens + event.completionTokens),
+          numbers(events, (event) => monthOf(event.endedAt)),
+          events.map((event) => JSON.stringify(event)),
+        ],
+      });
+      // 2. Durable before anyone is told, also what an earlier call settled.
+      await this.connections.flush();
+      for (const [n, code, record] of rows) {
+        const index = Number(n) - 1;
+        if (code === 'forbidden') this.forbidden.settle++;
+        answers[index] = settleResult(code!, record ?? null, events[index]!);
+      }
+    }
+    return fillIn(results, answers);
+  }
+
+  async void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]> {
+    if (holds.length === 0) return [];
+    const rows = await this.connections.call({
+      name: 'void_holds',
+      text: 'SELECT * FROM void_holds($1,$2,$3)',
+      values: [this.now(), holds.map((hold) => hold.id), holds.map((hold) => hold.tenantId)],
+    });
+    return this.positions('void', rows, holds.length);
+  }
+
+  async sweep({ limit, confirmAfterMs }: SweepOptions): Promise<UsageEvent[]> {
+    const rows = await this.connections.callInBackground({
+      name: 'sweep',
+      text: 'SELECT * FROM sweep($1,$2,$3)',
+      values: [this.now(), limit, confirmAfterMs],
+    });
+    // What is published must not be settled otherwise after a crash.
+    if (rows.length > 0) await this.connections.flush();
+    return rows.map((row) => JSON.parse(row[0]!) as UsageEvent);
+  }
+
+  async applyNews(news: readonly News[]): Promise<void> {
+    if (news.length === 0) return;
+    const releases = news.flatMap(({ tenantId, releases }) => releases.map((id) => ({ tenantId, id })));
+    await this.connections.callInBackground({
+      name: 'apply_news',
+      text: 'SELECT apply_news($1,$2,$3,$4,$5,$6)',
+      values: [
+        news.map((one) => one.tenantId),
+        numbers(news, (one) => one.version),
+        numbers(news, (one) => cappedNanos(one.balanceNanos)),
+        numbers(news, (one) => one.suspended),
+        releases.map((release) => release.tenantId),
+        releases.map((release) => release.id),
+      ],
+    });
+  }
+
+  async snapshot({
+    tenantId,
+    after,
+    limit,
+  }: {
+    tenantId?: string;
+    after?: string;
+    limit: number;
+  }): Promise<Snapshot[]> {
+    const rows = await this.connections.callInBackground({
+      name: 'snapshot',
+      text: 'SELECT * FROM snapshot($1,$2,$3)',
+      values: [tenantId ?? null, after ?? null, limit],
+    });
+    return rows.map((row) => ({
+      tenantId: row[0]!,
+      version: BigInt(row[1]!),
+      balanceNanos: BigInt(row[2]!),
+      settledNanos: BigInt(row[3]!),
+      pendingNanos: BigInt(row[4]!),
+      pendingHolds: Number(row[5]),
+      settledHolds: Number(row[6]),
+      holdRowsPendingNanos: BigInt(row[7]!),
+      holdRowsSettledNanos: BigInt(row[8]!),
+    }));
+  }
+
+  forbiddenTransitions(): Record<'extend' | 'progress' | 'settle' | 'void', number> {
+    return { ...this.forbidden };
+  }
+
+  /** Rejects when the database cannot be reached or was not migrated. */
+  async start(): Promise<void> {
+    await this.connections.call({ name: 'start', text: 'SELECT FROM hold LIMIT 0', values: [] });
+  }
+
+  async close(): Promise<void> {
+    await this.connections.close();
+  }
+
+  private positions(operation: 'progress' | 'void', rows: readonly Row[], count: number): boolean[] {
+    const done = new Array<boolean>(count).fill(false);
+    for (const [n] of rows) done[Number(n) - 1] = true;
+    this.forbidden[operation] += count - rows.length;
+    return done;
+  }
+
+  private admitValues(requests: readonly AdmitRequest[]): unknown[] {
+    return [
+      this.now(),
+      this.leaseMs,
+      requests.map(({ draft }) => draft.id),
+      requests.map(({ draft }) => draft.tenantId),
+      requests.map(({ draft }) => draft.keyId),
+      requests.map(({ draft }) => JSON.stringify(draft)),
+      numbers(requests, ({ keyLimits }) => keyLimits.requestsPerMinute),
+      numbers(requests, ({ keyLimits }) => keyLimits.tokensPerMinute),
+      numbers(requests, ({ keyLimits }) => keyLimits.concurrency),
+      numbers(requests, ({ tenantLimits }) => tenantLimits.requestsPerMinute),
+      numbers(requests, ({ tenantLimits }) => tenantLimits.tokensPerMinute),
+      numbers(requests, ({ tenantLimits }) => tenantLimits.concurrency),
+      numbers(requests, ({ keyBudgetNanos }) => keyBudgetNanos && cappedNanos(keyBudgetNanos)),
+      numbers(requests, ({ tenantBudgetNanos }) => tenantBudgetNanos && cappedNanos(tenantBudgetNanos)),
+      numbers(requests, ({ promptTokens }) => promptTokens),
+      numbers(requests, ({ promptFemtos }) => promptFemtos),
+      numbers(requests, ({ outputFemtosPerToken }) => outputFemtosPerToken),
+      numbers(requests, ({ wantOutputTokens }) => wantOutputTokens),
+      numbers(requests, ({ minOutputTokens }) => minOutputTokens),
+      numbers(requests, ({ boundIsExact }) => boundIsExact),
+      numbers(requests, (request) => cappedNanos(largestCostNanos(request, request.wantOutputTokens))),
+      numbers(requests, (request) => cappedNanos(largestCostNanos(request, Math.min(1, request.wantOutputTokens)))),
+    ];
+  }
+}
+
+const ADMIT = `SELECT * FROM admit(${Array.from({ length: 22 }, (_, index) => `$${index + 1}`).join(',')})`;
+
+function largestCostNanos({ promptFemtos, outputFemtosPerToken }: AdmitRequest, outputTokens: number): bigint {
+  return ceilDiv(promptFemtos + BigInt(outputTokens) * outputFemtosPerToken, FEMTOS_PER_NANO);
+}
+
+function admitResult(row: Row): AdmitResult | RangeError {
+  const [, code, scope, retryMs, holdNanos, outputTokens, requestsLeft, requestsResetMs, tokensLeft, tokensResetMs] =
+    row;
+  if (code === 'id_used') return new RangeError('this id belongs to another or an ended hold');
+  const limits = {
+    requestsRemaining: Number(requestsLeft),
+    requestsResetMs: Number(requestsResetMs),
+    tokensRemaining: Number(tokensLeft),
+    tokensResetMs: Number(tokensResetMs),
+  };
+  if (code === 'held')
+    return { kind: 'held', holdNanos: BigInt(holdNanos!), outputTokens: Number(outputTokens), limits };
+  return {
+    kind: 'refused',
+    reason: code as Refusal,
+    scope: scope as 'key' | 'tenant',
+    retryAfterMs: retryMs === null ? null : Number(retryMs),
+    limits,
+  };
+}
+
+function settleResult(code: string, record: string | null, event: UsageEvent): SettleResult | RangeError {
+  if (code === 'over_hold')
+    return new RangeError(`the cost of ${event.id}, ${event.costNanos} nanos, is above its hold`);
+  if (code === 'forbidden') return { kind: 'forbidden' };
+  if (code === 'settled') return { kind: 'settled', repeated: false, event };
+  return { kind: 'settled', repeated: true, event: JSON.parse(record!) as UsageEvent };
+}
+
+/** Puts the store's answers, in order, into the places that are still open. */
+function fillIn<T>(results: (T | undefined)[], answers: readonly T[]): T[] {
+  let next = 0;
+  return results.map((result) => result ?? answers[next++]!);
+}

@@ -1,0 +1,82 @@
+import { logger } from '@tollgate/runtime';
+import type { AdmissionStore, Progress } from './admission-store';
+
+/** A stream that dies with its gateway is charged what was recorded: at most this much of it is lost. */
+const DEFAULT_INTERVAL_MS = 1_000;
+/** One call keeps its tenants locked for about 10 µs a hold: larger ones would be felt by admissions. */
+const MAX_HOLDS_PER_CALL = 250;
+
+/** A request that runs under a hold. */
+export interface RunningRequest {
+  id: string;
+  tenantId: string;
+  /** What was delivered until now: recorded once a second. */
+  delivered: () => Progress['delivered'];
+  /** The hold is gone (expired, settled or void by another): nothing pays for the request any more, so end it. Called once, after which it is no longer tracked. */
+  onLost: () => void;
+}
+
+/**
+ * Tells the store once a second which requests of this process still run, all in one call (in parts when there are very many). Costs a
+ * request two changes of a Map, and nothing when it ends within the second.
+ */
+export class SignsOfLife {
+  private readonly running = new Map<string, RunningRequest>();
+  private timer: NodeJS.Timeout | undefined;
+  private stopped = false;
+  private failing = false;
+
+  constructor(
+    private readonly store: AdmissionStore,
+    private readonly intervalMs = DEFAULT_INTERVAL_MS,
+  ) {}
+
+  track(request: RunningRequest): void {
+    this.running.set(request.id, request);
+    this.timer ??= this.schedule();
+  }
+
+  untrack(id: string): void {
+    this.running.delete(id);
+  }
+
+  stop(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+  }
+
+  private schedule(): NodeJS.Timeout | undefined {
+    return this.stopped ? undefined : setTimeout(() => void this.tellAll(), this.intervalMs).unref();
+  }
+
+  private async tellAll(): Promise<void> {
+    const requests = [...this.running.values()];
+    for (let from = 0; from < requests.length; from += MAX_HOLDS_PER_CALL) {
+      await this.tell(requests.slice(from, from + MAX_HOLDS_PER_CALL));
+    }
+    this.timer = this.running.size > 0 ? this.schedule() : undefined;
+  }
+
+  /** A call that fails is made up for by the next one: the deadline leaves room for several. */
+  private async tell(requests: readonly RunningRequest[]): Promise<void> {
+    // Those that ended since the list was made are left alone.
+    const alive = requests.filter((request) => this.running.get(request.id) === request);
+    let pending: boolean[];
+    try {
+      pending = await this.store.progress(
+        alive.map(({ id, tenantId, delivered }) => ({ id, tenantId, delivered: delivered() })),
+      );
+      this.failing = false;
+    } catch (error) {
+      if (!this.failing)
+        logger('admission').warn({ err: error, requests: alive.length }, 'signs of life were not recorded');
+      this.failing = true;
+      return;
+    }
+    for (const [index, request] of alive.entries()) {
+      if (pending[index] || this.running.get(request.id) !== request) continue;
+      this.running.delete(request.id);
+      request.onLost();
+    }
+  }
+}

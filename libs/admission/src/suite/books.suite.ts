@@ -1,0 +1,185 @@
+import { newId } from '@tollgate/contracts';
+import { DEFAULT_LEASE_MS } from '../admission-store';
+import { START_MS, TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
+
+/** What died, what the ledger owes, what it has taken in. */
+export function booksSuite(open: OpenStore): void {
+  const fixture = useFixture(open);
+  beforeEach(() => fixture().news(100n * TOKEN_NANOS));
+
+  it('an expired stream is settled at what it recorded last, and handed out at once', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, tokensPerMinute: 100, concurrency: 1 };
+    const request = f.request({ keyLimits, wantOutputTokens: 50 });
+    await f.admit(request);
+    f.nowMs += 1_000;
+    await f.progress(request.draft.id, 3);
+    f.nowMs += 1_000;
+    await f.progress(request.draft.id, 7);
+    const endedAt = new Date(f.nowMs).toISOString();
+    f.nowMs += DEFAULT_LEASE_MS;
+    const record = {
+      ...request.draft,
+      promptTokens: 0,
+      cachedTokens: 0,
+      completionTokens: 7,
+      costNanos: String(7n * TOKEN_NANOS),
+      overrunNanos: '0',
+      estimated: true,
+      outcome: 'expired',
+      endedAt,
+    };
+    expect(await f.sweep()).toEqual([record]);
+    expect(await f.sweep()).toEqual([]);
+    expect(await f.sums()).toMatchObject({ pendingNanos: 0n, settledNanos: 7n * TOKEN_NANOS, settledHolds: 1 });
+    // The gateway was not dead after all: the first result stands.
+    expect(await f.settle(request.draft.id, 50n * TOKEN_NANOS)).toEqual({
+      kind: 'settled',
+      repeated: true,
+      event: record,
+    });
+    // Its place and the tokens that it did not use are free.
+    f.nowMs += 60_000;
+    expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ kind: 'held' });
+  });
+
+  it('a sign of life without news of deliveries keeps what was recorded', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    await f.progress(id, 4);
+    await f.progress(id, null);
+    f.nowMs += DEFAULT_LEASE_MS;
+    expect(await f.sweep()).toMatchObject([{ id, completionTokens: 4 }]);
+  });
+
+  it('an expired hold of which nothing was delivered is void', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    f.nowMs += DEFAULT_LEASE_MS;
+    expect(await f.sweep()).toEqual([]);
+    expect(await f.sums()).toMatchObject({ pendingNanos: 0n, pendingHolds: 0, settledHolds: 0 });
+    expect(await f.settle(id, 0n)).toEqual({ kind: 'forbidden' });
+  });
+
+  it('never charges an expired hold more than it held', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    await f.progress(id, 12);
+    f.nowMs += DEFAULT_LEASE_MS;
+    expect(await f.sweep()).toMatchObject([
+      { id, completionTokens: 12, costNanos: String(10n * TOKEN_NANOS), overrunNanos: String(2n * TOKEN_NANOS) },
+    ]);
+  });
+
+  it('a settled hold that is not released is handed out again after each waiting time, unchanged', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    const event = f.event(id, TOKEN_NANOS);
+    await f.store.settle([{ event }]);
+    f.nowMs += 59_999;
+    expect(await f.sweep(60_000)).toEqual([]);
+    f.nowMs += 1;
+    expect(await f.sweep(60_000)).toEqual([event]);
+    f.nowMs += 59_999;
+    expect(await f.sweep(60_000)).toEqual([]);
+    f.nowMs += 1;
+    expect(await f.sweep(60_000)).toEqual([event]);
+    await f.news(99n * TOKEN_NANOS, { releases: [id] });
+    f.nowMs += 60_000;
+    expect(await f.sweep(60_000)).toEqual([]);
+  });
+
+  it('hands out at most as many as were asked for, the oldest first', async () => {
+    const f = fixture();
+    // Before all that other tests may have left behind.
+    f.nowMs = START_MS - 86_400_000;
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      f.nowMs += 1;
+      ids.push(await f.hold());
+      await f.settle(ids[i]!, TOKEN_NANOS);
+    }
+    f.nowMs += 1_000;
+    const first = await f.store.sweep({ limit: 3, confirmAfterMs: 1_000 });
+    expect(first.map((event) => event.id).sort()).toEqual(ids.slice(0, 3).sort());
+    expect((await f.store.sweep({ limit: 3, confirmAfterMs: 1_000 })).map((event) => event.id).sort()).toEqual(
+      ids.slice(3).sort(),
+    );
+  });
+
+  it('each expired or unconfirmed hold goes to one of many sweepers', async () => {
+    const f = fixture();
+    const stores = [f.store, await f.open(), await f.open()];
+    const expired = await Promise.all(Array.from({ length: 4 }, () => f.hold()));
+    const settled = await Promise.all(Array.from({ length: 4 }, () => f.hold()));
+    for (const id of expired) await f.progress(id, 1);
+    for (const id of settled) await f.settle(id, TOKEN_NANOS);
+    f.nowMs += 60_000;
+    const handedOut = (await Promise.all(stores.map((store) => f.sweep(60_000, store)))).flat();
+    expect(handedOut.map((event) => event.id).sort()).toEqual([...expired, ...settled].sort());
+    expect(await f.sums()).toMatchObject({ settledHolds: 8, settledNanos: 8n * TOKEN_NANOS });
+  });
+
+  it('a newer balance replaces an older one, never the other way; releases are always taken', async () => {
+    const f = fixture();
+    const ids = [await f.hold(), await f.hold()];
+    for (const id of ids) await f.settle(id, 10n * TOKEN_NANOS);
+    const { tenantId } = f;
+    const newer = { tenantId, version: 9n, balanceNanos: 80n * TOKEN_NANOS, releases: [ids[1]!], suspended: false };
+    const older = { tenantId, version: 8n, balanceNanos: 90n * TOKEN_NANOS, releases: [ids[0]!], suspended: true };
+    await f.store.applyNews([newer]);
+    expect(await f.sums()).toMatchObject({
+      version: 9n,
+      balanceNanos: 80n * TOKEN_NANOS,
+      settledNanos: 10n * TOKEN_NANOS,
+    });
+    await f.store.applyNews([older, older, newer]);
+    await f.store.applyNews([older]);
+    expect(await f.sums()).toMatchObject({
+      version: 9n,
+      balanceNanos: 80n * TOKEN_NANOS,
+      settledNanos: 0n,
+      settledHolds: 0,
+    });
+    expect(await f.admit()).toMatchObject({ kind: 'held' });
+  });
+
+  it('ignores the release of a hold that is not settled, or is of another tenant', async () => {
+    const f = fixture();
+    const [pending, settled] = [await f.hold(), await f.hold()];
+    await f.settle(settled, TOKEN_NANOS);
+    await f.news(100n * TOKEN_NANOS, { releases: [pending, 'req_never'] });
+    await f.news(0n, { releases: [settled, pending], tenantId: newId('ten') });
+    expect(await f.sums()).toMatchObject({ pendingHolds: 1, settledHolds: 1, settledNanos: TOKEN_NANOS });
+    expect(await f.settle(pending, TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
+  });
+
+  it('suspends and resumes a tenant with the newest news', async () => {
+    const f = fixture();
+    await f.news(100n * TOKEN_NANOS, { suspended: true });
+    expect(await f.admit()).toMatchObject({ reason: 'tenant_suspended' });
+    await f.news(100n * TOKEN_NANOS);
+    expect(await f.admit()).toMatchObject({ kind: 'held' });
+  });
+
+  it('lists tenants ascending, in pages, and one by its id', async () => {
+    const f = fixture();
+    const ids = [newId('ten'), newId('ten'), newId('ten')];
+    await f.store.applyNews(
+      [2, 0, 1].map((i) => ({
+        tenantId: ids[i]!,
+        version: 1n,
+        balanceNanos: BigInt(i),
+        releases: [],
+        suspended: false,
+      })),
+    );
+    const page = await f.store.snapshot({ after: f.tenantId, limit: 2 });
+    expect(page.map((row) => [row.tenantId, row.balanceNanos])).toEqual([
+      [ids[0], 0n],
+      [ids[1], 1n],
+    ]);
+    expect((await f.store.snapshot({ after: ids[1]!, limit: 2 })).map((row) => row.tenantId)).toEqual([ids[2]]);
+    expect(await f.store.snapshot({ tenantId: newId('ten'), limit: 5 })).toEqual([]);
+  });
+}

@@ -1,0 +1,156 @@
+import { newId, type Outcome, type PriceStamp, type UsageEvent } from '@tollgate/contracts';
+import type {
+  AdmissionStore,
+  AdmitRequest,
+  AdmitResult,
+  Limits,
+  Progress,
+  SettleResult,
+  Snapshot,
+} from '../admission-store';
+
+/** Opens one more store on the same data, as another process would. `now`: epoch milliseconds instead of the store's own clock. */
+export type OpenStore = (options: { now?: () => number }) => Promise<AdmissionStore>;
+
+export const START_MS = Date.UTC(2026, 4, 15, 12);
+export const WIDE: Limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000_000 };
+/** What one output token costs in these tests. */
+export const TOKEN_NANOS = 1_000n;
+const PRICE: PriceStamp = {
+  version: 'test',
+  inputFemtos: '0',
+  cachedInputFemtos: '0',
+  outputFemtos: '1000000000',
+  requestNanos: '0',
+};
+
+/**
+ * A store with a clock that only the test moves, and a tenant and a key of its own for each test. A prompt costs nothing here and an output token
+ * TOKEN_NANOS, unless the test says otherwise.
+ */
+export class Fixture {
+  nowMs = START_MS;
+  store!: AdmissionStore;
+  tenantId = newId('ten');
+  keyId = newId('key');
+  private version = 0n;
+  private opened: AdmissionStore[] = [];
+
+  constructor(private readonly openStore: OpenStore) {}
+
+  async open(): Promise<AdmissionStore> {
+    const store = await this.openStore({ now: () => this.nowMs });
+    this.opened.push(store);
+    return store;
+  }
+
+  async setUp(): Promise<void> {
+    this.store = await this.open();
+  }
+
+  async tearDown(): Promise<void> {
+    await Promise.all(this.opened.map((store) => store.close()));
+  }
+
+  /** News with the next version. */
+  async news(
+    balanceNanos: bigint,
+    more: { releases?: string[]; suspended?: boolean; tenantId?: string } = {},
+  ): Promise<void> {
+    const { releases = [], suspended = false, tenantId = this.tenantId } = more;
+    await this.store.applyNews([{ tenantId, version: ++this.version, balanceNanos, releases, suspended }]);
+  }
+
+  request(overrides: Partial<AdmitRequest> & { id?: string; tenantId?: string; keyId?: string } = {}): AdmitRequest {
+    const { id = newId('req'), tenantId = this.tenantId, keyId = this.keyId, ...rest } = overrides;
+    const startedAt = new Date(this.nowMs).toISOString();
+    return {
+      draft: { id, tenantId, keyId, model: 'sim-small', kind: 'chat', stream: true, price: PRICE, startedAt },
+      tenantLimits: WIDE,
+      keyLimits: WIDE,
+      keyBudgetNanos: null,
+      tenantBudgetNanos: null,
+      promptTokens: 0,
+      promptFemtos: 0n,
+      outputFemtosPerToken: TOKEN_NANOS * 1_000_000n,
+      wantOutputTokens: 10,
+      minOutputTokens: 1,
+      boundIsExact: true,
+      ...rest,
+    };
+  }
+
+  async admit(request: AdmitRequest = this.request()): Promise<AdmitResult> {
+    const [result] = await this.store.admit([request]);
+    if (result instanceof Error) throw result;
+    return result!;
+  }
+
+  /** Admits and returns the hold's id; fails when it is refused. */
+  async hold(overrides: Parameters<Fixture['request']>[0] = {}): Promise<string> {
+    const request = this.request(overrides);
+    expect(await this.admit(request)).toMatchObject({ kind: 'held' });
+    return request.draft.id;
+  }
+
+  event(id: string, costNanos: bigint, more: Partial<UsageEvent> = {}): UsageEvent {
+    return {
+      ...this.request({ id }).draft,
+      promptTokens: 0,
+      cachedTokens: 0,
+      completionTokens: Number(costNanos / TOKEN_NANOS),
+      costNanos: String(costNanos),
+      overrunNanos: '0',
+      estimated: false,
+      outcome: 'complete' satisfies Outcome,
+      endedAt: new Date(this.nowMs).toISOString(),
+      ...more,
+    };
+  }
+
+  async settle(id: string, costNanos: bigint, more: Partial<UsageEvent> = {}): Promise<SettleResult> {
+    const [result] = await this.store.settle([{ event: this.event(id, costNanos, more) }]);
+    if (result instanceof Error) throw result;
+    return result!;
+  }
+
+  async void(id: string): Promise<boolean> {
+    const [done] = await this.store.void([{ id, tenantId: this.tenantId }]);
+    return done!;
+  }
+
+  async progress(id: string, completionTokens: number | null): Promise<boolean> {
+    const delivered: Progress['delivered'] =
+      completionTokens === null
+        ? null
+        : { promptTokens: 0, cachedTokens: 0, completionTokens, costNanos: BigInt(completionTokens) * TOKEN_NANOS };
+    const [pending] = await this.store.progress([{ id, tenantId: this.tenantId, delivered }]);
+    return pending!;
+  }
+
+  /** What a sweep hands out of this test's tenant. */
+  async sweep(confirmAfterMs = 60_000, store = this.store): Promise<UsageEvent[]> {
+    const events = await store.sweep({ limit: 10_000, confirmAfterMs });
+    return events.filter((event) => event.tenantId === this.tenantId);
+  }
+
+  /** The tenant's sums, after checking that the running ones are those of the rows. */
+  async sums(tenantId = this.tenantId): Promise<Snapshot> {
+    const [snapshot] = await this.store.snapshot({ tenantId, limit: 1 });
+    if (!snapshot) throw new Error(`the store does not know ${tenantId}`);
+    expect(snapshot.pendingNanos).toBe(snapshot.holdRowsPendingNanos);
+    expect(snapshot.settledNanos).toBe(snapshot.holdRowsSettledNanos);
+    return snapshot;
+  }
+}
+
+/** A new fixture before each test of the calling `describe`. */
+export function useFixture(open: OpenStore): () => Fixture {
+  let fixture: Fixture;
+  beforeEach(async () => {
+    fixture = new Fixture(open);
+    await fixture.setUp();
+  });
+  afterEach(() => fixture.tearDown());
+  return () => fixture;
+}

@@ -1,0 +1,196 @@
+import { newId } from '@tollgate/contracts';
+import { DEFAULT_LEASE_MS } from '../admission-store';
+import { TOKEN_NANOS, useFixture, type OpenStore } from './fixture.suite';
+
+/** A hold's life: every transition that the table allows, and every one that it forbids. */
+export function holdsSuite(open: OpenStore): void {
+  const fixture = useFixture(open);
+  beforeEach(() => fixture().news(1_000n * TOKEN_NANOS));
+
+  it('an admission repeated by its id gets the same answer, and moves nothing again', async () => {
+    const f = fixture();
+    const request = f.request({ keyLimits: { requestsPerMinute: 1, tokensPerMinute: 10, concurrency: 1 } });
+    const first = await f.admit(request);
+    const sums = await f.sums();
+    expect(await f.admit(request)).toEqual(first);
+    expect(await f.store.admit([request, request])).toEqual([first, first]);
+    expect(await f.sums()).toEqual(sums);
+  });
+
+  it('an id twice in one call is admitted once', async () => {
+    const f = fixture();
+    const request = f.request();
+    const [first, second] = await f.store.admit([request, request]);
+    expect(first).toMatchObject({ kind: 'held', holdNanos: 10n * TOKEN_NANOS });
+    expect(second).toEqual(first);
+    expect(await f.sums()).toMatchObject({ pendingHolds: 1, pendingNanos: 10n * TOKEN_NANOS });
+  });
+
+  it('the id of an ended hold, or of another key or tenant, admits nothing', async () => {
+    const f = fixture();
+    const [settled, pending] = [await f.hold(), await f.hold()];
+    await f.settle(settled, 0n);
+    const results = await f.store.admit([
+      f.request({ id: settled }),
+      f.request({ id: pending, keyId: newId('key') }),
+      f.request({ id: pending, tenantId: newId('ten'), outputFemtosPerToken: 0n }),
+      f.request(),
+    ]);
+    expect(results.map((result) => result instanceof RangeError)).toEqual([true, true, true, false]);
+    expect(await f.sums()).toMatchObject({ pendingHolds: 2, settledHolds: 1 });
+  });
+
+  it('settling charges the cost, gives the rest back and keeps the record', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    const event = f.event(id, 3n * TOKEN_NANOS);
+    expect(await f.store.settle([{ event }])).toEqual([{ kind: 'settled', repeated: false, event }]);
+    expect(await f.sums()).toMatchObject({
+      pendingNanos: 0n,
+      pendingHolds: 0,
+      settledNanos: 3n * TOKEN_NANOS,
+      settledHolds: 1,
+    });
+  });
+
+  it('a repeated settlement gets the first result, whatever it says itself', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    const first = f.event(id, 3n * TOKEN_NANOS);
+    await f.store.settle([{ event: first }]);
+    const other = f.event(id, 9n * TOKEN_NANOS, { outcome: 'client_closed' });
+    expect(await f.store.settle([{ event: other }, { event: first }])).toEqual(
+      Array(2).fill({ kind: 'settled', repeated: true, event: first }),
+    );
+    expect(await f.sums()).toMatchObject({ settledNanos: 3n * TOKEN_NANOS, settledHolds: 1 });
+  });
+
+  it('a settlement twice in one call charges once', async () => {
+    const f = fixture();
+    const event = f.event(await f.hold(), 3n * TOKEN_NANOS);
+    expect(await f.store.settle([{ event }, { event }])).toEqual([
+      { kind: 'settled', repeated: false, event },
+      { kind: 'settled', repeated: true, event },
+    ]);
+    expect(await f.sums()).toMatchObject({ settledNanos: 3n * TOKEN_NANOS, pendingNanos: 0n });
+  });
+
+  it('a cost above the hold is refused alone; the others of the call are settled', async () => {
+    const f = fixture();
+    const ids = [await f.hold(), await f.hold(), await f.hold()];
+    const events = [
+      f.event(ids[0]!, TOKEN_NANOS),
+      f.event(ids[1]!, 10n * TOKEN_NANOS + 1n),
+      f.event(ids[2]!, 10n * TOKEN_NANOS),
+    ];
+    const results = await f.store.settle(events.map((event) => ({ event })));
+    expect(results[0]).toMatchObject({ kind: 'settled', repeated: false });
+    expect(results[1]).toBeInstanceOf(RangeError);
+    expect(results[2]).toMatchObject({ kind: 'settled', repeated: false });
+    expect(await f.sums()).toMatchObject({ pendingHolds: 1, settledHolds: 2, settledNanos: 11n * TOKEN_NANOS });
+    expect(await f.settle(ids[1]!, 10n * TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
+  });
+
+  it('an extension grants what is wanted, or what is left if that is enough, or nothing', async () => {
+    const f = fixture();
+    const id = await f.hold({ wantOutputTokens: 900 });
+    const extend = async (want: bigint, min: bigint) =>
+      (
+        await f.store.extend([{ id, tenantId: f.tenantId, wantNanos: want * TOKEN_NANOS, minNanos: min * TOKEN_NANOS }])
+      )[0];
+    expect(await extend(60n, 60n)).toEqual({
+      kind: 'extended',
+      grantedNanos: 60n * TOKEN_NANOS,
+      holdNanos: 960n * TOKEN_NANOS,
+    });
+    expect(await extend(60n, 41n)).toEqual({ kind: 'refused' });
+    expect(await extend(60n, 40n)).toEqual({
+      kind: 'extended',
+      grantedNanos: 40n * TOKEN_NANOS,
+      holdNanos: 1_000n * TOKEN_NANOS,
+    });
+    expect(await extend(1n, 1n)).toEqual({ kind: 'refused' });
+    expect(await f.sums()).toMatchObject({ pendingNanos: 1_000n * TOKEN_NANOS });
+    expect(await f.settle(id, 1_000n * TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
+  });
+
+  it('an extension stays within the budgets of its admission', async () => {
+    const f = fixture();
+    for (const budget of [{ keyBudgetNanos: 15n * TOKEN_NANOS }, { tenantBudgetNanos: 30n * TOKEN_NANOS }]) {
+      const id = await f.hold({ ...budget, keyId: newId('key') });
+      const extend = { id, tenantId: f.tenantId, wantNanos: 11n * TOKEN_NANOS, minNanos: TOKEN_NANOS };
+      expect((await f.store.extend([extend]))[0]).toMatchObject({ kind: 'extended', grantedNanos: 5n * TOKEN_NANOS });
+      expect((await f.store.extend([extend]))[0]).toEqual({ kind: 'refused' });
+    }
+  });
+
+  it('several extensions of one call share what is left, in their order', async () => {
+    const f = fixture();
+    await f.news(30n * TOKEN_NANOS);
+    const ids = [await f.hold(), await f.hold()];
+    const extend = (id: string) => ({ id, tenantId: f.tenantId, wantNanos: 8n * TOKEN_NANOS, minNanos: TOKEN_NANOS });
+    expect(await f.store.extend([extend(ids[1]!), extend(ids[0]!)])).toMatchObject([
+      { kind: 'extended', grantedNanos: 8n * TOKEN_NANOS },
+      { kind: 'extended', grantedNanos: 2n * TOKEN_NANOS },
+    ]);
+  });
+
+  it('a void hold is gone, with all that it held', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    expect(await f.void(id)).toBe(true);
+    expect(await f.sums()).toMatchObject({ pendingNanos: 0n, pendingHolds: 0, settledHolds: 0 });
+    expect(await f.void(id)).toBe(false);
+    expect(await f.settle(id, 0n)).toEqual({ kind: 'forbidden' });
+  });
+
+  it('refuses and counts every transition that the table forbids', async () => {
+    const f = fixture();
+    const settled = await f.hold();
+    await f.settle(settled, TOKEN_NANOS);
+    const gone = await f.hold();
+    await f.void(gone);
+    const foreign = await f.hold();
+    const before = f.store.forbiddenTransitions();
+    const stranger = newId('ten');
+    const extend = (id: string, tenantId = f.tenantId) => ({ id, tenantId, wantNanos: 1n, minNanos: 1n });
+    expect(
+      await f.store.extend([extend(settled), extend(gone), extend('req_never'), extend(foreign, stranger)]),
+    ).toEqual(Array(4).fill({ kind: 'forbidden' }));
+    for (const id of [settled, gone, 'req_never']) {
+      expect(await f.progress(id, 1)).toBe(false);
+      expect(await f.void(id)).toBe(false);
+    }
+    expect(await f.store.void([{ id: foreign, tenantId: stranger }])).toEqual([false]);
+    for (const id of [gone, 'req_never']) expect(await f.settle(id, 0n)).toEqual({ kind: 'forbidden' });
+    const after = f.store.forbiddenTransitions();
+    expect(after.extend - before.extend).toBe(4);
+    expect(after.progress - before.progress).toBe(3);
+    expect(after.void - before.void).toBe(4);
+    expect(after.settle - before.settle).toBe(2);
+    expect(await f.sums()).toMatchObject({ pendingHolds: 1, settledHolds: 1, settledNanos: TOKEN_NANOS });
+  });
+
+  it('lives for its lease after admission and after each sign of life, and not longer', async () => {
+    const f = fixture();
+    const id = await f.hold();
+    f.nowMs += DEFAULT_LEASE_MS - 1;
+    expect(await f.sweep()).toEqual([]);
+    expect(await f.progress(id, null)).toBe(true);
+    f.nowMs += DEFAULT_LEASE_MS - 1;
+    await f.sweep();
+    expect(await f.sums()).toMatchObject({ pendingHolds: 1 });
+    f.nowMs += 1;
+    await f.sweep();
+    expect(await f.sums()).toMatchObject({ pendingHolds: 0, pendingNanos: 0n, settledHolds: 0 });
+    expect(await f.progress(id, 1)).toBe(false);
+  });
+
+  it('answers empty calls', async () => {
+    const { store } = fixture();
+    expect(
+      await Promise.all([store.admit([]), store.extend([]), store.progress([]), store.settle([]), store.void([])]),
+    ).toEqual(Array(5).fill([]));
+    await store.applyNews([]);
+  });
+}

@@ -1,0 +1,225 @@
+import { newId } from '@tollgate/contracts';
+import type { AdmitResult } from '../admission-store';
+import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
+
+/** Requests, tokens and concurrency, of key and tenant. */
+export function limitsSuite(open: OpenStore): void {
+  const fixture = useFixture(open);
+  beforeEach(() => fixture().news(10n ** 15n));
+
+  const kinds = (results: readonly (AdmitResult | RangeError)[]) =>
+    results.map((result) =>
+      result instanceof Error ? 'error' : result.kind === 'held' ? 'held' : `${result.reason}/${result.scope}`,
+    );
+
+  it.each([1, 7, 60, 997])(
+    'a burst up to %i requests a minute passes at once, the next one does not',
+    async (limit) => {
+      const f = fixture();
+      const keyLimits = { ...WIDE, requestsPerMinute: limit };
+      const results = await f.store.admit(Array.from({ length: limit + 1 }, () => f.request({ keyLimits })));
+      expect(kinds(results)).toEqual([...Array.from({ length: limit }, () => 'held'), 'requests/key']);
+    },
+  );
+
+  it('the wait of a requests limit is exact: refused one millisecond before, admitted after it', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, requestsPerMinute: 7 };
+    for (let i = 0; i < 7; i++) await f.hold({ keyLimits });
+    const refused = await f.admit(f.request({ keyLimits }));
+    expect(refused).toMatchObject({ kind: 'refused', reason: 'requests', scope: 'key', retryAfterMs: 8572 });
+    f.nowMs += 8571;
+    expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ kind: 'refused', retryAfterMs: 1 });
+    f.nowMs += 1;
+    expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ kind: 'held' });
+    expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ kind: 'refused' });
+  });
+
+  it('after the burst the steady rate passes, and a full bucket never holds more than one minute', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, requestsPerMinute: 60 };
+    await f.store.admit(Array.from({ length: 60 }, () => f.request({ keyLimits })));
+    for (let second = 0; second < 5; second++) {
+      f.nowMs += 1_000;
+      expect(kinds(await f.store.admit([f.request({ keyLimits }), f.request({ keyLimits })]))).toEqual([
+        'held',
+        'requests/key',
+      ]);
+    }
+    f.nowMs += 3_600_000;
+    expect(
+      kinds(await f.store.admit(Array.from({ length: 62 }, () => f.request({ keyLimits })))).filter(
+        (kind) => kind === 'held',
+      ),
+    ).toHaveLength(60);
+  });
+
+  it("the tenant's limits hold over all its keys, and the key's is told first", async () => {
+    const f = fixture();
+    const tenantLimits = { ...WIDE, requestsPerMinute: 3 };
+    const keyLimits = { ...WIDE, requestsPerMinute: 2 };
+    const [first, second] = [newId('key'), newId('key')];
+    const results = await f.store.admit(
+      [first, first, first, second, second].map((keyId) => f.request({ keyId, keyLimits, tenantLimits })),
+    );
+    expect(kinds(results)).toEqual(['held', 'held', 'requests/key', 'held', 'requests/tenant']);
+  });
+
+  it('tells the wait of all limits together, so that the same request is admitted after it', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, requestsPerMinute: 60, tokensPerMinute: 60 };
+    const tenantLimits = { ...WIDE, requestsPerMinute: 60 };
+    const big = () => f.request({ keyLimits, tenantLimits, promptTokens: 50 });
+    await f.admit(big());
+    const refused = await f.admit(big());
+    expect(refused).toMatchObject({ reason: 'tokens', scope: 'key', retryAfterMs: 60_000 });
+    f.nowMs += 60_000;
+    expect(await f.admit(big())).toMatchObject({ kind: 'held' });
+  });
+
+  it('tokens count as the hold when admitted, and as the real number when settled', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, tokensPerMinute: 600 };
+    const held = f.request({ keyLimits, promptTokens: 100, wantOutputTokens: 400, minOutputTokens: 400 });
+    expect(await f.admit(held)).toMatchObject({
+      kind: 'held',
+      limits: { tokensRemaining: 100, tokensResetMs: 50_000 },
+    });
+    expect(await f.admit(f.request({ keyLimits, wantOutputTokens: 101 }))).toMatchObject({
+      reason: 'tokens',
+      scope: 'key',
+      retryAfterMs: 100,
+    });
+    await f.settle(held.draft.id, 10n * TOKEN_NANOS, { promptTokens: 100 });
+    expect(await f.admit(f.request({ keyLimits, wantOutputTokens: 490 }))).toMatchObject({
+      kind: 'held',
+      limits: { tokensRemaining: 0 },
+    });
+  });
+
+  it('tokens beyond the hold count too, on key and tenant', async () => {
+    const f = fixture();
+    const limits = { ...WIDE, tokensPerMinute: 600 };
+    const id = await f.hold({ keyLimits: limits, tenantLimits: limits, wantOutputTokens: 100 });
+    await f.settle(id, 100n * TOKEN_NANOS, { completionTokens: 500 });
+    expect(await f.admit(f.request({ keyLimits: limits, wantOutputTokens: 101 }))).toMatchObject({
+      reason: 'tokens',
+      scope: 'key',
+    });
+    expect(
+      await f.admit(f.request({ keyId: newId('key'), tenantLimits: limits, wantOutputTokens: 101 })),
+    ).toMatchObject({ reason: 'tokens', scope: 'tenant' });
+  });
+
+  it('a void hold gives all its tokens back, but not its request', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, requestsPerMinute: 2, tokensPerMinute: 100 };
+    expect(await f.void(await f.hold({ keyLimits, wantOutputTokens: 100 }))).toBe(true);
+    expect(await f.admit(f.request({ keyLimits, wantOutputTokens: 100 }))).toMatchObject({
+      kind: 'held',
+      limits: { requestsRemaining: 0, tokensRemaining: 0 },
+    });
+  });
+
+  it('a request larger than the whole bucket counts as the whole bucket', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, tokensPerMinute: 100 };
+    const huge = () => f.request({ keyLimits, promptTokens: 1_000_000 });
+    const first = huge();
+    expect(await f.admit(first)).toMatchObject({ kind: 'held', limits: { tokensRemaining: 0, tokensResetMs: 60_000 } });
+    expect(await f.admit(huge())).toMatchObject({ reason: 'tokens', retryAfterMs: 60_000 });
+    // Settled at more than the bucket still: nothing is owed beyond it.
+    await f.settle(first.draft.id, 0n, { promptTokens: 900_000 });
+    f.nowMs += 60_000;
+    expect(await f.admit(huge())).toMatchObject({ kind: 'held' });
+  });
+
+  it('the concurrency of key and tenant is held until the end of a hold, however it ends', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, concurrency: 3 };
+    const tenantLimits = { ...WIDE, concurrency: 4 };
+    const ids = [await f.hold({ keyLimits }), await f.hold({ keyLimits }), await f.hold({ keyLimits })];
+    const again = (keyId?: string) => f.request({ keyLimits, tenantLimits, ...(keyId ? { keyId } : {}) });
+    expect(await f.admit(again())).toMatchObject({ reason: 'concurrency', scope: 'key', retryAfterMs: 1_000 });
+    await f.hold({ keyId: newId('key') });
+    expect(await f.admit(again(newId('key')))).toMatchObject({
+      reason: 'concurrency',
+      scope: 'tenant',
+      retryAfterMs: 1_000,
+    });
+    await f.settle(ids[0]!, 0n);
+    await f.void(ids[1]!);
+    await f.settle(ids[0]!, 0n);
+    expect(kinds(await f.store.admit([again(), again(), again()]))).toEqual(['held', 'held', 'concurrency/key']);
+  });
+
+  it('tells where the limits of the key stand, also when it refuses', async () => {
+    const f = fixture();
+    const keyLimits = { ...WIDE, requestsPerMinute: 10, tokensPerMinute: 1_000, concurrency: 1 };
+    expect(await f.admit(f.request({ keyLimits, promptTokens: 90 }))).toMatchObject({
+      limits: { requestsRemaining: 9, requestsResetMs: 6_000, tokensRemaining: 900, tokensResetMs: 6_000 },
+    });
+    f.nowMs += 3_000;
+    expect(await f.admit(f.request({ keyLimits }))).toMatchObject({
+      reason: 'concurrency',
+      limits: { requestsRemaining: 9, requestsResetMs: 3_000, tokensRemaining: 950, tokensResetMs: 3_000 },
+    });
+  });
+
+  it('a refused request leaves no trace, whatever refused it', async () => {
+    const f = fixture();
+    const keyLimits = { requestsPerMinute: 5, tokensPerMinute: 500, concurrency: 1 };
+    const before = await f.admit(f.request({ keyLimits }));
+    const sums = await f.sums();
+    const refused = [
+      f.request({ keyLimits }),
+      f.request({ keyLimits: { ...keyLimits, concurrency: 2, tokensPerMinute: 1 } }),
+      f.request({ keyLimits: { ...keyLimits, requestsPerMinute: 1 } }),
+      f.request({ keyLimits: { ...keyLimits, concurrency: 2 }, keyBudgetNanos: 0n }),
+      f.request({ keyLimits: { ...keyLimits, concurrency: 2 }, promptFemtos: 10n ** 30n }),
+      f.request({ keyLimits: { ...keyLimits, concurrency: 2 }, promptFemtos: 10n ** 30n, boundIsExact: false }),
+    ];
+    const results = await f.store.admit(refused);
+    expect(kinds(results)).toEqual([
+      'concurrency/key',
+      'tokens/key',
+      'requests/key',
+      'budget_reached/key',
+      'credit_exhausted/tenant',
+      'bound/tenant',
+    ]);
+    expect(await f.sums()).toEqual(sums);
+    expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ reason: 'concurrency', limits: before.limits });
+    expect(
+      await f.store.progress(refused.map(({ draft }) => ({ id: draft.id, tenantId: draft.tenantId, delivered: null }))),
+    ).not.toContain(true);
+  });
+
+  it('asks in order: suspended, requests, tokens, concurrency, budgets, credit', async () => {
+    const f = fixture();
+    await f.news(0n, { suspended: true });
+    const limits = { requestsPerMinute: 4, tokensPerMinute: 40, concurrency: 1 };
+    const free = { outputFemtosPerToken: 0n, keyBudgetNanos: 0n };
+    expect(await f.admit(f.request({ keyLimits: limits, ...free }))).toMatchObject({
+      reason: 'tenant_suspended',
+      scope: 'tenant',
+      retryAfterMs: null,
+    });
+    await f.news(0n);
+    await f.hold({ keyLimits: limits, ...free });
+    const reasons = [];
+    for (const [requestsPerMinute, tokensPerMinute, concurrency, budget] of [
+      [1, 10, 1, 0n],
+      [4, 10, 1, 0n],
+      [4, 40, 1, 0n],
+      [4, 40, 2, 0n],
+      [4, 40, 2, null],
+    ] as const) {
+      const result = await f.admit(
+        f.request({ keyLimits: { requestsPerMinute, tokensPerMinute, concurrency }, keyBudgetNanos: budget }),
+      );
+      reasons.push(result.kind === 'refused' && result.reason);
+    }
+    expect(reasons).toEqual(['requests', 'tokens', 'concurrency', 'budget_reached', 'credit_exhausted']);
+  });
+}
