@@ -18,6 +18,8 @@ export interface CredentialsUnderTest {
 const REVOCATION_LIMIT_MS = 1_000;
 /** "Within about a second" on a machine that other tests keep busy. */
 const REFUSAL_LIMIT_MS = 1_500;
+/** A notification is there at once, not only with the next check. */
+const NOTIFIED_MEDIAN_LIMIT_MS = 100;
 const ROUNDS = 8;
 
 export function aRecord(over: Partial<CredentialRecord> = {}): CredentialRecord {
@@ -67,6 +69,16 @@ export function credentialsSuite(
       version,
     });
 
+    /** What a process with an empty memory finds. */
+    async function lookupCold(hash: string): Promise<CredentialRecord | null> {
+      const { store, link } = await subject.open();
+      await store.start();
+      const found = await store.lookup(hash);
+      await store.close();
+      await link.close();
+      return found;
+    }
+
     /** Milliseconds from `put` having returned until no process gives out the unrevoked record. */
     async function revocationMs(record: CredentialRecord): Promise<number> {
       await writer.put([record]);
@@ -104,23 +116,13 @@ export function credentialsSuite(
       await lookupAll(first.hash);
       await writer.put([newest, { ...first, version: 3 }]);
       await writer.put([{ ...first, version: 6 }]);
+      expect(await lookupCold(first.hash)).toEqual(newest);
       await eventually(async () => expect(await lookupAll(first.hash)).toEqual(stores.map(() => newest)));
       await Promise.all(stores.map((store) => store.put([{ ...first, version: 5 }])));
-      const marker = await throughTheFeed();
+      // Every change until now has reached every process when this one has.
+      await revocationMs(aRecord());
       expect(await lookupAll(first.hash)).toEqual(stores.map(() => newest));
-      expect(marker.version).toBe(2);
     });
-
-    /** Every change until now has reached every process when this one has. */
-    async function throughTheFeed(): Promise<CredentialRecord> {
-      const marker = aRecord();
-      await writer.put([marker]);
-      await lookupAll(marker.hash);
-      const changed = revoked(marker);
-      await writer.put([changed]);
-      await eventually(() => stores.forEach((store) => expect(store.lookup(marker.hash)).toEqual(changed)));
-      return changed;
-    }
 
     it('takes a repeat, and the same record from all processes at once, as one', async () => {
       const record = aRecord();
@@ -177,8 +179,9 @@ export function credentialsSuite(
         try {
           const took: number[] = [];
           for (let round = 0; round < ROUNDS; round++) took.push(await revocationMs(aRecord()));
-          report(way, took);
-          expect(Math.max(...took)).toBeLessThan(REVOCATION_LIMIT_MS);
+          const { max, median } = report(way, took);
+          expect(max).toBeLessThan(REVOCATION_LIMIT_MS);
+          if (way === 'notified') expect(median).toBeLessThan(NOTIFIED_MEDIAN_LIMIT_MS);
         } finally {
           await restore();
         }
@@ -284,12 +287,12 @@ export function credentialsSuite(
       await link.close();
     });
 
-    function report(what: string, took: number[]): void {
+    function report(what: string, took: number[]): { median: number; max: number } {
       const sorted = took.toSorted((a, b) => a - b);
-      const [median, max] = [sorted[sorted.length >> 1]!, sorted.at(-1)!].map(Math.round);
-      process.stderr.write(
-        `${name}, ${processes} processes, revocation seen everywhere, ${what}: median ${median} ms, max ${max} ms\n`,
-      );
+      const [median, max] = [sorted[sorted.length >> 1]!, sorted.at(-1)!];
+      const numbers = `median ${median.toFixed()} ms, max ${max.toFixed()} ms`;
+      process.stderr.write(`${name}, ${processes} processes, revocation seen everywhere, ${what}: ${numbers}\n`);
+      return { median, max };
     }
   });
 }
