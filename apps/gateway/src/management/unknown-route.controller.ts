@@ -8,7 +8,7 @@ import { allowedMethods, MANAGEMENT_PREFIX, MANAGEMENT_ROUTES } from './routes';
 @Controller(MANAGEMENT_PREFIX)
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 export class UnknownRouteController {
-  @All(['', '*path'])
+  @All(['', '*'])
   refuse(@Req() request: FastifyRequest): never {
     const path = request.url.split('?', 1)[0]!.slice(MANAGEMENT_PREFIX.length);
     const methods = allowedMethods(MANAGEMENT_ROUTES, path);

@@ -33,7 +33,6 @@ export class CreditController {
   @Post()
   async add(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref = randomUUID() } = checkBody(readJsonObject(request));
-    await this.tenants.get(tenantId);
     return { data: await this.messages.request('billing.credit.add', { tenantId, amountCents, source, ref }) };
   }
 }

@@ -16,7 +16,7 @@ export const OPERATOR_ERRORS = {
   invalid_parameter,
   invalid_plan: { status: 400, message: 'plan must name a plan of tollgate.yaml.' },
   invalid_scope: { status: 400, message: 'scopes must be a list of at least one scope, each named once.' },
-  invalid_amount: { status: 400, message: 'amountCents must be a whole number of cents, 1 to 10,000,000,000.' },
+  invalid_amount: { status: 400, message: 'amountCents must be a whole number of cents, from 1 to 10^12.' },
   invalid_source: { status: 400, message: 'source must be "manual".' },
   invalid_ref: { status: 400, message: 'ref must be a string of 1 to 200 characters, without control characters.' },
   missing_credential: { status: 401, message: 'Send the operator secret: Authorization: Bearer …' },

@@ -3,19 +3,19 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
-import { ApiError, EnvelopeFilter, sendError } from '../management/envelope';
-import { allowedMethods } from '../management/routes';
+import { EnvelopeFilter, sendError } from '../management/envelope';
 import { MAX_MANAGEMENT_BODY_BYTES } from '../management/validate';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
 import { OperatorKeysController } from './keys.controller';
 import { ProbesController, READINESS } from './probes.controller';
 import { ReconcileController } from './reconcile.controller';
-import { OPERATOR_ROUTES } from './routes';
 import { OPERATOR_SECRET, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 import { TenantsController } from './tenants.controller';
 import { OperatorTokensController } from './tokens.controller';
+import { OperatorUnknownRouteController } from './unknown-route.controller';
 
 export interface OperatorOptions {
   /** What callers must send as `Authorization: Bearer …`. */
@@ -34,6 +34,7 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
     OperatorTokensController,
     ReconcileController,
     ProbesController,
+    OperatorUnknownRouteController,
   ],
 })
 class OperatorModule {}
@@ -46,7 +47,13 @@ export async function createOperatorApp(
   { messages }: { messages: Messages },
   { secret, ready }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
-  const adapter = new FastifyAdapter({ bodyLimit: MAX_MANAGEMENT_BODY_BYTES, forceCloseConnections: 'idle' });
+  const adapter = new FastifyAdapter({
+    bodyLimit: MAX_MANAGEMENT_BODY_BYTES,
+    forceCloseConnections: 'idle',
+    // A path that cannot be decoded never reaches a route.
+    frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) =>
+      sendError(OPERATOR_ERRORS, 'operator', error, reply),
+  });
   const fastify = adapter.getInstance();
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -71,13 +78,5 @@ export async function createOperatorApp(
   );
   app.useGlobalFilters(new EnvelopeFilter(OPERATOR_ERRORS, 'operator'));
   await app.init();
-  // Nest's own answer to an unknown route has a message of its own: here it is the surface's, and 405 where the path is known.
-  fastify.setNotFoundHandler((request, reply) => {
-    const methods = allowedMethods(OPERATOR_ROUTES, request.url.split('?', 1)[0]!);
-    const error = methods
-      ? new ApiError('method_not_allowed', undefined, { allow: methods.join(', ') })
-      : new ApiError('not_found', 'No such endpoint.');
-    sendError(OPERATOR_ERRORS, 'operator', error, reply);
-  });
   return app;
 }

@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import { SCOPES, type Scope } from '@tollgate/contracts';
 import { ExpiresAt, Name, pageQuery } from '../management/schemas';
 
-/** A slip of the hand must not fill the books: 100 million currency units at once are enough. */
-export const MAX_TOPUP_CENTS = 10_000_000_000;
+/** What billing takes at once. */
+export const MAX_TOPUP_CENTS = 1_000_000_000_000;
 export const MAX_REF_CHARS = 200;
 
 const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';

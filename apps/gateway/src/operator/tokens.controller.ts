@@ -34,7 +34,6 @@ export class OperatorTokensController {
   async create(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const { name, scopes, expiresAt } = checkBody(trimmedName(readJsonObject(request)));
     const expires = futureInstant(expiresAt);
-    await this.tenants.get(tenantId);
     const { value, hash, last4 } = mintCredential('token');
     const row = await this.messages.request('auth.tokens.create', {
       tenantId,

@@ -1,0 +1,120 @@
+import { Global, Module, type DynamicModule } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
+import { mintCredential, SCOPES, type Scope } from '@tollgate/contracts';
+import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
+import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { ConfigSource, readConfigFile } from '@tollgate/runtime';
+import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
+import { join } from 'node:path';
+import { AuthModule } from '../apps/auth/src';
+import { BillingModule } from '../apps/billing/src';
+import { ManagementModule } from '../apps/gateway/src/management/management.module';
+import { createOperatorApp } from '../apps/gateway/src/operator/operator.app';
+import { MeteringModule } from '../apps/metering/src';
+
+export const OPERATOR_SECRET = 'a-secret-of-the-operator';
+
+export interface Services {
+  /** `http://127.0.0.1:…`, without a path. */
+  publicUrl: string;
+  operatorUrl: string;
+  messages: Messages;
+  credentials: CredentialStore;
+  database: TestDatabase;
+  /** A tenant and a management token of it, in force at the edge. */
+  tenant(scopes?: readonly Scope[], expiresAt?: string): Promise<{ tenantId: string; token: string; tokenId: string }>;
+  close(): Promise<void>;
+}
+
+class FileConfig extends ConfigSource {
+  readonly current = readConfigFile(join(__dirname, '..', 'tollgate.yaml'), {});
+  onChange(): void {}
+  close(): void {}
+}
+
+@Global()
+@Module({})
+class Seams {
+  static of(seams: [abstract new () => object, object][]): DynamicModule {
+    const providers = seams.map(([provide, useValue]) => ({ provide, useValue }));
+    return { module: Seams, providers, exports: providers };
+  }
+}
+
+/** Auth, metering and billing as they are, on real Postgres seams, with the management and the operator API on real ports: for one test file. */
+export function useServices(): Services {
+  const services = {} as Services;
+  afterAll(() => services.close());
+  const database = useTestDatabase();
+  beforeAll(async () => Object.assign(services, await startServices(database)));
+  return services;
+}
+
+async function startServices(database: TestDatabase): Promise<Services> {
+  const { url } = database;
+  const messages = new PostgresMessages({ url, applicationName: 'services-test-messages' });
+  const credentials = new PostgresCredentialStore({ url, applicationName: 'services-test-credentials' });
+  const admission = new PostgresAdmissionStore({ url });
+  await Promise.all([credentials.start(), admission.start()]);
+  const seams = Seams.of([
+    [Messages, messages],
+    [CredentialStore, credentials],
+    [AdmissionStore, admission],
+    [ConfigSource, new FileConfig()],
+  ]);
+  const databaseUrl = url;
+  const backs = await NestFactory.createApplicationContext(
+    {
+      module: class Backs {},
+      imports: [
+        seams,
+        AuthModule.register({ databaseUrl }),
+        MeteringModule.register({ databaseUrl }),
+        BillingModule.register({ databaseUrl }),
+      ],
+    },
+    { logger: false },
+  );
+  const front = await startPublicPort(seams);
+  const operator = await createOperatorApp({ messages }, { secret: OPERATOR_SECRET, ready: async () => {} });
+  await operator.listen(0, '127.0.0.1');
+  await messages.start();
+  return {
+    publicUrl: await front.getUrl(),
+    operatorUrl: await operator.getUrl(),
+    messages,
+    credentials,
+    database,
+    async tenant(scopes = SCOPES, expiresAt) {
+      const { id: tenantId } = await messages.request('auth.tenants.create', { name: 'Acme' });
+      const { value: token, hash, last4 } = mintCredential('token');
+      const fields = { tenantId, name: 'test', hash, last4, scopes: [...scopes], ...(expiresAt && { expiresAt }) };
+      const { id: tokenId } = await messages.request('auth.tokens.create', fields);
+      await eventually(async () => expect(await credentials.lookup(hash)).not.toBeNull());
+      return { tenantId, token, tokenId };
+    },
+    async close() {
+      await messages.stopConsuming();
+      await Promise.all([front.close(), operator.close()]);
+      await backs.close();
+      await messages.close();
+      await Promise.all([credentials.close(), admission.close()]);
+    },
+  };
+}
+
+async function startPublicPort(seams: DynamicModule): Promise<NestFastifyApplication> {
+  const adapter = new FastifyAdapter();
+  const fastify = adapter.getInstance();
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  const app = await NestFactory.create<NestFastifyApplication>(
+    { module: class Front {}, imports: [seams, ManagementModule] },
+    adapter,
+    { logger: false, bodyParser: false },
+  );
+  await app.listen(0, '127.0.0.1');
+  return app;
+}
