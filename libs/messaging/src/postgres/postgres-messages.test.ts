@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -74,6 +75,22 @@ describe('PostgresMessages', () => {
     await start(received.handler);
     await eventually(() => received.assertAllInOrder(['a'], 1));
     expect(await store.dead(TOPIC, SUITE_GROUP)).toHaveLength(1);
+  });
+
+  it('takes a backlog of many megabytes in parts and in order', async () => {
+    const publisher = await start();
+    const releases = Array.from({ length: 12 }, () => randomBytes(16).toString('hex'));
+    for (let version = 1; version <= 9_000; version += 300) {
+      const batch = Array.from({ length: 300 }, (_, index) => ({
+        ...news('a', version + index),
+        releases: releases.map((id) => `${id}${version + index}`),
+      }));
+      await publisher.publish(TOPIC, batch);
+    }
+    const received = new Received();
+    await start(received.handler);
+    await eventually(() => received.assertAllInOrder(['a'], 9_000), { timeoutMs: 15_000 });
+    expect(received.messages).toHaveLength(9_000);
   });
 
   it('publishes from more callers at once than it has connections, right after the start', async () => {
