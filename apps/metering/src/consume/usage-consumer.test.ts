@@ -1,0 +1,224 @@
+import { newId, type UsageEvent } from '@tollgate/contracts';
+import fc from 'fast-check';
+import { openMeteringDatabase } from '../database';
+import { useMeteringDatabase } from '../metering-database.suite';
+import { KEY, TENANT, usageEvent } from '../sample-events.suite';
+import { UsageConsumer } from './usage-consumer';
+
+// Real: Postgres. The consumer is called as the messages seam calls it: batches, any of them again.
+const database = useMeteringDatabase();
+let consumer: UsageConsumer;
+
+beforeAll(() => {
+  consumer = new UsageConsumer(database.dataSource);
+});
+beforeEach(() =>
+  database.query(
+    'TRUNCATE metering.usage_event, metering.usage_hour, metering.tenant_sum, metering.rejected_event, metering.outbox',
+  ),
+);
+
+const count = async (table: string) =>
+  Number((await database.query<{ n: string }>(`SELECT count(*) AS n FROM metering.${table}`))[0]!.n);
+const charges = async () =>
+  (await database.query<{ data: { id: string } }>(`SELECT data FROM metering.outbox WHERE topic = 'charges' ORDER BY id`)).map(
+    (row) => row.data,
+  );
+
+/** The sums as they are kept must be the sums over the events. */
+async function expectSumsToEqualEvents(): Promise<void> {
+  const sums = `count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
+    sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated, sum(cost_nanos) AS cost_nanos`;
+  expect(await database.query('SELECT * FROM metering.usage_hour ORDER BY tenant_id, hour, model, key_id')).toEqual(
+    await database.query(
+      `SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, ${sums}
+       FROM metering.usage_event GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+    ),
+  );
+  expect(await database.query('SELECT * FROM metering.tenant_sum ORDER BY tenant_id')).toEqual(
+    await database.query(
+      `SELECT tenant_id, count(*) AS events, sum(cost_nanos) AS cost_nanos FROM metering.usage_event GROUP BY 1 ORDER BY 1`,
+    ),
+  );
+}
+
+describe('recording', () => {
+  it('keeps the whole event, its rating and its charge', async () => {
+    const event = usageEvent({ model: 'odd \\ "name", {x}', stream: true, estimated: true, outcome: 'client_closed', kind: 'completion' });
+    const result = await consumer.consume([event]);
+    expect(result).toEqual({ recorded: 1, repeated: 0, rejected: 0, disagreements: 0 });
+    const { price } = event;
+    expect(await database.query('SELECT * FROM metering.usage_event')).toEqual([
+      {
+        id: event.id,
+        tenant_id: TENANT,
+        key_id: KEY,
+        model: 'odd \\ "name", {x}',
+        kind: 'completion',
+        stream: true,
+        estimated: true,
+        outcome: 'client_closed',
+        started_at: new Date(event.startedAt),
+        ended_at: new Date(event.endedAt),
+        rated_at: expect.any(Date),
+        prompt_tokens: 100,
+        cached_tokens: 20,
+        completion_tokens: 50,
+        cost_nanos: event.costNanos,
+        overrun_nanos: '0',
+        rated_nanos: null,
+        price_version: price.version,
+        input_femtos: price.inputFemtos,
+        cached_input_femtos: price.cachedInputFemtos,
+        output_femtos: price.outputFemtos,
+        request_nanos: price.requestNanos,
+      },
+    ]);
+    expect(await charges()).toEqual([
+      { id: event.id, tenantId: TENANT, keyId: KEY, costNanos: event.costNanos, endedAt: event.endedAt },
+    ]);
+  });
+
+  it('charges what was settled when the gateway’s cost is not the rated one, and keeps both', async () => {
+    const event = usageEvent({ costNanos: '7' });
+    expect(await consumer.consume([event])).toMatchObject({ recorded: 1, disagreements: 1 });
+    expect(await database.query('SELECT cost_nanos, rated_nanos FROM metering.usage_event')).toEqual([
+      { cost_nanos: '7', rated_nanos: usageEvent().costNanos },
+    ]);
+    expect(await charges()).toMatchObject([{ costNanos: '7' }]);
+  });
+
+  it('is all or nothing: a failure at its last step leaves nothing, and the batch delivered again is recorded', async () => {
+    const events = [usageEvent(), usageEvent(), { broken: true }];
+    await database.query('ALTER TABLE metering.outbox ADD CONSTRAINT refuse CHECK (false)');
+    await expect(consumer.consume(events)).rejects.toThrow(/refuse/);
+    for (const table of ['usage_event', 'usage_hour', 'tenant_sum', 'rejected_event', 'outbox']) expect(await count(table)).toBe(0);
+    await database.query('ALTER TABLE metering.outbox DROP CONSTRAINT refuse');
+    expect(await consumer.consume(events)).toMatchObject({ recorded: 2, rejected: 1 });
+    await expectSumsToEqualEvents();
+  });
+
+  it('is all or nothing when the connection dies in the middle', async () => {
+    const events = Array.from({ length: 50 }, () => usageEvent());
+    // Holds the consumer up at its sums, after the events were written.
+    await database.query('BEGIN');
+    await database.query('LOCK TABLE metering.usage_hour IN ACCESS EXCLUSIVE MODE');
+    const consumed = consumer.consume(events);
+    const outcome = expect(consumed).rejects.toThrow();
+    for (let killed = 0; killed === 0; ) {
+      const rows = await database.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      killed = rows.length;
+    }
+    await outcome;
+    await database.query('ROLLBACK');
+    for (const table of ['usage_event', 'usage_hour', 'outbox']) expect(await count(table)).toBe(0);
+    expect(await consumer.consume(events)).toMatchObject({ recorded: 50 });
+    await expectSumsToEqualEvents();
+  });
+});
+
+describe('repeats', () => {
+  it('inside a batch count once, and the first stands', async () => {
+    const event = usageEvent();
+    expect(await consumer.consume([event, { ...event, model: 'other' }, event])).toMatchObject({ recorded: 1, repeated: 2 });
+    expect(await database.query('SELECT model FROM metering.usage_event')).toEqual([{ model: 'sim-small' }]);
+    expect(await charges()).toHaveLength(1);
+    await expectSumsToEqualEvents();
+  });
+
+  it('in a later batch count once; their charge is sent again as it stands in the record', async () => {
+    const [first, second] = [usageEvent(), usageEvent()];
+    await consumer.consume([first]);
+    expect(await consumer.consume([second, { ...first, costNanos: '999', tenantId: newId('ten') }])).toMatchObject({
+      recorded: 1,
+      repeated: 1,
+    });
+    expect(await count('usage_event')).toBe(2);
+    const sent = await charges();
+    expect(sent).toHaveLength(3);
+    expect(sent.filter(({ id }) => id === first.id)).toEqual([sent[0], sent[0]]);
+    await expectSumsToEqualEvents();
+  });
+
+  it('at several consumers at once count once, whatever order they come in', async () => {
+    const other = await openMeteringDatabase(database.url);
+    try {
+      const events = Array.from({ length: 600 }, (_, i) => usageEvent({ model: `model-${i % 7}` }));
+      const consumers = [consumer, new UsageConsumer(other), new UsageConsumer(other)];
+      const results = await Promise.all(
+        [0, 100, 200, 150, 50, 250].map((offset, i) => {
+          const batch = events.slice(offset, offset + 350);
+          return consumers[i % 3]!.consume(i % 2 ? batch.reverse() : batch);
+        }),
+      );
+      expect(results.reduce((sum, result) => sum + result.recorded, 0)).toBe(600);
+      expect(await count('usage_event')).toBe(600);
+      expect(new Set((await charges()).map(({ id }) => id)).size).toBe(600);
+      await expectSumsToEqualEvents();
+    } finally {
+      await other.destroy();
+    }
+  });
+});
+
+describe('bad events', () => {
+  const TEN_KINDS: unknown[] = [
+    null,
+    'text',
+    { ...usageEvent(), id: 'req_nonsense' },
+    { ...usageEvent(), tenantId: 5 },
+    { ...usageEvent(), model: 'a\u0000b' },
+    { ...usageEvent(), kind: 'video' },
+    { ...usageEvent(), promptTokens: -3 },
+    { ...usageEvent(), price: { ...usageEvent().price, inputFemtos: '0.15' } },
+    { ...usageEvent(), costNanos: '99999999999999999999' },
+    { ...usageEvent(), endedAt: 'yesterday' },
+  ];
+
+  it('are set aside whole, with the reason, and the good ones of the batch go through', async () => {
+    const batch = TEN_KINDS.flatMap((bad) => [usageEvent(), bad]);
+    expect(await consumer.consume(batch)).toMatchObject({ recorded: 10, rejected: 10 });
+    const rows = await database.query<{ event: string; reason: string }>('SELECT event, reason FROM metering.rejected_event');
+    const kept = rows.map((row) => JSON.parse(row.event) as unknown);
+    expect(kept).toHaveLength(10);
+    expect(kept).toEqual(expect.arrayContaining(TEN_KINDS));
+    expect(new Set(rows.map((row) => row.reason)).size).toBe(9);
+    await expectSumsToEqualEvents();
+  });
+
+  it('that come again are counted, not kept twice', async () => {
+    const bad = { ...usageEvent(), kind: 'video' };
+    await consumer.consume([bad, bad]);
+    await consumer.consume([bad]);
+    expect(await database.query('SELECT reason, times FROM metering.rejected_event')).toEqual([
+      { reason: 'kind: unknown', times: '3' },
+    ]);
+  });
+});
+
+it('rollups equal the events after any sequence of batches', async () => {
+  const ids = Array.from({ length: 60 }, () => newId('req'));
+  const tenants = [TENANT, newId('ten')];
+  const event = fc
+    .record({
+      id: fc.constantFrom(...ids),
+      tenantId: fc.constantFrom(...tenants),
+      model: fc.constantFrom('a', 'a b', 'ä"\\'),
+      promptTokens: fc.integer({ min: 20, max: 1_000_000 }),
+      completionTokens: fc.nat(1_000_000),
+      estimated: fc.boolean(),
+      endedAt: fc.constantFrom('2026-10-31T23:59:59.999Z', '2026-11-01T00:00:00.000Z', '2026-11-01T00:30:00.000Z'),
+    })
+    .map((changes): UsageEvent => usageEvent(changes));
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.array(event, { maxLength: 20 }), { minLength: 1, maxLength: 4 }), async (batches) => {
+      const [first, ...rest] = batches;
+      await consumer.consume(first!);
+      await Promise.all(rest.map((batch) => consumer.consume(batch)));
+      await expectSumsToEqualEvents();
+    }),
+    { seed: 42, numRuns: 60, interruptAfterTimeLimit: 8_000 },
+  );
+});

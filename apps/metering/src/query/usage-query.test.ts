@@ -1,0 +1,158 @@
+import { newId, RequestError, type UsageEvent, type UsageGroup, type UsageQuery } from '@tollgate/contracts';
+import fc from 'fast-check';
+import { UsageConsumer } from '../consume/usage-consumer';
+import { useMeteringDatabase } from '../metering-database.suite';
+import { KEY, TENANT, usageEvent } from '../sample-events.suite';
+import { MAX_GROUPS, UsageQueries } from './usage-query';
+
+const database = useMeteringDatabase();
+const OTHER_KEY = newId('key');
+let queries: UsageQueries;
+
+const ask = (from: string, to: string, rest: Partial<UsageQuery> = {}) =>
+  queries.query({ tenantId: TENANT, from, to, groupBy: [], ...rest });
+const requests = async (from: string, to: string, rest: Partial<UsageQuery> = {}) => (await ask(from, to, rest)).totals.requests;
+
+/** One request each: 10 + 1 tokens, a third of a cent. */
+const at = (endedAt: string, changes: Partial<UsageEvent> = {}) =>
+  usageEvent({ endedAt, promptTokens: 10, cachedTokens: 0, completionTokens: 1, costNanos: '3333333', ...changes });
+
+const EVENTS = [
+  at('2026-11-20T23:59:59.999Z'),
+  at('2026-11-21T00:00:00.000Z', { model: 'b' }),
+  at('2026-11-21T10:10:00.000Z', { model: 'a', keyId: OTHER_KEY }),
+  at('2026-11-21T10:59:59.999Z', { model: 'a' }),
+  at('2026-11-21T11:00:00.000Z', { model: 'a' }),
+  at('2026-11-21T11:30:00.000Z', { model: 'b' }),
+  at('2026-11-21T12:20:00.000Z', { model: 'a' }),
+];
+
+beforeAll(async () => {
+  queries = new UsageQueries(database.dataSource);
+  await new UsageConsumer(database.dataSource).consume([...EVENTS, at('2026-11-21T11:00:00.000Z', { tenantId: newId('ten') })]);
+});
+
+describe('the range', () => {
+  it.each([
+    ['2026-11-21T10:10:00.000Z', '2026-11-21T12:20:00.000Z', 4],
+    ['2026-11-21T10:10:00.001Z', '2026-11-21T12:20:00.001Z', 4],
+    ['2026-11-21T10:00:00Z', '2026-11-21T12:00:00Z', 4],
+    ['2026-11-21T10:10:00Z', '2026-11-21T10:59:59.999Z', 1],
+    ['2026-11-21T10:59:59.999Z', '2026-11-21T11:00:00.000Z', 1],
+    ['2026-11-21T10:59:59.999Z', '2026-11-21T11:00:00.001Z', 2],
+    ['2026-11-21T11:00:00Z', '2026-11-21T11:00:00Z', 0],
+    ['2026-11-21', '2026-11-22', 6],
+    ['2026-11-20', '2026-11-21', 1],
+    ['2000-01-01', '2100-01-01', 7],
+    ['2026-11-22', '2100-01-01', 0],
+  ])('from %s to before %s has %i requests', async (from, to, expected) => {
+    expect(await requests(from, to)).toBe(expected);
+  });
+
+  it('is answered as it was understood', async () => {
+    expect(await ask('2026-11-21', '2026-11-22')).toEqual({
+      from: '2026-11-21T00:00:00.000Z',
+      to: '2026-11-22T00:00:00.000Z',
+      totals: { requests: 6, promptTokens: 60, completionTokens: 6, totalTokens: 66, costCents: 2 },
+      groups: [],
+    });
+  });
+
+  it.each<[string, Partial<UsageQuery>]>([
+    ['from after to', { from: '2026-11-22', to: '2026-11-21' }],
+    ['a time that is none', { from: 'yesterday' }],
+    ['a time without a zone', { to: '2026-11-21T10:00' }],
+    ['a grouping that is none', { groupBy: ['constructor' as UsageGroup] }],
+  ])('is refused with %s', async (_, changes) => {
+    const refused = ask('2026-11-20', '2026-11-21', changes);
+    await expect(refused).rejects.toThrow(RequestError);
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_parameter' });
+  });
+});
+
+describe('groups', () => {
+  it('come by time, then model, then key, and their cents add up to the total', async () => {
+    const { totals, groups } = await ask('2026-11-20', '2026-11-22', { groupBy: ['key', 'model', 'day'] });
+    const keys = [KEY, OTHER_KEY].sort();
+    expect(groups.map(({ day, model, key, requests: n }) => [day, model, key, n])).toEqual([
+      ['2026-11-20', 'sim-small', KEY, 1],
+      ...keys.map((key) => ['2026-11-21', 'a', key, key === KEY ? 3 : 1]),
+      ['2026-11-21', 'b', KEY, 2],
+    ]);
+    expect(totals).toMatchObject({ requests: 7, costCents: 2 });
+    expect(groups.reduce((sum, group) => sum + group.costCents, 0)).toBe(2);
+  });
+
+  it('by hour name the full hour, also of the partial hours at the edges', async () => {
+    const { groups } = await ask('2026-11-21T10:30:00Z', '2026-11-21T12:30:00Z', { groupBy: ['hour', 'day'] });
+    expect(groups.map(({ day, hour, requests: n }) => [day, hour, n])).toEqual([
+      ['2026-11-21', '2026-11-21T10:00:00.000Z', 1],
+      ['2026-11-21', '2026-11-21T11:00:00.000Z', 2],
+      ['2026-11-21', '2026-11-21T12:00:00.000Z', 1],
+    ]);
+  });
+
+  it('hold only what the filters let through', async () => {
+    expect(await requests('2026-11-21', '2026-11-22', { model: 'a' })).toBe(4);
+    expect(await requests('2026-11-21T10:10:00Z', '2026-11-22', { model: 'a', keyId: OTHER_KEY })).toBe(1);
+    expect(await requests('2026-11-21', '2026-11-22', { keyId: newId('key') })).toBe(0);
+    expect(await requests('2026-11-21', '2026-11-22', { tenantId: newId('ten') })).toBe(0);
+  });
+
+  it('are none when there is nothing', async () => {
+    expect(await ask('2030-01-01', '2030-01-02', { groupBy: ['model'] })).toMatchObject({ totals: { requests: 0, costCents: 0 }, groups: [] });
+  });
+
+  it('are refused, not cut off, when they are too many', async () => {
+    const tenantId = newId('ten');
+    await database.query(
+      `INSERT INTO metering.usage_hour SELECT $1, timestamptz '2020-01-01Z' + make_interval(hours => n), 'm', 'k', 1, 1, 0, 1, 0, 1 FROM generate_series(1, ${MAX_GROUPS + 1}) n`,
+      [tenantId],
+    );
+    const refused = ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['hour'] });
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_parameter', message: expect.stringContaining('narrow the range') });
+    expect((await ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['day'] })).totals.requests).toBe(MAX_GROUPS + 1);
+  });
+});
+
+it('any range and grouping gives what the events give, and parts that add up', async () => {
+  const DAY_MS = Date.UTC(2026, 10, 21);
+  const HOURS_MS = 4 * 3_600_000;
+  const minute = fc.integer({ min: -5, max: 245 }).map((n) => new Date(DAY_MS + n * 60_000).toISOString());
+  const tenantId = newId('ten');
+  const events = fc.sample(
+    fc.record({
+      ms: fc.nat(HOURS_MS),
+      model: fc.constantFrom('a', 'b', 'c'),
+      keyId: fc.constantFrom(KEY, OTHER_KEY),
+      promptTokens: fc.integer({ min: 0, max: 1000 }),
+      cost: fc.nat(30_000_000),
+    }),
+    { seed: 7, numRuns: 300 },
+  );
+  const recorded = events.map(({ ms, cost, ...rest }) =>
+    at(new Date(DAY_MS + ms).toISOString(), { ...rest, tenantId, costNanos: String(cost) }),
+  );
+  // In batches of 100 the sums are added to, not only made.
+  for (let i = 0; i < 300; i += 100) await new UsageConsumer(database.dataSource).consume(recorded.slice(i, i + 100));
+  await fc.assert(
+    fc.asyncProperty(minute, minute, fc.subarray<UsageGroup>(['model', 'key', 'day', 'hour']), async (a, b, groupBy) => {
+      const [from, to] = [a, b].sort() as [string, string];
+      const inside = recorded.filter(({ endedAt }) => endedAt >= from && endedAt < to);
+      const { totals, groups } = await ask(from, to, { tenantId, groupBy });
+      const nanos = inside.reduce((sum, event) => sum + Number(event.costNanos), 0);
+      expect(totals).toMatchObject({
+        requests: inside.length,
+        promptTokens: inside.reduce((sum, event) => sum + event.promptTokens, 0),
+        costCents: Math.floor((nanos + 5_000_000) / 10_000_000),
+      });
+      if (groupBy.length === 0) return expect(groups).toEqual([]);
+      for (const name of ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costCents'] as const) {
+        expect(groups.reduce((sum, group) => sum + group[name], 0)).toBe(totals[name]);
+      }
+      const keys = groups.map(({ day, hour, model, key }) => [day, hour, model, key].join(' '));
+      expect(keys).toEqual([...new Set(keys)].sort());
+    }),
+    { seed: 11, numRuns: 150, interruptAfterTimeLimit: 8_000 },
+  );
+});
