@@ -6,7 +6,6 @@ export const INFERENCE_ERRORS = {
   invalid_type: [400, 'invalid_request_error', 'A parameter has the wrong type.'],
   context_length_exceeded: [400, 'invalid_request_error', 'The prompt is longer than the context of the model.'],
   unsupported_parameter: [400, 'invalid_request_error', 'The model does not support a parameter.'],
-  upstream_refused: [400, 'invalid_request_error', 'The model refused the request.'],
   missing_api_key: [401, 'authentication_error', 'No API key was given: send it as "Authorization: Bearer sk-svc-…".'],
   invalid_api_key: [401, 'authentication_error', 'The API key is not valid.'],
   credit_exhausted: [402, 'billing_error', 'The prepaid credit is used up: top up to go on.'],
@@ -33,10 +32,10 @@ export const INFERENCE_ERRORS = {
     'rate_limit_error',
     'The credit that is left is held by your running requests: it is free again when they end.',
   ],
-  internal_error: [500, 'api_error', 'Something went wrong on our side.'],
+  api_error: [500, 'api_error', 'Something went wrong on our side.'],
   upstream_error: [502, 'upstream_error', 'The model failed to answer.'],
-  overloaded: [503, 'overloaded_error', 'The service cannot take the request now: try again shortly.'],
-  upstream_timeout: [504, 'timeout_error', 'The model did not answer in time.'],
+  overloaded_error: [503, 'overloaded_error', 'The service cannot take the request now: try again shortly.'],
+  timeout_error: [504, 'timeout_error', 'The model did not answer in time.'],
 } as const satisfies Record<string, readonly [status: number, type: string, message: string]>;
 
 export type InferenceErrorCode = keyof typeof INFERENCE_ERRORS;

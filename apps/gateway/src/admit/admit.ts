@@ -1,0 +1,139 @@
+import type { AdmissionClient, AdmitRequest, AdmitResult, Limits, LimitState, Refusal } from '@tollgate/admission';
+import type { UsageDraft } from '@tollgate/contracts';
+import type { CatalogModel } from '../catalog/catalog';
+
+/** Output that a stream's hold covers at once, per choice; extended before it is used up. */
+export const STREAM_SLICE_TOKENS = 1_024;
+/** What a request without `max_tokens` is content with when running requests hold the rest. */
+const LEAST_OPEN_OUTPUT_TOKENS = 256;
+/** A tenant whose credit was once too short for a cheap bound is counted exactly for so long: loose bounds would stand in each other's way. */
+const TIGHT_CREDIT_MS = 60_000;
+const MAX_TIGHT_TENANTS = 10_000;
+
+export interface AdmissionAsk {
+  draft: UsageDraft;
+  model: CatalogModel;
+  tenantLimits: Limits;
+  keyLimits: Limits;
+  keyBudgetNanos: bigint | null;
+  stream: boolean;
+  /** 0 for embeddings. */
+  choices: number;
+  /** The client named it: less would be a shorter answer than it asked for. */
+  maxTokensNamed: boolean;
+  /** Upper bound of the prompt, and whether it is the exact count already. */
+  prompt: { tokens: number; exact: boolean };
+  /** Output per choice that model, context and client allow; more may be after `countExactly`. */
+  maxTokensPerChoice: () => number;
+  countExactly: () => number;
+}
+
+/** A request that may run. */
+export interface Hold {
+  id: string;
+  tenantId: string;
+  holdNanos: bigint;
+  /** The prompt's bound, and its cost with the request's own price. */
+  promptTokens: number;
+  promptFemtos: bigint;
+  /** Output that the hold covers, over all choices. */
+  outputTokens: number;
+  /** The most that one choice may have in the end: for the backend's `max_tokens`. */
+  maxTokensPerChoice: number;
+  limits: LimitState;
+}
+
+export type Admission =
+  | { kind: 'held'; hold: Hold }
+  | {
+      kind: 'refused';
+      reason: Exclude<Refusal, 'bound'>;
+      scope: 'key' | 'tenant';
+      retryAfterMs: number | null;
+      limits: LimitState;
+    };
+
+/** Limits and hold for one request: by the cheap bound of its prompt first, by the exact count where that would refuse or clamp. */
+export class Admitter {
+  private readonly tightUntilMs = new Map<string, number>();
+
+  constructor(private readonly client: AdmissionClient) {}
+
+  /** Rejects with UnavailableError when the store does not answer. */
+  async admit(ask: AdmissionAsk, nowMs: number): Promise<Admission> {
+    const { tenantId } = ask.draft;
+    let prompt = ask.prompt;
+    if (!prompt.exact && (this.tightUntilMs.get(tenantId) ?? 0) > nowMs)
+      prompt = { tokens: ask.countExactly(), exact: true };
+    for (;;) {
+      const request = toRequest(ask, prompt);
+      const result = await this.client.admit(request);
+      if (result.kind === 'held') return this.held(ask, request, result);
+      if (prompt.exact || !isForExactCount(result.reason)) return result as Admission;
+      if (result.reason === 'bound') this.remember(tenantId, nowMs);
+      prompt = { tokens: ask.countExactly(), exact: true };
+    }
+  }
+
+  private async held(
+    ask: AdmissionAsk,
+    request: AdmitRequest,
+    result: Extract<AdmitResult, { kind: 'held' }>,
+  ): Promise<Admission> {
+    const { draft, choices, stream } = ask;
+    const { id, tenantId } = draft;
+    if (result.outputTokens < choices) {
+      // Not a token for each choice: what is left of the credit cannot answer this request.
+      await this.client.void({ id, tenantId });
+      return {
+        kind: 'refused',
+        reason: 'credit_exhausted',
+        scope: 'tenant',
+        retryAfterMs: null,
+        limits: result.limits,
+      };
+    }
+    const allowed = ask.maxTokensPerChoice();
+    const hold: Hold = {
+      id,
+      tenantId,
+      holdNanos: result.holdNanos,
+      promptTokens: request.promptTokens,
+      promptFemtos: request.promptFemtos,
+      outputTokens: result.outputTokens,
+      maxTokensPerChoice: stream || choices === 0 ? allowed : Math.floor(result.outputTokens / choices),
+      limits: result.limits,
+    };
+    return { kind: 'held', hold };
+  }
+
+  private remember(tenantId: string, nowMs: number): void {
+    this.tightUntilMs.delete(tenantId);
+    if (this.tightUntilMs.size >= MAX_TIGHT_TENANTS) this.tightUntilMs.delete(this.tightUntilMs.keys().next().value!);
+    this.tightUntilMs.set(tenantId, nowMs + TIGHT_CREDIT_MS);
+  }
+}
+
+/** Refusals that a smaller bound of the prompt may avert. */
+function isForExactCount(reason: Refusal): boolean {
+  return reason === 'bound' || reason === 'tokens';
+}
+
+function toRequest(ask: AdmissionAsk, prompt: { tokens: number; exact: boolean }): AdmitRequest {
+  const { model, choices, stream } = ask;
+  const perChoice = choices === 0 ? 0 : ask.maxTokensPerChoice();
+  const want = choices * (stream ? Math.min(perChoice, STREAM_SLICE_TOKENS) : perChoice);
+  return {
+    draft: ask.draft,
+    tenantLimits: ask.tenantLimits,
+    keyLimits: ask.keyLimits,
+    keyBudgetNanos: ask.keyBudgetNanos,
+    tenantBudgetNanos: null,
+    promptTokens: prompt.tokens,
+    promptFemtos: BigInt(prompt.tokens) * model.promptFemtosPerToken + model.requestFemtos,
+    outputFemtosPerToken: model.outputFemtosPerToken,
+    wantOutputTokens: want,
+    minOutputTokens: ask.maxTokensNamed ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS)),
+    boundIsExact: prompt.exact,
+  };
+}

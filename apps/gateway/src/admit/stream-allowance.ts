@@ -1,0 +1,89 @@
+import type { AdmissionClient } from '@tollgate/admission';
+import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
+import type { CatalogModel } from '../catalog/catalog';
+import { type Hold, STREAM_SLICE_TOKENS } from './admit';
+
+/** An extension is asked for when so much of a slice is left: at 100 tokens a second there are 2.5 s for the answer. */
+const ASK_AT_SLICE_PART = 1 / 4;
+
+/**
+ * What a stream may still deliver under its hold. `take` is called for each chunk with an estimate that errs to more; the hold is extended
+ * before it is used up, so that as a rule nobody waits. Only when credit gives no more is the output counted exactly, chunk by chunk, to its last token.
+ *
+ * States: open (more may be asked for) → asking → open | closed (refused: what is held is all) | lost.
+ */
+export class StreamAllowance {
+  onReady: () => void = () => {};
+  private state: 'open' | 'asking' | 'closed' | 'lost' = 'open';
+  private taken = 0;
+  private covered: number;
+  private readonly maxTokens: number;
+  private readonly slice: number;
+
+  constructor(
+    private readonly client: AdmissionClient,
+    private readonly hold: Hold,
+    private readonly model: CatalogModel,
+    choices: number,
+  ) {
+    this.maxTokens = hold.maxTokensPerChoice * choices;
+    this.slice = STREAM_SLICE_TOKENS * choices;
+    this.covered = model.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
+  }
+
+  /** Nanos that the hold covers by now. */
+  get holdNanos(): bigint {
+    return this.hold.holdNanos;
+  }
+
+  take(tokens: number, countExactly: () => number): 'granted' | 'wait' | 'ended' | 'lost' {
+    if (this.state === 'lost') return 'lost';
+    // All that the backend may generate is held: it ends by itself.
+    if (this.covered >= this.maxTokens) return 'granted';
+    if (this.taken + tokens <= this.covered) {
+      this.taken += tokens;
+      if (this.state === 'open' && this.covered - this.taken < this.slice * ASK_AT_SLICE_PART) this.ask();
+      return 'granted';
+    }
+    if (this.state === 'open') this.ask();
+    if (this.state === 'asking') return 'wait';
+    const exactly = countExactly();
+    if (exactly > this.covered) return 'ended';
+    this.taken = exactly;
+    return 'granted';
+  }
+
+  /** After the end: raises the hold to what the backend reports, as far as the credit goes. Returns what is held then. */
+  async raiseTo(nanos: bigint): Promise<bigint> {
+    const missing = nanos - this.hold.holdNanos;
+    if (missing > 0n && this.state !== 'closed' && this.state !== 'lost') await this.extend(missing, 1n);
+    return this.hold.holdNanos;
+  }
+
+  private ask(): void {
+    this.state = 'asking';
+    const tokens = BigInt(Math.min(this.slice, this.maxTokens - this.covered));
+    const nanos = (count: bigint) => ceilDiv(count * this.model.outputFemtosPerToken, FEMTOS_PER_NANO);
+    void this.extend(nanos(tokens), nanos(1n)).then(() => this.onReady());
+  }
+
+  private async extend(wantNanos: bigint, minNanos: bigint): Promise<void> {
+    const { id, tenantId } = this.hold;
+    try {
+      const result = await this.client.extend({ id, tenantId, wantNanos, minNanos });
+      if (result.kind === 'extended') {
+        this.hold.holdNanos = result.holdNanos;
+        this.covered = this.tokensCovered();
+        this.state = 'open';
+      } else this.state = result.kind === 'refused' ? 'closed' : 'lost';
+    } catch {
+      // Credit that cannot be asked is not spent: what is held is all, and the client that runs into its end sees `length`.
+      this.state = 'closed';
+    }
+  }
+
+  private tokensCovered(): number {
+    const femtos = this.hold.holdNanos * FEMTOS_PER_NANO - this.hold.promptFemtos;
+    return this.model.outputFemtosPerToken === 0n ? Infinity : Number(femtos / this.model.outputFemtosPerToken);
+  }
+}

@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto';
+import type { PriceStamp } from '@tollgate/contracts';
+import { FEMTOS_PER_NANO, parsePrice } from '@tollgate/contracts';
+import type { BackendConfig, ConfigSource, ModelConfig, PriceConfig, TollgateConfig } from '@tollgate/runtime';
+
+/** `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01. */
+const CATALOG_CREATED_SECONDS = 1_767_225_600;
+const PRICE_VERSION_CHARS = 12;
+
+export type Tokenizer = ModelConfig['tokenizer'];
+
+/** Which models a key may use: `null` for all. */
+export type AllowedModels = ReadonlySet<string> | null;
+
+/** One address of a model. */
+export interface Backend {
+  /** `scheme://host:port`, what connections are kept by. */
+  origin: string;
+  /** Path before `/chat/completions`, e.g. `/v1`. */
+  basePath: string;
+  /** The model's name there. */
+  model: string;
+  /** Value of the `authorization` header, or null. Never logged. */
+  authorization: string | null;
+  weight: number;
+}
+
+/** A model of `tollgate.yaml`, ready for the hot path: prices parsed, backends resolved. */
+export interface CatalogModel {
+  id: string;
+  kind: 'chat' | 'embedding';
+  contextTokens: number;
+  maxOutputTokens: number;
+  tokenizer: Tokenizer;
+  maxMediaTokens: number | null;
+  price: PriceStamp;
+  /** The dearer of input and cached input: what a hold reckons a prompt token with. */
+  promptFemtosPerToken: bigint;
+  outputFemtosPerToken: bigint;
+  requestFemtos: bigint;
+  backends: readonly Backend[];
+  row: ModelRow;
+}
+
+/** A row of `GET /models`. */
+export interface ModelRow {
+  id: string;
+  object: 'model';
+  created: number;
+  owned_by: string;
+}
+
+/** The models in force, compiled once per accepted configuration. Requests that run keep the model that they began with. */
+export class Catalog {
+  private compiledFrom: TollgateConfig | null = null;
+  private models: ReadonlyMap<string, CatalogModel> = new Map();
+
+  /** @param simulatorUrl base URL (ends in /v1) that the backend url "simulator:" stands for */
+  constructor(
+    private readonly config: ConfigSource,
+    private readonly simulatorUrl: string,
+  ) {}
+
+  /** The model, or undefined where there is none or the key may not use it: the caller does not learn which. */
+  find(id: string, allowed: AllowedModels): CatalogModel | undefined {
+    return allowed === null || allowed.has(id) ? this.current().get(id) : undefined;
+  }
+
+  /** Rows of the models that the key may use, in the order of `tollgate.yaml`. */
+  list(allowed: AllowedModels): ModelRow[] {
+    return [...this.current().values()].filter(({ id }) => allowed === null || allowed.has(id)).map(({ row }) => row);
+  }
+
+  private current(): ReadonlyMap<string, CatalogModel> {
+    const config = this.config.current;
+    if (config !== this.compiledFrom) {
+      this.models = new Map(config.models.map((model) => [model.id, compileModel(model, this.simulatorUrl)]));
+      this.compiledFrom = config;
+    }
+    return this.models;
+  }
+}
+
+function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
+  const price = stampPrice(model.price, model.kind);
+  const input = BigInt(price.inputFemtos);
+  const cached = BigInt(price.cachedInputFemtos);
+  return {
+    id: model.id,
+    kind: model.kind,
+    contextTokens: model.contextTokens,
+    maxOutputTokens: Math.min(model.maxOutputTokens, model.contextTokens),
+    tokenizer: model.tokenizer,
+    maxMediaTokens: model.maxMediaTokens ?? null,
+    price,
+    promptFemtosPerToken: input > cached ? input : cached,
+    outputFemtosPerToken: BigInt(price.outputFemtos),
+    requestFemtos: BigInt(price.requestNanos) * FEMTOS_PER_NANO,
+    backends: model.backends.map((backend) => compileBackend(backend, model.id, simulatorUrl)),
+    row: { id: model.id, object: 'model', created: CATALOG_CREATED_SECONDS, owned_by: model.ownedBy },
+  };
+}
+
+/** Prices of the configuration as integers. Embeddings have no output. `version` is a short hash of the prices themselves. */
+export function stampPrice(price: PriceConfig, kind: ModelConfig['kind']): PriceStamp {
+  const numbers = {
+    inputFemtos: String(parsePrice(price.input)),
+    cachedInputFemtos: String(parsePrice(price.cachedInput ?? price.input)),
+    outputFemtos: kind === 'embedding' ? '0' : String(parsePrice(price.output)),
+    // A price per request is in whole units, not per million: "0.01" is 10⁷ nanos.
+    requestNanos: String(parsePrice(price.request)),
+  };
+  return { version: hash('sha256', JSON.stringify(numbers), 'hex').slice(0, PRICE_VERSION_CHARS), ...numbers };
+}
+
+function compileBackend(backend: BackendConfig, publicId: string, simulatorUrl: string): Backend {
+  const url = new URL(backend.url === 'simulator:' ? simulatorUrl : backend.url);
+  return {
+    origin: url.origin,
+    basePath: url.pathname.replace(/\/+$/, ''),
+    model: backend.model ?? publicId,
+    authorization: backend.apiKey === undefined ? null : `Bearer ${backend.apiKey}`,
+    weight: backend.weight,
+  };
+}

@@ -1,0 +1,85 @@
+import { type DynamicModule, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { AdmissionClient, AdmissionStore } from '@tollgate/admission';
+import { CredentialStore } from '@tollgate/credentials';
+import { Messages } from '@tollgate/messaging';
+import { ConfigSource } from '@tollgate/runtime';
+import { Admitter } from './admit/admit';
+import { Authenticator } from './authenticate/authenticate';
+import { Catalog } from './catalog/catalog';
+import { InFlight } from './inference/in-flight';
+import { Pipeline } from './inference/pipeline';
+import { Settlements } from './inference/settlement';
+import type { Stages } from './inference/stages';
+import { ManagementModule } from './management/management.module';
+import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './upstream/connections';
+import { StreamWatch } from './upstream/stream-watch';
+import { Upstream } from './upstream/upstream';
+import { UsageEmitter } from './usage/emitter';
+
+export interface GatewayOptions {
+  /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */
+  simulatorUrl?: string;
+  /** Where they differ from the defaults. */
+  upstreamLimits?: Partial<UpstreamLimits>;
+}
+
+/** Nothing listens there: a configuration that names "simulator:" where there is none gets a 502. */
+const NO_SIMULATOR = 'http://127.0.0.1:9/v1';
+
+/** Builds the stages, and takes them down in the order in which they depend on each other: running requests have ended by then (InFlight.drain). */
+@Injectable()
+class GatewayStages implements OnApplicationShutdown {
+  readonly stages: Stages;
+
+  constructor(
+    store: AdmissionStore,
+    credentials: CredentialStore,
+    config: ConfigSource,
+    messages: Messages,
+    options: GatewayOptions,
+  ) {
+    const admission = new AdmissionClient(store);
+    this.stages = {
+      authenticator: new Authenticator(credentials, config),
+      catalog: new Catalog(config, options.simulatorUrl ?? NO_SIMULATOR),
+      admitter: new Admitter(admission),
+      admission,
+      upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
+      streams: new StreamWatch(),
+      settlements: new Settlements(admission),
+      emitter: new UsageEmitter(messages),
+    };
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    const { upstream, streams, admission, emitter } = this.stages;
+    await upstream.close();
+    streams.stop();
+    await admission.close();
+    await emitter.flush();
+  }
+}
+
+/** Both public surfaces. Needs Messages, AdmissionStore, CredentialStore and ConfigSource from a global module; served by `createPublicApp`. */
+@Module({})
+export class GatewayModule {
+  static register(options: GatewayOptions = {}): DynamicModule {
+    const stages = {
+      provide: GatewayStages,
+      inject: [AdmissionStore, CredentialStore, ConfigSource, Messages],
+      useFactory: (store: AdmissionStore, credentials: CredentialStore, config: ConfigSource, messages: Messages) =>
+        new GatewayStages(store, credentials, config, messages, options),
+    };
+    const pipeline = {
+      provide: Pipeline,
+      inject: [GatewayStages],
+      useFactory: ({ stages }: GatewayStages) => new Pipeline(stages),
+    };
+    return {
+      module: GatewayModule,
+      imports: [ManagementModule],
+      providers: [stages, pipeline, InFlight],
+      exports: [Pipeline, InFlight],
+    };
+  }
+}

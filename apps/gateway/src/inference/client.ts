@@ -1,0 +1,118 @@
+import type { ServerResponse } from 'node:http';
+import type { Limits, LimitState } from '@tollgate/admission';
+import type { ClientSide } from '../upstream/stream-relay';
+import type { InferenceError } from './errors';
+
+/** The client's side of one request: writes to the raw response, and knows whether anyone is still there. */
+export class Client implements ClientSide {
+  left = false;
+  /** Called once, when the client closes the connection before its answer is complete. */
+  onLeave: () => void = () => {};
+  private readonly headers: string[];
+
+  /** @param closing the process is stopping: no further request on this connection */
+  constructor(
+    private readonly response: ServerResponse,
+    readonly requestId: string,
+    closing: boolean,
+  ) {
+    this.headers = ['x-request-id', requestId];
+    if (closing) this.headers.push('connection', 'close');
+    // Registered before anything else: a client that leaves while its request waits anywhere must be noticed (undici's `close` in onConnect was too late).
+    response.once('close', () => {
+      if (response.writableFinished) return;
+      this.left = true;
+      this.onLeave();
+    });
+  }
+
+  get begun(): boolean {
+    return this.response.headersSent;
+  }
+
+  /** Where the key's limits stand, for every answer from here on. */
+  setLimits(limits: Limits, state: LimitState): void {
+    this.headers.push(
+      ...[
+        'x-ratelimit-limit-requests',
+        String(limits.requestsPerMinute),
+        'x-ratelimit-limit-tokens',
+        String(limits.tokensPerMinute),
+      ],
+      ...[
+        'x-ratelimit-remaining-requests',
+        String(state.requestsRemaining),
+        'x-ratelimit-remaining-tokens',
+        String(state.tokensRemaining),
+      ],
+      ...[
+        'x-ratelimit-reset-requests',
+        toDuration(state.requestsResetMs),
+        'x-ratelimit-reset-tokens',
+        toDuration(state.tokensResetMs),
+      ],
+    );
+  }
+
+  /** The head of a stream. */
+  begin(): void {
+    this.headers.push(
+      'content-type',
+      'text/event-stream; charset=utf-8',
+      'cache-control',
+      'no-cache',
+      'x-accel-buffering',
+      'no',
+    );
+    this.response.writeHead(200, this.headers);
+  }
+
+  write(latin1: string): boolean {
+    return this.response.write(latin1, 'latin1');
+  }
+
+  onDrain(listener: () => void): void {
+    this.response.on('drain', listener);
+  }
+
+  /** The last bytes of a stream; its head too, when nothing came before them. */
+  endStream(latin1: string): void {
+    if (!this.begun) this.begin();
+    this.response.end(latin1, 'latin1');
+  }
+
+  /** A whole answer. */
+  answer(status: number, json: string): void {
+    const body = Buffer.from(json);
+    this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
+    this.response.writeHead(status, this.headers);
+    this.response.end(body);
+  }
+
+  /** The envelope with its status, or, where an answer has begun, one event and the end. */
+  refuse(error: InferenceError): void {
+    if (this.left) return;
+    if (this.begun) {
+      this.endStream(`data: ${Buffer.from(error.toBody()).toString('latin1')}\n\ndata: [DONE]\n\n`);
+      return;
+    }
+    if (error.retryAfterSeconds !== null) this.headers.push('retry-after', String(error.retryAfterSeconds));
+    if (error.status === 401) this.headers.push('www-authenticate', 'Bearer');
+    // The rest of a body that is too large is not read.
+    if (error.status === 413) this.headers.push('connection', 'close');
+    this.answer(error.status, error.toBody());
+  }
+
+  /** Closes the connection without a word. */
+  destroy(): void {
+    this.response.destroy();
+  }
+}
+
+/** As OpenAI writes durations: `120ms`, `1s`, `6m0s`. */
+export function toDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.ceil(ms)}ms`;
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds < 60) return `${seconds}s`;
+  return `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}

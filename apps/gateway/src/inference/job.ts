@@ -1,0 +1,94 @@
+import type { Progress } from '@tollgate/admission';
+import { costNanos, type InferenceKind, type Outcome, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
+import type { Hold } from '../admit/admit';
+import type { CatalogModel } from '../catalog/catalog';
+import { countTokens } from '../catalog/tokenizer';
+import type { Ask } from './ask';
+import type { InferenceError } from './errors';
+import { countPrompt } from './prompt-bound';
+
+/** What each kind is called on the wire. */
+export const KINDS: Record<
+  InferenceKind,
+  {
+    path: string;
+    modelKind: CatalogModel['kind'];
+    idPrefix: string;
+    object: string;
+    chunkObject: 'chat.completion.chunk' | 'text_completion';
+  }
+> = {
+  chat: {
+    path: '/chat/completions',
+    modelKind: 'chat',
+    idPrefix: 'chatcmpl-',
+    object: 'chat.completion',
+    chunkObject: 'chat.completion.chunk',
+  },
+  completion: {
+    path: '/completions',
+    modelKind: 'chat',
+    idPrefix: 'cmpl-',
+    object: 'text_completion',
+    chunkObject: 'text_completion',
+  },
+  embedding: {
+    path: '/embeddings',
+    modelKind: 'embedding',
+    idPrefix: '',
+    object: 'list',
+    chunkObject: 'text_completion',
+  },
+};
+
+/** What became of a request at its backend. */
+export type Served =
+  /** Something was delivered, or is about to be: to be settled, then `end` writes what is held back, with the usage that was settled. */
+  | {
+      kind: 'delivered';
+      tokens: TokenCounts;
+      estimated: boolean;
+      outcome: Outcome;
+      end: (usage: Record<string, unknown>) => void;
+    }
+  /** Nothing was: the hold is void. `error` is what the client is told; null when it has gone. */
+  | { kind: 'nothing'; error: InferenceError | null };
+
+/** A request that was admitted and now runs: what all later stages need of it. */
+export class Job {
+  private promptTokens: number | null = null;
+
+  constructor(
+    readonly ask: Ask,
+    readonly model: CatalogModel,
+    readonly draft: UsageDraft,
+    readonly hold: Hold,
+  ) {}
+
+  /** What the client sees as the answer's id and time: ours. */
+  get identity(): { id: string; object: string; createdSeconds: number; model: string } {
+    const { idPrefix, object } = KINDS[this.ask.kind];
+    // The body of the request id, without `req_`.
+    const id = idPrefix + this.draft.id.slice(4);
+    return { id, object, createdSeconds: Math.floor(Date.parse(this.draft.startedAt) / 1_000), model: this.model.id };
+  }
+
+  /** Tokens of these texts, by the model's tokenizer. */
+  countTexts(texts: readonly string[]): number {
+    return texts.reduce((sum, text) => sum + countTokens(this.model.tokenizer, text), 0);
+  }
+
+  /** Our own count of the request, where the backend gives none. Takes milliseconds for a long prompt: once. */
+  count(completionTokens: number): TokenCounts {
+    this.promptTokens ??= Math.min(countPrompt(this.ask, this.model).total, this.hold.promptTokens);
+    return { promptTokens: this.promptTokens, cachedTokens: 0, completionTokens };
+  }
+
+  /** What a running stream records, should the gateway die in the next second. Null: nothing yet. */
+  delivered(chunks: number): Progress['delivered'] {
+    if (chunks === 0) return null;
+    const tokens = this.count(chunks);
+    const cost = costNanos(tokens, this.draft.price);
+    return { ...tokens, costNanos: cost > this.hold.holdNanos ? this.hold.holdNanos : cost };
+  }
+}

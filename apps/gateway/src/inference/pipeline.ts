@@ -1,0 +1,164 @@
+import type { IncomingMessage } from 'node:http';
+import { type InferenceKind, newId, UnavailableError, type UsageDraft } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import type { Principal } from '../authenticate/authenticate';
+import type { CatalogModel } from '../catalog/catalog';
+import { toUsageField } from '../usage/usage-event';
+import { type Ask, readAsk } from './ask';
+import type { Client } from './client';
+import { InferenceError } from './errors';
+import { Job, KINDS } from './job';
+import { cheapBound, countPrompt, type PromptTokens } from './prompt-bound';
+import { ClientLeftError, readBody } from './read-body';
+import { ofAdmission, unavailable } from './refusals';
+import { servePlain } from './serve-plain';
+import { serveStream } from './serve-stream';
+import type { Stages } from './stages';
+
+/** A request's whole life, in the order in which it happens. Nothing here is reached through a decorator. */
+export class Pipeline {
+  private readonly log = logger('gateway');
+
+  constructor(private readonly stages: Stages) {}
+
+  /** Chat, completion or embedding. Never rejects: whatever happens becomes an answer, or an end. */
+  async infer(kind: InferenceKind, request: IncomingMessage, client: Client): Promise<void> {
+    try {
+      // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB.
+      const principal = await this.authenticate(request);
+      // 2. What is asked, and of which model.
+      const ask = readAsk(kind, await readBody(request));
+      const model = this.findModel(ask, principal);
+      // 3. Limits, and a hold for the largest cost that the request can reach: from here on it is settled or void.
+      const job = await this.admit(ask, model, principal, client);
+      // 4. The answer, all but its end.
+      const served = ask.stream
+        ? await serveStream(this.stages, job, client)
+        : await servePlain(this.stages, job, client);
+      if (served.kind === 'nothing') {
+        await this.stages.settlements.void(job);
+        if (served.error) throw served.error;
+        return;
+      }
+      // 5. The settlement is durable …
+      const event = await this.stages.settlements.settle(job, served);
+      // 6. … before the client sees the last byte.
+      served.end(toUsageField(event));
+      // 7. Metering hears of it; should that be lost, the settled hold remembers.
+      this.stages.emitter.emit(event);
+    } catch (error) {
+      this.refuse(client, error);
+    }
+  }
+
+  /** `GET /models`. */
+  async listModels(request: IncomingMessage, client: Client): Promise<void> {
+    try {
+      const principal = await this.authenticate(request);
+      client.answer(200, JSON.stringify({ object: 'list', data: this.stages.catalog.list(principal.models) }));
+    } catch (error) {
+      this.refuse(client, error);
+    }
+  }
+
+  private async authenticate(request: IncomingMessage): Promise<Principal> {
+    const result = await this.stages.authenticator.authenticate(request.headers.authorization, Date.now());
+    if (result.kind === 'principal') return result.principal;
+    if (result.reason !== 'no_profile') throw new InferenceError(result.reason);
+    throw new InferenceError('invalid_api_key', {
+      message: 'The plan or profile of this API key no longer exists: issue a new key.',
+    });
+  }
+
+  private findModel(ask: Ask, principal: Principal): CatalogModel {
+    const model = this.stages.catalog.find(ask.model, principal.models);
+    if (!model)
+      throw new InferenceError('model_not_found', {
+        param: 'model',
+        message: `The model '${ask.model}' does not exist, or the key may not use it.`,
+      });
+    if (model.kind !== KINDS[ask.kind].modelKind) {
+      throw new InferenceError('invalid_value', {
+        param: 'model',
+        message: `The model '${model.id}' is for ${model.kind === 'embedding' ? 'embeddings' : 'completions'} only.`,
+      });
+    }
+    if (ask.maxTokensNamed && ask.maxTokens! > model.maxOutputTokens) {
+      const message = `'${ask.maxTokensField}' is at most ${model.maxOutputTokens} for the model '${model.id}'.`;
+      throw new InferenceError('invalid_value', { param: ask.maxTokensField, message });
+    }
+    if (ask.mediaParts > 0 && model.maxMediaTokens === null) {
+      throw new InferenceError('unsupported_parameter', {
+        param: ask.mediaParam,
+        message: `The model '${model.id}' takes no images or audio.`,
+      });
+    }
+    return model;
+  }
+
+  private async admit(ask: Ask, model: CatalogModel, principal: Principal, client: Client): Promise<Job> {
+    const nowMs = Date.now();
+    const want = ask.choices === 0 ? 0 : Math.min(ask.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
+    let longest = cheapBound(ask, model);
+    let prompt = { tokens: longest, exact: false };
+    const countExactly = () => {
+      const counted = countWithinContext(ask, model);
+      longest = counted.longest;
+      return counted.total;
+    };
+    // Within the context by the cheap bound: nothing need be counted.
+    if (longest + want > model.contextTokens) prompt = { tokens: countExactly(), exact: true };
+    const draft: UsageDraft = {
+      id: newId('req', nowMs),
+      tenantId: principal.tenantId,
+      keyId: principal.keyId,
+      model: model.id,
+      kind: ask.kind,
+      stream: ask.stream,
+      price: model.price,
+      startedAt: new Date(nowMs).toISOString(),
+    };
+    const admission = await this.stages.admitter.admit(
+      {
+        ...principal,
+        draft,
+        model,
+        stream: ask.stream,
+        choices: ask.choices,
+        maxTokensNamed: ask.maxTokensNamed,
+        prompt,
+        maxTokensPerChoice: () => Math.min(want, model.contextTokens - longest),
+        countExactly,
+      },
+      nowMs,
+    );
+    client.setLimits(principal.keyLimits, admission.kind === 'held' ? admission.hold.limits : admission.limits);
+    if (admission.kind === 'refused') throw ofAdmission(admission);
+    const job = new Job(ask, model, draft, admission.hold);
+    if (!client.left) return job;
+    await this.stages.settlements.void(job);
+    throw new ClientLeftError();
+  }
+
+  private refuse(client: Client, error: unknown): void {
+    if (error instanceof ClientLeftError) return;
+    if (error instanceof InferenceError) return client.refuse(error);
+    if (error instanceof UnavailableError) {
+      this.log.warn({ requestId: client.requestId, reason: error.message }, 'answered 503');
+      return client.refuse(unavailable());
+    }
+    this.log.error({ requestId: client.requestId, err: error }, 'answered 500');
+    client.refuse(new InferenceError('api_error'));
+  }
+}
+
+/** Counts the prompt. Throws InferenceError context_length_exceeded when it leaves no room for one token of output. */
+function countWithinContext(ask: Ask, model: CatalogModel): PromptTokens {
+  const counted = countPrompt(ask, model);
+  if (counted.longest + Math.min(1, ask.choices) <= model.contextTokens) return counted;
+  const has = Number.isFinite(counted.longest) ? `${counted.longest} tokens` : 'more';
+  throw new InferenceError('context_length_exceeded', {
+    message: `The context of '${model.id}' is ${model.contextTokens} tokens; the prompt has ${has}.`,
+    param: ask.kind === 'chat' ? 'messages' : ask.kind === 'completion' ? 'prompt' : 'input',
+  });
+}

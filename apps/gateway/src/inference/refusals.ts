@@ -1,0 +1,97 @@
+import type { Refusal } from '@tollgate/admission';
+import { logger } from '@tollgate/runtime';
+import type { UpstreamFailure } from '../upstream/failure';
+import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS } from './errors';
+
+/** Time cures it, but nobody knows when: the shortest wait that helps. */
+const SHORT_WAIT_SECONDS = 1;
+/** A request with more tokens than a minute's worth: its limit is empty for a minute at the most. */
+const BUCKET_SECONDS = 60;
+
+const ADMISSION_CODES: Record<Exclude<Refusal, 'bound'>, InferenceErrorCode> = {
+  tenant_suspended: 'tenant_suspended',
+  requests: 'requests_limit_exceeded',
+  tokens: 'tokens_limit_exceeded',
+  concurrency: 'concurrency_limit_exceeded',
+  budget_reached: 'budget_reached',
+  credit_exhausted: 'credit_exhausted',
+  credit_held: 'credit_held',
+};
+
+/** What the client is told when admission refuses. */
+export function ofAdmission({
+  reason,
+  scope,
+  retryAfterMs,
+}: {
+  reason: Exclude<Refusal, 'bound'>;
+  scope: 'key' | 'tenant';
+  retryAfterMs: number | null;
+}): InferenceError {
+  const code = ADMISSION_CODES[reason];
+  const [status, , message] = INFERENCE_ERRORS[code];
+  if (status !== 429) return new InferenceError(code);
+  const fallback = reason === 'tokens' || reason === 'requests' ? BUCKET_SECONDS : SHORT_WAIT_SECONDS;
+  const retryAfterSeconds = retryAfterMs === null ? fallback : Math.max(1, Math.ceil(retryAfterMs / 1_000));
+  const whose = reason === 'credit_held' ? '' : scope === 'key' ? ' (limit of the key)' : ' (limit of the account)';
+  return new InferenceError(code, {
+    message: `${message.slice(0, -1)}${whose}. Retry after ${retryAfterSeconds} s.`,
+    retryAfterSeconds,
+  });
+}
+
+/**
+ * What the client is told when the backend fails. Only the backend's 400 is the client's to know; its words are passed on with its name for the model
+ * replaced by ours.
+ */
+export function ofUpstream(
+  failure: UpstreamFailure,
+  model: { id: string; backends: readonly { model: string }[] },
+): InferenceError {
+  switch (failure.kind) {
+    case 'refused': {
+      const known =
+        failure.code !== null &&
+        Object.hasOwn(INFERENCE_ERRORS, failure.code) &&
+        INFERENCE_ERRORS[failure.code as InferenceErrorCode][0] === 400;
+      const code = known ? (failure.code as InferenceErrorCode) : 'invalid_value';
+      const message = model.backends.reduce(
+        (text, backend) => text?.replaceAll(backend.model, model.id) ?? null,
+        failure.message,
+      );
+      return new InferenceError(code, { message: message ?? 'The model refused the request.', param: failure.param });
+    }
+    case 'busy':
+      return new InferenceError('overloaded_error', {
+        retryAfterSeconds: failure.retryAfterSeconds ?? SHORT_WAIT_SECONDS,
+      });
+    case 'timeout':
+      return new InferenceError('timeout_error');
+    case 'failed':
+      return new InferenceError('upstream_error');
+  }
+}
+
+/** As ofUpstream, and logged: the reason is the operator's to know. */
+export function failureAnswer(
+  failure: UpstreamFailure,
+  model: { id: string; backends: readonly { model: string }[] },
+  requestId: string,
+): InferenceError {
+  if (failure.kind !== 'refused')
+    logger('gateway').warn({ requestId, model: model.id, ...failure }, 'a backend failed');
+  return ofUpstream(failure, model);
+}
+
+/** The hold was lost while the request ran: whatever comes of it, nobody would pay. */
+export function interrupted(): InferenceError {
+  return new InferenceError('overloaded_error', {
+    message: 'The request was interrupted: try again.',
+    retryAfterSeconds: SHORT_WAIT_SECONDS,
+  });
+}
+
+/** A store of ours does not answer: 503, and soon again. */
+export function unavailable(): InferenceError {
+  return new InferenceError('overloaded_error', { retryAfterSeconds: SHORT_WAIT_SECONDS });
+}

@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Client } from './client';
+import { InferenceError } from './errors';
+import type { InFlight } from './in-flight';
+import type { Pipeline } from './pipeline';
+
+/** The four routes, each also without `/v1`. */
+const ROUTES = [
+  {
+    path: '/chat/completions',
+    method: 'POST',
+    run: (pipeline: Pipeline, request: IncomingMessage, client: Client) => pipeline.infer('chat', request, client),
+  },
+  {
+    path: '/completions',
+    method: 'POST',
+    run: (pipeline: Pipeline, request: IncomingMessage, client: Client) =>
+      pipeline.infer('completion', request, client),
+  },
+  {
+    path: '/embeddings',
+    method: 'POST',
+    run: (pipeline: Pipeline, request: IncomingMessage, client: Client) => pipeline.infer('embedding', request, client),
+  },
+  {
+    path: '/models',
+    method: 'GET',
+    run: (pipeline: Pipeline, request: IncomingMessage, client: Client) => pipeline.listModels(request, client),
+  },
+] as const;
+const PREFIXES = ['/v1', ''];
+
+/** Binds the inference routes on the server itself: the handler gets the raw request and response, and nothing of Nest or of Fastify's body and reply handling is in between. */
+export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFlight: InFlight): void {
+  void server.register((scope, _options, done) => {
+    // The pipeline reads the body itself, after it knows who sends it.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
+    for (const { path, method, run } of ROUTES) {
+      const handler = (request: FastifyRequest, reply: FastifyReply): void => {
+        reply.hijack();
+        inFlight.begin();
+        const client = new Client(reply.raw, request.id, inFlight.draining);
+        void run(pipeline, request.raw, client).finally(() => inFlight.end());
+      };
+      for (const prefix of PREFIXES) scope.route({ url: prefix + path, method, handler });
+    }
+    done();
+  });
+}
+
+/** What is said to a request that no route takes, in the inference API's envelope: 405 with `Allow` where the address is known. */
+export function refuseUnknownRoute(url: string, response: ServerResponse, requestId: string): void {
+  const path = url.split('?', 1)[0]!;
+  const route = ROUTES.find((candidate) => PREFIXES.some((prefix) => path === prefix + candidate.path));
+  if (route) response.setHeader('allow', route.method === 'GET' ? 'GET, HEAD' : route.method);
+  refuseEarly(new InferenceError(route ? 'method_not_allowed' : 'route_not_found'), response, requestId);
+}
+
+/** An error before any route was reached. */
+export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
+  new Client(response, requestId, false).refuse(error);
+}

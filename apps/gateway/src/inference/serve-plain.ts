@@ -1,0 +1,43 @@
+import { PlainRelay } from '../upstream/plain-answer';
+import type { Client } from './client';
+import { type Job, KINDS, type Served } from './job';
+import type { Stages } from './stages';
+import { deliveredTexts, readPlainResponse, writePlainResponse } from './plain-response';
+import { failureAnswer, interrupted } from './refusals';
+import { upstreamBody } from './upstream-body';
+
+/** An answer in one piece: gathered whole, so that nothing of it is out before it is settled. */
+export async function servePlain({ admission, upstream }: Stages, job: Job, client: Client): Promise<Served> {
+  const { ask, model, draft, hold } = job;
+  const relay = new PlainRelay();
+  client.onLeave = () => relay.clientClosed();
+  admission.track({ id: draft.id, tenantId: draft.tenantId, delivered: () => null, onLost: () => relay.holdLost() });
+  const call = {
+    model,
+    path: KINDS[ask.kind].path,
+    stream: false,
+    body: (name: string) => upstreamBody(ask, name, hold.maxTokensPerChoice),
+  };
+  const answer = await relay.run(upstream.exchange(call, relay));
+  switch (answer.kind) {
+    case 'client_closed':
+      return { kind: 'nothing', error: null };
+    case 'hold_lost':
+      return { kind: 'nothing', error: interrupted() };
+    case 'failed':
+      return { kind: 'nothing', error: failureAnswer(answer.failure, model, draft.id) };
+  }
+  const response = readPlainResponse(ask.kind, answer.body);
+  if (!response)
+    return {
+      kind: 'nothing',
+      error: failureAnswer({ kind: 'failed', reason: 'the answer cannot be read' }, model, draft.id),
+    };
+  return {
+    kind: 'delivered',
+    tokens: response.usage ?? job.count(job.countTexts(deliveredTexts(response))),
+    estimated: response.usage === null,
+    outcome: 'complete',
+    end: (usage) => client.answer(200, writePlainResponse(ask.kind, response, job.identity, usage)),
+  };
+}

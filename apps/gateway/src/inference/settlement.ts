@@ -1,0 +1,59 @@
+import type { AdmissionClient } from '@tollgate/admission';
+import { type Outcome, type TokenCounts, type UsageEvent } from '@tollgate/contracts';
+import { Counter, logger, metrics } from '@tollgate/runtime';
+import { toUsageEvent } from '../usage/usage-event';
+import type { Job } from './job';
+import { interrupted } from './refusals';
+
+const overruns = new Counter({
+  name: 'tollgate_overrun_requests_total',
+  help: 'Requests for which a backend reported more than the hold: the difference is the operator’s loss.',
+  registers: [metrics],
+});
+const lostHolds = new Counter({
+  name: 'tollgate_lost_holds_total',
+  help: 'Requests whose hold was gone before they could be settled.',
+  registers: [metrics],
+});
+
+/** The end of a hold: settled at what was delivered, or void. */
+export class Settlements {
+  private readonly log = logger('gateway');
+
+  constructor(private readonly client: AdmissionClient) {}
+
+  /**
+   * Settles; what is returned is durable and is what the client may be told. Throws InferenceError when there is no hold any more (its deadline passed): then nothing
+   * more may be delivered, and UnavailableError when the store does not answer: then the hold's record stands and will be charged at its deadline.
+   */
+  async settle(
+    job: Job,
+    { tokens, estimated, outcome }: { tokens: TokenCounts; estimated: boolean; outcome: Outcome },
+  ): Promise<UsageEvent> {
+    const event = toUsageEvent(job.draft, {
+      tokens,
+      estimated,
+      outcome,
+      holdNanos: job.hold.holdNanos,
+      endedMs: Date.now(),
+    });
+    if (event.overrunNanos !== '0') overruns.inc();
+    this.client.untrack(job.draft.id);
+    const result = await this.client.settle({ event });
+    if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired')) return result.event;
+    lostHolds.inc();
+    this.log.warn({ requestId: job.draft.id }, 'the hold was gone before the request could be settled');
+    throw interrupted();
+  }
+
+  /** Gives the hold back. When the store does not answer, its deadline does. */
+  async void(job: Job): Promise<void> {
+    const { id, tenantId } = job.draft;
+    this.client.untrack(id);
+    try {
+      await this.client.void({ id, tenantId });
+    } catch (error) {
+      this.log.warn({ requestId: id, err: error }, 'a hold was not given back; it expires by itself');
+    }
+  }
+}

@@ -1,0 +1,20 @@
+import type { AdmissionClient } from '@tollgate/admission';
+import type { Admitter } from '../admit/admit';
+import type { Authenticator } from '../authenticate/authenticate';
+import type { Catalog } from '../catalog/catalog';
+import type { StreamWatch } from '../upstream/stream-watch';
+import type { Upstream } from '../upstream/upstream';
+import type { UsageEmitter } from '../usage/emitter';
+import type { Settlements } from './settlement';
+
+/** What the pipeline is composed of: the stages know nothing of each other. */
+export interface Stages {
+  authenticator: Authenticator;
+  catalog: Catalog;
+  admitter: Admitter;
+  admission: AdmissionClient;
+  upstream: Upstream;
+  streams: StreamWatch;
+  settlements: Settlements;
+  emitter: UsageEmitter;
+}

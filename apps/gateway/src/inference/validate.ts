@@ -1,0 +1,66 @@
+import { isUtf8 } from 'node:buffer';
+import type { TSchema } from '@sinclair/typebox';
+import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
+import type { InferenceKind } from '@tollgate/contracts';
+import { InferenceError } from './errors';
+import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
+
+const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false });
+
+const VALIDATORS: Record<InferenceKind, ValidateFunction> = {
+  chat: compile(ChatCompletionRequest),
+  completion: compile(CompletionRequest),
+  embedding: compile(EmbeddingRequest),
+};
+
+/** The body as an object that its schema accepts. Throws InferenceError 400: invalid_json, or the first thing wrong, with its `param`. */
+export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unknown> {
+  let body: unknown;
+  try {
+    if (!isUtf8(raw)) throw new SyntaxError('not UTF-8');
+    body = JSON.parse(raw.toString('utf8'));
+  } catch {
+    throw new InferenceError('invalid_json');
+  }
+  const validate = VALIDATORS[kind];
+  if (!validate(body)) throw toInferenceError(validate.errors![0]!);
+  return body as Record<string, unknown>;
+}
+
+function compile(schema: TSchema): ValidateFunction {
+  return ajv.compile(schema);
+}
+
+/** `/messages/0/role` → `messages[0].role` */
+export function toParam(instancePath: string): string {
+  let param = '';
+  for (const escaped of instancePath.split('/').slice(1)) {
+    const part = escaped.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (/^\d+$/.test(part)) param += `[${part}]`;
+    else param += param === '' ? part : `.${part}`;
+  }
+  return param;
+}
+
+function toInferenceError({ keyword, instancePath, params, message = 'is not valid' }: ErrorObject): InferenceError {
+  const at = toParam(instancePath);
+  if (keyword === 'required') {
+    const missing = (params as { missingProperty: string }).missingProperty;
+    const param = at === '' ? missing : `${at}.${missing}`;
+    return new InferenceError('missing_required_parameter', {
+      message: `Missing required parameter: '${param}'.`,
+      param,
+    });
+  }
+  const param = at === '' ? null : at;
+  const name = param === null ? 'The body' : `'${param}'`;
+  if (keyword === 'type') {
+    const types = [(params as { type: string | string[] }).type].flat().filter((type) => type !== 'null');
+    return new InferenceError('invalid_type', { message: `${name} must be of type ${types.join(' or ')}.`, param });
+  }
+  if (keyword === 'enum') {
+    const allowed = (params as { allowedValues: unknown[] }).allowedValues.filter((value) => value !== null);
+    return new InferenceError('invalid_value', { message: `${name} must be one of: ${allowed.join(', ')}.`, param });
+  }
+  return new InferenceError('invalid_value', { message: `${name} ${message}.`, param });
+}

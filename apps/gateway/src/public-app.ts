@@ -1,0 +1,120 @@
+import type { DynamicModule, Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { newId } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { InferenceError } from './inference/errors';
+import { InFlight } from './inference/in-flight';
+import { Pipeline } from './inference/pipeline';
+import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/routes';
+import { sendError } from './management/envelope';
+import { MANAGEMENT_ERRORS } from './management/errors';
+import { MANAGEMENT_PREFIX } from './management/routes';
+import { MAX_MANAGEMENT_BODY_BYTES } from './management/validate';
+
+/** For the head and body of one request to arrive; not for its answer. */
+const REQUEST_TIMEOUT_MS = 120_000;
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers. Initialised, not yet listening.
+ * @param module the program's root module, which has a GatewayModule in it
+ */
+export async function createPublicApp(module: Type | DynamicModule): Promise<NestFastifyApplication> {
+  const adapter = new PublicAdapter({
+    bodyLimit: MAX_MANAGEMENT_BODY_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    requestIdHeader: false,
+    genReqId,
+    return503OnClosing: false,
+    clientErrorHandler,
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
+      sendEarlyError(error, request, reply),
+  });
+  const server = adapter.getInstance();
+  // Every controller gets the body as it came and judges it itself: the media type is part of the surface's own checks.
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  server.setErrorHandler((error: Error, request, reply) => sendEarlyError(error, request, reply));
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    // Before a body is read: what is nowhere takes none.
+    if (!request.is404 || isManagement(request)) return done();
+    reply.hijack();
+    refuseUnknownRoute(request.url, reply.raw, request.id);
+  });
+  server.setNotFoundHandler((request, reply) => {
+    reply.hijack();
+    refuseUnknownRoute(request.url, reply.raw, request.id);
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
+    bodyParser: false,
+    abortOnError: false,
+    logger: false,
+  });
+  bindInference(server, app.get(Pipeline, { strict: false }), app.get(InFlight, { strict: false }));
+  await app.init();
+  await server.ready();
+  return app;
+}
+
+/** Lets running inference requests finish; false when some did not within `timeoutMs`. Connections are closed after their answer from now on. */
+export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<boolean> {
+  return app.get(InFlight, { strict: false }).drain(timeoutMs);
+}
+
+/** Unknown routes and errors before a route are answered here, in each surface's envelope: not by Nest's own handlers. */
+class PublicAdapter extends FastifyAdapter {
+  override setNotFoundHandler(): ReturnType<FastifyAdapter['setNotFoundHandler']> {
+    return this.getInstance();
+  }
+
+  override setErrorHandler(): ReturnType<FastifyAdapter['setErrorHandler']> {
+    return this.getInstance();
+  }
+}
+
+function genReqId(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req');
+}
+
+function isManagement(request: FastifyRequest): boolean {
+  return request.url.startsWith(MANAGEMENT_PREFIX);
+}
+
+/** What Fastify itself refuses: a path or a media type that cannot be read, a body that is too large. */
+function sendEarlyError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
+  if (isManagement(request)) return sendError(MANAGEMENT_ERRORS, 'management', error, reply);
+  reply.hijack();
+  const status = error.statusCode ?? 500;
+  if (status === 413) return refuseEarly(new InferenceError('payload_too_large'), reply.raw, request.id);
+  if (status === 415) return refuseEarly(new InferenceError('unsupported_media_type'), reply.raw, request.id);
+  if (status < 500) return refuseUnknownRoute(request.url, reply.raw, request.id);
+  logger('gateway').error({ requestId: request.id, err: error }, 'answered 500');
+  refuseEarly(new InferenceError('api_error'), reply.raw, request.id);
+}
+
+/** What is no HTTP at all, or too slow, or with too large a head: there is no request yet, only a socket. */
+function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const [status, message] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'The headers are too large.']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'The request did not arrive in time.']
+        : ['400 Bad Request', 'The request is not valid HTTP.'];
+  const body = JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code: null } });
+  socket.end(
+    `HTTP/1.1 ${status}\r\nx-request-id: ${newId('req')}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

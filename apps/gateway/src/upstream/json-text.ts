@@ -1,0 +1,42 @@
+/** Strings of JSON on the wire, as latin1: one character a byte (sse-frames.ts). */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** A value as JSON in UTF-8, one character a byte. */
+export function toWire(value: unknown): string {
+  return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
+}
+
+/** Parses JSON in UTF-8, one character a byte. Throws SyntaxError. */
+export function fromWire(latin1: string): unknown {
+  return JSON.parse(Buffer.from(latin1, 'latin1').toString('utf8'));
+}
+
+/** The text as what stands between the quotes of a JSON string. */
+export function toStringBody(text: string): string {
+  return toWire(text).slice(1, -1);
+}
+
+/** Whether `body` may stand between the quotes of a JSON string: no quote in it is unescaped, and its last character does not escape the closing one. */
+export function isStringBody(body: string): boolean {
+  let at = body.indexOf('"');
+  if (at === -1 && body.charCodeAt(body.length - 1) !== BACKSLASH) return true;
+  for (; at !== -1; at = body.indexOf('"', at + 1)) if (!isEscaped(body, at)) return false;
+  return !isEscaped(body, body.length);
+}
+
+/** Where the JSON string ends whose opening quote is at `open`: the position of the closing quote, or -1. */
+export function endOfString(json: string, open: number): number {
+  for (let at = json.indexOf('"', open + 1); at !== -1; at = json.indexOf('"', at + 1)) {
+    if (json.charCodeAt(at) === QUOTE && !isEscaped(json, at, open + 1)) return at;
+  }
+  return -1;
+}
+
+/** An odd number of backslashes stands before `at`. */
+function isEscaped(text: string, at: number, from = 0): boolean {
+  let backslashes = 0;
+  while (at - 1 - backslashes >= from && text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
+}

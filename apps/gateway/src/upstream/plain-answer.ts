@@ -1,0 +1,55 @@
+import type { UpstreamFailure } from './failure';
+import type { AnswerSink, Exchange } from './exchange';
+
+/** Of an answer that is not streamed; 2,048 embeddings of 3,072 numbers are about 130 MB of JSON and do not pass. */
+export const MAX_ANSWER_BYTES = 96 * 1024 * 1024;
+
+export type PlainAnswer =
+  | { kind: 'answer'; body: Buffer }
+  | { kind: 'failed'; failure: UpstreamFailure }
+  | { kind: 'client_closed' | 'hold_lost' };
+
+/** Gathers an answer that is not streamed. Its exchange is aborted when the client leaves. */
+export class PlainRelay implements AnswerSink {
+  private readonly chunks: Buffer[] = [];
+  private bytes = 0;
+  private exchange!: Exchange;
+  private resolve!: (answer: PlainAnswer) => void;
+  readonly answer = new Promise<PlainAnswer>((resolve) => (this.resolve = resolve));
+
+  run(exchange: Exchange): Promise<PlainAnswer> {
+    this.exchange = exchange;
+    exchange.start();
+    return this.answer;
+  }
+
+  clientClosed(): void {
+    this.exchange.abort();
+    this.resolve({ kind: 'client_closed' });
+  }
+
+  /** Nothing pays for the answer any more. */
+  holdLost(): void {
+    this.exchange.abort();
+    this.resolve({ kind: 'hold_lost' });
+  }
+
+  onHead(): void {}
+
+  onData(chunk: Buffer): boolean {
+    this.bytes += chunk.length;
+    if (this.bytes > MAX_ANSWER_BYTES) {
+      this.exchange.abort();
+      this.onFailure({ kind: 'failed', reason: 'the answer is too long' });
+    } else this.chunks.push(chunk);
+    return true;
+  }
+
+  onEnd(): void {
+    this.resolve({ kind: 'answer', body: this.chunks.length === 1 ? this.chunks[0]! : Buffer.concat(this.chunks) });
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    this.resolve({ kind: 'failed', failure });
+  }
+}

@@ -1,0 +1,211 @@
+import type { TokenCounts } from '@tollgate/contracts';
+import type { ChunkTranslator, Frame, Piece } from './chunk-translator';
+import { DeliveredText } from './delivered-text';
+import type { AnswerSink, Exchange } from './exchange';
+import type { UpstreamFailure } from './failure';
+
+/** A token of English is four bytes; a chunk with more may be several tokens. Errs to more, and is corrected by an exact count where it matters. */
+const BYTES_PER_TOKEN = 4;
+
+/** What the stream may still deliver before the credit must be asked again (admit/stream-allowance.ts). */
+export interface Allowance {
+  /**
+   * Takes `tokens` of output. `wait`: ask again when `onReady` is called. `ended`: no credit for them. `lost`: there is no hold any more.
+   * @param countExactly all of the output so far and these, counted exactly
+   */
+  take(tokens: number, countExactly: () => number): 'granted' | 'wait' | 'ended' | 'lost';
+  onReady: () => void;
+}
+
+/** The client's side of a response. */
+export interface ClientSide {
+  /** The response head, once, before the first bytes. */
+  begin(): void;
+  write(latin1: string): boolean;
+  onDrain(listener: () => void): void;
+}
+
+export interface StreamEnd {
+  outcome: 'complete' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'hold_lost';
+  /** Set when it is `upstream_error`. */
+  failure: UpstreamFailure | null;
+  /** Of the finishing frames; null: count what was delivered. */
+  usage: TokenCounts | null;
+}
+
+/**
+ * Passes a stream on, chunk by chunk, at the client's pace, and stops before its end: what has the last `finish_reason` and `[DONE]` are written by
+ * `finish` after the settlement. Resolves `end` exactly once; after that only `finish` or `breakOff` write.
+ */
+export class StreamRelay implements AnswerSink {
+  readonly delivered = new DeliveredText();
+  /** Chunks that delivered text: the least number of tokens delivered. */
+  chunks = 0;
+  /** Something was written to the client, so that a failure can only be an event. */
+  begun = false;
+  /** Since when the client has not read, or null. */
+  stalledSinceMs: number | null = null;
+  private exchange!: Exchange;
+  private held: Extract<Frame, { kind: 'finish' }> | null = null;
+  private waiting: Frame | null = null;
+  private usage: TokenCounts | null = null;
+  private readonly unfinished: Set<number>;
+  private upstreamEnded = false;
+  private ended: StreamEnd | null = null;
+  private resolve!: (end: StreamEnd) => void;
+  private readonly end = new Promise<StreamEnd>((resolve) => (this.resolve = resolve));
+
+  constructor(
+    private readonly translator: ChunkTranslator,
+    private readonly client: ClientSide,
+    private readonly allowance: Allowance,
+    private readonly countTexts: (texts: string[]) => number,
+    choices: number,
+    private readonly endOfChoice: (index: number) => object,
+  ) {
+    this.unfinished = new Set(Array.from({ length: choices }, (_, index) => index));
+    allowance.onReady = () => this.goOn();
+    client.onDrain(() => {
+      this.stalledSinceMs = null;
+      this.goOn();
+    });
+  }
+
+  run(exchange: Exchange): Promise<StreamEnd> {
+    this.exchange = exchange;
+    exchange.start();
+    return this.end;
+  }
+
+  clientClosed(): void {
+    this.stop({ outcome: 'client_closed', failure: null, usage: this.finalUsage() });
+  }
+
+  /** There is no hold any more (its deadline passed): nothing more may be delivered. */
+  holdLost(): void {
+    this.stop({ outcome: 'hold_lost', failure: null, usage: null });
+  }
+
+  /** A comment, so that nobody on the way takes a model that thinks for a dead connection. */
+  keepAlive(): void {
+    if (!this.ended && this.chunks === 0) this.write(': keep-alive\n\n');
+  }
+
+  /** Last bytes of a settled stream: the held chunk, the end that the credit made, the usage on the last of them or apart, and `[DONE]`. */
+  finish(usage: object, separateUsage: boolean): string {
+    const last: Record<string, unknown>[] = this.held ? [this.held.chunk] : [];
+    if (this.ended?.outcome === 'credit_ended')
+      last.push(this.translator.chunk([...this.unfinished].map(this.endOfChoice)));
+    let out = '';
+    for (const [i, chunk] of last.entries()) {
+      out += this.translator.encode(chunk, !separateUsage && i === last.length - 1 ? usage : undefined);
+    }
+    if (separateUsage) out += this.translator.encode(this.translator.chunk([]), usage);
+    return `${out}data: [DONE]\n\n`;
+  }
+
+  onHead(): void {}
+
+  onData(chunk: Buffer): boolean {
+    if (this.ended) return true;
+    this.translator.push(chunk.toString('latin1'));
+    return this.pump();
+  }
+
+  onEnd(): void {
+    this.upstreamEnded = true;
+    // An event whose last empty line is missing is an event all the same.
+    this.translator.push('\n\n');
+    this.pump();
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    // All choices are finished: what failed is only what comes after.
+    if (this.held && this.unfinished.size === 0) this.stop({ outcome: 'complete', failure: null, usage: this.usage });
+    else this.stop({ outcome: 'upstream_error', failure, usage: null });
+  }
+
+  private goOn(): void {
+    if (!this.ended && this.pump()) this.exchange.resume();
+  }
+
+  /** Delivers what can be delivered. False: the backend must wait. */
+  private pump(): boolean {
+    let out = '';
+    let end: StreamEnd | null = null;
+    while (!this.ended && !end && this.stalledSinceMs === null) {
+      const frame: Frame | null = this.waiting ?? this.translator.next();
+      this.waiting = null;
+      if (frame === null) {
+        if (this.upstreamEnded) end = this.endOfStream('the stream broke off');
+        break;
+      }
+      if (frame.kind === 'broken') end = this.brokenOff(frame.reason);
+      else if (frame.kind === 'done') end = this.endOfStream('no finish_reason before [DONE]');
+      else if (frame.kind === 'usage') this.usage = frame.usage;
+      else {
+        const taken = this.take(frame.pieces);
+        if (taken === 'wait') {
+          this.waiting = frame;
+          break;
+        }
+        if (taken === 'ended') end = { outcome: 'credit_ended', failure: null, usage: null };
+        else if (taken === 'lost') end = { outcome: 'hold_lost', failure: null, usage: null };
+        else out += this.deliver(frame);
+      }
+    }
+    if (out !== '') this.write(out);
+    if (end) this.stop(end);
+    return this.waiting === null && this.stalledSinceMs === null;
+  }
+
+  private take(pieces: readonly Piece[]): ReturnType<Allowance['take']> {
+    if (pieces.length === 0) return 'granted';
+    let tokens = 0;
+    for (const { text } of pieces) tokens += Math.max(1, Math.ceil(text.length / BYTES_PER_TOKEN));
+    return this.allowance.take(tokens, () => this.countTexts(this.delivered.texts(pieces)));
+  }
+
+  /** Bytes for the client. A chunk with a finish_reason is held back; it goes out when another follows. */
+  private deliver(frame: Extract<Frame, { kind: 'content' | 'finish' }>): string {
+    for (const piece of frame.pieces) this.delivered.add(piece);
+    if (frame.pieces.length > 0) this.chunks += 1;
+    const before = this.held ? this.translator.encode(this.held.chunk) : '';
+    this.held = null;
+    // Usage on a chunk that others follow was not final.
+    this.usage = null;
+    if (frame.kind === 'content') return before + frame.out;
+    this.held = frame;
+    this.usage = frame.usage;
+    for (const choice of frame.finished) this.unfinished.delete(choice);
+    return before;
+  }
+
+  private write(out: string): void {
+    if (!this.begun) {
+      this.begun = true;
+      this.client.begin();
+    }
+    if (!this.client.write(out)) this.stalledSinceMs = Date.now();
+  }
+
+  private endOfStream(problem: string): StreamEnd {
+    return this.held ? { outcome: 'complete', failure: null, usage: this.usage } : this.brokenOff(problem);
+  }
+
+  private brokenOff(reason: string): StreamEnd {
+    return { outcome: 'upstream_error', failure: { kind: 'failed', reason }, usage: null };
+  }
+
+  private finalUsage(): TokenCounts | null {
+    return this.held && this.unfinished.size === 0 ? this.usage : null;
+  }
+
+  private stop(end: StreamEnd): void {
+    if (this.ended) return;
+    this.ended = end;
+    // What follows [DONE] is nothing: the connection may be used again when the backend ends properly.
+    if (end.outcome !== 'complete') this.exchange.abort();
+    this.resolve(end);
+  }
+}

@@ -1,0 +1,41 @@
+import type { StreamRelay } from './stream-relay';
+
+const TICK_MS = 1_000;
+/** Silence before the first token after which the client gets a comment, and again after as long. */
+const KEEP_ALIVE_AFTER_MS = 10_000;
+/** A client that reads nothing for so long has gone without saying so: its place and its hold are given back. */
+const MAX_STALL_MS = 120_000;
+
+/** Looks after all streams of the process with one timer: a timer for each would cost 8 µs a request. */
+export class StreamWatch {
+  private readonly streams = new Map<StreamRelay, { sinceMs: number; giveUp: () => void }>();
+  private timer: NodeJS.Timeout | null = null;
+
+  /** @param giveUp closes the client's connection */
+  add(stream: StreamRelay, nowMs: number, giveUp: () => void): void {
+    this.streams.set(stream, { sinceMs: nowMs, giveUp });
+    this.timer ??= setInterval(() => this.tick(Date.now()), TICK_MS).unref();
+  }
+
+  remove(stream: StreamRelay): void {
+    this.streams.delete(stream);
+  }
+
+  tick(nowMs: number): void {
+    for (const [stream, watched] of this.streams) {
+      if (stream.stalledSinceMs !== null && nowMs - stream.stalledSinceMs > MAX_STALL_MS) watched.giveUp();
+      else if (stream.chunks === 0 && nowMs - watched.sinceMs >= KEEP_ALIVE_AFTER_MS) {
+        watched.sinceMs = nowMs;
+        stream.keepAlive();
+      }
+    }
+    if (this.streams.size > 0 || !this.timer) return;
+    clearInterval(this.timer);
+    this.timer = null;
+  }
+
+  stop(): void {
+    if (this.timer) clearInterval(this.timer);
+    this.timer = null;
+  }
+}

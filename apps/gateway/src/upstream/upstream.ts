@@ -1,0 +1,20 @@
+import { Connections, DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './connections';
+import { type AnswerSink, Exchange, type UpstreamCall } from './exchange';
+
+/** The models' backends. */
+export class Upstream {
+  private readonly connections: Connections;
+
+  constructor(private readonly limits: UpstreamLimits = DEFAULT_UPSTREAM_LIMITS) {
+    this.connections = new Connections(limits.connectTimeoutMs);
+  }
+
+  /** A call, not begun yet. */
+  exchange(call: UpstreamCall, sink: AnswerSink): Exchange {
+    return new Exchange(this.connections, this.limits, call, sink);
+  }
+
+  close(): Promise<void> {
+    return this.connections.close();
+  }
+}

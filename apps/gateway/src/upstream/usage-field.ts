@@ -1,0 +1,21 @@
+import type { TokenCounts } from '@tollgate/contracts';
+
+/** A backend's `usage` as counts, or null where it is none: missing, not integers, or a sum that does not fit. Embeddings have no completion tokens. */
+export function readUsage(value: unknown): TokenCounts | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const usage = value as Record<string, unknown>;
+  const promptTokens = usage['prompt_tokens'];
+  const completionTokens = usage['completion_tokens'] ?? 0;
+  if (!isCount(promptTokens) || !isCount(completionTokens)) return null;
+  const total = usage['total_tokens'];
+  if (total !== undefined && total !== promptTokens + completionTokens) return null;
+  const details = usage['prompt_tokens_details'];
+  const reported =
+    typeof details === 'object' && details !== null ? (details as Record<string, unknown>)['cached_tokens'] : 0;
+  const cachedTokens = isCount(reported) ? Math.min(reported, promptTokens) : 0;
+  return { promptTokens, cachedTokens, completionTokens };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}

@@ -1,0 +1,41 @@
+import { costNanos, type Outcome, type TokenCounts, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
+
+/**
+ * The usage event of a request that ends now. The charge is what the tokens cost, at most the hold: what is above it is the operator's loss
+ * and stands on the event as `overrunNanos`.
+ */
+export function toUsageEvent(
+  draft: UsageDraft,
+  {
+    tokens,
+    estimated,
+    outcome,
+    holdNanos,
+    endedMs,
+  }: { tokens: TokenCounts; estimated: boolean; outcome: Outcome; holdNanos: bigint; endedMs: number },
+): UsageEvent {
+  const cost = costNanos(tokens, draft.price);
+  const charged = cost > holdNanos ? holdNanos : cost;
+  return {
+    ...draft,
+    promptTokens: tokens.promptTokens,
+    cachedTokens: tokens.cachedTokens,
+    completionTokens: tokens.completionTokens,
+    costNanos: String(charged),
+    overrunNanos: String(cost - charged),
+    estimated,
+    outcome,
+    endedAt: new Date(endedMs).toISOString(),
+  };
+}
+
+/** `usage` as the client gets it. Embeddings have no completion tokens. */
+export function toUsageField(event: UsageEvent): Record<string, unknown> {
+  const { promptTokens, cachedTokens, completionTokens, kind } = event;
+  return {
+    prompt_tokens: promptTokens,
+    ...(kind === 'embedding' ? {} : { completion_tokens: completionTokens }),
+    total_tokens: promptTokens + completionTokens,
+    ...(cachedTokens > 0 ? { prompt_tokens_details: { cached_tokens: cachedTokens } } : {}),
+  };
+}
