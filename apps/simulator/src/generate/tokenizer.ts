@@ -51,7 +51,15 @@ function count(text: string): number {
   const { countTokens } = o200kBase();
   if (text.length <= MAX_RUN_CHARS || !hasLongRun(text)) return countTokens(text, AS_TEXT);
   let tokens = 0;
-  for (let at = 0; at < text.length; at += SLICE_CHARS) tokens += measure(text.slice(at, at + SLICE_CHARS)).tokens;
+  let previous = '';
+  let previousTokens = 0;
+  for (let at = 0; at < text.length; at += SLICE_CHARS) {
+    const slice = text.slice(at, at + SLICE_CHARS);
+    // A filler such as "xxx…" repeats itself.
+    if (slice !== previous) previousTokens = countTokens(slice, AS_TEXT);
+    previous = slice;
+    tokens += previousTokens;
+  }
   return tokens;
 }
 

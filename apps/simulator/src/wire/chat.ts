@@ -58,15 +58,16 @@ function* frames(fields: CompletionFields, answers: Answer[], usage: string | nu
 function* choiceFrames(answer: Answer, index: number, head: string, close: string): Generator<Frame> {
   const open = `${head}{"index":${index},"delta":{`;
   const rest = `},"logprobs":null,"finish_reason":null}${close}`;
+  // Of a tool's name; also of one that max_tokens cut, which is not delivered.
+  const beforePieces = answer.completionTokens - answer.pieces.length;
   if (answer.toolName === null) {
-    yield { event: `${open}"role":"assistant","content":"","refusal":null${rest}`, tokens: 0 };
+    yield { event: `${open}"role":"assistant","content":"","refusal":null${rest}`, tokens: beforePieces };
     for (const piece of answer.pieces) yield { event: `${open}"content":${JSON.stringify(piece)}${rest}`, tokens: 1 };
   } else {
     const call = `"function":{"name":${asciiJson(answer.toolName)},"arguments":""}`;
-    const nameTokens = answer.completionTokens - answer.pieces.length;
     yield {
       event: `${open}"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"${newReplyId('call')}","type":"function",${call}}]${rest}`,
-      tokens: nameTokens,
+      tokens: beforePieces,
     };
     for (const piece of answer.pieces)
       yield {
