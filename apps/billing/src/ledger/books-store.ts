@@ -51,7 +51,7 @@ export async function lockDueBooks(
   return booksByTenant(
     await tx.query<BooksRow[]>(
       `SELECT ${BOOKS_COLUMNS} FROM tenant_books
-       WHERE due_at IS NOT NULL AND ($2 OR due_at <= clock_timestamp()) ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
+       WHERE due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
       [limit, early],
     ),
   );

@@ -74,13 +74,16 @@ export class Reconciler {
     after: string | undefined,
   ): Promise<{ views: TenantView[]; differences: Difference[] }> {
     const settled: TenantView[] = [];
+    const firstVersions = new Map<string, bigint>();
+    const differencesOf = (view: TenantView) => compareTenant(view, firstVersions.get(view.tenantId));
     let open = ids;
     for (let comparison = 1; ; comparison++) {
       const views = open.length === 0 ? [] : await this.stores.views(open, after);
-      const differing = views.filter((view) => compareTenant(view).length > 0);
+      if (comparison === 1) views.forEach((view) => firstVersions.set(view.tenantId, view.before.version));
+      const differing = views.filter((view) => differencesOf(view).length > 0);
       const last = differing.length === 0 || comparison === MAX_COMPARISONS;
       settled.push(...(last ? views : views.filter((view) => !differing.includes(view))));
-      if (last) return { views: settled, differences: differing.flatMap(compareTenant) };
+      if (last) return { views: settled, differences: differing.flatMap(differencesOf) };
       open = differing.map((view) => view.tenantId);
       await delay(COMPARE_AGAIN_MS);
     }

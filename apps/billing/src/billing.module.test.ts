@@ -1,0 +1,197 @@
+import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
+import { newId, type Charge } from '@tollgate/contracts';
+import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { Module, type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { BillingModule } from './billing.module';
+import { CENT, charge } from './testing/billing.suite';
+
+// The whole service on real Postgres, messages and admission store. The test is auth (every tenant is there), metering (its sums) and the
+// consumer of credit news.
+const database = useTestDatabase();
+
+class TestProcess {
+  readonly messages = new PostgresMessages({ url: database.url, applicationName: 'test-messages' });
+  readonly admission = new PostgresAdmissionStore({ url: database.url });
+  app!: INestApplicationContext;
+
+  constructor(private readonly events: Charge[]) {}
+
+  async start(): Promise<this> {
+    this.messages.handle('auth.tenants.get', async ({ tenantId }) => ({
+      id: tenantId,
+      name: 'T',
+      plan: 'default',
+      status: 'active',
+      createdAt: '',
+    }));
+    this.messages.handle('metering.sums', async ({ after = '', limit = 100 }) => this.sums(after, limit));
+    this.messages.consume('credit-news', 'admission', (news) =>
+      this.admission.applyNews(
+        news.map((one) => ({ ...one, version: BigInt(one.version), balanceNanos: BigInt(one.balanceNanos) })),
+      ),
+    );
+    const { messages, admission } = this;
+    @Module({})
+    class Seams {}
+    const seams = {
+      module: Seams,
+      global: true,
+      providers: [
+        { provide: Messages, useValue: messages },
+        { provide: AdmissionStore, useValue: admission },
+      ],
+      exports: [Messages, AdmissionStore],
+    };
+    @Module({})
+    class Root {}
+    this.app = await NestFactory.createApplicationContext(
+      { module: Root, imports: [seams, BillingModule.register({ databaseUrl: database.url, postingIntervalMs: 200 })] },
+      { logger: false },
+    );
+    await admission.start();
+    await messages.start();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.messages.stopConsuming();
+    await this.app.close();
+    await this.messages.close();
+    await this.admission.close();
+  }
+
+  private sums(after: string, limit: number) {
+    const sums = new Map<string, { events: number; nanos: bigint }>();
+    for (const { tenantId, costNanos } of new Map(this.events.map((event) => [event.id, event])).values()) {
+      const sum = sums.get(tenantId) ?? { events: 0, nanos: 0n };
+      sums.set(tenantId, { events: sum.events + 1, nanos: sum.nanos + BigInt(costNanos) });
+    }
+    const rows = [...sums].filter(([id]) => id > after).sort(([a], [b]) => (a < b ? -1 : 1));
+    const data = rows
+      .slice(0, limit)
+      .map(([tenantId, { events, nanos }]) => ({ tenantId, events, costNanos: String(nanos) }));
+    return { data, nextCursor: rows.length > limit ? data.at(-1)!.tenantId : null };
+  }
+}
+
+describe('billing, as the main program runs it', () => {
+  const events: Charge[] = [];
+  let first: TestProcess;
+  let second: TestProcess;
+  beforeAll(async () => {
+    first = await new TestProcess(events).start();
+    second = await new TestProcess(events).start();
+  });
+  afterAll(() => Promise.all([first.stop(), second.stop()]));
+
+  const topUp = (tenantId: string, amountCents: number) =>
+    first.messages.request('billing.credit.add', { tenantId, amountCents, source: 'manual', ref: 'start' });
+  const snapshot = async (tenantId: string) => (await first.admission.snapshot({ tenantId, limit: 1 }))[0];
+  const charges = async (batch: Charge[]) => {
+    events.push(...batch);
+    await first.messages.publish('charges', batch);
+  };
+
+  it('makes a top-up usable at the admission store within moments of the reply', async () => {
+    const tenantId = newId('ten');
+    expect(await topUp(tenantId, 1_000)).toMatchObject({
+      balanceCents: 1_000,
+      entry: { type: 'topup', amountCents: 1_000 },
+    });
+    const since = Date.now();
+    await eventually(
+      async () => expect(await snapshot(tenantId)).toMatchObject({ version: 1n, balanceNanos: 1_000n * CENT }),
+      { everyMs: 2 },
+    );
+    expect(Date.now() - since).toBeLessThan(500);
+  });
+
+  it('brings published charges into the ledger and the store, exactly once, with two processes at work', async () => {
+    const tenants = Array.from({ length: 10 }, () => newId('ten'));
+    for (const tenantId of tenants) await topUp(tenantId, 10_000);
+    const all = tenants.flatMap((tenantId) =>
+      Array.from({ length: 40 }, (_, i) => charge(tenantId, BigInt(i) * 1_234_567n)),
+    );
+    for (let i = 0; i < all.length; i += 80) {
+      await charges(all.slice(i, i + 80));
+      await second.messages.publish('charges', all.slice(i, i + 40));
+    }
+    const costNanos = 780n * 1_234_567n;
+    for (const tenantId of tenants) {
+      await eventually(async () => {
+        const summary = await second.messages.request('billing.summary', { tenantId });
+        expect(BigInt(10_000 - summary.balanceCents) * CENT + BigInt(summary.carriedNanos)).toBe(costNanos);
+        expect(BigInt(summary.carriedNanos) < CENT).toBe(true);
+        expect(await snapshot(tenantId)).toMatchObject({ balanceNanos: 10_000n * CENT - costNanos });
+      });
+    }
+    const report = await first.messages.request('billing.reconcile', {}, { deadlineMs: 20_000 });
+    expect(report).toMatchObject({
+      ok: true,
+      differences: [],
+      events: events.length,
+      eventsNanos: report.chargesNanos,
+    });
+    expect(BigInt(report.debitsNanos) + BigInt(report.carriedNanos)).toBe(BigInt(report.chargesNanos));
+  });
+
+  it('reconciles while charges keep coming: what is on its way is no difference', async () => {
+    const tenantId = newId('ten');
+    await topUp(tenantId, 100_000);
+    let going = true;
+    const traffic = (async () => {
+      while (going) await charges([charge(tenantId, 777n), charge(tenantId, CENT / 3n)]);
+    })();
+    try {
+      // No holds here to account for what is on its way, so only its being gathered in the end does.
+      const report = await second.messages.request('billing.reconcile', {}, { deadlineMs: 20_000 });
+      expect(report.differences.filter((difference) => difference.check !== 'events = charges')).toEqual([]);
+    } finally {
+      going = false;
+      await traffic;
+    }
+    const report = await second.messages.request('billing.reconcile', {}, { deadlineMs: 20_000 });
+    expect(report.differences).toEqual([]);
+  });
+
+  it('names a lost charge and a store that was tampered with', async () => {
+    const lost = charge(newId('ten'), 5n);
+    events.push(lost);
+    const tampered = newId('ten');
+    await topUp(tampered, 100);
+    await eventually(async () => expect(await snapshot(tampered)).toMatchObject({ version: 1n }));
+    await database.query(`UPDATE admission.tenant SET balance_nanos = balance_nanos + 1 WHERE tenant_id = $1`, [
+      tampered,
+    ]);
+    const report = await first.messages.request('billing.reconcile', {}, { deadlineMs: 20_000 });
+    expect(report.ok).toBe(false);
+    expect(report.differences).toEqual([
+      { check: 'events = charges', tenantId: lost.tenantId, expected: '1 of 5 nanos', actual: '0 of 0 nanos' },
+      {
+        check: 'balance = balance of the admission store',
+        tenantId: tampered,
+        expected: String(100n * CENT),
+        actual: String(100n * CENT + 1n),
+      },
+    ]);
+    await database.query(`UPDATE admission.tenant SET balance_nanos = balance_nanos - 1 WHERE tenant_id = $1`, [
+      tampered,
+    ]);
+    events.splice(events.indexOf(lost), 1);
+  });
+
+  it('posts what has gathered and publishes its news before it stops', async () => {
+    const third = await new TestProcess(events).start();
+    const tenantId = newId('ten');
+    await topUp(tenantId, 100);
+    const gathered = charge(tenantId, 3n * CENT);
+    await charges([gathered]);
+    await eventually(async () =>
+      expect(await database.query('SELECT FROM billing.charge WHERE id = $1', [gathered.id])).toHaveLength(1),
+    );
+    await third.stop();
+    expect(await first.messages.request('billing.summary', { tenantId })).toMatchObject({ balanceCents: 97 });
+  });
+});

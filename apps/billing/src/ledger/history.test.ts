@@ -1,0 +1,140 @@
+import { newId, type Charge } from '@tollgate/contracts';
+import fc from 'fast-check';
+import { useTestDatabase } from '@tollgate/testing';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+
+// The whole of gathering, posting and topping up on real Postgres, against a model that is one sum.
+const database = useTestDatabase();
+const PROPERTY_TIME_MS = 12_000;
+const SEED = 20261121;
+
+type Step =
+  | { do: 'gather'; fresh: { tenant: number; nanos: bigint; month: string }[]; repeats: number[] }
+  | { do: 'crash'; at: string; nanos: bigint }
+  | { do: 'post'; replicas: number }
+  | { do: 'topup'; tenant: number; cents: number; ref: number };
+
+const nanos = fc.oneof(fc.bigInt(0n, CENT), fc.bigInt(0n, 50n * CENT), fc.constantFrom(0n, 1n, CENT - 1n, CENT));
+const tenant = fc.integer({ min: 0, max: 2 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('gather' as const),
+      fresh: fc.array(fc.record({ tenant, nanos, month: fc.constantFrom('2026-10', '2026-11') }), { maxLength: 8 }),
+      repeats: fc.array(fc.nat(), { maxLength: 5 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('crash' as const),
+      at: fc.constantFrom('charge', 'tenant_books', 'journal_entry', 'outbox'),
+      nanos,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('post' as const), replicas: fc.integer({ min: 1, max: 3 }) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('topup' as const),
+      tenant,
+      cents: fc.integer({ min: 1, max: 500 }),
+      ref: fc.integer({ min: 0, max: 2 }),
+    }),
+  },
+);
+
+describe('any history', () => {
+  const billing = useBilling(database);
+
+  beforeAll(async () => {
+    await database.query(`CREATE FUNCTION billing.crash() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF current_setting('test.crash_at', true) = TG_TABLE_NAME THEN RAISE 'crash'; END IF; RETURN NULL; END $$`);
+    for (const table of ['charge', 'tenant_books', 'journal_entry', 'outbox']) {
+      await database.query(
+        `CREATE TRIGGER zz_crash AFTER INSERT OR UPDATE ON billing.${table} FOR EACH ROW EXECUTE FUNCTION billing.crash()`,
+      );
+    }
+  });
+
+  it('of batches, repeats, crashes, postings by several replicas and top-ups ends with every charge once and every nano accounted for', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 15 }), async (steps) => {
+        const tenants = [newId('ten'), newId('ten'), newId('ten')];
+        const charges: Charge[] = [];
+        const topped = new Map<string, number>();
+        for (const one of steps) await run(one, tenants, charges, topped);
+        await expectBooksToProve(billing, charges);
+        for (const tenantId of tenants) await expectModel(tenantId, charges, topped);
+      }),
+      {
+        seed: SEED,
+        numRuns: 200,
+        interruptAfterTimeLimit: PROPERTY_TIME_MS,
+        markInterruptAsFailure: false,
+        endOnFailure: true,
+      },
+    );
+  });
+
+  async function run(step: Step, tenants: string[], charges: Charge[], topped: Map<string, number>): Promise<void> {
+    if (step.do === 'post') {
+      await Promise.all(Array.from({ length: step.replicas }, () => billing.poster.postDue()));
+    } else if (step.do === 'topup') {
+      const tenantId = tenants[step.tenant]!;
+      const key = `${tenantId} ${step.ref}`;
+      const adding = billing.topUps.add({ tenantId, amountCents: step.cents, source: 'manual', ref: String(step.ref) });
+      const first = topped.get(key);
+      if (first !== undefined && first !== step.cents)
+        await expect(adding).rejects.toMatchObject({ code: 'ref_conflict' });
+      else topped.set(key, Number((await adding).reply.entry.amountCents));
+    } else if (step.do === 'crash') {
+      await crashAt(step.at, async () => {
+        const one = charge(tenants[0]!, step.nanos);
+        const gathered = await billing.gatherer.gather([one]).then(
+          () => charges.push(one),
+          (error: unknown) => expect(String(error)).toMatch(/crash/),
+        );
+        await billing.poster.postDue().catch((error: unknown) => expect(String(error)).toMatch(/crash/));
+        return gathered;
+      });
+    } else {
+      const fresh = step.fresh.map(({ tenant, nanos, month }) =>
+        charge(tenants[tenant]!, nanos, { endedAt: `${month}-15T00:00:00.000Z` }),
+      );
+      const repeats = charges.length === 0 ? [] : step.repeats.map((index) => charges[index % charges.length]!);
+      charges.push(...fresh);
+      await Promise.all([
+        billing.gatherer.gather([...repeats, ...fresh]),
+        billing.gatherer.gather([...fresh].reverse()),
+      ]);
+    }
+  }
+
+  /** While `work` runs, whatever writes to `table` fails, in every connection made before or after. */
+  async function crashAt(table: string, work: () => Promise<unknown>): Promise<void> {
+    await database.query(`CREATE OR REPLACE FUNCTION billing.crash() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF TG_TABLE_NAME = '${table}' THEN RAISE 'crash'; END IF; RETURN NULL; END $$`);
+    await work();
+    await database.query(
+      `CREATE OR REPLACE FUNCTION billing.crash() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$`,
+    );
+  }
+
+  async function expectModel(tenantId: string, charges: readonly Charge[], topped: Map<string, number>): Promise<void> {
+    const cost = charges
+      .filter((one) => one.tenantId === tenantId)
+      .reduce((sum, one) => sum + BigInt(one.costNanos), 0n);
+    const paid = [...topped]
+      .filter(([key]) => key.startsWith(tenantId))
+      .reduce((sum, [, cents]) => sum + BigInt(cents), 0n);
+    const newest = (await billing.news(tenantId)).sort((a, b) => Number(a.version) - Number(b.version)).at(-1);
+    if (!newest) return;
+    // Whatever was posted when, the news says what was paid less what was used.
+    expect(newest.balanceNanos).toBe(String(paid * CENT - cost));
+    const { balance } = await billing.books(tenantId);
+    expect(balance).toBeGreaterThanOrEqual(0);
+    expect(newest.version).toBe(String((await billing.books(tenantId)).version));
+  }
+});

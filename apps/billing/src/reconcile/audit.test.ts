@@ -1,0 +1,131 @@
+import { newId } from '@tollgate/contracts';
+import { useTestDatabase } from '@tollgate/testing';
+import { CENT, charge, useBilling } from '../testing/billing.suite';
+import { auditLedger } from './audit';
+
+// Each test spoils one row behind the triggers' back, as a bad restore or a hand in the database would.
+const database = useTestDatabase();
+
+describe('the audit of the ledger finds', () => {
+  const billing = useBilling(database);
+  let tenantId: string;
+  let charges: ReturnType<typeof charge>[];
+
+  beforeEach(async () => {
+    tenantId = await billing.tenant(1_000);
+    charges = [1, 2, 3, 4].map((i) => charge(tenantId, BigInt(i) * CENT + 1n, { endedAt: '2026-11-10T00:00:00Z' }));
+    await billing.gatherer.gather(charges.slice(0, 2));
+    await billing.poster.postDue();
+    await billing.gatherer.gather(charges.slice(2, 3));
+    await billing.poster.postDue();
+    await billing.gatherer.gather([{ ...charges[3]!, costNanos: '5' }]);
+  });
+
+  const spoil = async (sql: string) => {
+    await database.query('SET session_replication_role = replica');
+    try {
+      await database.query(sql.replaceAll('$tenant', `'${tenantId}'`).replaceAll('$first', `'${charges[0]!.id}'`));
+    } finally {
+      await database.query('SET session_replication_role = DEFAULT');
+    }
+  };
+  const entry = (sequence: number) =>
+    `(SELECT id FROM billing.journal_entry WHERE tenant_id = $tenant AND sequence = ${sequence})`;
+
+  it('nothing in books that are right', async () => {
+    expect(await auditLedger(billing.dataSource, [tenantId])).toEqual({
+      totals: { chargesNanos: 6n * CENT + 8n, debitsNanos: 6n * CENT, carriedNanos: 8n },
+      differences: [],
+    });
+  });
+
+  const covered = 'a coverage names its charges and sums them';
+  const month = 'a month stands as its rows say';
+  const total = 'charges = usage debits + carried';
+  it.each<[what: string, sql: string, checks: string[]]>([
+    ['a missing charge', `DELETE FROM billing.charge WHERE id = $first`, [total, covered, month]],
+    ['a changed charge', `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = $first`, [total, covered]],
+    [
+      'a charge that was gathered twice',
+      `INSERT INTO billing.charge SELECT 'req_again', tenant_id, key_id, cost_nanos, ended_at, period, 99 FROM billing.charge WHERE id = $first`,
+      [total, month],
+    ],
+    [
+      'a charge moved to another month',
+      `UPDATE billing.charge SET period = '2026-10' WHERE id = $first`,
+      [covered, month],
+    ],
+    [
+      'a doubled debit',
+      `INSERT INTO billing.journal_entry SELECT 'ent_again_' || tenant_id, tenant_id, 9, type, amount_cents, source, 'again', input_hash, period, balance_after_cents, created_at
+       FROM billing.journal_entry WHERE tenant_id = $tenant AND sequence = 2`,
+      [
+        total,
+        'balance = sum of entries',
+        'entries are numbered without a gap',
+        'postings of an entry sum to zero',
+        'every entry continues the balance before it',
+        'every usage entry has its coverage',
+      ],
+    ],
+    [
+      'a changed amount',
+      `UPDATE billing.journal_entry SET amount_cents = amount_cents - 1 WHERE tenant_id = $tenant AND sequence = 2`,
+      [
+        total,
+        'balance = sum of entries',
+        'postings of an entry sum to zero',
+        'every entry continues the balance before it',
+        covered,
+      ],
+    ],
+    [
+      'a changed posting',
+      `UPDATE billing.posting SET amount_cents = amount_cents + 1 WHERE entry_id = ${entry(2)} AND account = 'usage_revenue'`,
+      ['postings of an entry sum to zero'],
+    ],
+    [
+      'a missing posting',
+      `DELETE FROM billing.posting WHERE entry_id = ${entry(1)} AND account = 'payments_clearing'`,
+      ['postings of an entry sum to zero'],
+    ],
+    [
+      'a changed balance in the books',
+      `UPDATE billing.tenant_books SET balance_cents = balance_cents + 1 WHERE tenant_id = $tenant`,
+      ['balance = sum of entries'],
+    ],
+    [
+      'a changed rest in the books',
+      `UPDATE billing.tenant_books SET carried_nanos = carried_nanos + 1 WHERE tenant_id = $tenant`,
+      [total, 'carried = rest of the newest coverage'],
+    ],
+    [
+      'a changed running balance',
+      `UPDATE billing.journal_entry SET balance_after_cents = 5 WHERE tenant_id = $tenant AND sequence = 2`,
+      ['every entry continues the balance before it'],
+    ],
+    [
+      'a missing coverage',
+      `DELETE FROM billing.coverage WHERE tenant_id = $tenant AND number = 1`,
+      [
+        'coverages are numbered without a gap',
+        'coverages form a chain without gap or overlap',
+        'every usage entry has its coverage',
+        month,
+      ],
+    ],
+    [
+      'an overlapping coverage',
+      `UPDATE billing.coverage SET from_seq = 2 WHERE tenant_id = $tenant AND number = 2`,
+      [covered, 'coverages form a chain without gap or overlap'],
+    ],
+    ['a changed month', `UPDATE billing.tenant_month SET debited_cents = 1 WHERE tenant_id = $tenant`, [month]],
+  ])('%s', async (_, sql, checks) => {
+    await spoil(sql);
+    const { differences } = await auditLedger(billing.dataSource, [tenantId, newId('ten')]);
+    expect([...new Set(differences.map((difference) => difference.check))].sort()).toEqual([...checks].sort());
+    expect(
+      differences.every((difference) => difference.tenantId === tenantId && difference.expected !== difference.actual),
+    ).toBe(true);
+  });
+});
