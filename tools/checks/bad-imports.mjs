@@ -14,7 +14,7 @@ const FIXTURES = [
 
 const COMMANDS = {
   eslint: (file) => ['node_modules/eslint/bin/eslint.js', file],
-  depcruise: (file) => ['node_modules/dependency-cruiser/bin/dependency-cruise.mjs', file, '--config', '.dependency-cruiser.cjs'],
+  depcruise: (file) => ['node_modules/dependency-cruiser/bin/dependency-cruiser.mjs', file, '--config', '.dependency-cruiser.cjs'],
 };
 
 let missed = 0;
