@@ -127,7 +127,8 @@ export class GroupConsumer {
   private async handle(session: ConsumerSession, batch: Batch): Promise<boolean> {
     const { topic, group, handler } = this.consumed;
     for (let attempt = 0; ; attempt++) {
-      messageAge.observe({ topic, group }, (Date.now() - batch.oldestMs) / 1000);
+      // The publisher's clock may be ahead of ours.
+      messageAge.observe({ topic, group }, Math.max(0, Date.now() - batch.oldestMs) / 1000);
       try {
         await handler(batch.messages);
         handledMessages.inc({ topic, group }, batch.messages.length);

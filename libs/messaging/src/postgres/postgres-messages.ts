@@ -124,11 +124,13 @@ export class PostgresMessages extends Messages {
     const jobs = toJobs(seal(definition, messages));
     const queues = definition.groups.map((group) => queueName(topic, group));
     try {
-      if (queues.length === 1) await insertJobs(this.boss, queues[0]!, jobs);
-      else
+      if (queues.length === 1) {
+        await insertJobs(this.boss, queues[0]!, jobs);
+      } else {
         await this.inTransaction(async (db) => {
           for (const queue of queues) await insertJobs(this.boss, queue, jobs, db);
         });
+      }
     } catch (error) {
       if (isRefusal(error)) throw error;
       const unavailable = new UnavailableError(`could not publish to "${topic}": the message store cannot be reached`);
@@ -201,17 +203,16 @@ export class PostgresMessages extends Messages {
   }
 
   private assertNew(): void {
-    if (this.state !== 'new')
-      throw new Error('consumers and handlers are registered before start, which is called once');
+    if (this.state !== 'new') throw new Error('register before start, and start once');
   }
 
   private assertStarted(): void {
-    if (this.state !== 'started')
-      throw new UnavailableError(`messages are ${this.state === 'closed' ? 'closed' : 'not started'}`);
+    if (this.state === 'started') return;
+    throw new UnavailableError(this.state === 'closed' ? 'messages are closed' : 'messages are not started');
   }
 }
 
-/** Whether the server answered and said no (bad data, a missing table, a broken rule), as against not being there. */
+/** Whether the server answered and said no (bad data, too much of it, a missing table, a broken rule), as against not being there. */
 function isRefusal(error: unknown): boolean {
-  return /^(2[23]|42|P0|XX)\w{3}$/.test(sqlState(error) ?? '');
+  return /^(2[23]|42|54|P0|XX)\w{3}$/.test(sqlState(error) ?? '');
 }
