@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ROOT } from '../setup/prepare.mjs';
+import { node24, ROOT } from '../setup/prepare.mjs';
 
 const FIXTURES = [
   { file: 'apps/auth/src/bad-import.ts', code: `import { BillingModule } from '../../billing/src/index';\nexport const x = BillingModule;\n`, by: ['eslint', 'depcruise'], rule: /enforce-module-boundaries|apps-are-strangers/ },
@@ -37,7 +37,7 @@ console.log(`${FIXTURES.length} bad imports, all refused`);
 
 function outputOfFailure(args) {
   try {
-    execFileSync(process.execPath, args, { cwd: ROOT, stdio: 'pipe' });
+    execFileSync(node24(), args, { cwd: ROOT, stdio: 'pipe' });
     return null;
   } catch (error) {
     return `${error.stdout}${error.stderr}`;
