@@ -58,11 +58,12 @@ async function startServices(database: TestDatabase): Promise<Services> {
   const credentials = new PostgresCredentialStore({ url, applicationName: 'services-test-credentials' });
   const admission = new PostgresAdmissionStore({ url });
   await Promise.all([credentials.start(), admission.start()]);
+  const config = new FileConfig();
   const seams = Seams.of([
     [Messages, messages],
     [CredentialStore, credentials],
     [AdmissionStore, admission],
-    [ConfigSource, new FileConfig()],
+    [ConfigSource, config],
   ]);
   const databaseUrl = url;
   const backs = await NestFactory.createApplicationContext(
@@ -78,7 +79,7 @@ async function startServices(database: TestDatabase): Promise<Services> {
     { logger: false },
   );
   const front = await startPublicPort(seams);
-  const operator = await createOperatorApp({ messages }, { secret: OPERATOR_SECRET, ready: async () => {} });
+  const operator = await createOperatorApp({ messages, config }, { secret: OPERATOR_SECRET, ready: async () => {} });
   await operator.listen(0, '127.0.0.1');
   await messages.start();
   return {

@@ -56,7 +56,7 @@ export class TokenGuard implements CanActivate {
   }
 
   private async authenticate(header: string | undefined, nowMs: number): Promise<CredentialRecord> {
-    const value = BEARER.exec(header ?? '')?.[1]!?.trim();
+    const value = BEARER.exec(header ?? '')?.[1]?.trim();
     if (!value) throw managementError('missing_credential');
     if (value.startsWith(CREDENTIAL_PREFIX.key)) throw managementError('inference_key_not_accepted');
     if (!isWellFormedCredential('token', value)) throw managementError('invalid_token');

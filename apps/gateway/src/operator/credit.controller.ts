@@ -1,5 +1,6 @@
 import { Controller, Get, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
 import { Messages } from '@tollgate/messaging';
+import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { bodyError } from '../management/body';
@@ -20,6 +21,7 @@ export class CreditController {
   constructor(
     private readonly messages: Messages,
     private readonly tenants: TenantLookup,
+    private readonly config: ConfigSource,
   ) {}
 
   @Get()
@@ -27,12 +29,13 @@ export class CreditController {
     const page = checkQuery(query);
     await this.tenants.get(tenantId);
     const { nextCursor, ...data } = await this.messages.request('billing.summary', { tenantId, ...page });
-    return { data, nextCursor };
+    return { data: { ...data, currency: this.config.current.currency }, nextCursor };
   }
 
   @Post()
   async add(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref = randomUUID() } = checkBody(readJsonObject(request));
-    return { data: await this.messages.request('billing.credit.add', { tenantId, amountCents, source, ref }) };
+    const added = await this.messages.request('billing.credit.add', { tenantId, amountCents, source, ref });
+    return { data: { ...added, currency: this.config.current.currency } };
   }
 }

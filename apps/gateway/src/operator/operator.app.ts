@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
+import { ConfigSource } from '@tollgate/runtime';
 import { EnvelopeFilter, sendError } from '../management/envelope';
 import { MAX_MANAGEMENT_BODY_BYTES } from '../management/validate';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -44,7 +45,7 @@ class OperatorModule {}
  * yet listening: the caller chooses port and address (127.0.0.1 unless an operator decides otherwise) and closes it.
  */
 export async function createOperatorApp(
-  { messages }: { messages: Messages },
+  { messages, config }: { messages: Messages; config: ConfigSource },
   { secret, ready }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
@@ -67,6 +68,7 @@ export async function createOperatorApp(
       module: OperatorModule,
       providers: [
         { provide: Messages, useValue: messages },
+        { provide: ConfigSource, useValue: config },
         { provide: OPERATOR_SECRET, useValue: secret },
         { provide: READINESS, useValue: ready },
         SecretGuard,

@@ -18,7 +18,7 @@ export class SecretGuard implements CanActivate {
     const http = context.switchToHttp();
     http.getResponse<FastifyReply>().header('cache-control', 'no-store');
     const header = http.getRequest<FastifyRequest>().headers.authorization ?? '';
-    const value = /^Bearer +(.*)$/is.exec(header)?.[1]!?.trim();
+    const value = /^Bearer +(.*)$/is.exec(header)?.[1]?.trim();
     if (!value) throw new ApiError('missing_credential');
     if (!timingSafeEqual(hash('sha256', value, 'buffer'), this.expected)) throw new ApiError('invalid_secret');
     return true;

@@ -1,0 +1,203 @@
+import type { BillingSummary, KeyRow, LedgerEntry, ReconcileReport, TenantRow, TokenRow } from '@tollgate/contracts';
+import { formatCents, formatNanos } from './money';
+import { MAX_LIST_ROWS, type OperatorClient } from './operator-client';
+import type { Output } from './output';
+import { printable, table } from './table';
+
+const RECONCILE_TIMEOUT_MS = 90_000;
+
+/** What a command works with. */
+export interface Context {
+  client: OperatorClient;
+  output: Output;
+}
+
+const at = (tenant: string, rest = '') => `/tenants/${encodeURIComponent(tenant)}${rest}`;
+
+export async function createTenant({ client, output }: Context, name: string, plan?: string): Promise<void> {
+  const { data } = await client.post<{ data: TenantRow }>('/tenants', { name, ...(plan !== undefined && { plan }) });
+  output.answer(
+    data,
+    `Tenant ${data.id} (${printable(data.name)}, plan ${data.plan}) was created.\nGive it credit: tollgate credit add ${data.id} 10.00`,
+  );
+}
+
+export async function listTenants({ client, output }: Context): Promise<void> {
+  const { rows, truncated } = await client.list<TenantRow>('/tenants');
+  const cells = rows.map(({ id, name, plan, status, createdAt }) => [id, name, plan, status, createdAt]);
+  output.answer(
+    rows,
+    table(
+      ['ID', 'NAME', 'PLAN', 'STATUS', 'CREATED'],
+      cells,
+      'There are no tenants yet: tollgate tenant create <name>',
+    ),
+  );
+  noteTruncated(output, truncated);
+}
+
+export async function addCredit(
+  { client, output }: Context,
+  tenant: string,
+  amountCents: number,
+  ref?: string,
+): Promise<void> {
+  const { data } = await client.post<{ data: { entry: LedgerEntry; balanceCents: number; currency: string } }>(
+    at(tenant, '/credit'),
+    {
+      amountCents,
+      ...(ref !== undefined && { ref }),
+    },
+  );
+  const { entry, balanceCents, currency } = data;
+  output.answer(
+    data,
+    `${formatCents(entry.amountCents, currency)} added (ref ${printable(entry.ref)}). Balance: ${formatCents(balanceCents, currency)}.`,
+  );
+}
+
+export async function showCredit({ client, output }: Context, tenant: string, limit: number): Promise<void> {
+  const { data } = await client.get<{ data: Omit<BillingSummary, 'nextCursor'> & { currency: string } }>(
+    at(tenant, `/credit?limit=${limit}`),
+  );
+  const { balanceCents, carriedNanos, currency, entries, invoices } = data;
+  const entryCells = entries.map(({ createdAt, type, amountCents, source, ref }) => [
+    createdAt,
+    type,
+    formatCents(amountCents, currency),
+    source,
+    ref,
+  ]);
+  const invoiceCells = invoices.map(({ period, amountCents, status, accountingNumber }) => [
+    period,
+    formatCents(amountCents, currency),
+    status,
+    accountingNumber === null ? '-' : String(accountingNumber),
+  ]);
+  const text = [
+    `Balance:         ${formatCents(balanceCents, currency)}`,
+    `Not yet posted:  ${formatNanos(carriedNanos, currency)}`,
+    '',
+    table(['TIME', 'TYPE', 'AMOUNT', 'SOURCE', 'REF'], entryCells, 'No entries yet.'),
+    ...(invoices.length > 0 ? ['', table(['MONTH', 'AMOUNT', 'STATUS', 'NUMBER'], invoiceCells, '')] : []),
+  ];
+  output.answer(data, text.join('\n'));
+}
+
+export async function createKey(
+  { client, output }: Context,
+  tenant: string,
+  wanted: { name: string; profile?: string; expiresAt?: string },
+): Promise<void> {
+  const { data, note } = await client.post<{ data: KeyRow & { key: string }; note: string }>(
+    at(tenant, '/keys'),
+    wanted,
+  );
+  output.answer(data, `${data.key}\n\nKey ${data.id} (${printable(data.name)}). ${note}`);
+}
+
+export async function listKeys({ client, output }: Context, tenant: string): Promise<void> {
+  const { rows, truncated } = await client.list<KeyRow>(at(tenant, '/keys'));
+  const cells = rows.map(({ id, name, last4, status, createdAt, expiresAt }) => [
+    id,
+    name,
+    `…${last4}`,
+    status,
+    createdAt,
+    expiresAt ?? 'never',
+  ]);
+  output.answer(
+    rows,
+    table(
+      ['ID', 'NAME', 'KEY', 'STATUS', 'CREATED', 'EXPIRES'],
+      cells,
+      `There are no keys yet: tollgate key create ${tenant} <name>`,
+    ),
+  );
+  noteTruncated(output, truncated);
+}
+
+export async function createToken(
+  { client, output }: Context,
+  tenant: string,
+  wanted: { name: string; scopes: string[]; expiresAt?: string },
+): Promise<void> {
+  const { data, note } = await client.post<{ data: TokenRow & { token: string }; note: string }>(
+    at(tenant, '/tokens'),
+    wanted,
+  );
+  output.answer(
+    data,
+    `${data.token}\n\nToken ${data.id} (${printable(data.name)}) with ${data.scopes.join(', ')}. ${note}`,
+  );
+}
+
+export async function listTokens({ client, output }: Context, tenant: string): Promise<void> {
+  const { rows, truncated } = await client.list<TokenRow>(at(tenant, '/tokens'));
+  const cells = rows.map(({ id, name, last4, scopes, lastUsedAt, expiresAt, revokedAt }) => [
+    id,
+    name,
+    `…${last4}`,
+    scopes.join(','),
+    lastUsedAt ?? 'never',
+    expiresAt ?? 'never',
+    revokedAt ?? '-',
+  ]);
+  output.answer(
+    rows,
+    table(
+      ['ID', 'NAME', 'TOKEN', 'SCOPES', 'LAST USED', 'EXPIRES', 'REVOKED'],
+      cells,
+      `There are no tokens yet: tollgate token create ${tenant} <name>`,
+    ),
+  );
+  noteTruncated(output, truncated);
+}
+
+export async function revoke(
+  { client, output }: Context,
+  what: 'key' | 'token',
+  tenant: string,
+  id: string,
+): Promise<void> {
+  await client.delete(at(tenant, `/${what}s/${encodeURIComponent(id)}`));
+  output.answer({ id, status: 'revoked' }, `The ${what} ${id} is revoked.`);
+}
+
+/** False: the books differ. */
+export async function reconcile({ client, output }: Context): Promise<boolean> {
+  const { data } = await client.post<{ data: ReconcileReport & { currency: string } }>(
+    '/reconcile',
+    {},
+    RECONCILE_TIMEOUT_MS,
+  );
+  const { currency, differences } = data;
+  const sums = [
+    ['Usage events', formatNanos(data.eventsNanos, currency)],
+    ['Charges', formatNanos(data.chargesNanos, currency)],
+    ['Ledger debits', formatNanos(data.debitsNanos, currency)],
+    ['Carried, not yet a cent', formatNanos(data.carriedNanos, currency)],
+  ];
+  const text = [
+    `${data.tenants} tenants, ${data.events} usage events; ${data.pendingHolds} requests running, ${data.settledHolds} on their way into the books.`,
+    '',
+    table(['', 'SUM'], sums, ''),
+    '',
+    data.ok ? 'The books agree.' : `THE BOOKS DIFFER in ${differences.length} places:`,
+    ...(data.ok
+      ? []
+      : [
+          table(
+            ['CHECK', 'TENANT', 'EXPECTED', 'ACTUAL'],
+            differences.map((d) => [d.check, d.tenantId, d.expected, d.actual]),
+            '',
+          ),
+        ]),
+  ];
+  output.answer(data, text.join('\n'));
+  return data.ok;
+}
+
+function noteTruncated(output: Output, truncated: boolean): void {
+  if (truncated) output.note(`Only the newest ${MAX_LIST_ROWS} are listed.`);
+}

@@ -1,0 +1,19 @@
+/** What went wrong, in words that say what to do. Exit code 1. */
+export class Failure extends Error {
+  constructor(
+    message: string,
+    /** The operator API's code, or the command's own; for `--json`. */
+    readonly code: string,
+  ) {
+    super(message);
+    this.name = 'Failure';
+  }
+}
+
+/** The command was called wrongly. Exit code 2. */
+export class UsageFailure extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UsageFailure';
+  }
+}

@@ -1,0 +1,34 @@
+import { CommanderError } from 'commander';
+import { Failure, UsageFailure } from './failure';
+import { tollgate } from './program';
+
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+/** Runs the command line; the exit code. Whatever fails is one line on stderr, and with `--json` one JSON document on stdout too. */
+async function main(args: readonly string[]): Promise<number> {
+  let exitCode = 0;
+  const program = tollgate(process.env, () => (exitCode = FAILED));
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    // Commander has printed what it has to say.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
+    const message = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`tollgate: ${message}\n`);
+    if (error instanceof UsageFailure) return WRONG_USAGE;
+    const code = error instanceof Failure ? error.code : 'internal_error';
+    if (args.includes('--json')) process.stdout.write(`${JSON.stringify({ error: { code, message } }, null, 2)}\n`);
+    return FAILED;
+  }
+}
+
+// `tollgate … | head` closes the pipe early: nothing failed.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
+
+void main(process.argv.slice(2)).then((code) => {
+  process.exitCode = code;
+});

@@ -1,0 +1,26 @@
+/**
+ * A decimal amount of currency units as whole cents, exactly: "10", "10.5" and "10.50", no sign, no thousands separators. Throws RangeError
+ * with what is wrong.
+ */
+export function parseAmount(text: string): number {
+  const match = /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(text);
+  if (!match)
+    throw new RangeError('an amount is a number of currency units with at most two decimals, such as 10 or 10.50.');
+  const cents = BigInt(match[1]!) * 100n + BigInt((match[2] ?? '').padEnd(2, '0'));
+  if (cents === 0n) throw new RangeError('the amount must be more than zero.');
+  if (cents > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError('the amount is too large.');
+  return Number(cents);
+}
+
+/** Whole cents as "10.00 USD". */
+export function formatCents(cents: number, currency: string): string {
+  const digits = String(Math.abs(cents)).padStart(3, '0');
+  return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)} ${currency}`;
+}
+
+/** Nanos (a decimal string of 10⁻⁹ units) to the last place: "0.000123400 USD". */
+export function formatNanos(nanos: string, currency: string): string {
+  const value = BigInt(nanos);
+  const digits = String(value < 0n ? -value : value).padStart(10, '0');
+  return `${value < 0n ? '-' : ''}${digits.slice(0, -9)}.${digits.slice(-9)} ${currency}`;
+}

@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { Failure, UsageFailure } from './failure';
+
+const REQUEST_TIMEOUT_MS = 15_000;
+/** The rows that a list shows at most, over all its pages. */
+export const MAX_LIST_ROWS = 10_000;
+const PAGE_ROWS = 200;
+const PREFIX = '/_operator/v1';
+
+export interface Operator {
+  url: string;
+  secret: string;
+}
+
+const HOW_TO_FIND =
+  'Start it with "npm start" and run this in the same folder, or set TOLLGATE_DATA_DIR to its data directory, or TOLLGATE_OPERATOR_URL and TOLLGATE_OPERATOR_SECRET.';
+
+/**
+ * Where the operator API is: TOLLGATE_OPERATOR_URL with TOLLGATE_OPERATOR_SECRET, or the `operator.json` that a standalone wrote into its data
+ * directory (TOLLGATE_DATA_DIR, `.tollgate`). Throws UsageFailure when only one of the two is set or the URL is none, Failure when nothing is found.
+ */
+export function findOperator(env: NodeJS.ProcessEnv): Operator {
+  const { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: secret } = env;
+  if (url) {
+    if (!secret) throw new UsageFailure('TOLLGATE_OPERATOR_URL is set, and TOLLGATE_OPERATOR_SECRET is not: set both.');
+    return { url: baseUrl(url, 'TOLLGATE_OPERATOR_URL'), secret };
+  }
+  const file = join(resolve(env['TOLLGATE_DATA_DIR'] || '.tollgate'), 'operator.json');
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT')
+      throw new Failure(`No Tollgate was found: there is no ${file}. ${HOW_TO_FIND}`, 'not_running');
+    throw new Failure(`${file} cannot be read (${code}). Run this as the user who runs Tollgate.`, 'not_running');
+  }
+  const found = parseOperatorFile(text);
+  if (!found)
+    throw new Failure(`${file} is not what Tollgate writes. Start Tollgate again: it is written anew.`, 'not_running');
+  return { url: baseUrl(found.url, file), secret: secret || found.secret };
+}
+
+/** The operator API's client: answers are parsed JSON, refusals a Failure with the API's code and message. */
+export class OperatorClient {
+  constructor(private readonly operator: Operator) {}
+
+  get<T>(path: string): Promise<T> {
+    return this.call<T>('GET', path);
+  }
+
+  post<T>(path: string, body: object = {}, timeoutMs?: number): Promise<T> {
+    return this.call<T>('POST', path, body, timeoutMs);
+  }
+
+  async delete(path: string): Promise<void> {
+    await this.call('DELETE', path);
+  }
+
+  /** All rows of a list, newest first, page by page; at most MAX_LIST_ROWS. */
+  async list<T>(path: string): Promise<{ rows: T[]; truncated: boolean }> {
+    const rows: T[] = [];
+    let after: string | null = null;
+    do {
+      const query: string = `?limit=${PAGE_ROWS}${after === null ? '' : `&after=${encodeURIComponent(after)}`}`;
+      const page: { data: T[]; nextCursor: string | null } = await this.get(`${path}${query}`);
+      rows.push(...page.data);
+      after = page.nextCursor;
+    } while (after !== null && rows.length < MAX_LIST_ROWS);
+    return { rows, truncated: after !== null };
+  }
+
+  private async call<T>(method: string, path: string, body?: object, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
+    const { url, secret } = this.operator;
+    let response: Response;
+    let text: string;
+    try {
+      response = await fetch(`${url}${PREFIX}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${secret}`, ...(body && { 'content-type': 'application/json' }) },
+        ...(body && { body: JSON.stringify(body) }),
+        redirect: 'error',
+        signal: AbortSignal.timeout(timeoutMs),
+      });
+      text = await response.text();
+    } catch (error) {
+      throw new Failure(
+        `Tollgate does not answer at ${url} (${reasonOf(error)}). Is it running? ${HOW_TO_FIND}`,
+        'unreachable',
+      );
+    }
+    if (response.status === 204) return undefined as T;
+    const answer = parseJson(text);
+    if (response.ok && answer !== null) return answer as T;
+    throw refusal(response.status, answer, url);
+  }
+}
+
+function refusal(status: number, answer: unknown, url: string): Failure {
+  const error = (answer as { error?: { code?: unknown; message?: unknown } } | null)?.error;
+  if (typeof error?.code !== 'string') {
+    return new Failure(`What answers at ${url} is not Tollgate's operator API (HTTP ${status}).`, 'unreachable');
+  }
+  if (error.code === 'invalid_secret') {
+    return new Failure(
+      `The operator secret for ${url} was refused. Check TOLLGATE_OPERATOR_SECRET, or that the data directory is the one of this server.`,
+      error.code,
+    );
+  }
+  return new Failure(String(error.message), error.code);
+}
+
+function baseUrl(text: string, from: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new UsageFailure(`${from} must be an http(s) URL such as http://127.0.0.1:8081.`);
+  return text.replace(/\/+$/, '').replace(/\/_operator\/v1$/, '');
+}
+
+function parseOperatorFile(text: string): Operator | null {
+  const value = parseJson(text) as Partial<Operator> | null;
+  return typeof value?.url === 'string' && typeof value.secret === 'string'
+    ? { url: value.url, secret: value.secret }
+    : null;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const cause = (error as { cause?: { code?: unknown } }).cause;
+  if (typeof cause?.code === 'string') return cause.code;
+  return (error as Error).name === 'TimeoutError' ? 'no answer in time' : (error as Error).message;
+}

@@ -1,0 +1,177 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import * as commands from './commands';
+import { checkConfig } from './config-check';
+import { parseAmount } from './money';
+import { findOperator, OperatorClient } from './operator-client';
+import { Output } from './output';
+
+const SCOPES = ['keys:read', 'keys:write', 'usage:read', 'billing:read', 'tokens:read'];
+const DEFAULT_NAME = 'cli';
+const DEFAULT_ENTRIES = 20;
+const MAX_ENTRIES = 200;
+
+const ENVIRONMENT = `
+Where it finds Tollgate:
+  TOLLGATE_OPERATOR_URL, TOLLGATE_OPERATOR_SECRET   the operator API and its secret; they win
+  TOLLGATE_DATA_DIR                                 data directory of a standalone on this machine (default: .tollgate)
+
+Exit codes: 0 done; 1 it failed, the books differ, or Tollgate cannot be reached; 2 wrong usage.`;
+
+/** The whole command. `fail` is called when an answer was given, and it was a bad one: exit code 1. */
+export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
+  const context = (options: object): commands.Context => ({
+    output: new Output('json' in options),
+    client: new OperatorClient(findOperator(env)),
+  });
+  const program = new Command('tollgate')
+    .exitOverride()
+    .description('Operates a Tollgate: tenants, prepaid credit, keys, tokens, and the proof of the books.')
+    .addHelpText(
+      'after',
+      `${examples('tenant create acme', 'credit add ten_01k… 25.00', 'key create ten_01k… production', 'reconcile --json')}${ENVIRONMENT}`,
+    );
+
+  const tenant = program.command('tenant').description('customers');
+  leaf(tenant, 'create <name>', 'make a tenant', 'tenant create acme', 'tenant create acme --plan default --json')
+    .option('--plan <plan>', 'a plan of tollgate.yaml (default: its first)')
+    .action((name: string, options: { plan?: string }) => commands.createTenant(context(options), name, options.plan));
+  leaf(tenant, 'list', 'all tenants, newest first', 'tenant list').action((options: object) =>
+    commands.listTenants(context(options)),
+  );
+
+  const credit = program.command('credit').description('prepaid credit');
+  leaf(
+    credit,
+    'add <tenant>',
+    'top up a tenant',
+    'credit add ten_01k… 10.00',
+    'credit add ten_01k… 10.00 --ref invoice-4711',
+  )
+    .argument('<amount>', 'currency units, with at most two decimals', amountCents)
+    .option('--ref <text>', 'your reference: the same one again adds nothing')
+    .action((id: string, cents: number, options: { ref?: string }) =>
+      commands.addCredit(context(options), id, cents, options.ref),
+    );
+  leaf(
+    credit,
+    'show <tenant>',
+    'balance, latest ledger entries and receipts',
+    'credit show ten_01k…',
+    'credit show ten_01k… --entries 200 --json',
+  )
+    .option('--entries <number>', 'ledger entries at the most, 1 to 200', parseEntries, DEFAULT_ENTRIES)
+    .action((id: string, options: { entries: number }) => commands.showCredit(context(options), id, options.entries));
+
+  const key = program.command('key').description('inference keys (sk-svc-…)');
+  leaf(
+    key,
+    'create <tenant> [name]',
+    'make a key; it is shown once',
+    'key create ten_01k… production',
+    'key create ten_01k… batch --profile default --expires-at 2027-01-01',
+  )
+    .option('--profile <profile>', "a key profile of the tenant's plan (default: its first)")
+    .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
+    .action((id: string, name: string | undefined, options: { profile?: string; expiresAt?: string }) =>
+      commands.createKey(context(options), id, {
+        name: name ?? DEFAULT_NAME,
+        ...pick(options, 'profile', 'expiresAt'),
+      }),
+    );
+  leaf(key, 'list <tenant>', 'keys of a tenant, newest first', 'key list ten_01k…').action(
+    (id: string, options: object) => commands.listKeys(context(options), id),
+  );
+  leaf(key, 'revoke <tenant> <key>', 'revoke a key, in force within a second', 'key revoke ten_01k… key_01k…').action(
+    (id: string, keyId: string, options: object) => commands.revoke(context(options), 'key', id, keyId),
+  );
+
+  const token = program.command('token').description('management tokens (fma_…)');
+  leaf(
+    token,
+    'create <tenant> [name]',
+    'make a token; it is shown once',
+    'token create ten_01k… ops --scopes usage:read,billing:read',
+  )
+    .addOption(
+      new Option('--scopes <list>', 'comma-separated').default(SCOPES, SCOPES.join(',')).argParser(parseScopes),
+    )
+    .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
+    .action((id: string, name: string | undefined, options: { scopes: string[]; expiresAt?: string }) =>
+      commands.createToken(context(options), id, {
+        name: name ?? DEFAULT_NAME,
+        scopes: options.scopes,
+        ...pick(options, 'expiresAt'),
+      }),
+    );
+  leaf(token, 'list <tenant>', 'tokens of a tenant, newest first', 'token list ten_01k…').action(
+    (id: string, options: object) => commands.listTokens(context(options), id),
+  );
+  leaf(
+    token,
+    'revoke <tenant> <token>',
+    'revoke a token, in force within a second',
+    'token revoke ten_01k… tok_01k…',
+  ).action((id: string, tokenId: string, options: object) => commands.revoke(context(options), 'token', id, tokenId));
+
+  leaf(
+    program,
+    'reconcile',
+    'prove from the stores that usage, charges and ledger agree; exit code 1 if not',
+    'reconcile',
+    'reconcile --json',
+  ).action(async (options: object) => {
+    if (!(await commands.reconcile(context(options)))) fail();
+  });
+
+  const config = program.command('config').description('the configuration file');
+  leaf(
+    config,
+    'check [file]',
+    'check a configuration file; needs no server',
+    'config check',
+    'config check /etc/tollgate/tollgate.yaml',
+  ).action(async (file: string | undefined, options: { json?: boolean }) => {
+    const path = file ?? (env['TOLLGATE_CONFIG'] || 'tollgate.yaml');
+    if (!(await checkConfig(path, env, new Output('json' in options)))) fail();
+  });
+  return program;
+}
+
+function leaf(parent: Command, nameAndArguments: string, description: string, ...lines: string[]): Command {
+  return parent
+    .command(nameAndArguments)
+    .description(description)
+    .option('--json', 'print exactly one JSON document')
+    .addHelpText('after', examples(...lines));
+}
+
+function examples(...lines: string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  $ tollgate ${line}`).join('\n')}\n`;
+}
+
+function amountCents(text: string): number {
+  try {
+    return parseAmount(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`Here ${(error as Error).message}`);
+  }
+}
+
+function parseEntries(text: string): number {
+  if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_ENTRIES)
+    throw new InvalidArgumentError(`It must be 1 to ${MAX_ENTRIES}.`);
+  return Number(text);
+}
+
+function parseScopes(text: string): string[] {
+  const scopes = [...new Set(text.split(',').map((scope) => scope.trim()))];
+  const unknown = scopes.find((scope) => !SCOPES.includes(scope));
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`There is no scope "${unknown}"; there are ${SCOPES.join(', ')}.`);
+  return scopes;
+}
+
+/** The named fields that are set. */
+function pick<T extends object, K extends keyof T>(from: T, ...names: K[]): { [P in K]?: Exclude<T[P], undefined> } {
+  return Object.fromEntries(names.flatMap((name) => (from[name] === undefined ? [] : [[name, from[name]]]))) as never;
+}
