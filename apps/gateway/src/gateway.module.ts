@@ -4,6 +4,7 @@ import { CredentialStore } from '@tollgate/credentials';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource } from '@tollgate/runtime';
 import { Admitter } from './admit/admit';
+import { CreditNewsConsumer } from './admit/credit-news';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
 import { InFlight } from './inference/in-flight';
@@ -78,7 +79,7 @@ export class GatewayModule {
     return {
       module: GatewayModule,
       imports: [ManagementModule],
-      providers: [stages, pipeline, InFlight],
+      providers: [stages, pipeline, InFlight, CreditNewsConsumer],
       exports: [Pipeline, InFlight],
     };
   }

@@ -1,0 +1,26 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { AdmissionStore } from '@tollgate/admission';
+import { Messages } from '@tollgate/messaging';
+
+/** Brings billing's news into the admission store: the balance, and the holds that the books have taken in. Any order, any repeat. */
+@Injectable()
+export class CreditNewsConsumer implements OnModuleInit {
+  constructor(
+    private readonly messages: Messages,
+    private readonly store: AdmissionStore,
+  ) {}
+
+  onModuleInit(): void {
+    this.messages.consume('credit-news', 'admission', (news) =>
+      this.store.applyNews(
+        news.map(({ tenantId, version, balanceNanos, releases, suspended }) => ({
+          tenantId,
+          version: BigInt(version),
+          balanceNanos: BigInt(balanceNanos),
+          releases,
+          suspended,
+        })),
+      ),
+    );
+  }
+}

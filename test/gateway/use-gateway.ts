@@ -1,0 +1,175 @@
+import { Global, Module, type DynamicModule } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { AdmissionStore, PostgresAdmissionStore, type Limits, type Snapshot } from '@tollgate/admission';
+import { mintCredential, NANOS_PER_CENT, newId, type UsageEvent } from '@tollgate/contracts';
+import { CredentialStore, PostgresCredentialStore, type CredentialRecord } from '@tollgate/credentials';
+import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { ConfigSource, FileConfigSource } from '@tollgate/runtime';
+import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { createPublicApp, GatewayModule, type GatewayOptions } from '../../apps/gateway/src';
+import { startSimulator, type Simulator, type SimulatorConfig } from '../../apps/simulator/src';
+
+/** A tenant with credit and a key in force, without the books behind them. */
+export interface Caller {
+  tenantId: string;
+  keyId: string;
+  key: string;
+  record: CredentialRecord;
+  openai: OpenAI;
+}
+
+export interface GatewayUnderTest {
+  /** Without a path. */
+  url: string;
+  app: NestFastifyApplication;
+  simulator: Simulator;
+  admission: PostgresAdmissionStore;
+  credentials: CredentialStore;
+  database: TestDatabase;
+  caller(options?: { nanos?: bigint; profile?: string }): Promise<Caller>;
+  /** Usage events of the tenant, settled; waits until there are so many. */
+  events(tenantId: string, count: number): Promise<UsageEvent[]>;
+  snapshot(tenantId: string): Promise<Snapshot>;
+  post(path: string, body: unknown, caller: Caller, init?: RequestInit): Promise<Response>;
+  setConfig(yaml: string): void;
+}
+
+export interface GatewayTestOptions extends GatewayOptions {
+  simulator?: SimulatorConfig;
+  yaml?: (simulatorUrl: string) => string;
+}
+
+export const PLENTY: Limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 10_000 };
+
+/** The models and plans that most tests use. `backends` of "dead" and "flaky" are the tests' own. */
+export function configYaml({ models = '', plans = '' } = {}): string {
+  const limits = `{ requestsPerMinute: ${PLENTY.requestsPerMinute}, tokensPerMinute: ${PLENTY.tokensPerMinute}, concurrency: ${PLENTY.concurrency} }`;
+  return `
+models:
+  - { id: small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '1', cachedInput: '0.5', output: '2' }, backends: [{ url: 'simulator:', model: inner-small }] }
+  - { id: long, kind: chat, contextTokens: 131072, maxOutputTokens: 16384, price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-long }] }
+  - { id: eyes, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, maxMediaTokens: 85, price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-eyes }] }
+  - { id: embed, kind: embedding, contextTokens: 256, price: { input: '1', output: '0' }, backends: [{ url: 'simulator:', model: inner-embed }] }
+${models}
+plans:
+  - id: default
+    limits: ${limits}
+    profiles:
+      - { id: default, models: ['*'], limits: ${limits} }
+      - { id: one-model, models: ['small'], limits: ${limits} }
+${plans}
+`;
+}
+
+/** The gateway on a real port, with real Postgres seams and the simulator behind it: for one test file. */
+export function useGateway({
+  simulator: simulatorConfig = {},
+  yaml = () => configYaml(),
+  ...options
+}: GatewayTestOptions = {}): GatewayUnderTest {
+  const gateway = {} as GatewayUnderTest;
+  const cleanUp: (() => Promise<unknown> | unknown)[] = [];
+  afterAll(async () => {
+    for (const step of cleanUp.reverse()) await step();
+  });
+  const database = useTestDatabase();
+  beforeAll(async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'tollgate-gateway-'));
+    cleanUp.push(() => rmSync(directory, { recursive: true }));
+    const simulator = await startSimulator(simulatorConfig);
+    cleanUp.push(() => simulator.close());
+    const file = join(directory, 'tollgate.yaml');
+    writeFileSync(file, yaml(simulator.url));
+    const config = new FileConfigSource(file, {}, 20);
+    cleanUp.push(() => config.close());
+    const { url } = database;
+    const messages = new PostgresMessages({ url, applicationName: 'gateway-test-messages' });
+    const credentials = new PostgresCredentialStore({ url, applicationName: 'gateway-test-credentials' });
+    const admission = new PostgresAdmissionStore({ url });
+    const events: UsageEvent[] = [];
+    messages.consume('usage-events', 'metering', async (batch) => void events.push(...batch));
+    await Promise.all([credentials.start(), admission.start()]);
+    cleanUp.push(() => Promise.all([credentials.close(), admission.close(), messages.close()]));
+    cleanUp.push(() => messages.stopConsuming());
+    const seams = seamsModule([
+      [Messages, messages],
+      [CredentialStore, credentials],
+      [AdmissionStore, admission],
+      [ConfigSource, config],
+    ]);
+    const app = await createPublicApp({
+      module: class Root {},
+      imports: [seams, GatewayModule.register({ simulatorUrl: simulator.url, ...options })],
+    });
+    await messages.start();
+    await app.listen(0, '127.0.0.1');
+    cleanUp.push(() => app.close());
+    const baseUrl = await app.getUrl();
+    Object.assign(gateway, { url: baseUrl, app, simulator, admission, credentials, database });
+    Object.assign(gateway, {
+      caller: (caller?: { nanos?: bigint; profile?: string }) => newCaller(gateway, caller),
+      events: (tenantId: string, count: number) =>
+        eventually(() => {
+          const own = events.filter((event) => event.tenantId === tenantId);
+          expect(own).toHaveLength(count);
+          return own;
+        }),
+      snapshot: async (tenantId: string) => (await admission.snapshot({ tenantId, limit: 1 }))[0]!,
+      post: (path: string, body: unknown, { key }: Caller, init: RequestInit = {}) =>
+        fetch(baseUrl + path, {
+          method: 'POST',
+          ...init,
+          headers: {
+            authorization: `Bearer ${key}`,
+            'content-type': 'application/json',
+            ...(init.headers as Record<string, string>),
+          },
+          body: typeof body === 'string' || Buffer.isBuffer(body) ? (body as string) : JSON.stringify(body),
+        }),
+      setConfig: (text: string) => writeFileSync(file, text),
+    } satisfies Partial<GatewayUnderTest>);
+  });
+  return gateway;
+}
+
+async function newCaller(
+  gateway: GatewayUnderTest,
+  { nanos = 1_000n * 100n * NANOS_PER_CENT, profile = 'default' } = {},
+): Promise<Caller> {
+  const tenantId = newId('ten');
+  const { value: key, hash } = mintCredential('key');
+  const record: CredentialRecord = {
+    hash,
+    kind: 'key',
+    id: newId('key'),
+    tenantId,
+    plan: 'default',
+    profile,
+    scopes: [],
+    expiresAtMs: null,
+    revokedAtMs: null,
+    version: 1,
+  };
+  await gateway.credentials.put([record]);
+  await gateway.admission.applyNews([{ tenantId, version: 1n, balanceNanos: nanos, releases: [], suspended: false }]);
+  return {
+    tenantId,
+    keyId: record.id,
+    key,
+    record,
+    openai: new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 }),
+  };
+}
+
+@Global()
+@Module({})
+class Seams {}
+
+function seamsModule(seams: [abstract new () => object, object][]): DynamicModule {
+  const providers = seams.map(([provide, useValue]) => ({ provide, useValue }));
+  return { module: Seams, providers, exports: providers };
+}
