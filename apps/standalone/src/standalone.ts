@@ -1,0 +1,146 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { MIGRATIONS as ADMISSION } from '@tollgate/admission';
+import { AuthModule, MIGRATIONS as AUTH } from '@tollgate/auth';
+import { BillingModule, MIGRATIONS as BILLING } from '@tollgate/billing';
+import { MIGRATIONS as CREDENTIALS } from '@tollgate/credentials';
+import { createOperatorApp, createPublicApp, drain, GatewayModule } from '@tollgate/gateway';
+import { MeteringModule, MIGRATIONS as METERING } from '@tollgate/metering';
+import { migrate, startEmbeddedPostgres } from '@tollgate/postgres';
+import { FileConfigSource, logger } from '@tollgate/runtime';
+import { startSimulator } from '@tollgate/simulator';
+import { type AddressInfo } from 'node:net';
+import { createDemo } from './demo';
+import { readyJson, readyText } from './ready-lines';
+import { openSeams, type Seams, SeamsModule } from './seams.module';
+import { operatorSecret, type StandaloneSettings, writeOperatorFile } from './settings';
+import { explainDatabase, explainListen, StartError } from './start-error';
+
+/** Running requests get so long to finish when it stops. */
+const DRAIN_TIMEOUT_MS = 30_000;
+const OPERATOR_HOST = '127.0.0.1';
+
+export interface Standalone {
+  readyJson: string;
+  readyText: string;
+  /** Requests finish, books are flushed, the database stops. */
+  stop(): Promise<void>;
+}
+
+@Module({})
+class StandaloneModule {
+  static register(databaseUrl: string, seams: Seams, simulatorUrl: string): DynamicModule {
+    return {
+      module: StandaloneModule,
+      imports: [
+        SeamsModule.register(seams),
+        AuthModule.register({ databaseUrl }),
+        MeteringModule.register({ databaseUrl }),
+        BillingModule.register({ databaseUrl }),
+        GatewayModule.register({ simulatorUrl }),
+      ],
+    };
+  }
+}
+
+/**
+ * All services in this process, in the order in which they need each other; what was started is taken down in the opposite order, also when a later step
+ * fails. Rejects with StartError or ConfigError for what the operator can mend.
+ */
+export async function startStandalone(settings: StandaloneSettings): Promise<Standalone> {
+  const takeDown: (() => Promise<unknown> | void)[] = [];
+  const stop = async () => {
+    for (const step of takeDown.splice(0).reverse()) {
+      try {
+        await step();
+      } catch (error) {
+        logger('standalone').error({ err: error }, 'a step of the shutdown failed; the others go on');
+      }
+    }
+  };
+  try {
+    return { ...(await start(settings, takeDown)), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function start(settings: StandaloneSettings, takeDown: (() => Promise<unknown> | void)[]): Promise<Omit<Standalone, 'stop'>> {
+  const config = new FileConfigSource(settings.configFile, process.env);
+  takeDown.push(() => config.close());
+  const databaseUrl = await openDatabase(settings, takeDown);
+
+  const simulator = await startSimulator({});
+  takeDown.push(() => simulator.close());
+
+  const seams = openSeams(databaseUrl, config);
+  takeDown.push(
+    () => seams.admission.close(),
+    () => seams.credentials.close(),
+    () => seams.messages.close(),
+  );
+  await Promise.all([seams.admission.start(), seams.credentials.start()]);
+
+  const app = await createPublicApp(StandaloneModule.register(databaseUrl, seams, simulator.url));
+  takeDown.push(
+    () => app.close(),
+    () => seams.messages.stopConsuming(),
+    () => drain(app, DRAIN_TIMEOUT_MS),
+  );
+  await seams.messages.start();
+
+  const secret = operatorSecret(settings);
+  const operatorApp = await createOperatorApp(seams, {
+    secret,
+    ready: async () => void (await seams.admission.snapshot({ limit: 1 })),
+  });
+  takeDown.push(() => operatorApp.close());
+  const operatorUrl = await listen(operatorApp, OPERATOR_HOST, settings.operatorPort, 'TOLLGATE_OPERATOR_PORT');
+  // The demo comes before the public port: whoever finds that open finds everything there.
+  const demo = settings.demo ? await createDemo(databaseUrl, seams.messages, seams.admission) : null;
+  const publicUrl = await listen(app, settings.host, settings.port, 'TOLLGATE_PORT');
+  writeOperatorFile(settings, operatorUrl, secret);
+
+  const addresses = {
+    inferenceUrl: `${publicUrl}/v1`,
+    managementUrl: `${publicUrl}/_api/v1`,
+    operatorUrl,
+    docsUrl: `${publicUrl}/docs`,
+    operatorSecret: secret,
+  };
+  const model = config.current.models.find((candidate) => candidate.kind === 'chat')?.id ?? config.current.models[0]!.id;
+  return { readyJson: readyJson(addresses, demo), readyText: readyText(addresses, demo, model) };
+}
+
+/** The embedded server, or the one at DATABASE_URL; migrated. */
+async function openDatabase(settings: StandaloneSettings, takeDown: (() => Promise<unknown> | void)[]): Promise<string> {
+  let url = settings.databaseUrl;
+  if (url === null) {
+    const server = await startEmbeddedPostgres({ dataDirectory: settings.dataDirectory }).catch((error: Error) => {
+      throw new StartError(error.message, { cause: error });
+    });
+    takeDown.push(() => server.stop());
+    if (server.adopted) logger('standalone').info('took over the PostgreSQL of a process that ended without stopping it');
+    url = server.url;
+  }
+  try {
+    for (const { schema, directory } of [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS]) await migrate({ url, schema, directory });
+  } catch (error) {
+    throw explainDatabase(error, url);
+  }
+  return url;
+}
+
+/** The base URL, without a slash at its end. */
+async function listen(app: NestFastifyApplication, host: string, port: number, setting: string): Promise<string> {
+  try {
+    await app.listen(port, host);
+  } catch (error) {
+    throw explainListen(error, host, port, setting);
+  }
+  const address = app.getHttpServer().address() as AddressInfo;
+  // An address that means "all" cannot be called: name this machine.
+  const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `http://${shown}:${address.port}`;
+}

@@ -1,0 +1,146 @@
+// Starts what is measured, each on its core, and reads what it costs from /proc.
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOT } from '../setup/prepare.mjs';
+
+const TICKS_PER_SECOND = 100;
+const canPin = cpus().length > 1 && spawnSync('taskset', ['-V']).status === 0;
+
+/** Runs a Node program pinned to a core; resolves with the JSON of its first line. */
+export async function start(core, args, env = {}) {
+  const child = spawn(...pinned(core, process.execPath, args), { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  for await (const chunk of child.stdout) {
+    out += chunk;
+    if (out.includes('\n')) break;
+  }
+  if (!out.includes('\n')) throw new Error(`${args[0]} ended before it was ready`);
+  child.stdout?.resume?.();
+  return {
+    ready: JSON.parse(out.split('\n')[0]),
+    pids: [child.pid],
+    stop: () =>
+      new Promise((resolve) => {
+        child.on('exit', resolve);
+        child.kill('SIGTERM');
+      }),
+  };
+}
+
+/** Runs load.mjs on a core and returns what it measured. */
+export function load(core, options) {
+  const [command, args] = pinned(core, process.execPath, [join(ROOT, 'tools/bench/load.mjs'), JSON.stringify(options)]);
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let out = '';
+    child.stdout.on('data', (chunk) => (out += chunk));
+    child.on('exit', (code) => (code === 0 ? resolve(JSON.parse(out)) : reject(new Error(`load.mjs failed (${code})`))));
+  });
+}
+
+function pinned(core, command, args) {
+  return canPin ? ['taskset', ['-c', String(core), command, ...args]] : [command, args];
+}
+
+/** Seconds of CPU that these processes have used so far. */
+export function cpuSeconds(pids) {
+  return pids.reduce((sum, pid) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+    return sum + (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  }, 0);
+}
+
+export function rssBytes(pids) {
+  return pids.reduce((sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024, 0);
+}
+
+/** Children of a process, itself not among them. */
+export function childrenOf(pid) {
+  try {
+    return execFileSync('pgrep', ['-P', String(pid)]).toString().trim().split('\n').map(Number);
+  } catch {
+    return [];
+  }
+}
+
+export async function startSimulator(core) {
+  return start(core, [join(ROOT, 'apps/simulator/dist/main.js'), '--port', '0']);
+}
+
+export async function startBareProxy(core, upstream) {
+  return start(core, [join(ROOT, 'tools/bench/bare-proxy.mjs'), new URL(upstream).origin]);
+}
+
+/** nginx with `proxy_pass`, one worker; null where it is not installed. */
+export async function startNginx(core, upstream) {
+  if (spawnSync('nginx', ['-v']).status !== 0) return null;
+  const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-nginx-'));
+  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  writeFileSync(
+    join(home, 'nginx.conf'),
+    `worker_processes 1; pid ${home}/nginx.pid; daemon off; error_log ${home}/error.log;
+     events { worker_connections 4096; }
+     http { access_log off; client_body_temp_path ${home}; proxy_temp_path ${home}; fastcgi_temp_path ${home}; uwsgi_temp_path ${home}; scgi_temp_path ${home};
+       keepalive_requests 1000000;
+       upstream model { server ${new URL(upstream).host}; keepalive 256; keepalive_requests 1000000; }
+       server { listen 127.0.0.1:${port}; location / { proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } } }`,
+  );
+  const child = spawn(...pinned(core, 'nginx', ['-p', home, '-c', join(home, 'nginx.conf')]), { stdio: 'inherit' });
+  const url = `http://127.0.0.1:${port}/v1`;
+  for (let tries = 0; tries < 100; tries++) {
+    if (await fetch(url).then(() => true, () => false)) break;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    ready: { url },
+    pids: childrenOf(child.pid),
+    stop: () =>
+      new Promise((resolve) => {
+        child.on('exit', () => resolve(rmSync(home, { recursive: true, force: true })));
+        child.kill('SIGTERM');
+      }),
+  };
+}
+
+const LIMITS = '{ requestsPerMinute: 100000000, tokensPerMinute: 1000000000000, concurrency: 100000 }';
+
+/** The standalone with everything switched on, in front of the same upstream; its Postgres runs on `serverCore`, as another machine's would. */
+export async function startTollgate(core, serverCore, upstream) {
+  const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  mkdirSync(join(home, 'data'));
+  writeFileSync(
+    join(home, 'tollgate.yaml'),
+    `models:
+  - { id: sim, kind: chat, contextTokens: 100000, maxOutputTokens: 4096, price: { input: '5', output: '20' }, backends: [{ url: '${upstream}' }] }
+plans:
+  - { id: default, limits: ${LIMITS}, profiles: [{ id: default, limits: ${LIMITS} }] }
+`,
+  );
+  const env = { TOLLGATE_PORT: '0', TOLLGATE_CONFIG: join(home, 'tollgate.yaml'), TOLLGATE_DATA_DIR: join(home, 'data'), TOLLGATE_LOG_LEVEL: 'warn' };
+  const began = performance.now();
+  const running = await start(core, ['--max-semi-space-size=64', join(ROOT, 'apps/standalone/dist/main.js'), '--json'], env);
+  const firstStartMs = Math.round(performance.now() - began);
+  const postmaster = Number(readFileSync(join(home, 'data/postgres/postmaster.pid'), 'utf8').split('\n')[0]);
+  if (canPin) for (const pid of [postmaster, ...childrenOf(postmaster)]) spawnSync('taskset', ['-p', '-c', String(serverCore), String(pid)]);
+  const { demo, operatorUrl, operatorSecret } = running.ready;
+  const credit = await fetch(`${operatorUrl}/_operator/v1/tenants/${demo.tenantId}/credit`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${operatorSecret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ amountCents: 1_000_000_000 }),
+  });
+  if (!credit.ok) throw new Error(`credit: ${credit.status} ${await credit.text()}`);
+  return {
+    ...running,
+    ready: { ...running.ready, url: running.ready.inferenceUrl },
+    headers: { authorization: `Bearer ${demo.key}` },
+    firstStartMs,
+    serverPids: () => [postmaster, ...childrenOf(postmaster)],
+    dataDirectory: join(home, 'data'),
+    stop: async () => {
+      await running.stop();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
