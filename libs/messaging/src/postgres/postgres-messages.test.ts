@@ -93,6 +93,27 @@ describe('PostgresMessages', () => {
     expect(received.messages).toHaveLength(9_000);
   });
 
+  it('keeps the order of a call of more jobs than one read takes, wherever its rows lie in the table', async () => {
+    const jobs = 1_200;
+    const received = new Received();
+    const messages = store.open();
+    opened.push(messages);
+    await (await start()).publish(TOPIC, [news('other', 1)]);
+    // What one huge call leaves: one created_on, ids that ascend; here stored last first.
+    await database.query(
+      `INSERT INTO ${store.schema}.job (id, name, created_on, data)
+       SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, now(),
+         jsonb_build_object('messages', jsonb_build_array(jsonb_build_object(
+           'id', 'msg', 'v', 1, 'at', '2026-01-01T00:00:00.000Z', 'data', $2::jsonb || jsonb_build_object('version', n::text))))
+       FROM generate_series($3::int, 1, -1) AS n`,
+      [`${TOPIC}.${SUITE_GROUP}`, JSON.stringify(news('a', 0)), jobs],
+    );
+    messages.consume(TOPIC, SUITE_GROUP, received.handler);
+    await messages.start();
+    await eventually(() => received.assertAllInOrder(['other'], 1));
+    await eventually(() => received.assertAllInOrder(['a'], jobs));
+  });
+
   it('publishes from more callers at once than it has connections, right after the start', async () => {
     const received = new Received();
     const messages = await start(received.handler);
