@@ -16,7 +16,10 @@ class TestProcess {
   readonly admission = new PostgresAdmissionStore({ url: database.url });
   app!: INestApplicationContext;
 
-  constructor(private readonly events: Charge[]) {}
+  constructor(
+    private readonly events: Charge[],
+    private readonly postingIntervalMs = 200,
+  ) {}
 
   async start(): Promise<this> {
     this.messages.handle('auth.tenants.get', async ({ tenantId }) => ({
@@ -32,7 +35,7 @@ class TestProcess {
         news.map((one) => ({ ...one, version: BigInt(one.version), balanceNanos: BigInt(one.balanceNanos) })),
       ),
     );
-    const { messages, admission } = this;
+    const { messages, admission, postingIntervalMs } = this;
     @Module({})
     class Seams {}
     const seams = {
@@ -47,7 +50,7 @@ class TestProcess {
     @Module({})
     class Root {}
     this.app = await NestFactory.createApplicationContext(
-      { module: Root, imports: [seams, BillingModule.register({ databaseUrl: database.url, postingIntervalMs: 200 })] },
+      { module: Root, imports: [seams, BillingModule.register({ databaseUrl: database.url, postingIntervalMs })] },
       { logger: false },
     );
     await admission.start();
@@ -181,17 +184,29 @@ describe('billing, as the main program runs it', () => {
     ]);
     events.splice(events.indexOf(lost), 1);
   });
+});
 
-  it('posts what has gathered and publishes its news before it stops', async () => {
-    const third = await new TestProcess(events).start();
+describe('billing that stops', () => {
+  it('first posts every whole cent that has gathered, due or not, and publishes the news of it', async () => {
+    const process = await new TestProcess([], 60_000).start();
     const tenantId = newId('ten');
-    await topUp(tenantId, 100);
-    const gathered = charge(tenantId, 3n * CENT);
-    await charges([gathered]);
-    await eventually(async () =>
-      expect(await database.query('SELECT FROM billing.charge WHERE id = $1', [gathered.id])).toHaveLength(1),
-    );
-    await third.stop();
-    expect(await first.messages.request('billing.summary', { tenantId })).toMatchObject({ balanceCents: 97 });
+    await process.messages.request('billing.credit.add', {
+      tenantId,
+      amountCents: 100,
+      source: 'manual',
+      ref: 'start',
+    });
+    const balance = () =>
+      database.query(
+        'SELECT balance_cents::int AS cents, gathered_nanos::text AS nanos FROM billing.tenant_books WHERE tenant_id = $1',
+        [tenantId],
+      );
+    await process.messages.publish('charges', [charge(tenantId, CENT)]);
+    await eventually(async () => expect(await balance()).toEqual([{ cents: 99, nanos: '0' }]));
+    await process.messages.publish('charges', [charge(tenantId, 2n * CENT)]);
+    await eventually(async () => expect(await balance()).toEqual([{ cents: 99, nanos: String(2n * CENT) }]));
+    await process.stop();
+    expect(await balance()).toEqual([{ cents: 97, nanos: '0' }]);
+    expect(await database.query(`SELECT FROM billing.outbox WHERE data->>'tenantId' = $1`, [tenantId])).toEqual([]);
   });
 });

@@ -12,6 +12,7 @@ import {
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ChargeGatherer } from './consume/charge-gatherer';
+import { countCharges, countPostings } from './consume/metrics';
 import { Poster } from './consume/poster';
 import { PostingLoop } from './consume/posting-loop';
 import { openBillingDatabase } from './database';
@@ -47,14 +48,21 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   ) {
     this.options = { postingIntervalMs };
     this.relay = new OutboxRelay(dataSource, messages, { name: 'billing' });
-    this.loop = new PostingLoop(new Poster(dataSource, this.options), () => this.relay.wake());
+    this.loop = new PostingLoop(new Poster(dataSource, this.options), (tenants) => {
+      countPostings(tenants);
+      this.relay.wake();
+    });
   }
 
   onModuleInit(): void {
     const gatherer = new ChargeGatherer(this.dataSource, this.options);
     const topUps = new TopUps(this.dataSource, this.messages, this.options);
     const reconciler = new Reconciler(this.dataSource, new Stores(this.dataSource, this.messages, this.admission));
-    this.messages.consume('charges', 'billing', async (batch) => this.committed(await gatherer.gather(batch)));
+    this.messages.consume('charges', 'billing', async (batch) => {
+      const result = await gatherer.gather(batch);
+      countCharges(result);
+      this.committed(result);
+    });
     this.messages.handle('billing.credit.add', async (request) => {
       const { reply, dueInMs } = await topUps.add(request);
       this.committed({ dueInMs });

@@ -93,7 +93,11 @@ describe('gathering', () => {
       null as unknown as Charge,
     ];
     const changed = { ...good, costNanos: '1' };
-    await billing.gatherer.gather([...bad, good, changed]);
+    expect(await billing.gatherer.gather([...bad, good, good, changed])).toMatchObject({
+      gathered: 1,
+      repeated: 1,
+      rejected: 8,
+    });
     await billing.gatherer.gather([{ ...good, tenantId: await billing.tenant() }]);
     await expectBooksToProve(billing, [good]);
     const reasons = await database.query<{ reason: string }>('SELECT reason FROM billing.rejected_charge ORDER BY id');

@@ -9,6 +9,14 @@ import { gather, type NumberedCharge, type ReadCharge } from '../ledger/core/gat
 import { insertCharges } from '../ledger/journal';
 import { readCharge } from './read-charge';
 
+export interface GatherResult {
+  /** Milliseconds until usage of these tenants is first due for posting; null when none is. */
+  dueInMs: number | null;
+  gathered: number;
+  repeated: number;
+  rejected: number;
+}
+
 interface Rejected {
   reason: string;
   data: unknown;
@@ -30,19 +38,20 @@ export class ChargeGatherer {
     private readonly options: { postingIntervalMs: number },
   ) {}
 
-  /** @returns milliseconds until usage of these tenants is first due for posting; null when none is */
-  async gather(batch: readonly Charge[]): Promise<{ dueInMs: number | null }> {
-    const { charges, rejected } = sort(batch);
-    if (charges.size === 0 && rejected.length === 0) return { dueInMs: null };
+  async gather(batch: readonly Charge[]): Promise<GatherResult> {
+    const { charges, rejected: unreadable } = sort(batch);
+    const all = [...charges.values()];
     return transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(
         tx,
-        [...charges.values()].map((charge) => charge.tenantId),
+        all.map((charge) => charge.tenantId),
       );
-      const fresh = await this.withoutRepeats(tx, charges, rejected);
-      const dueInMs = await this.append(tx, books, fresh, [...charges.values()]);
+      const { fresh, conflicts } = await this.withoutRepeats(tx, charges);
+      const dueInMs = await this.append(tx, books, fresh, all);
+      const rejected = [...unreadable, ...conflicts];
       await insertRejected(tx, rejected);
-      return { dueInMs };
+      const repeated = batch.length - fresh.length - rejected.length;
+      return { dueInMs, gathered: fresh.length, repeated, rejected: rejected.length };
     });
   }
 
@@ -50,21 +59,22 @@ export class ChargeGatherer {
   private async withoutRepeats(
     tx: EntityManager,
     charges: Map<string, ReadCharge>,
-    rejected: Rejected[],
-  ): Promise<ReadCharge[]> {
-    const known = await tx.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
+  ): Promise<{ fresh: ReadCharge[]; conflicts: Rejected[] }> {
+    const rows = await tx.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
       'SELECT id, tenant_id, cost_nanos FROM charge WHERE id = ANY($1)',
       [[...charges.keys()]],
     );
-    const repeats = new Set<string>();
+    const known = new Map(rows.map((row) => [row.id, row]));
+    const fresh: ReadCharge[] = [];
     const conflicts: Rejected[] = [];
-    for (const { id, tenant_id, cost_nanos } of known) {
-      const charge = charges.get(id)!;
-      repeats.add(id);
-      if (charge.tenantId !== tenant_id || String(charge.costNanos) !== cost_nanos) conflicts.push(conflict(charge));
+    for (const charge of charges.values()) {
+      const first = known.get(charge.id);
+      if (!first) fresh.push(charge);
+      else if (first.tenant_id !== charge.tenantId || first.cost_nanos !== String(charge.costNanos)) {
+        conflicts.push(conflict(charge));
+      }
     }
-    rejected.push(...conflicts);
-    return [...charges.values()].filter((charge) => !repeats.has(charge.id));
+    return { fresh, conflicts };
   }
 
   private async append(

@@ -138,7 +138,7 @@ describe('the posting interval', () => {
 
   it('posts the first gathered cent at once, and the next not before the interval is over, by whichever replica', async () => {
     const tenantId = await billing.tenant();
-    expect(await billing.gatherer.gather([charge(tenantId, CENT)])).toEqual({ dueInMs: 0 });
+    expect(await billing.gatherer.gather([charge(tenantId, CENT)])).toMatchObject({ dueInMs: 0 });
     expect(await billing.poster.postDue()).toBe(1);
     const { dueInMs } = await billing.gatherer.gather([charge(tenantId, CENT)]);
     expect(dueInMs).toBeGreaterThan(200);
@@ -156,9 +156,9 @@ describe('the posting interval', () => {
 
   it('is not due, and costs no posting, until a whole cent has gathered', async () => {
     const tenantId = await billing.tenant();
-    expect(await billing.gatherer.gather([charge(tenantId, CENT - 1n)])).toEqual({ dueInMs: null });
+    expect(await billing.gatherer.gather([charge(tenantId, CENT - 1n)])).toMatchObject({ dueInMs: null });
     expect((await billing.books(tenantId)).due).toBe(false);
-    expect(await billing.gatherer.gather([charge(tenantId, 1n)])).toEqual({ dueInMs: 0 });
+    expect(await billing.gatherer.gather([charge(tenantId, 1n)])).toMatchObject({ dueInMs: 0 });
   });
 });
 

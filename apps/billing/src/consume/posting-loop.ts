@@ -17,7 +17,8 @@ export class PostingLoop {
 
   constructor(
     private readonly poster: Poster,
-    private readonly onPosted: () => void,
+    /** After the commit, with the number of tenants posted. */
+    private readonly onPosted: (tenants: number) => void,
   ) {}
 
   start(): void {
@@ -40,8 +41,7 @@ export class PostingLoop {
     this.stopped = true;
     clearTimeout(this.timer);
     await this.running;
-    await this.poster.postDue({ early: true });
-    this.onPosted();
+    this.onPosted(await this.poster.postDue({ early: true }));
   }
 
   private async run(): Promise<void> {
@@ -59,7 +59,8 @@ export class PostingLoop {
   private async runOnce(): Promise<void> {
     let nextMs = POLL_MS;
     try {
-      if ((await this.poster.postDue()) > 0) this.onPosted();
+      const tenants = await this.poster.postDue();
+      if (tenants > 0) this.onPosted(tenants);
     } catch (error) {
       logger('billing').error({ err: error }, 'posting failed; it is tried again');
       nextMs = RETRY_AFTER_ERROR_MS;

@@ -28,8 +28,8 @@ END $$;
 
 DO $$
 BEGIN
-  -- A superuser may take on any role; anyone else must be a member.
-  IF NOT pg_has_role(current_user, 'tollgate_billing', 'MEMBER') THEN
+  -- A superuser may take on any role; anyone else must be granted it, also who made it.
+  IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
     EXECUTE format('GRANT tollgate_billing TO %I', current_user);
   END IF;
 EXCEPTION

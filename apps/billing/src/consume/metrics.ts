@@ -1,0 +1,34 @@
+import { Counter, metrics } from '@tollgate/runtime';
+
+const charges = new Counter({
+  name: 'tollgate_billing_charges_total',
+  help: 'Charges taken in, by what became of them',
+  labelNames: ['result'] as const,
+  registers: [metrics],
+});
+
+const postings = new Counter({
+  name: 'tollgate_billing_tenant_postings_total',
+  help: 'Postings of gathered usage to the ledger, one per tenant and run',
+  registers: [metrics],
+});
+
+/** Once the batch is committed. */
+export function countCharges({
+  gathered,
+  repeated,
+  rejected,
+}: {
+  gathered: number;
+  repeated: number;
+  rejected: number;
+}): void {
+  charges.inc({ result: 'gathered' }, gathered);
+  charges.inc({ result: 'repeated' }, repeated);
+  charges.inc({ result: 'rejected' }, rejected);
+}
+
+/** Once they are committed. */
+export function countPostings(tenants: number): void {
+  postings.inc(tenants);
+}

@@ -1,0 +1,69 @@
+import { join } from 'node:path';
+import { newId } from '@tollgate/contracts';
+import { migrate } from '@tollgate/postgres';
+import { useTestDatabase, withDatabase } from '@tollgate/testing';
+import { Client } from 'pg';
+import { LEDGER_ROLE, openBillingDatabase } from './database';
+
+// The same migrations by users with fewer rights than a superuser, as on a managed server. Roles belong to the server: each test uses names of its own.
+const database = useTestDatabase();
+const MIGRATIONS = { schema: 'billing', directory: join(__dirname, 'migrations') };
+
+describe('on a server whose user may not take on the ledger role', () => {
+  const name = newId('msg');
+  const owner = `owner_${name}`;
+  const url = () => withDatabase(database.url, `db_${name}`).replace(/^(\w+:\/\/)[^@/]*@?/, `$1${owner}:secret@`);
+
+  beforeAll(async () => {
+    await database.query(`CREATE ROLE ${owner} LOGIN PASSWORD 'secret'`);
+    await database.query(`CREATE DATABASE db_${name} OWNER ${owner}`);
+  });
+  afterAll(async () => {
+    await database.query(`DROP DATABASE db_${name} WITH (FORCE)`);
+    await database.query(`DROP ROLE ${owner}`);
+  });
+
+  it('migrates, also by several processes at once, and is append-only by the triggers', async () => {
+    await Promise.all(Array.from({ length: 3 }, () => migrate({ url: url(), ...MIGRATIONS })));
+    const dataSource = await openBillingDatabase(url());
+    try {
+      expect(await dataSource.query('SELECT current_user AS role')).toEqual([{ role: owner }]);
+      await dataSource.query(`INSERT INTO rejected_charge (reason, data) VALUES ('test', '{}')`);
+      await expect(dataSource.query('DELETE FROM rejected_charge')).rejects.toThrow(/is append-only/);
+      await expect(dataSource.query('TRUNCATE rejected_charge')).rejects.toThrow(/is append-only/);
+    } finally {
+      await dataSource.destroy();
+    }
+  });
+
+  it('takes the role on once an administrator has granted it', async () => {
+    await database.query(`GRANT ${LEDGER_ROLE} TO ${owner}`);
+    const dataSource = await openBillingDatabase(url());
+    try {
+      expect(await dataSource.query('SELECT current_user AS role')).toEqual([{ role: LEDGER_ROLE }]);
+      await expect(dataSource.query('DELETE FROM rejected_charge')).rejects.toThrow(/permission denied/);
+    } finally {
+      await dataSource.destroy();
+    }
+  });
+});
+
+describe('the role itself', () => {
+  it('can be made and taken on by a user who may make roles but is no superuser', async () => {
+    const maker = `maker_${newId('msg')}`;
+    await database.query(`CREATE ROLE ${maker} LOGIN CREATEROLE PASSWORD 'secret'`);
+    const client = new Client({ connectionString: database.url.replace(/^(\w+:\/\/)[^@/]*@?/, `$1${maker}:secret@`) });
+    await client.connect();
+    try {
+      // The statements of migration 003, on a role that is not there yet.
+      await client.query(`CREATE ROLE ${maker}_ledger NOLOGIN`);
+      await expect(client.query(`SET ROLE ${maker}_ledger`)).rejects.toThrow(/permission denied/);
+      await client.query(`GRANT ${maker}_ledger TO ${maker}`);
+      await client.query(`SET ROLE ${maker}_ledger`);
+    } finally {
+      await client.end();
+      await database.query(`DROP ROLE ${maker}_ledger`);
+      await database.query(`DROP ROLE ${maker}`);
+    }
+  });
+});
