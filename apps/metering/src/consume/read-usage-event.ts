@@ -82,5 +82,6 @@ function isAmount(value: unknown, max: bigint): value is string {
 function isTime(value: unknown): value is string {
   if (typeof value !== 'string' || !TIME.test(value)) return false;
   const ms = Date.parse(value);
-  return !Number.isNaN(ms) && new Date(ms).getUTCDate() === Number(value.slice(8, 10));
+  const day = Number(value.slice(8, 10));
+  return !Number.isNaN(ms) && (day <= 28 || new Date(ms).getUTCDate() === day);
 }

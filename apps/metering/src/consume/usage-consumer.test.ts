@@ -21,9 +21,11 @@ beforeEach(() =>
 const count = async (table: string) =>
   Number((await database.query<{ n: string }>(`SELECT count(*) AS n FROM metering.${table}`))[0]!.n);
 const charges = async () =>
-  (await database.query<{ data: { id: string } }>(`SELECT data FROM metering.outbox WHERE topic = 'charges' ORDER BY id`)).map(
-    (row) => row.data,
-  );
+  (
+    await database.query<{ data: { id: string } }>(
+      `SELECT data FROM metering.outbox WHERE topic = 'charges' ORDER BY id`,
+    )
+  ).map((row) => row.data);
 
 /** The sums as they are kept must be the sums over the events. */
 async function expectSumsToEqualEvents(): Promise<void> {
@@ -44,7 +46,13 @@ async function expectSumsToEqualEvents(): Promise<void> {
 
 describe('recording', () => {
   it('keeps the whole event, its rating and its charge', async () => {
-    const event = usageEvent({ model: 'odd \\ "name", {x}', stream: true, estimated: true, outcome: 'client_closed', kind: 'completion' });
+    const event = usageEvent({
+      model: 'odd \\ "name", {x}',
+      stream: true,
+      estimated: true,
+      outcome: 'client_closed',
+      kind: 'completion',
+    });
     const result = await consumer.consume([event]);
     expect(result).toEqual({ recorded: 1, repeated: 0, rejected: 0, disagreements: 0 });
     const { price } = event;
@@ -92,7 +100,8 @@ describe('recording', () => {
     const events = [usageEvent(), usageEvent(), { broken: true }];
     await database.query('ALTER TABLE metering.outbox ADD CONSTRAINT refuse CHECK (false)');
     await expect(consumer.consume(events)).rejects.toThrow(/refuse/);
-    for (const table of ['usage_event', 'usage_hour', 'tenant_sum', 'rejected_event', 'outbox']) expect(await count(table)).toBe(0);
+    for (const table of ['usage_event', 'usage_hour', 'tenant_sum', 'rejected_event', 'outbox'])
+      expect(await count(table)).toBe(0);
     await database.query('ALTER TABLE metering.outbox DROP CONSTRAINT refuse');
     expect(await consumer.consume(events)).toMatchObject({ recorded: 2, rejected: 1 });
     await expectSumsToEqualEvents();
@@ -105,7 +114,7 @@ describe('recording', () => {
     await database.query('LOCK TABLE metering.usage_hour IN ACCESS EXCLUSIVE MODE');
     const consumed = consumer.consume(events);
     const outcome = expect(consumed).rejects.toThrow();
-    for (let killed = 0; killed === 0; ) {
+    for (let killed = 0; killed === 0;) {
       const rows = await database.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );
@@ -122,7 +131,10 @@ describe('recording', () => {
 describe('repeats', () => {
   it('inside a batch count once, and the first stands', async () => {
     const event = usageEvent();
-    expect(await consumer.consume([event, { ...event, model: 'other' }, event])).toMatchObject({ recorded: 1, repeated: 2 });
+    expect(await consumer.consume([event, { ...event, model: 'other' }, event])).toMatchObject({
+      recorded: 1,
+      repeated: 2,
+    });
     expect(await database.query('SELECT model FROM metering.usage_event')).toEqual([{ model: 'sim-small' }]);
     expect(await charges()).toHaveLength(1);
     await expectSumsToEqualEvents();
@@ -180,7 +192,9 @@ describe('bad events', () => {
   it('are set aside whole, with the reason, and the good ones of the batch go through', async () => {
     const batch = TEN_KINDS.flatMap((bad) => [usageEvent(), bad]);
     expect(await consumer.consume(batch)).toMatchObject({ recorded: 10, rejected: 10 });
-    const rows = await database.query<{ event: string; reason: string }>('SELECT event, reason FROM metering.rejected_event');
+    const rows = await database.query<{ event: string; reason: string }>(
+      'SELECT event, reason FROM metering.rejected_event',
+    );
     const kept = rows.map((row) => JSON.parse(row.event) as unknown);
     expect(kept).toHaveLength(10);
     expect(kept).toEqual(expect.arrayContaining(TEN_KINDS));

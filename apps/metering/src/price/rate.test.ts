@@ -4,7 +4,11 @@ import { rate } from './rate';
 describe('rate', () => {
   it('charges what the tokens cost at the stamped prices', () => {
     const event = usageEvent({ promptTokens: 10, cachedTokens: 4, completionTokens: 5 });
-    expect(rate(event)).toEqual({ chargeNanos: 6n * 150n + 4n * 75n + 5n * 600n, overrunNanos: 0n, disagreementNanos: null });
+    expect(rate(event)).toEqual({
+      chargeNanos: 6n * 150n + 4n * 75n + 5n * 600n,
+      overrunNanos: 0n,
+      disagreementNanos: null,
+    });
   });
 
   it('charges no more than the hold when the backend reported more: the rest is the operator’s loss, and no disagreement', () => {

@@ -15,19 +15,23 @@ describe('sums by tenant', () => {
     await consumer.consume(events.slice(8));
     const sums = new TenantSums(database.dataSource);
     const seen = [];
-    for (let after: string | null = ''; after !== null; ) {
+    for (let after: string | null = ''; after !== null;) {
       const page: Awaited<ReturnType<TenantSums['page']>> = await sums.page({ limit: 3, after });
       expect(page.data.length).toBeLessThanOrEqual(3);
       seen.push(...page.data);
       after = page.nextCursor;
     }
     const cost = Number(usageEvent().costNanos);
-    expect(seen).toEqual(tenants.sort().map((tenantId, i) => ({ tenantId, events: i + 1, costNanos: String(cost * (i + 1)) })));
+    expect(seen).toEqual(
+      tenants.sort().map((tenantId, i) => ({ tenantId, events: i + 1, costNanos: String(cost * (i + 1)) })),
+    );
     expect(await sums.page({})).toEqual({ data: seen, nextCursor: null });
     expect(await sums.page({ limit: 7 })).toEqual({ data: seen, nextCursor: null });
   });
 
   it.each([0, 201, 1.5])('refuse a page of %s', async (limit) => {
-    await expect(new TenantSums(database.dataSource).page({ limit })).rejects.toMatchObject({ code: 'invalid_parameter' });
+    await expect(new TenantSums(database.dataSource).page({ limit })).rejects.toMatchObject({
+      code: 'invalid_parameter',
+    });
   });
 });

@@ -11,7 +11,8 @@ let queries: UsageQueries;
 
 const ask = (from: string, to: string, rest: Partial<UsageQuery> = {}) =>
   queries.query({ tenantId: TENANT, from, to, groupBy: [], ...rest });
-const requests = async (from: string, to: string, rest: Partial<UsageQuery> = {}) => (await ask(from, to, rest)).totals.requests;
+const requests = async (from: string, to: string, rest: Partial<UsageQuery> = {}) =>
+  (await ask(from, to, rest)).totals.requests;
 
 /** One request each: 10 + 1 tokens, a third of a cent. */
 const at = (endedAt: string, changes: Partial<UsageEvent> = {}) =>
@@ -29,7 +30,10 @@ const EVENTS = [
 
 beforeAll(async () => {
   queries = new UsageQueries(database.dataSource);
-  await new UsageConsumer(database.dataSource).consume([...EVENTS, at('2026-11-21T11:00:00.000Z', { tenantId: newId('ten') })]);
+  await new UsageConsumer(database.dataSource).consume([
+    ...EVENTS,
+    at('2026-11-21T11:00:00.000Z', { tenantId: newId('ten') }),
+  ]);
 });
 
 describe('the range', () => {
@@ -100,7 +104,10 @@ describe('groups', () => {
   });
 
   it('are none when there is nothing', async () => {
-    expect(await ask('2030-01-01', '2030-01-02', { groupBy: ['model'] })).toMatchObject({ totals: { requests: 0, costCents: 0 }, groups: [] });
+    expect(await ask('2030-01-01', '2030-01-02', { groupBy: ['model'] })).toMatchObject({
+      totals: { requests: 0, costCents: 0 },
+      groups: [],
+    });
   });
 
   it('are refused, not cut off, when they are too many', async () => {
@@ -110,8 +117,13 @@ describe('groups', () => {
       [tenantId],
     );
     const refused = ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['hour'] });
-    await expect(refused).rejects.toMatchObject({ code: 'invalid_parameter', message: expect.stringContaining('narrow the range') });
-    expect((await ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['day'] })).totals.requests).toBe(MAX_GROUPS + 1);
+    await expect(refused).rejects.toMatchObject({
+      code: 'invalid_parameter',
+      message: expect.stringContaining('narrow the range'),
+    });
+    expect((await ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['day'] })).totals.requests).toBe(
+      MAX_GROUPS + 1,
+    );
   });
 });
 
@@ -136,23 +148,28 @@ it('any range and grouping gives what the events give, and parts that add up', a
   // In batches of 100 the sums are added to, not only made.
   for (let i = 0; i < 300; i += 100) await new UsageConsumer(database.dataSource).consume(recorded.slice(i, i + 100));
   await fc.assert(
-    fc.asyncProperty(minute, minute, fc.subarray<UsageGroup>(['model', 'key', 'day', 'hour']), async (a, b, groupBy) => {
-      const [from, to] = [a, b].sort() as [string, string];
-      const inside = recorded.filter(({ endedAt }) => endedAt >= from && endedAt < to);
-      const { totals, groups } = await ask(from, to, { tenantId, groupBy });
-      const nanos = inside.reduce((sum, event) => sum + Number(event.costNanos), 0);
-      expect(totals).toMatchObject({
-        requests: inside.length,
-        promptTokens: inside.reduce((sum, event) => sum + event.promptTokens, 0),
-        costCents: Math.floor((nanos + 5_000_000) / 10_000_000),
-      });
-      if (groupBy.length === 0) return expect(groups).toEqual([]);
-      for (const name of ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costCents'] as const) {
-        expect(groups.reduce((sum, group) => sum + group[name], 0)).toBe(totals[name]);
-      }
-      const keys = groups.map(({ day, hour, model, key }) => [day, hour, model, key].join(' '));
-      expect(keys).toEqual([...new Set(keys)].sort());
-    }),
+    fc.asyncProperty(
+      minute,
+      minute,
+      fc.subarray<UsageGroup>(['model', 'key', 'day', 'hour']),
+      async (a, b, groupBy) => {
+        const [from, to] = [a, b].sort() as [string, string];
+        const inside = recorded.filter(({ endedAt }) => endedAt >= from && endedAt < to);
+        const { totals, groups } = await ask(from, to, { tenantId, groupBy });
+        const nanos = inside.reduce((sum, event) => sum + Number(event.costNanos), 0);
+        expect(totals).toMatchObject({
+          requests: inside.length,
+          promptTokens: inside.reduce((sum, event) => sum + event.promptTokens, 0),
+          costCents: Math.floor((nanos + 5_000_000) / 10_000_000),
+        });
+        if (groupBy.length === 0) return expect(groups).toEqual([]);
+        for (const name of ['requests', 'promptTokens', 'completionTokens', 'totalTokens', 'costCents'] as const) {
+          expect(groups.reduce((sum, group) => sum + group[name], 0)).toBe(totals[name]);
+        }
+        const keys = groups.map(({ day, hour, model, key }) => [day, hour, model, key].join(' '));
+        expect(keys).toEqual([...new Set(keys)].sort());
+      },
+    ),
     { seed: 11, numRuns: 150, interruptAfterTimeLimit: 8_000 },
   );
 });

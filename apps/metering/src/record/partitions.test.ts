@@ -19,9 +19,11 @@ const partitions = async () =>
 /** Request ids by the partition that holds them. */
 const homes = async () =>
   Object.fromEntries(
-    (await database.query<{ id: string; home: string }>(`SELECT id, tableoid::regclass::text AS home FROM metering.usage_event`)).map(
-      ({ id, home }) => [id, home.replace('metering.', '')],
-    ),
+    (
+      await database.query<{ id: string; home: string }>(
+        `SELECT id, tableoid::regclass::text AS home FROM metering.usage_event`,
+      )
+    ).map(({ id, home }) => [id, home.replace('metering.', '')]),
   );
 /** An id of a given instant; newId itself never goes back in time within a process. */
 const idAt = (ms: number) => idBound('req', ms).slice(0, 14) + newId('req').slice(14);
@@ -31,7 +33,9 @@ describe('partitions of usage_event', () => {
     const others = await Promise.all([1, 2].map(() => openMeteringDatabase(database.url)));
     try {
       const consumer = new UsageConsumer(database.dataSource);
-      const writing = Array.from({ length: 5 }, () => consumer.consume(Array.from({ length: 20 }, () => usageEvent({ id: idAt(Date.UTC(2020, 0, 5)) }))));
+      const writing = Array.from({ length: 5 }, () =>
+        consumer.consume(Array.from({ length: 20 }, () => usageEvent({ id: idAt(Date.UTC(2020, 0, 5)) }))),
+      );
       await Promise.all([...others, database.dataSource].map((source) => new Partitions(source).ensure(NOVEMBER_MS)));
       await Promise.all(writing);
     } finally {
@@ -65,7 +69,13 @@ describe('partitions of usage_event', () => {
   });
 
   it('have the indexes of the whole', async () => {
-    const rows = await database.query(`SELECT indexdef FROM pg_indexes WHERE tablename = 'usage_event_2026_11' ORDER BY 1`);
-    expect(rows).toMatchObject([{ indexdef: /\(tenant_id, ended_at\)$/ }, { indexdef: /UNIQUE.*\(id\)$/ }].map(({ indexdef }) => ({ indexdef: expect.stringMatching(indexdef) })));
+    const rows = await database.query(
+      `SELECT indexdef FROM pg_indexes WHERE tablename = 'usage_event_2026_11' ORDER BY 1`,
+    );
+    expect(rows).toMatchObject(
+      [{ indexdef: /\(tenant_id, ended_at\)$/ }, { indexdef: /UNIQUE.*\(id\)$/ }].map(({ indexdef }) => ({
+        indexdef: expect.stringMatching(indexdef),
+      })),
+    );
   });
 });

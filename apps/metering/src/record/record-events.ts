@@ -1,7 +1,6 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import type { EntityManager } from 'typeorm';
 import type { Rating } from '../price/rate';
-import { plainArray } from './array-literal';
 import { copyIn } from './copy-in';
 
 /** A valid event and what it is charged. */
@@ -13,17 +12,9 @@ const COPY_EVENTS = `
   COPY usage_event (id, tenant_id, key_id, model, kind, stream, started_at, ended_at, outcome, estimated, prompt_tokens, cached_tokens, completion_tokens,
     cost_nanos, overrun_nanos, rated_nanos, price_version, input_femtos, cached_input_femtos, output_femtos, request_nanos) FROM STDIN`;
 
-/** Which of these are recorded. */
-export async function recordedIds(tx: EntityManager, ids: readonly string[]): Promise<Set<string>> {
-  const rows: { id: string }[] = await tx.query(`SELECT id FROM usage_event WHERE id = ANY($1::text[])`, [
-    plainArray(ids),
-  ]);
-  return new Set(rows.map((row) => row.id));
-}
-
 /**
  * Writes events of different ids, ascending: two consumers that hold some of the same then wait for each other in the same order, and not in a circle.
- * Rejects with SQLSTATE 23505 when one is recorded already, which only another consumer can have done since `recordedIds`: run the transaction again.
+ * Rejects with SQLSTATE 23505 when one is recorded already.
  *
  * COPY, and not INSERT … ON CONFLICT DO NOTHING: that writes each row speculatively and on its own, at more than twice the time for the same rows (see README).
  */

@@ -2,7 +2,8 @@ import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 import type { RatedEvent } from './record-events';
 
-const HOUR_MS = 3_600_000;
+/** Of an ISO 8601 time, up to its hour. */
+const HOUR_CHARS = '2026-11-21T14'.length;
 
 interface HourSum {
   tenantId: string;
@@ -59,7 +60,7 @@ export async function addToSums(tx: EntityManager, events: readonly RatedEvent[]
 function sumByHour(events: readonly RatedEvent[]): HourSum[] {
   const sums = new Map<string, HourSum>();
   for (const { event, chargeNanos } of events) {
-    const hour = new Date(Math.floor(Date.parse(event.endedAt) / HOUR_MS) * HOUR_MS).toISOString();
+    const hour = `${event.endedAt.slice(0, HOUR_CHARS)}:00:00.000Z`;
     const { tenantId, model, keyId } = event;
     // Ids and times hold no blank; the model, which may, comes last.
     const name = `${tenantId} ${hour} ${keyId} ${model}`;

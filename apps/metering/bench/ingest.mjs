@@ -1,17 +1,20 @@
-// What ingestion costs beside a raw COPY of the same rows into the same table (its index and primary key included), interleaved, batches of 1,000 and a commit each:
-//   node tools/build/build.mjs libs/contracts libs/runtime libs/postgres apps/metering && node apps/metering/bench/ingest.cjs
-const { mkdtempSync, chmodSync, rmSync } = require('node:fs');
-const { tmpdir } = require('node:os');
-const { join } = require('node:path');
-require('reflect-metadata');
+// What ingestion costs beside a raw COPY of the same rows into the same table (its index and primary key included), interleaved, in batches of 1,000 with a commit each.
+// Build first (tools/build/build.mjs libs/contracts libs/runtime libs/postgres libs/messaging apps/metering), then: node apps/metering/bench/ingest.mjs [batches]
+import 'reflect-metadata';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const require = createRequire(import.meta.url);
 const { newId } = require('@tollgate/contracts');
 const { migrate, startEmbeddedPostgres } = require('@tollgate/postgres');
-const { MIGRATIONS } = require('../dist/index.js');
-const { MeteringDatabase } = require('../dist/database.js');
 const { UsageConsumer } = require('../dist/consume/usage-consumer.js');
+const { MIGRATIONS, openMeteringDatabase } = require('../dist/database.js');
+const { Partitions } = require('../dist/record/partitions.js');
 
 const BATCH = 1_000;
-const BATCHES = Number(process.argv[2] ?? 20);
+const BATCHES = Number(process.argv[2] ?? 40);
 const ROUNDS = 5;
 
 function batch(tenants, keys) {
@@ -45,12 +48,14 @@ function batch(tenants, keys) {
 async function main() {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const server = await startEmbeddedPostgres({ dataDirectory });
-  const database = await migrate({ url: server.url, ...MIGRATIONS }).then(() => MeteringDatabase.open(server.url));
-  const sql = (text, values) => database.dataSource.query(text, values);
+  await migrate({ url: server.url, ...MIGRATIONS });
+  const dataSource = await openMeteringDatabase(server.url);
+  await new Partitions(dataSource).ensure();
+  const sql = (text, values) => dataSource.query(text, values);
   const copies = mkdtempSync(join(tmpdir(), 'tollgate-copy-'));
   chmodSync(copies, 0o777);
   try {
-    const consumer = new UsageConsumer(database);
+    const consumer = new UsageConsumer(dataSource);
     const tenants = Array.from({ length: 8 }, () => newId('ten'));
     const keys = Array.from({ length: 16 }, () => newId('key'));
     const clear = () => sql('TRUNCATE usage_event, usage_hour, tenant_sum, outbox');
@@ -83,14 +88,11 @@ async function main() {
     }
     console.log(`median ratio ${ratios.sort((a, b) => a - b)[ROUNDS >> 1].toFixed(2)}`);
   } finally {
-    await database.dataSource.destroy();
+    await dataSource.destroy();
     await server.stop();
     rmSync(dataDirectory, { recursive: true });
     rmSync(copies, { recursive: true });
   }
 }
 
-main().catch((error) => {
-  console.error(error);
-  process.exitCode = 1;
-});
+await main();

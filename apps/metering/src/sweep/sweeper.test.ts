@@ -1,0 +1,136 @@
+import { PostgresAdmissionStore, type AdmitRequest } from '@tollgate/admission';
+import { newId, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
+import { PostgresMessages } from '@tollgate/messaging';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { TENANT, usageEvent } from '../sample-events.suite';
+import { SWEEP_LIMIT, Sweeper } from './sweeper';
+
+// Real: the admission store and the messages, both on Postgres. The store's clock is the test's.
+let nowMs = Date.now();
+let store: PostgresAdmissionStore;
+let messages: PostgresMessages;
+let published: UsageEvent[] = [];
+
+afterAll(async () => {
+  await messages.stopConsuming();
+  await messages.close();
+  await store.close();
+});
+const database = useTestDatabase();
+
+beforeAll(async () => {
+  store = new PostgresAdmissionStore({ url: database.url, now: () => nowMs });
+  messages = new PostgresMessages({ url: database.url, applicationName: 'test-messages' });
+  messages.consume('usage-events', 'metering', async (batch) => {
+    published.push(...batch);
+  });
+  await store.start();
+  await messages.start();
+  await news({ balanceNanos: 10n ** 15n });
+});
+beforeEach(() => {
+  published = [];
+});
+
+let version = 0n;
+async function news({ balanceNanos = 10n ** 15n, releases = [] as string[] }): Promise<void> {
+  await store.applyNews([{ tenantId: TENANT, version: ++version, balanceNanos, releases, suspended: false }]);
+}
+
+async function admit(count: number): Promise<UsageDraft[]> {
+  const limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 100_000 };
+  const drafts = Array.from({ length: count }, () => {
+    const { id, tenantId, keyId, model, kind, stream, price, startedAt } = usageEvent({ id: newId('req') });
+    return { id, tenantId, keyId, model, kind, stream, price, startedAt };
+  });
+  const requests = drafts.map((draft): AdmitRequest => ({
+    draft,
+    tenantLimits: limits,
+    keyLimits: limits,
+    keyBudgetNanos: null,
+    tenantBudgetNanos: null,
+    promptTokens: 100,
+    promptFemtos: 100n * 150_000_000n,
+    outputFemtosPerToken: 600_000_000n,
+    wantOutputTokens: 100,
+    minOutputTokens: 1,
+    boundIsExact: true,
+  }));
+  expect((await store.admit(requests)).every((result) => 'kind' in result && result.kind === 'held')).toBe(true);
+  return drafts;
+}
+
+async function settle(count: number): Promise<UsageEvent[]> {
+  const events = (await admit(count)).map((draft) => usageEvent(draft));
+  await store.settle(events.map((event) => ({ event })));
+  return events;
+}
+
+const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id).sort();
+const sweeper = (confirmAfterMs = 5_000) => new Sweeper(store, messages, { sweepIntervalMs: 10, confirmAfterMs });
+
+describe('the sweeper', () => {
+  it('publishes settled usage that was not confirmed in time, as it was settled, and leaves the rest alone', async () => {
+    const [lost, confirmed] = await settle(2);
+    nowMs += 4_999;
+    const [young] = await settle(1);
+    expect(await sweeper().sweep()).toBe(0);
+    nowMs += 1;
+    await news({ releases: [confirmed!.id] });
+    expect(await sweeper().sweep()).toBe(1);
+    await eventually(() => expect(published).toEqual([lost]));
+    expect(await sweeper().sweep()).toBe(0);
+    await news({ releases: [lost!.id, young!.id] });
+  });
+
+  it('publishes the recorded progress of a request whose gateway died', async () => {
+    const [draft] = await admit(1);
+    const delivered = { promptTokens: 100, cachedTokens: 0, completionTokens: 3, costNanos: 100n * 150n + 3n * 600n };
+    expect(await store.progress([{ id: draft!.id, tenantId: TENANT, delivered }])).toEqual([true]);
+    nowMs += 60_000;
+    expect(await sweeper().sweep()).toBe(1);
+    await eventually(() =>
+      expect(published).toMatchObject([{ ...draft, outcome: 'expired', completionTokens: 3, costNanos: '16800' }]),
+    );
+    await news({ releases: [draft!.id] });
+  });
+
+  it('goes on while there is more than one call hands out, each event once, also beside another sweeper', async () => {
+    const events = await settle(SWEEP_LIMIT * 2 + 7);
+    nowMs += 5_000;
+    const counts = await Promise.all([sweeper().sweep(), sweeper().sweep()]);
+    expect(counts[0]! + counts[1]!).toBe(events.length);
+    await eventually(() => expect(ids(published)).toEqual(ids(events)));
+    await news({ releases: ids(events) });
+  });
+
+  it('sends ever more rarely while confirmations stay away, and at once again after they came', async () => {
+    const [event] = await settle(1);
+    const one = sweeper();
+    const sentAtMs: number[] = [];
+    const startMs = nowMs;
+    for (let second = 1; second <= 80; second++) {
+      nowMs += 1_000;
+      if ((await one.sweep(nowMs)) > 0) sentAtMs.push(nowMs - startMs);
+    }
+    expect(sentAtMs).toEqual([5_000, 15_000, 35_000, 75_000]);
+    await news({ releases: [event!.id] });
+    nowMs += 161_000;
+    expect(await one.sweep(nowMs)).toBe(0);
+    const [next] = await settle(1);
+    nowMs += 5_000;
+    expect(await one.sweep(nowMs)).toBe(1);
+    await news({ releases: [next!.id] });
+  });
+
+  it('works on its own after errors, and stops when told', async () => {
+    const one = sweeper(0);
+    await database.query('ALTER FUNCTION admission.sweep RENAME TO swept');
+    one.start();
+    const [event] = await settle(1);
+    await database.query('ALTER FUNCTION admission.swept RENAME TO sweep');
+    await eventually(() => expect(published).toContainEqual(event));
+    await one.stop();
+    await news({ releases: [event!.id] });
+  });
+});
