@@ -1,6 +1,4 @@
 import { Global, Module, type DynamicModule } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import { mintCredential, SCOPES, type Scope } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
@@ -10,8 +8,7 @@ import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testin
 import { join } from 'node:path';
 import { AuthModule } from '../apps/auth/src';
 import { BillingModule } from '../apps/billing/src';
-import { ManagementModule } from '../apps/gateway/src/management/management.module';
-import { createOperatorApp } from '../apps/gateway/src/operator/operator.app';
+import { createOperatorApp, createPublicApp, GatewayModule } from '../apps/gateway/src';
 import { MeteringModule } from '../apps/metering/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
@@ -66,19 +63,17 @@ async function startServices(database: TestDatabase): Promise<Services> {
     [ConfigSource, config],
   ]);
   const databaseUrl = url;
-  const backs = await NestFactory.createApplicationContext(
-    {
-      module: class Backs {},
-      imports: [
-        seams,
-        AuthModule.register({ databaseUrl }),
-        MeteringModule.register({ databaseUrl }),
-        BillingModule.register({ databaseUrl }),
-      ],
-    },
-    { logger: false },
-  );
-  const front = await startPublicPort(seams);
+  const front = await createPublicApp({
+    module: class Root {},
+    imports: [
+      seams,
+      AuthModule.register({ databaseUrl }),
+      MeteringModule.register({ databaseUrl }),
+      BillingModule.register({ databaseUrl }),
+      GatewayModule.register(),
+    ],
+  });
+  await front.listen(0, '127.0.0.1');
   const operator = await createOperatorApp({ messages, config }, { secret: OPERATOR_SECRET, ready: async () => {} });
   await operator.listen(0, '127.0.0.1');
   await messages.start();
@@ -99,23 +94,8 @@ async function startServices(database: TestDatabase): Promise<Services> {
     async close() {
       await messages.stopConsuming();
       await Promise.all([front.close(), operator.close()]);
-      await backs.close();
       await messages.close();
       await Promise.all([credentials.close(), admission.close()]);
     },
   };
-}
-
-async function startPublicPort(seams: DynamicModule): Promise<NestFastifyApplication> {
-  const adapter = new FastifyAdapter();
-  const fastify = adapter.getInstance();
-  fastify.removeAllContentTypeParsers();
-  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  const app = await NestFactory.create<NestFastifyApplication>(
-    { module: class Front {}, imports: [seams, ManagementModule] },
-    adapter,
-    { logger: false, bodyParser: false },
-  );
-  await app.listen(0, '127.0.0.1');
-  return app;
 }

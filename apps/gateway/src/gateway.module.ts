@@ -7,6 +7,7 @@ import { Admitter } from './admit/admit';
 import { CreditNewsConsumer } from './admit/credit-news';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
+import { DocsModule } from './docs/docs.module';
 import { InFlight } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './inference/settlement';
@@ -78,7 +79,7 @@ export class GatewayModule {
     };
     return {
       module: GatewayModule,
-      imports: [ManagementModule],
+      imports: [ManagementModule, DocsModule],
       providers: [stages, pipeline, InFlight, CreditNewsConsumer],
       exports: [Pipeline, InFlight],
     };

@@ -1,0 +1,52 @@
+import { Module, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { openApiYaml } from './document';
+
+const SWAGGER_UI = dirname(require.resolve('swagger-ui-dist/package.json'));
+const PAGE = join(__dirname, 'page');
+/** The page's own files, by name: these and nothing else are served. */
+const ASSETS = [
+  { name: 'page.js', folder: PAGE, type: 'text/javascript; charset=utf-8' },
+  { name: 'swagger-ui-bundle.js', folder: SWAGGER_UI, type: 'text/javascript; charset=utf-8' },
+  { name: 'swagger-ui.css', folder: SWAGGER_UI, type: 'text/css; charset=utf-8' },
+  { name: 'favicon-32x32.png', folder: SWAGGER_UI, type: 'image/png' },
+];
+const ASSETS_MAX_AGE_SECONDS = 3_600;
+/** Nothing from elsewhere, no inline script. Swagger UI sets styles on elements and draws its icons from data: URLs. */
+const CONTENT_SECURITY_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * The documentation of both public surfaces, for the public port: the page at /docs, the document at /docs/api/openapi.yaml, written once at the
+ * start. Nothing comes from another host, and of the disk only what is listed here.
+ */
+@Module({})
+export class DocsModule implements OnModuleInit {
+  constructor(private readonly host: HttpAdapterHost) {}
+
+  onModuleInit(): void {
+    const server = this.host.httpAdapter.getInstance<FastifyInstance>();
+    const document = openApiYaml();
+    server.get('/docs/api/openapi.yaml', (_request, reply) =>
+      send(reply, 'application/yaml; charset=utf-8', 'no-cache', document),
+    );
+    server.get('/docs', async (_request, reply) => {
+      reply.header('content-security-policy', CONTENT_SECURITY_POLICY);
+      return send(reply, 'text/html; charset=utf-8', 'no-cache', await readFile(join(PAGE, 'index.html')));
+    });
+    // The page's links are relative, so that it also works behind a proxy that puts a path in front: with a slash at the end they would not.
+    server.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
+    for (const { name, folder, type } of ASSETS) {
+      server.get(`/docs/ui/${name}`, async (_request, reply) =>
+        send(reply, type, `public, max-age=${ASSETS_MAX_AGE_SECONDS}`, await readFile(join(folder, name))),
+      );
+    }
+  }
+}
+
+function send(reply: FastifyReply, type: string, caching: string, body: string | Buffer): FastifyReply {
+  return reply.type(type).headers({ 'cache-control': caching, 'x-content-type-options': 'nosniff' }).send(body);
+}

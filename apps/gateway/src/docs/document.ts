@@ -1,0 +1,57 @@
+import { stringify } from 'yaml';
+import { INFERENCE_PATHS, INFERENCE_SCHEMAS, INFERENCE_SECURITY } from './inference-paths';
+import { MANAGEMENT_PATHS, MANAGEMENT_SCHEMAS, MANAGEMENT_SECURITY } from './management-paths';
+import { type JsonObject, schemaComponents } from './open-api';
+
+const DESCRIPTION = `Model inference behind the OpenAI wire format, billed from prepaid credit. Two surfaces, each with a credential of its own kind:
+
+| | Inference API | Management API |
+|---|---|---|
+| Base address | \`/v1\` (also accepted without it) | \`/_api/v1\` |
+| Credential | inference key \`sk-svc-…\` | management token \`fma_…\` |
+| Purpose | run models | administer the account |
+
+Clients made for the OpenAI wire format work by changing only the base URL and the key. Times are ISO 8601 UTC with milliseconds, money is integer
+cents. Every answer has an \`x-request-id\`: yours if it matches \`[A-Za-z0-9_-]{1,64}\`. 402 means that the credit or a budget is used up, and retrying does
+not help; 429 says in \`Retry-After\` when the same request would be admitted. An unknown path is 404 and a known one with another method 405
+with \`Allow\`, in the envelope of the surface. The service is pre-launch; the interface may change.`;
+
+const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });
+
+/** The OpenAPI 3.1 document of both public surfaces, from the schemas that validate requests and the tables that errors are answered from. */
+export function openApiDocument(): JsonObject {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tollgate',
+      version: '0.1.0',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'This server.' }],
+    tags: [
+      { name: 'Inference API', description: 'Run models.' },
+      { name: 'Management API', description: 'Administer the account.' },
+    ],
+    paths: { ...INFERENCE_PATHS, ...MANAGEMENT_PATHS },
+    components: {
+      securitySchemes: { inferenceKey: INFERENCE_SECURITY, managementToken: MANAGEMENT_SECURITY },
+      headers: {
+        RequestId: header('Names this request in logs and usage events.', {
+          type: 'string',
+          pattern: '^[A-Za-z0-9_-]{1,64}$',
+        }),
+        RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
+        Allow: header('The methods of this path.', { type: 'string' }),
+        'RateLimit-limit': header('The limit per minute.', { type: 'integer' }),
+        'RateLimit-remaining': header('What is left of it.', { type: 'integer' }),
+        'RateLimit-reset': header('When it is whole again.', { type: 'string' }),
+      },
+      schemas: schemaComponents([...INFERENCE_SCHEMAS, ...MANAGEMENT_SCHEMAS]),
+    },
+  };
+}
+
+export function openApiYaml(): string {
+  return stringify(openApiDocument(), { aliasDuplicateObjects: false, lineWidth: 0 });
+}

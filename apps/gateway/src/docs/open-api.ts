@@ -1,0 +1,64 @@
+import type { TObject, TSchema } from '@sinclair/typebox';
+
+/** The parts of an OpenAPI 3.1 document that we write. */
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export const ref = (kind: 'schemas' | 'headers', name: string): JsonObject => ({
+  $ref: `#/components/${kind}/${name}`,
+});
+
+/** The schemas among a module's exports that have a name (`$id`). */
+export function namedSchemas(...modules: object[]): TSchema[] {
+  return modules
+    .flatMap((module) => Object.values(module) as unknown[])
+    .filter((value): value is TSchema => typeof value === 'object' && value !== null && '$id' in value);
+}
+
+/** The component that a schema becomes: named by its `$id`. */
+export function refTo(schema: TSchema): JsonObject {
+  if (schema.$id === undefined) throw new Error('only a schema with $id is a component');
+  return ref('schemas', schema.$id);
+}
+
+/** `components.schemas`: each schema under its `$id`, with those inside it as references. */
+export function schemaComponents(schemas: readonly TSchema[]): JsonObject {
+  return Object.fromEntries(schemas.map((schema) => [schema.$id!, toJsonSchema(schema, true)]));
+}
+
+/** Query parameters from the schema that validates them. Lists are comma-separated. */
+export function queryParameters(schema: TObject): Json[] {
+  return Object.entries(schema.properties).map(([name, property]) => {
+    const { description, ...rest } = toJsonSchema(property, true) as JsonObject;
+    const list = rest['type'] === 'array' ? { style: 'form', explode: false } : {};
+    return {
+      name,
+      in: 'query',
+      required: false,
+      ...(description !== undefined && { description }),
+      ...list,
+      schema: rest,
+    };
+  });
+}
+
+/**
+ * A TypeBox schema as a plain JSON Schema (2020-12, as OpenAPI 3.1 has it). `$id` goes, as it would move the base of the references; what has one
+ * inside another is replaced by a reference; a choice of constants is written as `enum`.
+ */
+function toJsonSchema(value: unknown, top = false): Json {
+  if (Array.isArray(value)) return value.map((item) => toJsonSchema(item));
+  if (typeof value !== 'object' || value === null) return value as Json;
+  const schema = value as Record<string, unknown>;
+  if (!top && typeof schema['$id'] === 'string') return ref('schemas', schema['$id']);
+  const { $id, anyOf, ...rest } = schema;
+  void $id;
+  const choice = Array.isArray(anyOf) ? constants(anyOf) : null;
+  const own = choice ? { type: 'string', enum: choice, ...rest } : anyOf === undefined ? rest : { anyOf, ...rest };
+  return Object.fromEntries(Object.entries(own).map(([key, inner]) => [key, toJsonSchema(inner)]));
+}
+
+function constants(anyOf: unknown[]): string[] | null {
+  const values = anyOf.map((option) => (option as { const?: unknown }).const);
+  return values.every((value) => typeof value === 'string') ? values : null;
+}
