@@ -103,6 +103,31 @@ describe('posting', () => {
     await expectBooksToProve(billing, charges);
   });
 
+  it('posts everyone else when the books of one tenant are broken, and comes back to that one later', async () => {
+    const tenants = await Promise.all(Array.from({ length: 5 }, () => billing.tenant()));
+    const charges = tenants.map((tenantId) => charge(tenantId, 2n * CENT));
+    await billing.gatherer.gather(charges);
+    const broken = tenants[2]!;
+    await database.query('SET session_replication_role = replica');
+    await database.query('UPDATE billing.charge SET cost_nanos = 1 WHERE tenant_id = $1', [broken]);
+    await database.query('SET session_replication_role = DEFAULT');
+    expect(await billing.poster.postDue()).toBe(4);
+    expect(await billing.poster.postDue()).toBe(0);
+    expect((await billing.entries(broken)).map((entry) => entry.type)).toEqual(['topup']);
+    const healthy = tenants.filter((tenantId) => tenantId !== broken);
+    for (const tenantId of healthy) expect(await billing.books(tenantId)).toMatchObject({ balance: 99_998 });
+    const [row] = await database.query<{ later: boolean }>(
+      `SELECT due_at > now() AS later FROM billing.tenant_books WHERE tenant_id = $1`,
+      [broken],
+    );
+    expect(row).toEqual({ later: true });
+    await expectBooksToProve(
+      billing,
+      charges.filter((one) => one.tenantId !== broken),
+    );
+    await database.query('UPDATE billing.tenant_books SET due_at = NULL WHERE tenant_id = $1', [broken]);
+  });
+
   it.each(['journal_entry', 'posting', 'coverage', 'tenant_month', 'tenant_books', 'outbox'])(
     'leaves nothing behind when it fails at %s, and the work stays due',
     async (table) => {

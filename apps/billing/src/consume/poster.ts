@@ -1,8 +1,18 @@
 import { newId } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
+import { sqlState, transaction } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
-import { loadUncoveredMonths, lockDueBooks, saveBooks, saveMonths } from '../ledger/books-store';
+import {
+  deferPosting,
+  dueTenants,
+  loadUncoveredMonths,
+  lockDueBooks,
+  saveBooks,
+  saveMonths,
+  type DueBooks,
+} from '../ledger/books-store';
+import { LedgerError } from '../ledger/core/accounts';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
 import type { Entry } from '../ledger/core/entry';
 import { post, type Cover } from '../ledger/core/post';
@@ -10,6 +20,8 @@ import { insertCovers, insertEntries } from '../ledger/journal';
 
 /** So many tenants are posted in one transaction. */
 const MAX_TENANTS_PER_POSTING = 100;
+/** Books that refused are tried again after so long, in case a person has put them right. */
+const BROKEN_AGAIN_AFTER_MS = 60_000;
 
 /**
  * Posts gathered usage to the ledger: whole cents, one balanced entry per tenant, month and run, each naming the exact range of charges that it
@@ -36,9 +48,35 @@ export class Poster {
     }
   }
 
-  private postBatch(early: boolean): Promise<number> {
+  /** One transaction for all; when the books of one of them refuse, one for each, so that nobody waits for what is broken with another. */
+  private async postBatch(early: boolean): Promise<number> {
+    const which = { limit: MAX_TENANTS_PER_POSTING, early };
+    try {
+      return await this.post(which);
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+    }
+    let posted = 0;
+    for (const only of await dueTenants(this.dataSource.manager, which))
+      posted += await this.postAlone({ ...which, only });
+    return posted;
+  }
+
+  private async postAlone(which: DueBooks & { only: string }): Promise<number> {
+    try {
+      return await this.post(which);
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      logger('billing').error({ err: error, tenantId: which.only }, 'the books refuse this posting: run reconcile');
+      await deferPosting(this.dataSource.manager, which.only, BROKEN_AGAIN_AFTER_MS);
+      return 0;
+    }
+  }
+
+  /** @returns tenants posted */
+  private post(which: DueBooks): Promise<number> {
     return transaction(this.dataSource, async (tx) => {
-      const due = await lockDueBooks(tx, { limit: MAX_TENANTS_PER_POSTING, early });
+      const due = await lockDueBooks(tx, which);
       if (due.size === 0) return 0;
       const monthsOf = byTenant(await loadUncoveredMonths(tx, due.keys()));
       const changed: Books[] = [];
@@ -64,4 +102,9 @@ export class Poster {
       return due.size;
     });
   }
+}
+
+/** A rule of the ledger is broken, found by the code or by a constraint of the database (SQLSTATE class 23): trying again does not help. */
+function isBroken(error: unknown): boolean {
+  return error instanceof LedgerError || (sqlState(error)?.startsWith('23') ?? false);
 }

@@ -43,17 +43,45 @@ export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>):
   );
 }
 
+export interface DueBooks {
+  limit: number;
+  /** Also what is not due yet. */
+  early: boolean;
+  /** This tenant alone, if it is due. */
+  only?: string | null;
+}
+
+const DUE = `due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END AND ($3::text IS NULL OR tenant_id = $3) ORDER BY due_at LIMIT $1`;
+
 /** Locks the books that are due, longest due first, passing over those that another replica has in hand: so it never waits for a lock. */
 export async function lockDueBooks(
   tx: EntityManager,
-  { limit, early }: { limit: number; early: boolean },
+  { limit, early, only = null }: DueBooks,
 ): Promise<Map<string, Books>> {
   return booksByTenant(
-    await tx.query<BooksRow[]>(
-      `SELECT ${BOOKS_COLUMNS} FROM tenant_books
-       WHERE due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
-      [limit, early],
-    ),
+    await tx.query<BooksRow[]>(`SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE ${DUE} FOR UPDATE SKIP LOCKED`, [
+      limit,
+      early,
+      only,
+    ]),
+  );
+}
+
+/** The tenants that are due, without a lock. */
+export async function dueTenants(tx: EntityManager, { limit, early, only = null }: DueBooks): Promise<string[]> {
+  const rows = await tx.query<{ tenant_id: string }[]>(`SELECT tenant_id FROM tenant_books WHERE ${DUE}`, [
+    limit,
+    early,
+    only,
+  ]);
+  return rows.map((row) => row.tenant_id);
+}
+
+/** Leaves a tenant alone for a while: its books refuse to be posted. */
+export async function deferPosting(tx: EntityManager, tenantId: string, ms: number): Promise<void> {
+  await tx.query(
+    `UPDATE tenant_books SET due_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE tenant_id = $1 AND due_at IS NOT NULL`,
+    [tenantId, ms],
   );
 }
 
