@@ -25,15 +25,11 @@ export class StreamAllowance {
     private readonly hold: Hold,
     private readonly model: CatalogModel,
     choices: number,
+    private readonly countPrompt: () => number,
   ) {
     this.maxTokens = hold.maxTokensPerChoice * choices;
     this.slice = STREAM_SLICE_TOKENS * choices;
     this.covered = model.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
-  }
-
-  /** Nanos that the hold covers by now. */
-  get holdNanos(): bigint {
-    return this.hold.holdNanos;
   }
 
   take(tokens: number, countExactly: () => number): 'granted' | 'wait' | 'ended' | 'lost' {
@@ -75,11 +71,19 @@ export class StreamAllowance {
         this.hold.holdNanos = result.holdNanos;
         this.covered = this.tokensCovered();
         this.state = 'open';
-      } else this.state = result.kind === 'refused' ? 'closed' : 'lost';
+      } else if (result.kind === 'refused') this.close();
+      else this.state = 'lost';
     } catch {
       // Credit that cannot be asked is not spent: what is held is all, and the client that runs into its end sees `length`.
-      this.state = 'closed';
+      this.close();
     }
+  }
+
+  /** What is held is all: a prompt that was held by its cheap bound is counted, so that the rest of it serves for output. */
+  private close(): void {
+    this.state = 'closed';
+    this.hold.promptFemtos = BigInt(this.countPrompt()) * this.model.promptFemtosPerToken + this.model.requestFemtos;
+    this.covered = this.tokensCovered();
   }
 
   private tokensCovered(): number {

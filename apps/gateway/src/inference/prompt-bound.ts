@@ -12,22 +12,16 @@ const TOKENS_PER_MESSAGE = 3;
 const TOKENS_PER_NAME = 1;
 const TOKENS_OF_ANSWER_START = 3;
 
-/** Fields that never become part of the prompt: all others that the client sends are counted, known or not. */
-const NOT_IN_PROMPT = new Set([
-  ...['model', 'messages', 'prompt', 'input', 'temperature', 'top_p', 'n', 'stop', 'stream', 'stream_options'],
-  ...['frequency_penalty', 'presence_penalty', 'seed', 'logit_bias', 'user', 'max_tokens', 'max_completion_tokens'],
-  ...[
-    'logprobs',
-    'top_logprobs',
-    'tool_choice',
-    'parallel_tool_calls',
-    'echo',
-    'best_of',
-    'encoding_format',
-    'dimensions',
-  ],
-  ...['metadata', 'store', 'service_tier', 'top_k', 'min_p', 'repetition_penalty', 'reasoning_effort'],
-]);
+/** Fields beside messages and prompts that backends render into the prompt. */
+const ALSO_IN_PROMPT = [
+  'tools',
+  'functions',
+  'response_format',
+  'suffix',
+  'documents',
+  'chat_template',
+  'chat_template_kwargs',
+];
 
 /** Tokens of a prompt: of all its parts, and of the longest that must fit into the context by itself. */
 export interface PromptTokens {
@@ -49,7 +43,7 @@ export function cheapBound(ask: Ask, model: CatalogModel): number {
 }
 
 /**
- * Counts the prompt with the model's tokenizer: exact for plain text chats by OpenAI's formula, an upper bound where images, tools or unknown fields are
+ * Counts the prompt with the model's tokenizer: exact for plain text chats by OpenAI's formula, an upper bound where images or tools are
  * in it. Infinity as soon as a part is longer than the context: no time is spent on the rest.
  */
 export function countPrompt(ask: Ask, model: CatalogModel): PromptTokens {
@@ -104,5 +98,5 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
 }
 
 function countOtherFields(counter: Counter, body: Record<string, unknown>): void {
-  for (const [field, value] of Object.entries(body)) if (!NOT_IN_PROMPT.has(field)) counter.text(value);
+  for (const field of ALSO_IN_PROMPT) counter.text(body[field]);
 }

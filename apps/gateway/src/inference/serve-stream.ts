@@ -12,7 +12,7 @@ import { upstreamBody } from './upstream-body';
 export async function serveStream({ admission, upstream, streams }: Stages, job: Job, client: Client): Promise<Served> {
   const { ask, model, draft, hold } = job;
   const { path, chunkObject } = KINDS[ask.kind];
-  const allowance = new StreamAllowance(admission, hold, model, ask.choices);
+  const allowance = new StreamAllowance(admission, hold, model, ask.choices, () => job.count(0).promptTokens);
   const translator = new ChunkTranslator({ ...job.identity, object: chunkObject, includeUsage: ask.includeUsage });
   const relay = new StreamRelay(
     translator,

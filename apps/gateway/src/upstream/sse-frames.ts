@@ -9,11 +9,12 @@ export class FrameSplitter {
   private text = '';
   private at = 0;
   private searched = 0;
-  private endsWithReturn = false;
+  private endedWithReturn = false;
 
   push(latin1: string): void {
+    if (latin1 === '') return;
     let more = latin1;
-    if (this.endsWithReturn || more.includes('\r')) more = this.withPlainNewlines(more);
+    if (this.endedWithReturn || more.includes('\r')) more = this.withPlainNewlines(more);
     this.text = this.at === this.text.length ? more : this.text.slice(this.at) + more;
     this.searched = Math.max(0, this.searched - this.at);
     this.at = 0;
@@ -34,11 +35,11 @@ export class FrameSplitter {
     return frame;
   }
 
-  /** `\r\n` and `\r` end a line as `\n` does; a `\r` at the very end waits for what follows. */
+  /** `\r\n` and `\r` end a line as `\n` does. */
   private withPlainNewlines(latin1: string): string {
-    const whole = this.endsWithReturn ? `\r${latin1}` : latin1;
-    this.endsWithReturn = whole.endsWith('\r');
-    return (this.endsWithReturn ? whole.slice(0, -1) : whole).replace(/\r\n?/g, '\n');
+    const rest = this.endedWithReturn && latin1.startsWith('\n') ? latin1.slice(1) : latin1;
+    this.endedWithReturn = latin1.endsWith('\r');
+    return rest.replace(/\r\n?/g, '\n');
   }
 }
 

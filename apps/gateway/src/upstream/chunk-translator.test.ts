@@ -1,0 +1,191 @@
+import * as fc from 'fast-check';
+import { ChunkTranslator, type Frame } from './chunk-translator';
+import { DeliveredText } from './delivered-text';
+
+const IDENTITY = {
+  id: 'chatcmpl-ours',
+  object: 'chat.completion.chunk' as const,
+  createdSeconds: 7,
+  model: 'public',
+  includeUsage: false,
+};
+const SEED = 20_261_121;
+
+interface Written {
+  out: string;
+  kinds: string[];
+  texts: string[];
+}
+
+/** Everything that the translator makes of these bytes, handed over in these pieces. */
+function translate(pieces: readonly Buffer[], identity = IDENTITY): Written {
+  const translator = new ChunkTranslator(identity);
+  const delivered = new DeliveredText();
+  const written: Written = { out: '', kinds: [], texts: [] };
+  const take = (frame: Frame) => {
+    written.kinds.push(frame.kind);
+    if (frame.kind !== 'content' && frame.kind !== 'finish') return;
+    for (const piece of frame.pieces) delivered.add(piece);
+    written.out += frame.kind === 'content' ? frame.out : translator.encode(frame.chunk);
+  };
+  for (const piece of pieces) {
+    translator.push(piece.toString('latin1'));
+    for (let frame = translator.next(); frame; frame = translator.next()) take(frame);
+  }
+  written.out = Buffer.from(written.out, 'latin1').toString('utf8');
+  written.texts = delivered.texts();
+  return written;
+}
+
+function splitAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort((a, b) => a - b);
+  return [0, ...places].map((from, i) => bytes.subarray(from, places[i] ?? bytes.length));
+}
+
+function chunk(delta: object, more: object = {}, index = 0): object {
+  return {
+    id: 'chatcmpl-theirs',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'secret-model',
+    system_fingerprint: 'fp_x',
+    choices: [{ index, delta, logprobs: null, finish_reason: null, ...more }],
+  };
+}
+
+/** The same JSON with a space after each colon and comma outside of strings, as Python writes it. */
+function spaced(json: string): string {
+  return json.replace(
+    /("(?:[^"\\]|\\.)*")|([:,])/g,
+    (_, text: string | undefined, sign: string | undefined) => text ?? `${sign} `,
+  );
+}
+
+function escaped(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+const anyText = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 20 }),
+  fc.string({ unit: 'binary', maxLength: 8 }).map((text) => Buffer.from(text).toString()),
+  fc.constantFrom(
+    '"',
+    '\\',
+    '\\"',
+    '","content":"',
+    '\n\n',
+    'data: [DONE]\n\n',
+    '\r\n',
+    'é',
+    '😀',
+    '"}}],"x":"',
+    'content":"',
+  ),
+);
+const anyStyle = fc.record({
+  spaced: fc.boolean(),
+  escaped: fc.boolean(),
+  ending: fc.constantFrom('\n\n', '\r\n\r\n', '\r\r'),
+  comment: fc.constantFrom('', ': ping\n\n', 'event: x\n'),
+  choices: fc.integer({ min: 1, max: 3 }),
+  field: fc.constantFrom('content', 'reasoning_content'),
+});
+
+describe('a stream, however its bytes are split', () => {
+  it('comes out the same, complete, and with nothing of the backend in it', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyText, { maxLength: 12 }),
+        anyStyle,
+        fc.array(fc.nat(), { maxLength: 40 }),
+        (texts, style, cuts) => {
+          const write = (value: object) => {
+            let json = JSON.stringify(value);
+            if (style.spaced) json = spaced(json);
+            if (style.escaped) json = escaped(json);
+            return `${style.comment}data: ${json}${style.ending}`;
+          };
+          const expected = Array.from({ length: style.choices }, () => '');
+          let source = '';
+          for (const [i, text] of texts.entries()) {
+            source += write(chunk({ [style.field]: text }, {}, i % style.choices));
+            expected[i % style.choices] += text;
+          }
+          source += `${write(chunk({}, { finish_reason: 'stop' }))}data: [DONE]${style.ending}`;
+          const bytes = Buffer.from(source);
+          const whole = translate([bytes]);
+          expect(translate(splitAt(bytes, cuts))).toEqual(whole);
+          expect(translate([...bytes].map((byte) => Buffer.from([byte])))).toEqual(whole);
+          expect(whole.kinds.slice(-2)).toEqual(['finish', 'done']);
+          // What the client reads: every event is JSON, is ours, and the texts are those that were sent.
+          const read = Array.from({ length: style.choices }, () => '');
+          for (const event of whole.out.split('\n\n').slice(0, -1)) {
+            const parsed = JSON.parse(event.slice('data: '.length));
+            expect(Object.keys(parsed)).toEqual(['id', 'object', 'created', 'model', 'choices']);
+            expect(parsed).toMatchObject({ id: 'chatcmpl-ours', created: 7, model: 'public' });
+            for (const { index, delta } of parsed.choices) read[index] += delta[style.field] ?? '';
+          }
+          expect(read).toEqual(expected);
+          expect(whole.texts.sort()).toEqual(expected.filter((text) => text !== '').sort());
+        },
+      ),
+      { seed: SEED, numRuns: 300, interruptAfterTimeLimit: 8_000 },
+    );
+  });
+
+  it('is never made up: bytes at random come out as nothing, or as our own JSON', () => {
+    const junk = fc.array(
+      fc.oneof(
+        fc.constantFrom('data: ', '\n\n', '{', '}', '"choices":[', '{"delta":{"content":"', '"', ']', '[DONE]', '\r'),
+        anyText,
+      ),
+      { maxLength: 30 },
+    );
+    fc.assert(
+      fc.property(junk, (parts) => {
+        const { out } = translate([Buffer.from(parts.join(''))]);
+        for (const event of out.split('\n\n').slice(0, -1))
+          expect(JSON.parse(event.slice('data: '.length))).toMatchObject({ id: 'chatcmpl-ours' });
+      }),
+      { seed: SEED, numRuns: 500, interruptAfterTimeLimit: 5_000 },
+    );
+  });
+});
+
+describe('what a chunk means', () => {
+  const event = (value: object) => Buffer.from(`data: ${JSON.stringify(value)}\n\n`);
+
+  it.each([
+    ['a chunk cut off in the middle', Buffer.from('data: {"id":"x","choi\n\n')],
+    ['an error of the backend', event({ error: { message: 'out of memory at 10.0.0.7' } })],
+    ['no object', Buffer.from('data: 5\n\n')],
+  ])('takes %s as broken', (_, bytes) => expect(translate([bytes]).kinds).toEqual(['broken']));
+
+  it('passes what is not plain text through, whole', () => {
+    const call = {
+      tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a"' } }],
+    };
+    const { out, texts } = translate([
+      event(chunk({ content: 'a' })),
+      event(chunk(call)),
+      event(chunk({ content: 'b' }, { logprobs: { content: [] } })),
+    ]);
+    expect(out).toContain(JSON.stringify(call));
+    expect(out).toContain('"logprobs":{"content":[]}');
+    expect(texts).toEqual(['af{"a"b']);
+  });
+
+  it('adds usage: null to every chunk of a client that asked for usage, fast or slow', () => {
+    const { out } = translate(
+      ['a', 'b', 'c'].map((content) => event(chunk({ content }))),
+      { ...IDENTITY, includeUsage: true },
+    );
+    expect(out.match(/"usage":null/g)).toHaveLength(3);
+  });
+
+  it('ends at an event that never ends', () => {
+    const translator = new ChunkTranslator(IDENTITY);
+    translator.push(`data: ${'x'.repeat(9 * 1024 * 1024)}`);
+    expect(translator.next()).toMatchObject({ kind: 'broken' });
+  });
+});

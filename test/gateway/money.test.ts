@@ -1,0 +1,245 @@
+import { costNanos, type UsageEvent } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { Client } from 'pg';
+import { readEvents } from '../../apps/simulator/src/use-simulator.suite';
+import { type Caller, useGateway } from './use-gateway';
+
+const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
+const messages = [{ role: 'user', content: 'Say something about gateways.' }];
+
+const chat = (caller: Caller, fields: object = {}, simulator: object = {}, init: RequestInit = {}) =>
+  gateway.post('/v1/chat/completions', { model: 'small', messages, simulator, ...fields }, caller, init);
+
+/** The prompt's tokens, as the backend counts them. */
+async function promptTokens(): Promise<number> {
+  const answer = await chat(await gateway.caller(), { max_tokens: 1 });
+  return (await answer.json()).usage.prompt_tokens;
+}
+
+/** Chat chunks of the events of a stream, without `[DONE]`. */
+function parse(events: string[]): { text: string; last: Record<string, never>; done: boolean } {
+  const chunks = events.filter((event) => event.startsWith('{')).map((event) => JSON.parse(event));
+  return {
+    text: chunks.map((chunk) => chunk.choices?.[0]?.delta?.content ?? '').join(''),
+    last: chunks.at(-1),
+    done: events.at(-1) === '[DONE]',
+  };
+}
+
+/** All that was held is settled at `nanos` or given back. */
+async function expectSettled(caller: Caller, nanos: bigint) {
+  await eventually(async () => {
+    const { pendingNanos, pendingHolds, settledNanos, holdRowsPendingNanos, holdRowsSettledNanos } =
+      await gateway.snapshot(caller.tenantId);
+    expect({ pendingNanos, pendingHolds, settledNanos }).toEqual({
+      pendingNanos: 0n,
+      pendingHolds: 0,
+      settledNanos: nanos,
+    });
+    expect({ holdRowsPendingNanos, holdRowsSettledNanos }).toEqual({
+      holdRowsPendingNanos: 0n,
+      holdRowsSettledNanos: nanos,
+    });
+  });
+}
+
+const rated = (event: UsageEvent) => costNanos(event, event.price);
+
+describe('credit for exactly 20 requests', () => {
+  it.each([
+    ['plain', false],
+    ['streamed', true],
+  ])('gives exactly 20 answers to 400 fired at 64 at once (%s)', async (_, stream) => {
+    const cost = BigInt((await promptTokens()) * 1_000 + 40 * 2_000);
+    const caller = await gateway.caller({ nanos: cost * 20n });
+    const statuses: Record<string, number> = {};
+    let left = 400;
+    const fire = async () => {
+      while (left-- > 0) {
+        const answer = await chat(caller, { max_tokens: 40, stream }, { firstTokenDelayMs: 5 });
+        const text = await answer.text();
+        const name = answer.status === 200 ? '200' : JSON.parse(text).error.code;
+        statuses[name] = (statuses[name] ?? 0) + 1;
+      }
+    };
+    await Promise.all(Array.from({ length: 64 }, fire));
+    expect(statuses['200']).toBe(20);
+    expect(Object.keys(statuses).filter((name) => !['200', 'credit_held', 'credit_exhausted'].includes(name))).toEqual(
+      [],
+    );
+    await expectSettled(caller, cost * 20n);
+  });
+});
+
+describe('when the credit ends', () => {
+  it('a stream ends properly, with less than one token of credit left', async () => {
+    const prompt = await promptTokens();
+    const credit = BigInt(prompt * 1_000 + 1_500 * 2_000 + 700);
+    const caller = await gateway.caller({ nanos: credit });
+    const { events } = await readEvents(await chat(caller, { stream: true }, { answerTokens: 4_000 }));
+    const { last, done } = parse(events);
+    expect(done).toBe(true);
+    expect(last).toMatchObject({
+      choices: [{ index: 0, delta: {}, finish_reason: 'length' }],
+      usage: { prompt_tokens: prompt, completion_tokens: 1_500 },
+    });
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({
+      outcome: 'credit_ended',
+      estimated: true,
+      completionTokens: 1_500,
+      overrunNanos: '0',
+    });
+    await expectSettled(caller, credit - 700n);
+    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0));
+  });
+
+  it('an answer that is not streamed is clamped to what is affordable', async () => {
+    const prompt = await promptTokens();
+    const caller = await gateway.caller({ nanos: BigInt(prompt * 1_000 + 10 * 2_000) });
+    const answer = await (await chat(caller, { max_tokens: 100 })).json();
+    expect(answer).toMatchObject({ choices: [{ finish_reason: 'length' }], usage: { completion_tokens: 10 } });
+    const refused = await chat(caller);
+    expect([refused.status, (await refused.json()).error]).toEqual([
+      402,
+      { message: expect.any(String), type: 'billing_error', param: null, code: 'credit_exhausted' },
+    ]);
+    expect(refused.headers.get('retry-after')).toBeNull();
+  });
+
+  it('a stream is extended while it runs, and what it did not use is free again', async () => {
+    const caller = await gateway.caller();
+    const { events } = await readEvents(await chat(caller, { stream: true }, { answerTokens: 3_000 }));
+    const { last } = parse(events);
+    expect(last).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { completion_tokens: 3_000 } });
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ outcome: 'complete', estimated: false });
+    await expectSettled(caller, rated(event!));
+  });
+});
+
+describe('a backend that breaks off', () => {
+  it.each([
+    ['cut', { kind: 'cut', afterChunks: 7 }, 7],
+    ['malformed', { kind: 'malformed', atChunk: 6 }, 5],
+  ])(
+    'in the middle of a stream (%s): an error event, [DONE], and exactly what was delivered is charged',
+    async (_, fault, delivered) => {
+      const caller = await gateway.caller();
+      const { events } = await readEvents(await chat(caller, { stream: true }, { faults: [fault] }));
+      expect(JSON.parse(events.at(-2)!)).toEqual({
+        error: { message: expect.any(String), type: 'upstream_error', param: null, code: 'upstream_error' },
+      });
+      expect(events.at(-1)).toBe('[DONE]');
+      const [event] = await gateway.events(caller.tenantId, 1);
+      expect(event).toMatchObject({
+        outcome: 'upstream_error',
+        estimated: true,
+        completionTokens: delivered,
+        promptTokens: await promptTokens(),
+      });
+      await expectSettled(caller, rated(event!));
+    },
+  );
+
+  it.each([
+    ['a cut before the first token of a stream', true, { kind: 'cut', afterChunks: 0 }, 502],
+    ['a cut in the middle of a plain answer', false, { kind: 'cut', afterChunks: 3 }, 502],
+    ['a plain answer that is no JSON', false, { kind: 'malformed' }, 502],
+    ['status 500', true, { kind: 'status', status: 500 }, 502],
+  ])('without having delivered anything (%s): nobody pays', async (_, stream, fault, status) => {
+    const caller = await gateway.caller();
+    const answer = await chat(caller, { stream }, { faults: [fault] });
+    expect(answer.status).toBe(status);
+    expect(await answer.text()).toContain('upstream_error');
+    await expectSettled(caller, 0n);
+  });
+
+  it.each([true, false])('and gives no usage (stream: %s): it is counted, and marked', async (stream) => {
+    const caller = await gateway.caller();
+    const answer = await chat(caller, { stream, max_tokens: 50 }, { faults: [{ kind: 'missingUsage' }] });
+    const text = await answer.text();
+    expect(text).toContain('"completion_tokens":50');
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({
+      outcome: 'complete',
+      estimated: true,
+      completionTokens: 50,
+      promptTokens: await promptTokens(),
+    });
+  });
+
+  it('and reports more than was held: the charge is the hold, the rest is the operator’s', async () => {
+    const caller = await gateway.caller();
+    await (await chat(caller, { max_tokens: 50 }, { faults: [{ kind: 'overrun', factor: 100 }] })).text();
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event!.completionTokens).toBe(5_000);
+    expect(BigInt(event!.overrunNanos)).toBeGreaterThan(0n);
+    expect(BigInt(event!.costNanos) + BigInt(event!.overrunNanos)).toBe(rated(event!));
+    await expectSettled(caller, BigInt(event!.costNanos));
+  });
+
+  it('and reports cached tokens: they cost what cached tokens cost', async () => {
+    const caller = await gateway.caller();
+    const answer = await (await chat(caller, { max_tokens: 1 }, { cachedTokens: 4 })).json();
+    expect(answer.usage.prompt_tokens_details).toEqual({ cached_tokens: 4 });
+    await expectSettled(caller, BigInt((answer.usage.prompt_tokens - 4) * 1_000 + 4 * 500 + 2_000));
+  });
+});
+
+describe('a client that leaves', () => {
+  it('in the middle of a stream pays for what it got, and the backend is stopped within 100 ms', async () => {
+    const caller = await gateway.caller();
+    const leave = new AbortController();
+    const answer = await chat(caller, { stream: true }, { tokensPerSecond: 100 }, { signal: leave.signal });
+    const reader = answer.body!.getReader();
+    let seen = '';
+    while (!/("content":"[^"]+".*){5}/s.test(seen)) seen += Buffer.from((await reader.read()).value!).toString();
+    leave.abort();
+    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0), { timeoutMs: 100, everyMs: 5 });
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ outcome: 'client_closed', estimated: true });
+    expect(event!.completionTokens).toBeGreaterThanOrEqual(5);
+    expect(event!.completionTokens).toBeLessThan(60);
+    await expectSettled(caller, rated(event!));
+  });
+
+  it.each([true, false])('before anything was delivered pays nothing (stream: %s)', async (stream) => {
+    const caller = await gateway.caller();
+    const leave = new AbortController();
+    const asked = chat(caller, { stream }, { firstTokenDelayMs: 5_000 }, { signal: leave.signal });
+    asked.catch(() => {});
+    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(1));
+    leave.abort();
+    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0), { timeoutMs: 100, everyMs: 5 });
+    await expectSettled(caller, 0n);
+  });
+});
+
+describe('the last byte', () => {
+  it.each([true, false])('waits for the settlement (stream: %s)', async (stream) => {
+    const caller = await gateway.caller();
+    const answer = chat(caller, { stream, max_tokens: 20 }, { firstTokenDelayMs: 300 }).then((response) =>
+      response.text(),
+    );
+    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
+    // Whoever settles needs the tenant's row.
+    const locker = new Client({ connectionString: gateway.database.url });
+    await locker.connect();
+    await locker.query('BEGIN');
+    await locker.query('SELECT FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [caller.tenantId]);
+    let ended = false;
+    void answer.then(() => (ended = true));
+    await eventually(async () => {
+      const waiting = await gateway.database.query(
+        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%settle(%'`,
+      );
+      expect(waiting).toHaveLength(1);
+    });
+    expect(ended).toBe(false);
+    await locker.end();
+    expect(await answer).toContain('"completion_tokens":20');
+    const [event] = await gateway.events(caller.tenantId, 1);
+    await expectSettled(caller, rated(event!));
+  });
+});
