@@ -1,5 +1,4 @@
 import { Counter, metrics } from '@tollgate/runtime';
-import type { BatchResult } from './usage-consumer';
 
 const events = new Counter({
   name: 'tollgate_metering_events_total',
@@ -13,6 +12,16 @@ const disagreements = new Counter({
   help: 'Recorded events whose settled cost is not the rated cost',
   registers: [metrics],
 });
+
+/** What became of a batch: every message is in exactly one of the first three. */
+export interface BatchResult {
+  recorded: number;
+  /** Recorded before, or twice in this batch. */
+  repeated: number;
+  rejected: number;
+  /** Of the recorded: the gateway settled something else than the rated cost. */
+  disagreements: number;
+}
 
 /** Once the batch is committed. */
 export function countBatch({ recorded, repeated, rejected, disagreements: disagreeing }: BatchResult): void {

@@ -5,25 +5,16 @@ import { logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { rate } from '../price/rate';
 import { chargeOf, storedCharges } from '../publish/charges';
+import { connectionOf } from '../record/copy-in';
 import { recordEvents, type RatedEvent } from '../record/record-events';
-import { addToSums } from '../record/roll-up';
+import { addToSums, sumUp } from '../record/roll-up';
 import { setAside, type Rejected } from '../record/rejected';
-import { countBatch } from './metrics';
+import { countBatch, type BatchResult } from './metrics';
 import { whyNotUsageEvent } from './read-usage-event';
 
 const UNIQUE_VIOLATION = '23505';
 /** The first is without a look for repeats. Each later one that fails means that another consumer recorded an event of the batch between our look and our write. */
 const MAX_TRIES = 10;
-
-/** What became of a batch: every message is in exactly one of the first three. */
-export interface BatchResult {
-  recorded: number;
-  /** Recorded before, or twice in this batch. */
-  repeated: number;
-  rejected: number;
-  /** Of the recorded: the gateway settled something else than the rated cost. */
-  disagreements: number;
-}
 
 /** Takes in usage events: each is recorded, summed and charged exactly once, however often and to however many consumers it is delivered. */
 export class UsageConsumer {
@@ -81,11 +72,13 @@ async function record(
   const again = look ? await storedCharges(tx, ids) : [];
   const known = new Set(again.map(({ id }) => id));
   const fresh = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
-  if (fresh.length > 0) {
-    await recordEvents(tx, fresh);
-    await addToSums(tx, fresh);
-  }
-  await enqueue(tx, 'charges', [...fresh.map(chargeOf), ...again]);
+  const recorded = fresh.length > 0 ? recordEvents(await connectionOf(tx), fresh) : undefined;
+  // Made while Postgres copies.
+  const sums = sumUp(fresh);
+  const charges = [...fresh.map(chargeOf), ...again];
+  await recorded;
+  if (fresh.length > 0) await addToSums(tx, sums);
+  await enqueue(tx, 'charges', charges);
   return fresh;
 }
 

@@ -1,5 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import type { EntityManager } from 'typeorm';
+import type { PoolClient } from 'pg';
 import type { Rating } from '../price/rate';
 import { copyIn } from './copy-in';
 
@@ -18,7 +18,7 @@ const COPY_EVENTS = `
  *
  * COPY, and not INSERT … ON CONFLICT DO NOTHING: that writes each row speculatively and on its own, at more than twice the time for the same rows (see README).
  */
-export async function recordEvents(tx: EntityManager, rated: readonly RatedEvent[]): Promise<void> {
+export function recordEvents(client: PoolClient, rated: readonly RatedEvent[]): Promise<void> {
   let rows = '';
   for (const { event, chargeNanos, overrunNanos, disagreementNanos } of rated) {
     const { price } = event;
@@ -28,7 +28,7 @@ export async function recordEvents(tx: EntityManager, rated: readonly RatedEvent
       `${chargeNanos}\t${overrunNanos}\t${disagreementNanos ?? '\\N'}\t${escape(price.version)}\t` +
       `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\n`;
   }
-  await copyIn(tx, COPY_EVENTS, rows);
+  return copyIn(client, COPY_EVENTS, rows);
 }
 
 /** Of a name, which holds no control characters (consume/read-usage-event.ts): a backslash is all that COPY would read as something else. */

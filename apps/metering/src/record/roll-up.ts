@@ -18,9 +18,25 @@ interface HourSum {
   costNanos: bigint;
 }
 
-/** Adds events, each new, to the sums by hour and by tenant. Rows are locked in sorted order, hours before tenants, so that two consumers never wait in a circle. */
-export async function addToSums(tx: EntityManager, events: readonly RatedEvent[]): Promise<void> {
+/** Sums over events, sorted: the rows are locked in this order, hours before tenants, so that two consumers never wait in a circle. */
+export interface Sums {
+  hours: HourSum[];
+  tenants: TenantSum[];
+}
+
+interface TenantSum {
+  tenantId: string;
+  events: number;
+  costNanos: bigint;
+}
+
+export function sumUp(events: readonly RatedEvent[]): Sums {
   const hours = sumByHour(events);
+  return { hours, tenants: sumByTenant(hours) };
+}
+
+/** Adds the sums over new events to those that are kept. */
+export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Promise<void> {
   await tx.query(
     `INSERT INTO usage_hour AS stored
      SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::numeric[])
@@ -44,7 +60,6 @@ export async function addToSums(tx: EntityManager, events: readonly RatedEvent[]
       plainArray(hours.map((sum) => sum.costNanos)),
     ],
   );
-  const tenants = sumByTenant(hours);
   await tx.query(
     `INSERT INTO tenant_sum AS stored SELECT * FROM unnest($1::text[], $2::bigint[], $3::numeric[])
      ON CONFLICT (tenant_id) DO UPDATE SET events = stored.events + excluded.events, cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
@@ -90,8 +105,8 @@ function sumByHour(events: readonly RatedEvent[]): HourSum[] {
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
 }
 
-function sumByTenant(hours: readonly HourSum[]): { tenantId: string; events: number; costNanos: bigint }[] {
-  const sums = new Map<string, { tenantId: string; events: number; costNanos: bigint }>();
+function sumByTenant(hours: readonly HourSum[]): TenantSum[] {
+  const sums = new Map<string, TenantSum>();
   for (const { tenantId, requests, costNanos } of hours) {
     const sum = sums.get(tenantId) ?? { tenantId, events: 0, costNanos: 0n };
     sums.set(tenantId, { tenantId, events: sum.events + requests, costNanos: sum.costNanos + costNanos });
