@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { assertBalanced, LedgerError } from './accounts';
 import {
@@ -16,7 +17,7 @@ import { chargePeriod, periodOf } from './period';
 import { post, type Cover } from './post';
 
 const CENT = 10_000_000n;
-/** Enough for some thousands of runs; a failure prints its seed and path, with which it runs again. */
+/** Some thousands of runs, with node:assert in them as Jest's expect takes ten times as long; a failure prints its seed and path, with which it runs again. */
 const PROPERTY_TIME_MS = 5_000;
 const SEED = 20261121;
 
@@ -66,7 +67,7 @@ class MemoryLedger {
     else if (step.do === 'gather') this.gather(step.charges);
     else this.post();
     const changed = JSON.stringify(before, bigints) !== JSON.stringify(this.books, bigints);
-    expect(this.books.version > before.version).toBe(changed);
+    assert.equal(this.books.version > before.version, changed);
   }
 
   private take({ books, entry }: { books: Books; entry: Entry }): void {
@@ -95,12 +96,12 @@ class MemoryLedger {
   private post(): void {
     const could = canPost(this.books);
     const posted = post(this.books, [...this.months.values()], () => `ent_${++this.ids}`);
-    expect(posted.entries.length > 0).toBe(could);
+    assert.equal(posted.entries.length > 0, could);
     this.books = posted.books;
     this.entries.push(...posted.entries);
     this.covers.push(...posted.covers);
     for (const month of posted.months) this.months.set(month.period, month);
-    if (could) expect(unpostedNanos(this.books) < CENT).toBe(true);
+    if (could) assert.equal(unpostedNanos(this.books) < CENT, true);
   }
 }
 
@@ -199,35 +200,47 @@ function checkInvariants({ books, months, charges, entries, covers }: MemoryLedg
     (entry) => entry.amountCents,
   );
   // Nothing lost, nothing doubled.
-  expect(sum(charges, (charge) => charge.costNanos)).toBe(debits * CENT + unpostedNanos(books));
-  expect(books.balanceCents).toBe(sum(entries, (entry) => entry.amountCents));
-  expect(books.balanceCents >= 0n).toBe(true);
-  expect(books.carriedNanos < CENT).toBe(true);
-  expect(creditNews(books, []).balanceNanos).toBe(String(books.balanceCents * CENT - unpostedNanos(books)));
+  assert.equal(
+    sum(charges, (charge) => charge.costNanos),
+    debits * CENT + unpostedNanos(books),
+  );
+  assert.equal(
+    books.balanceCents,
+    sum(entries, (entry) => entry.amountCents),
+  );
+  assert.equal(books.balanceCents >= 0n, true);
+  assert.equal(books.carriedNanos < CENT, true);
+  assert.equal(creditNews(books, []).balanceNanos, String(books.balanceCents * CENT - unpostedNanos(books)));
   let balance = 0n;
   entries.forEach((entry, index) => {
     balance += entry.amountCents;
-    expect(entry.balanceAfterCents).toBe(balance);
-    expect(entry.sequence).toBe(BigInt(index + 1));
-    expect(sum(entry.postings, (posting) => posting.amountCents)).toBe(0n);
+    assert.equal(entry.balanceAfterCents, balance);
+    assert.equal(entry.sequence, BigInt(index + 1));
+    assert.equal(
+      sum(entry.postings, (posting) => posting.amountCents),
+      0n,
+    );
   });
   // Every charge is in exactly one coverage of its month, or beyond the last.
   let carried = 0n;
   const coveredTo = new Map<string, bigint>();
   for (const cover of covers) {
-    expect(cover.carriedInNanos).toBe(carried);
-    expect(cover.fromSeq).toBe((coveredTo.get(cover.period) ?? 0n) + 1n);
+    assert.equal(cover.carriedInNanos, carried);
+    assert.equal(cover.fromSeq, (coveredTo.get(cover.period) ?? 0n) + 1n);
     const covered = charges.filter(
       (charge) => charge.period === cover.period && charge.seq >= cover.fromSeq && charge.seq <= cover.toSeq,
     );
-    expect(sum(covered, (charge) => charge.costNanos)).toBe(cover.chargesNanos);
-    expect(cover.chargesNanos + cover.carriedInNanos).toBe(cover.amountCents * CENT + cover.carriedOutNanos);
-    expect(entries.find((entry) => entry.id === cover.entryId)?.amountCents ?? 0n).toBe(-cover.amountCents);
+    assert.equal(
+      sum(covered, (charge) => charge.costNanos),
+      cover.chargesNanos,
+    );
+    assert.equal(cover.chargesNanos + cover.carriedInNanos, cover.amountCents * CENT + cover.carriedOutNanos);
+    assert.equal(entries.find((entry) => entry.id === cover.entryId)?.amountCents ?? 0n, -cover.amountCents);
     carried = cover.carriedOutNanos;
     coveredTo.set(cover.period, cover.toSeq);
   }
-  expect(carried).toBe(books.carriedNanos);
-  for (const month of months.values()) expect(month.coveredSeq).toBe(coveredTo.get(month.period) ?? 0n);
+  assert.equal(carried, books.carriedNanos);
+  for (const month of months.values()) assert.equal(month.coveredSeq, coveredTo.get(month.period) ?? 0n);
 }
 
 function bigints(_: string, value: unknown): unknown {
