@@ -6,10 +6,11 @@ import { Messages, PostgresMessages } from '@tollgate/messaging';
 import { ConfigSource, readConfigFile } from '@tollgate/runtime';
 import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
-import { AuthModule } from '../apps/auth/src';
-import { BillingModule } from '../apps/billing/src';
-import { createOperatorApp, createPublicApp, GatewayModule } from '../apps/gateway/src';
-import { MeteringModule } from '../apps/metering/src';
+import { AuthModule } from '../../apps/auth/src';
+import { BillingModule } from '../../apps/billing/src';
+import { createOperatorApp, createPublicApp, GatewayModule } from '../../apps/gateway/src';
+import { MeteringModule } from '../../apps/metering/src';
+import { startSimulator } from '../../apps/simulator/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
 
@@ -26,7 +27,7 @@ export interface Services {
 }
 
 class FileConfig extends ConfigSource {
-  readonly current = readConfigFile(join(__dirname, '..', 'tollgate.yaml'), {});
+  readonly current = readConfigFile(join(__dirname, '../../tollgate.yaml'), {});
   onChange(): void {}
   close(): void {}
 }
@@ -56,6 +57,7 @@ async function startServices(database: TestDatabase): Promise<Services> {
   const admission = new PostgresAdmissionStore({ url });
   await Promise.all([credentials.start(), admission.start()]);
   const config = new FileConfig();
+  const simulator = await startSimulator({});
   const seams = Seams.of([
     [Messages, messages],
     [CredentialStore, credentials],
@@ -70,7 +72,7 @@ async function startServices(database: TestDatabase): Promise<Services> {
       AuthModule.register({ databaseUrl }),
       MeteringModule.register({ databaseUrl }),
       BillingModule.register({ databaseUrl }),
-      GatewayModule.register(),
+      GatewayModule.register({ simulatorUrl: simulator.url }),
     ],
   });
   await front.listen(0, '127.0.0.1');
@@ -95,6 +97,7 @@ async function startServices(database: TestDatabase): Promise<Services> {
       await messages.stopConsuming();
       await Promise.all([front.close(), operator.close()]);
       await messages.close();
+      await simulator.close();
       await Promise.all([credentials.close(), admission.close()]);
     },
   };

@@ -1,0 +1,165 @@
+import { Global, Module, type DynamicModule } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
+import { mintCredential, newId, RequestError, SCOPES, type RequestOf } from '@tollgate/contracts';
+import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
+import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { ConfigSource, readConfigFile } from '@tollgate/runtime';
+import { eventually, useTestDatabase, withDatabase } from '@tollgate/testing';
+import fs from 'node:fs';
+import { GatewayModule } from '../gateway.module';
+import { createPublicApp } from '../public-app';
+import { openApiYaml } from '../docs/document';
+import { MANAGEMENT_ERRORS } from './errors';
+
+// Real: HTTP, Postgres, the seams. The services behind Messages are this file's handlers, so that they can fail.
+
+let app: NestFastifyApplication;
+let withoutStore: NestFastifyApplication;
+let messages: PostgresMessages;
+/** Of the application whose credential store is dead. */
+let silent: PostgresMessages;
+let credentials: PostgresCredentialStore;
+let deadCredentials: PostgresCredentialStore;
+let admission: PostgresAdmissionStore;
+const token = mintCredential('token');
+const tokenId = newId('tok');
+const used: RequestOf<'auth.tokens.used'>[] = [];
+let authTakesUses = false;
+const createRequests: RequestOf<'auth.keys.create'>[] = [];
+let written = '';
+
+class FileConfig extends ConfigSource {
+  readonly current = readConfigFile('tollgate.yaml', {});
+  onChange(): void {}
+  close(): void {}
+}
+
+@Global()
+@Module({})
+class Seams {
+  static of(messages: Messages, store: CredentialStore): DynamicModule {
+    const providers = [
+      { provide: Messages, useValue: messages },
+      { provide: CredentialStore, useValue: store },
+      { provide: AdmissionStore, useValue: admission },
+      { provide: ConfigSource, useValue: new FileConfig() },
+    ];
+    return { module: Seams, providers, exports: providers };
+  }
+}
+
+async function start(bus: Messages, store: CredentialStore): Promise<NestFastifyApplication> {
+  const root = { module: class Root {}, imports: [Seams.of(bus, store), GatewayModule.register()] };
+  const started = await createPublicApp(root);
+  await started.listen(0, '127.0.0.1');
+  return started;
+}
+
+afterAll(async () => {
+  await messages.stopConsuming();
+  await app.close();
+  await withoutStore.close();
+  await Promise.all([messages.close(), silent.close()]);
+  await Promise.all([credentials.close(), deadCredentials.close(), admission.close()]);
+});
+const database = useTestDatabase();
+beforeAll(async () => {
+  const { url } = database;
+  messages = new PostgresMessages({ url, applicationName: 'failures-test-messages' });
+  silent = new PostgresMessages({ url, applicationName: 'failures-test-silent' });
+  credentials = new PostgresCredentialStore({ url, applicationName: 'failures-test-credentials' });
+  deadCredentials = new PostgresCredentialStore({
+    url: withDatabase(url, 'there_is_no_such_database'),
+    applicationName: 'failures-test-dead',
+  });
+  admission = new PostgresAdmissionStore({ url });
+  await Promise.all([credentials.start(), admission.start()]);
+  await credentials.put([
+    {
+      hash: token.hash,
+      kind: 'token',
+      id: tokenId,
+      tenantId: newId('ten'),
+      plan: 'default',
+      profile: '',
+      scopes: SCOPES,
+      expiresAtMs: null,
+      revokedAtMs: null,
+      version: 1,
+    },
+  ]);
+  messages.handle('auth.keys.create', async (request) => {
+    createRequests.push(request);
+    throw new Error(`inner failure with ${request.hash}`);
+  });
+  messages.handle('auth.keys.list', () => Promise.reject(new RequestError('a_code_of_its_own', 'inner message')));
+  messages.handle('metering.usage.query', () => new Promise(() => {}));
+  messages.handle('auth.tokens.used', async (request) => {
+    if (!authTakesUses) throw new Error('auth is away');
+    used.push(request);
+    return { recorded: request.uses.length };
+  });
+  app = await start(messages, credentials);
+  withoutStore = await start(silent, deadCredentials);
+  await messages.start();
+  const writeSync = fs.writeSync.bind(fs) as typeof fs.writeSync;
+  jest.spyOn(fs, 'writeSync').mockImplementation(((fd: number, text: string, ...rest: []) => {
+    if (fd === 2) written += String(text);
+    return fd === 2 ? Buffer.byteLength(String(text)) : writeSync(fd, text, ...rest);
+  }) as typeof fs.writeSync);
+});
+
+async function ask(path: string, init: RequestInit = {}, at = app) {
+  const response = await fetch(`${await at.getUrl()}/_api/v1${path}`, {
+    ...init,
+    headers: { authorization: `Bearer ${token.value}`, 'content-type': 'application/json' },
+  });
+  const json = (await response.json()) as { error: { code: string; message: string } };
+  return { status: response.status, code: json.error.code, message: json.error.message, headers: response.headers };
+}
+
+it('answers 503 with Retry-After while a service fails, is not there, or does not answer, and says nothing of why', async () => {
+  const body = JSON.stringify({ name: 'k' });
+  const answers = [
+    await ask('/keys', { method: 'POST', body }),
+    await ask('/billing'),
+    await ask('/usage'), // hangs: bounded by the request's deadline
+    await ask('/keys', {}, withoutStore),
+  ];
+  for (const { status, code, message, headers } of answers) {
+    expect([status, code, message]).toEqual([503, 'unavailable', MANAGEMENT_ERRORS.unavailable.message]);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  }
+});
+
+it('answers 500 internal_error to a refusal that is not in the contract, without its message', async () => {
+  const { status, code, message } = await ask('/keys');
+  expect([status, code, message]).toEqual([500, 'internal_error', MANAGEMENT_ERRORS.internal_error.message]);
+});
+
+it('sends auth the hash of a key and its last four characters, never the key', () => {
+  expect(createRequests).toHaveLength(1);
+  expect(Object.keys(createRequests[0]!).sort()).toEqual(['hash', 'last4', 'name', 'tenantId']);
+  expect(createRequests[0]!.hash).toMatch(/^[0-9a-f]{64}$/);
+});
+
+it('keeps the uses of a token that auth could not take, and sends them as one once it can', async () => {
+  expect(used).toEqual([]);
+  await eventually(() => expect(written).toContain('token uses not recorded yet'), { timeoutMs: 8_000 });
+  authTakesUses = true;
+  await eventually(() => expect(used).toHaveLength(1), { timeoutMs: 8_000 });
+  expect(used[0]!.uses).toEqual([{ id: tokenId, at: expect.any(String) }]);
+});
+
+it('writes no credential into its logs, whatever fails', () => {
+  expect(written).toContain('answered 503');
+  expect(written).toContain('answered 500');
+  expect(written).not.toContain(token.value);
+  expect(written).not.toMatch(/sk-svc-|fma_/);
+});
+
+it('documents every code of the table', () => {
+  const document = openApiYaml();
+  for (const code of Object.keys(MANAGEMENT_ERRORS)) expect(document).toContain(code);
+});

@@ -1,0 +1,57 @@
+import type { Services } from './services';
+
+export interface Asked {
+  method?: string;
+  /** null sends no Authorization at all. */
+  token?: string | null;
+  /** The whole header instead. */
+  authorization?: string;
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is. */
+  text?: string | Buffer;
+  headers?: Record<string, string>;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** Of whatever form: tests look into it. */
+  json: ReturnType<typeof JSON.parse>;
+}
+
+/** A request by fetch, GET unless it has a body; the answer's body parsed, null when it is empty. */
+export async function send(
+  url: string,
+  { method, token, authorization, body, text, headers = {} }: Asked,
+): Promise<Answer> {
+  const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
+  const credential = authorization ?? (token == null ? undefined : `Bearer ${token}`);
+  const response = await fetch(url, {
+    method: method ?? (sent === undefined ? 'GET' : 'POST'),
+    headers: {
+      ...(credential !== undefined && { authorization: credential }),
+      ...(sent !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(sent !== undefined && { body: sent }),
+  });
+  const answer = await response.text();
+  return { status: response.status, headers: response.headers, json: answer === '' ? null : JSON.parse(answer) };
+}
+
+/** Asks the management API; as `token` says unless a request says otherwise. */
+export function managementApi(services: Services, tokenOf: () => string) {
+  const ask = (path: string, asked: Asked = {}) =>
+    send(`${services.publicUrl}/_api/v1${path}`, { token: tokenOf(), ...asked });
+  const expectRefusal = async (path: string, asked: Asked, status: number, code: string): Promise<Answer> => {
+    const answer = await ask(path, asked);
+    expect(answer.json).toEqual({ error: { code, message: expect.any(String) } });
+    expect(answer.status).toBe(status);
+    expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
+    return answer;
+  };
+  return { ask, expectRefusal };
+}
+
+export const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
