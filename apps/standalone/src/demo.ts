@@ -19,7 +19,11 @@ export interface Demo {
  * On a database without any tenant: a tenant with 10.00 of credit, a key and a token, made through the same requests as anybody's. Null where there
  * are tenants. Processes that start together on one database make one demo between them.
  */
-export async function createDemo(databaseUrl: string, messages: Messages, admission: AdmissionStore): Promise<Demo | null> {
+export async function createDemo(
+  databaseUrl: string,
+  messages: Messages,
+  admission: AdmissionStore,
+): Promise<Demo | null> {
   const lock = new Client({ connectionString: databaseUrl, application_name: 'tollgate-demo' });
   await lock.connect();
   try {
@@ -30,8 +34,19 @@ export async function createDemo(databaseUrl: string, messages: Messages, admiss
     const key = mintCredential('key');
     const token = mintCredential('token');
     await messages.request('auth.keys.create', { tenantId: tenant.id, name: 'demo', hash: key.hash, last4: key.last4 });
-    await messages.request('auth.tokens.create', { tenantId: tenant.id, name: 'demo', hash: token.hash, last4: token.last4, scopes: [...SCOPES] });
-    await messages.request('billing.credit.add', { tenantId: tenant.id, amountCents: DEMO_CREDIT_CENTS, source: 'manual', ref: 'demo' });
+    await messages.request('auth.tokens.create', {
+      tenantId: tenant.id,
+      name: 'demo',
+      hash: token.hash,
+      last4: token.last4,
+      scopes: [...SCOPES],
+    });
+    await messages.request('billing.credit.add', {
+      tenantId: tenant.id,
+      amountCents: DEMO_CREDIT_CENTS,
+      source: 'manual',
+      ref: 'demo',
+    });
     await untilCreditIsUsable(admission, tenant.id);
     return { tenantId: tenant.id, key: key.value, token: token.value };
   } finally {

@@ -41,13 +41,13 @@ async function main(args: readonly string[]): Promise<number> {
 
 main(process.argv.slice(2)).then(
   (code) => {
-    // Not process.exit: what is still being written to a pipe must get out. The channel to the launcher would keep us.
-    process.exitCode = code;
-    if (process.connected) process.disconnect();
+    // After what is still on its way into a pipe. An exit all the same: nothing that was forgotten open may keep us.
+    process.stdout.write('', () => process.exit(code));
   },
   (error: unknown) => {
-    const expected = error instanceof SettingsError || error instanceof ConfigError || (error as { operator?: boolean }).operator;
-    process.stderr.write(`tollgate: ${expected ? (error as Error).message : ((error as Error).stack ?? String(error))}\n`);
+    const { operator, message, stack } = error as { operator?: boolean; message?: string; stack?: string };
+    const text = operator || error instanceof ConfigError ? message : stack;
+    process.stderr.write(`${(text ?? String(error)).replace(/^(?=.)/gm, 'tollgate: ')}\n`);
     process.exit(1);
   },
 );

@@ -5,8 +5,12 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-const toNumber = Transform(({ value }: { value: unknown }) => (typeof value === 'string' && value.trim() !== '' ? Number(value) : value));
-const toBoolean = Transform(({ value }: { value: unknown }) => (value === 'true' ? true : value === 'false' ? false : value));
+const toNumber = Transform(({ value }: { value: unknown }) =>
+  typeof value === 'string' && value.trim() !== '' ? Number(value) : value,
+);
+const toBoolean = Transform(({ value }: { value: unknown }) =>
+  value === 'true' ? true : value === 'false' ? false : value,
+);
 
 /** The standalone's settings, from the environment. Names and defaults: README.md. */
 class Settings {
@@ -17,11 +21,16 @@ class Settings {
   @Length(1, 4096) TOLLGATE_CONFIG: string = 'tollgate.yaml';
   @Length(1, 4096) TOLLGATE_DATA_DIR: string = '.tollgate';
   @IsOptional()
-  @IsUrl({ protocols: ['postgres', 'postgresql'], require_protocol: true, require_tld: false, require_host: false }, { message: '$property must be a URL such as postgres://user:password@host:5432/database' })
+  @IsUrl(
+    { protocols: ['postgres', 'postgresql'], require_protocol: true, require_tld: false, require_host: false },
+    { message: '$property must be a URL such as postgres://user:password@host:5432/database' },
+  )
   DATABASE_URL?: string;
   @toBoolean @IsBoolean({ message: '$property must be true or false' }) TOLLGATE_DEMO: boolean = true;
   @IsIn(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) TOLLGATE_LOG_LEVEL: string = 'info';
-  @IsOptional() @Matches(/^[\x21-\x7e]{16,256}$/, { message: '$property must be 16 to 256 printable characters' }) TOLLGATE_OPERATOR_SECRET?: string;
+  @IsOptional()
+  @Matches(/^[\x21-\x7e]{16,256}$/, { message: '$property must be 16 to 256 printable characters' })
+  TOLLGATE_OPERATOR_SECRET?: string;
 }
 
 export interface StandaloneSettings {
@@ -41,11 +50,16 @@ export class SettingsError extends Error {
   readonly operator = true;
 }
 
-const EMPTY_IS_UNSET = (env: NodeJS.ProcessEnv) => Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+const EMPTY_IS_UNSET = (env: NodeJS.ProcessEnv) =>
+  Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
 
 /** Reads and checks the environment. Throws SettingsError; a secret's value is never in its message. */
 export function readSettings(env: NodeJS.ProcessEnv): StandaloneSettings {
-  const names = Object.keys(new Settings()).concat('TOLLGATE_OPERATOR_PORT', 'DATABASE_URL', 'TOLLGATE_OPERATOR_SECRET');
+  const names = Object.keys(new Settings()).concat(
+    'TOLLGATE_OPERATOR_PORT',
+    'DATABASE_URL',
+    'TOLLGATE_OPERATOR_SECRET',
+  );
   const known = Object.fromEntries(Object.entries(EMPTY_IS_UNSET(env)).filter(([name]) => names.includes(name)));
   const settings = plainToInstance(Settings, known, { exposeDefaultValues: true });
   const problems = validateSync(settings).flatMap((error) => Object.values(error.constraints ?? {}));

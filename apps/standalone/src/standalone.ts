@@ -66,7 +66,10 @@ export async function startStandalone(settings: StandaloneSettings): Promise<Sta
   }
 }
 
-async function start(settings: StandaloneSettings, takeDown: (() => Promise<unknown> | void)[]): Promise<Omit<Standalone, 'stop'>> {
+async function start(
+  settings: StandaloneSettings,
+  takeDown: (() => Promise<unknown> | void)[],
+): Promise<Omit<Standalone, 'stop'>> {
   const config = new FileConfigSource(settings.configFile, process.env);
   takeDown.push(() => config.close());
   const databaseUrl = await openDatabase(settings, takeDown);
@@ -109,23 +112,29 @@ async function start(settings: StandaloneSettings, takeDown: (() => Promise<unkn
     docsUrl: `${publicUrl}/docs`,
     operatorSecret: secret,
   };
-  const model = config.current.models.find((candidate) => candidate.kind === 'chat')?.id ?? config.current.models[0]!.id;
+  const model =
+    config.current.models.find((candidate) => candidate.kind === 'chat')?.id ?? config.current.models[0]!.id;
   return { readyJson: readyJson(addresses, demo), readyText: readyText(addresses, demo, model) };
 }
 
 /** The embedded server, or the one at DATABASE_URL; migrated. */
-async function openDatabase(settings: StandaloneSettings, takeDown: (() => Promise<unknown> | void)[]): Promise<string> {
+async function openDatabase(
+  settings: StandaloneSettings,
+  takeDown: (() => Promise<unknown> | void)[],
+): Promise<string> {
   let url = settings.databaseUrl;
   if (url === null) {
     const server = await startEmbeddedPostgres({ dataDirectory: settings.dataDirectory }).catch((error: Error) => {
       throw new StartError(error.message, { cause: error });
     });
     takeDown.push(() => server.stop());
-    if (server.adopted) logger('standalone').info('took over the PostgreSQL of a process that ended without stopping it');
+    if (server.adopted)
+      logger('standalone').info('took over the PostgreSQL of a process that ended without stopping it');
     url = server.url;
   }
   try {
-    for (const { schema, directory } of [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS]) await migrate({ url, schema, directory });
+    for (const { schema, directory } of [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS])
+      await migrate({ url, schema, directory });
   } catch (error) {
     throw explainDatabase(error, url);
   }

@@ -23,7 +23,9 @@ export function explainDatabase(error: unknown, url: string): unknown {
   const cure = cures[code ?? ''];
   if (cure) return new StartError(cure, { cause: error });
   if (/timeout/i.test(message ?? '')) {
-    return new StartError(`PostgreSQL at ${where} does not answer: check DATABASE_URL and the network.`, { cause: error });
+    return new StartError(`PostgreSQL at ${where} does not answer: check DATABASE_URL and the network.`, {
+      cause: error,
+    });
   }
   return error;
 }
@@ -38,9 +40,15 @@ function describeUrl(url: string): string {
 export function explainListen(error: unknown, host: string, port: number, setting: string): unknown {
   const { code } = error as { code?: string };
   if (code === 'EADDRINUSE') {
-    return new StartError(`Port ${port} on ${host} is in use: stop what listens there, or set ${setting} (0 = any free port).`, { cause: error });
+    return new StartError(
+      `Port ${port} on ${host} is in use: stop what listens there, or set ${setting} (0 = any free port).`,
+      { cause: error },
+    );
   }
-  if (code === 'EACCES') return new StartError(`Port ${port} may not be used by this user: set ${setting} to one above 1023.`, { cause: error });
+  if (code === 'EACCES')
+    return new StartError(`Port ${port} may not be used by this user: set ${setting} to one above 1023.`, {
+      cause: error,
+    });
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return new StartError(`${host} is not an address of this machine: correct TOLLGATE_HOST.`, { cause: error });
   }

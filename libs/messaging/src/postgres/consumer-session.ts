@@ -1,5 +1,5 @@
 import { connectionConfig } from '@tollgate/postgres';
-import { Client, type ClientConfig } from 'pg';
+import { Client, type ClientConfig, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
 import type { Db } from 'pg-boss';
 import { MAX_BATCH_MESSAGES } from '../messages';
 
@@ -48,6 +48,9 @@ const RELEASED = ' released';
  */
 export class ConsumerSession implements Db {
   private ended = false;
+  private established = false;
+  /** Groups share the session; its statements go out one after the other. */
+  private last: Promise<unknown> = Promise.resolve();
   private readonly held = new Set<string>();
 
   private constructor(
@@ -68,6 +71,7 @@ export class ConsumerSession implements Db {
       await client.connect();
       await client.query(`LISTEN "${options.channel}"`);
       await client.query(SESSION_SETTINGS);
+      session.established = true;
     } catch (error) {
       session.drop();
       throw error;
@@ -82,7 +86,7 @@ export class ConsumerSession implements Db {
   /** Becomes the queue's only consumer, among all processes; false when another one is. */
   async tryLock(queue: string): Promise<boolean> {
     if (this.held.has(queue)) return true;
-    const { rows } = await this.client.query<{ locked: boolean }>(
+    const { rows } = await this.query<{ locked: boolean }>(
       'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS locked',
       [this.lockName(queue)],
     );
@@ -93,8 +97,8 @@ export class ConsumerSession implements Db {
   /** Gives the queue up and tells those who wait for it. */
   async unlock(queue: string): Promise<void> {
     if (!this.held.delete(queue)) return;
-    await this.client.query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', [this.lockName(queue)]);
-    await this.client.query('SELECT pg_notify($1, $2)', [this.options.channel, queue + RELEASED]);
+    await this.query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', [this.lockName(queue)]);
+    await this.query('SELECT pg_notify($1, $2)', [this.options.channel, queue + RELEASED]);
   }
 
   /**
@@ -103,7 +107,7 @@ export class ConsumerSession implements Db {
    * job as taken (another write, and something to put right after a crash), which the lock makes needless.
    */
   async read(queue: string): Promise<WaitingJob[]> {
-    const { rows } = await this.client.query<WaitingJob>({
+    const { rows } = await this.query<WaitingJob>({
       name: 'read',
       text: `
         SELECT id, data FROM (
@@ -123,7 +127,7 @@ export class ConsumerSession implements Db {
 
   /** For calls of pg-boss that belong to this session: `{ db: session }`. */
   async executeSql(text: string, values: unknown[] = []): Promise<{ rows: unknown[] }> {
-    return this.client.query(text, values);
+    return this.query(text, values);
   }
 
   async close(): Promise<void> {
@@ -131,13 +135,19 @@ export class ConsumerSession implements Db {
     await this.client.end();
   }
 
-  /** Ends the session at once, with its locks, and tells the consumers. */
+  /** Ends the session at once, with its locks, and tells the consumers; one that never came about is told by `open` alone. */
   drop(): void {
     if (this.ended) return;
     this.ended = true;
-    this.options.onLost();
+    if (this.established) this.options.onLost();
     // After an error on the socket this only tidies up; it has nobody to report to.
     this.client.end().catch(() => {});
+  }
+
+  private query<R extends QueryResultRow>(query: string | QueryConfig, values?: unknown[]): Promise<QueryResult<R>> {
+    const result = this.last.then(() => this.client.query<R>(query, values));
+    this.last = result.catch(() => {});
+    return result;
   }
 
   private lockName(queue: string): string {

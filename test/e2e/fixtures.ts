@@ -1,0 +1,164 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { eventually } from '@tollgate/testing';
+import { operator, type Ready } from './standalone-process';
+
+/** Nanos per token of the models in CONFIG. */
+export const PRICE = { input: 5_000, output: 20_000 };
+
+const LIMITS = '{ requestsPerMinute: 1000000, tokensPerMinute: 1000000000, concurrency: 10000 }';
+const CONFIG = `
+models:
+  - id: sim
+    kind: chat
+    contextTokens: 100000
+    maxOutputTokens: 4096
+    price: { input: '5', output: '20' }
+    backends: [{ url: 'simulator:' }]
+plans:
+  - id: default
+    limits: ${LIMITS}
+    profiles:
+      - { id: default, limits: ${LIMITS} }
+      - { id: slow, limits: { requestsPerMinute: 10, tokensPerMinute: 1000000, concurrency: 4 } }
+`;
+
+/** A tollgate.yaml with one model and no limit that a test would meet by accident; the profile \`slow\` has 10 requests a minute, 4 at once. */
+export function writeConfig(directory: string): string {
+  const file = join(directory, 'tollgate.yaml');
+  writeFileSync(file, CONFIG);
+  return file;
+}
+
+export interface TestTenant {
+  id: string;
+  key: string;
+  keyId: string;
+}
+
+/** A tenant with credit and a key, made through the operator API and usable when it returns. */
+export async function createTenant(ready: Ready, creditCents: number, profile?: string): Promise<TestTenant> {
+  const api = operator(ready);
+  const tenant = await expectStatus(api.post<{ data: { id: string } }>('/_operator/v1/tenants', { name: 'test' }), 201);
+  const path = `/_operator/v1/tenants/${tenant.data.id}`;
+  const key = await expectStatus(
+    api.post<{ data: { id: string; key: string } }>(`${path}/keys`, { name: 'test', ...(profile ? { profile } : {}) }),
+    201,
+  );
+  if (creditCents > 0) {
+    await expectStatus(api.post(`${path}/credit`, { amountCents: creditCents }), 201);
+    await eventually(async () => {
+      // The first answer that is not 402 shows that the credit has reached admission; a body that is refused later costs nothing.
+      const probe = await complete(ready, key.data.key, {
+        messages: [{ role: 'user', content: 'x' }],
+        max_tokens: 1,
+        simulator: { faults: [{ kind: 'status', status: 400 }] },
+      });
+      expect(probe.status).toBe(400);
+    });
+  }
+  return { id: tenant.data.id, key: key.data.key, keyId: key.data.id };
+}
+
+export async function expectStatus<T>(answer: Promise<{ status: number; body: T }>, status: number): Promise<T> {
+  const { status: actual, body } = await answer;
+  if (actual !== status) throw new Error(`expected ${status}, got ${actual}: ${JSON.stringify(body)}`);
+  return body;
+}
+
+export interface Completion {
+  status: number;
+  /** The request id, from the answer's own id; empty when refused. */
+  requestId: string;
+  promptTokens: number;
+  completionTokens: number;
+  code: string | null;
+}
+
+/** One chat, seen as a client sees it. Resolves only when the answer arrived whole; rejects when the connection broke. */
+export async function complete(ready: Ready, key: string, body: Record<string, unknown>): Promise<Completion> {
+  const response = await fetch(`${ready.inferenceUrl}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sim', ...body }),
+  });
+  const text = await response.text();
+  const failed = (code: string | null) => ({
+    status: response.status,
+    requestId: '',
+    promptTokens: 0,
+    completionTokens: 0,
+    code,
+  });
+  if (!response.ok) return failed((JSON.parse(text) as { error: { code: string | null } }).error.code);
+  let answer = text;
+  if (body['stream']) {
+    const events = text.split('\n\n').filter((event) => event.startsWith('data: '));
+    if (events.at(-1) !== 'data: [DONE]') throw new Error('the stream ended without [DONE]');
+    answer = events.at(-2)!.slice('data: '.length);
+  }
+  const parsed = JSON.parse(answer) as {
+    id?: string;
+    usage?: { prompt_tokens: number; completion_tokens: number };
+    error?: { code: string };
+  };
+  if (parsed.error) return failed(parsed.error.code);
+  return {
+    status: response.status,
+    requestId: parsed.id!.replace('chatcmpl-', 'req_'),
+    promptTokens: parsed.usage!.prompt_tokens,
+    completionTokens: parsed.usage!.completion_tokens,
+    code: null,
+  };
+}
+
+export function costOf({ promptTokens, completionTokens }: Completion): number {
+  return promptTokens * PRICE.input + completionTokens * PRICE.output;
+}
+
+/** Reads the embedded server of a running process, past every API. */
+export async function withDatabase<T>(dataDirectory: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const password = readFileSync(join(dataDirectory, 'postgres.password'), 'utf8').trim();
+  const sockets = readFileSync(join(dataDirectory, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[4]!;
+  const client = new Client({ host: sockets, port: 5432, user: 'postgres', password, database: 'tollgate' });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** What billing has recorded, by request id: nanos. A second charge of one request would be a second row. */
+export async function charges(dataDirectory: string, tenantId: string): Promise<Map<string, number>> {
+  return withDatabase(dataDirectory, async (client) => {
+    const { rows } = await client.query<{ id: string; cost_nanos: string }>(
+      'SELECT id, cost_nanos FROM billing.charge WHERE tenant_id = $1',
+      [tenantId],
+    );
+    const byId = new Map(rows.map((row) => [row.id, Number(row.cost_nanos)]));
+    if (byId.size !== rows.length) throw new Error('a request was charged twice');
+    return byId;
+  });
+}
+
+interface Report {
+  ok: boolean;
+  pendingHolds: number;
+  settledHolds: number;
+  differences: unknown[];
+  eventsNanos: string;
+}
+
+/** Waits until nothing is under way any more, and gives reconcile's report then. */
+export function reconciled(ready: Ready, timeoutMs = 30_000): Promise<Report> {
+  return eventually(
+    async () => {
+      const { data } = await expectStatus(operator(ready).post<{ data: Report }>('/_operator/v1/reconcile'), 200);
+      expect(data).toMatchObject({ ok: true, differences: [], pendingHolds: 0, settledHolds: 0 });
+      return data;
+    },
+    { timeoutMs, everyMs: 200 },
+  );
+}

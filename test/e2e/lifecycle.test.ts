@@ -1,0 +1,141 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from '@tollgate/testing';
+import { charges, complete, costOf, createTenant, reconciled, writeConfig } from './fixtures';
+import { call, operator, postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
+
+jest.setTimeout(120_000);
+const directory = useDataDirectory();
+const env = () => ({
+  TOLLGATE_DATA_DIR: directory.path,
+  TOLLGATE_CONFIG: writeConfig(directory.path),
+  TOLLGATE_DEMO: 'false',
+});
+
+describe('stopping', () => {
+  it('finishes running requests, flushes the books, stops PostgreSQL, and a second start finds everything as it was', async () => {
+    const first = await StandaloneProcess.start(env());
+    const tenant = await createTenant(first.ready, 1_000);
+    const stream = complete(first.ready, tenant.key, {
+      messages: [{ role: 'user', content: 'x' }],
+      stream: true,
+      simulator: { tokensPerSecond: 60, answerTokens: 60 },
+    });
+    const plain = complete(first.ready, tenant.key, {
+      messages: [{ role: 'user', content: 'x' }],
+      simulator: { firstTokenDelayMs: 600 },
+    });
+    await eventually(async () => {
+      const { data } = (await operator(first.ready).post<{ data: { pendingHolds: number } }>('/_operator/v1/reconcile'))
+        .body;
+      expect(data.pendingHolds).toBe(2);
+    });
+    const exit = first.end('SIGINT');
+    const answers = await Promise.all([stream, plain]);
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
+    expect(await exit).toBe(0);
+    expect(postgresPid(directory.path)).toBeNull();
+
+    const second = await StandaloneProcess.start(env());
+    await reconciled(second.ready);
+    const charged = await charges(directory.path, tenant.id);
+    for (const answer of answers) expect(charged.get(answer.requestId)).toBe(costOf(answer));
+    expect(
+      (await complete(second.ready, tenant.key, { messages: [{ role: 'user', content: 'still here' }] })).status,
+    ).toBe(200);
+    expect(await second.end()).toBe(0);
+  });
+});
+
+/** The lines on stderr of a start that must fail, with exit code 1, within the test's time. */
+async function failure(settings: Record<string, string>, args?: string[]): Promise<string> {
+  const failing = StandaloneProcess.spawn({ ...env(), ...settings }, args);
+  expect([await failing.exited(), failing.stdout]).toEqual([1, '']);
+  return failing.stderr.trim();
+}
+
+describe('what stands in the way of a start is said in one line with the cure', () => {
+  it('a second instance on the same directory, which leaves the first unharmed', async () => {
+    const first = await StandaloneProcess.start(env());
+    try {
+      expect(await failure({})).toMatch(/^tollgate: Another Tollgate runs on .*TOLLGATE_DATA_DIR\.$/);
+      expect((await call(`${first.ready.operatorUrl}/readyz`, '')).status).toBe(200);
+    } finally {
+      expect(await first.end()).toBe(0);
+    }
+  });
+
+  it.each(['TOLLGATE_PORT', 'TOLLGATE_OPERATOR_PORT'])('a port in use (%s)', async (setting) => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const port = String((other.address() as AddressInfo).port);
+    try {
+      expect(await failure({ [setting]: port })).toBe(
+        `tollgate: Port ${port} on 127.0.0.1 is in use: stop what listens there, or set ${setting} (0 = any free port).`,
+      );
+      expect(postgresPid(directory.path)).toBeNull();
+    } finally {
+      other.close();
+    }
+  });
+
+  it('a wrong tollgate.yaml: each wrong field by path and line', async () => {
+    const file = join(directory.path, 'wrong.yaml');
+    writeFileSync(
+      file,
+      readFileSync(writeConfig(directory.path), 'utf8')
+        .replace("input: '5'", 'input: 5')
+        .replace('kind: chat', 'kind: chat\n    colour: red'),
+    );
+    const lines = (await failure({ TOLLGATE_CONFIG: file })).split('\n');
+    expect(lines).toEqual([
+      expect.stringMatching(/^tollgate: .*wrong\.yaml:5: models\[0\]\.colour: there is no such field$/),
+      expect.stringMatching(/^tollgate: .*wrong\.yaml:8: models\[0\]\.price\.input: .*in quotes/),
+    ]);
+  });
+
+  it('no configuration file, a wrong setting, an unknown option', async () => {
+    expect(await failure({ TOLLGATE_CONFIG: '/does/not/exist.yaml' })).toMatch(
+      /^tollgate: \/does\/not\/exist\.yaml: cannot be read \(ENOENT\): set TOLLGATE_CONFIG/,
+    );
+    expect(await failure({ TOLLGATE_PORT: '70000' })).toMatch(
+      /^tollgate: TOLLGATE_PORT must not be greater than 65535$/,
+    );
+    expect(await failure({}, ['--jsn'])).toMatch(/^tollgate: There is no option --jsn\./);
+  });
+
+  it('no PostgreSQL at DATABASE_URL, without its password in the line', async () => {
+    const line = await failure({ DATABASE_URL: 'postgres://me:hunter2@127.0.0.1:1/books' });
+    expect(line).toBe('tollgate: No PostgreSQL answers at 127.0.0.1:1/books: start it, or correct DATABASE_URL.');
+  });
+
+  it('a data directory that cannot be used', async () => {
+    const file = join(directory.path, 'a-file');
+    writeFileSync(file, '');
+    expect(await failure({ TOLLGATE_DATA_DIR: file })).toMatch(
+      /^tollgate: The data directory .*a-file cannot be written \(\w+\): choose another with TOLLGATE_DATA_DIR, or mend its rights\.$/,
+    );
+  });
+});
+
+describe('in a folder that only its owner may enter', () => {
+  it('PostgreSQL runs, and not as root', async () => {
+    const closed = mkdtempSync(join(tmpdir(), 'tollgate-closed-'));
+    chmodSync(closed, 0o700);
+    const data = join(closed, 'data');
+    const tollgate = await StandaloneProcess.start({ ...env(), TOLLGATE_DATA_DIR: data });
+    try {
+      const owner = execFileSync('ps', ['-o', 'user=', '-p', String(postgresPid(data))])
+        .toString()
+        .trim();
+      expect(owner).not.toBe('root');
+      expect(statSync(join(data, 'operator.json')).mode & 0o777).toBe(0o600);
+    } finally {
+      expect(await tollgate.end()).toBe(0);
+      rmSync(closed, { recursive: true });
+    }
+  });
+});

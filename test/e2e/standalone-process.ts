@@ -1,0 +1,151 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const ROOT = resolve(__dirname, '../..');
+const READY_TIMEOUT_MS = 30_000;
+const EXIT_TIMEOUT_MS = 40_000;
+const STDERR_SHOWN_CHARS = 2_000;
+
+export interface Ready {
+  inferenceUrl: string;
+  managementUrl: string;
+  operatorUrl: string;
+  docsUrl: string;
+  operatorSecret: string;
+  demo?: { tenantId: string; key: string; token: string };
+}
+
+/** A data directory of its own under the system's temporary folder; whatever still runs on it is stopped when the test file ends. */
+export function useDataDirectory(): { path: string } {
+  const directory = { path: '' };
+  beforeAll(() => {
+    directory.path = mkdtempSync(join(tmpdir(), 'tollgate-e2e-'));
+  });
+  afterAll(async () => {
+    await Promise.all(
+      [...StandaloneProcess.running]
+        .filter((tollgate) => tollgate.dataDirectory === directory.path)
+        .map((tollgate) => tollgate.end()),
+    );
+    await stopPostgres(directory.path);
+    rmSync(directory.path, { recursive: true, force: true });
+  });
+  return directory;
+}
+
+/** The real process, `apps/standalone/dist/main.js --json`, on free ports. */
+export class StandaloneProcess {
+  /** Those that have not ended yet. */
+  static readonly running = new Set<StandaloneProcess>();
+  stderr = '';
+  stdout = '';
+  private constructor(
+    readonly child: ChildProcess,
+    readonly dataDirectory: string | undefined,
+  ) {
+    StandaloneProcess.running.add(this);
+    child.on('exit', () => StandaloneProcess.running.delete(this));
+    child.stdout!.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
+    child.stderr!.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
+  }
+
+  static spawn(env: Record<string, string>, args = ['--json']): StandaloneProcess {
+    const inherited = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !/^TOLLGATE_|^DATABASE_URL$|^NODE_OPTIONS$/.test(name)),
+    );
+    const child = spawn(
+      process.execPath,
+      ['--enable-source-maps', join(ROOT, 'apps/standalone/dist/main.js'), ...args],
+      {
+        cwd: ROOT,
+        env: { ...inherited, TOLLGATE_PORT: '0', ...env } as NodeJS.ProcessEnv,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      },
+    );
+    return new StandaloneProcess(child, env['TOLLGATE_DATA_DIR']);
+  }
+
+  /** Spawns and waits for the ready line. Rejects with stderr when it exits instead. */
+  static async start(env: Record<string, string>): Promise<StandaloneProcess & { ready: Ready }> {
+    const started = StandaloneProcess.spawn(env);
+    const until = Date.now() + READY_TIMEOUT_MS;
+    while (!started.stdout.includes('\n')) {
+      if (started.child.exitCode !== null || started.child.signalCode !== null)
+        throw new Error(`it exited (${started.child.exitCode}):\n${started.stderr.slice(-STDERR_SHOWN_CHARS)}`);
+      if (Date.now() > until)
+        throw new Error(`not ready after ${READY_TIMEOUT_MS} ms:\n${started.stderr.slice(-STDERR_SHOWN_CHARS)}`);
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    return Object.assign(started, { ready: JSON.parse(started.stdout) as Ready });
+  }
+
+  /** Sends the signal and waits for the end; the exit code, or null when a signal ended it. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal);
+    return this.exited();
+  }
+
+  async exited(): Promise<number | null> {
+    const until = Date.now() + EXIT_TIMEOUT_MS;
+    while (this.child.exitCode === null && this.child.signalCode === null) {
+      if (Date.now() > until)
+        throw new Error(`still running after ${EXIT_TIMEOUT_MS} ms:\n${this.stderr.slice(-STDERR_SHOWN_CHARS)}`);
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    return this.child.exitCode;
+  }
+}
+
+/** Ends the embedded server of a data directory whose Node process is gone, as an operator would: a fast shutdown by its pid file. */
+export async function stopPostgres(dataDirectory: string): Promise<void> {
+  const pid = postgresPid(dataDirectory);
+  if (pid === null) return;
+  try {
+    process.kill(pid, 'SIGINT');
+  } catch {
+    return; // gone already
+  }
+  while (postgresPid(dataDirectory) !== null) await new Promise((done) => setTimeout(done, 10));
+}
+
+export function postgresPid(dataDirectory: string): number | null {
+  const file = join(dataDirectory, 'postgres', 'postmaster.pid');
+  if (!existsSync(file)) return null;
+  const pid = Number(readFileSync(file, 'utf8').split('\n')[0]);
+  try {
+    process.kill(pid, 0);
+    return pid;
+  } catch {
+    return null;
+  }
+}
+
+/** GET (or what `init` says) with a bearer; the parsed body and the status. */
+export async function call<T = unknown>(
+  url: string,
+  bearer: string,
+  init: RequestInit = {},
+): Promise<{ status: number; body: T; headers: Headers }> {
+  const response = await fetch(url, {
+    ...init,
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', ...init.headers },
+  });
+  const text = await response.text();
+  return { status: response.status, body: (text ? JSON.parse(text) : null) as T, headers: response.headers };
+}
+
+/** The operator API of a running process. */
+export function operator(ready: Ready) {
+  const at = <T>(method: string, path: string, body?: unknown) =>
+    call<T>(`${ready.operatorUrl}${path}`, ready.operatorSecret, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  return {
+    get: <T>(path: string) => at<T>('GET', path),
+    post: <T>(path: string, body: unknown = {}) => at<T>('POST', path, body),
+    delete: <T>(path: string) => at<T>('DELETE', path),
+  };
+}
