@@ -1,14 +1,14 @@
 import type { AdmissionClient, AdmitRequest, AdmitResult, Limits, LimitState, Refusal } from '@tollgate/admission';
 import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
+import { ExactCounting } from './exact-counting';
 
 /** Output that a stream's hold covers at once, per choice; extended before it is used up. */
 export const STREAM_SLICE_TOKENS = 1_024;
 /** What a request without `max_tokens` is content with when running requests hold the rest. */
 const LEAST_OPEN_OUTPUT_TOKENS = 256;
-/** A tenant whose credit was once too short for a cheap bound is counted exactly for so long: loose bounds would stand in each other's way. */
-const TIGHT_CREDIT_MS = 60_000;
-const MAX_TIGHT_TENANTS = 10_000;
+/** A longer prompt is not counted before it has to be: 1 ms. */
+const MAX_EAGER_COUNT_BYTES = 16 * 1024;
 
 export interface AdmissionAsk {
   draft: UsageDraft;
@@ -55,7 +55,7 @@ export type Admission =
 
 /** Limits and hold for one request: by the cheap bound of its prompt first, by the exact count where that would refuse or clamp. */
 export class Admitter {
-  private readonly tightUntilMs = new Map<string, number>();
+  private readonly exactCounting = new ExactCounting();
 
   constructor(private readonly client: AdmissionClient) {}
 
@@ -63,14 +63,15 @@ export class Admitter {
   async admit(ask: AdmissionAsk, nowMs: number): Promise<Admission> {
     const { tenantId } = ask.draft;
     let prompt = ask.prompt;
-    if (!prompt.exact && (this.tightUntilMs.get(tenantId) ?? 0) > nowMs)
+    if (!prompt.exact && prompt.tokens <= MAX_EAGER_COUNT_BYTES && this.exactCounting.isDue(tenantId, nowMs)) {
       prompt = { tokens: ask.countExactly(), exact: true };
+    }
     for (;;) {
       const request = toRequest(ask, prompt);
       const result = await this.client.admit(request);
       if (result.kind === 'held') return this.held(ask, request, result);
+      if (SHORT_CREDIT.has(result.reason)) this.exactCounting.wasShort(tenantId, nowMs);
       if (prompt.exact || !isForExactCount(result.reason)) return result as Admission;
-      if (result.reason === 'bound') this.remember(tenantId, nowMs);
       prompt = { tokens: ask.countExactly(), exact: true };
     }
   }
@@ -106,13 +107,14 @@ export class Admitter {
     };
     return { kind: 'held', hold };
   }
-
-  private remember(tenantId: string, nowMs: number): void {
-    this.tightUntilMs.delete(tenantId);
-    if (this.tightUntilMs.size >= MAX_TIGHT_TENANTS) this.tightUntilMs.delete(this.tightUntilMs.keys().next().value!);
-    this.tightUntilMs.set(tenantId, nowMs + TIGHT_CREDIT_MS);
-  }
 }
+
+const SHORT_CREDIT: ReadonlySet<Refusal> = new Set([
+  'bound',
+  'budget_reached',
+  'credit_exhausted',
+  'credit_held',
+] as const);
 
 /** Refusals that a smaller bound of the prompt may avert. */
 function isForExactCount(reason: Refusal): boolean {

@@ -19,6 +19,8 @@ export class Client implements ClientSide {
     this.headers = ['x-request-id', requestId];
     if (closing) this.headers.push('connection', 'close');
     // Registered before anything else: a client that leaves while its request waits anywhere must be noticed (undici's `close` in onConnect was too late).
+    // A write after the client has gone is an error of the response: `close` says the same.
+    response.on('error', () => {});
     response.once('close', () => {
       if (response.writableFinished) return;
       this.left = true;
@@ -77,12 +79,14 @@ export class Client implements ClientSide {
 
   /** The last bytes of a stream; its head too, when nothing came before them. */
   endStream(latin1: string): void {
+    if (this.left) return;
     if (!this.begun) this.begin();
     this.response.end(latin1, 'latin1');
   }
 
   /** A whole answer. */
   answer(status: number, json: string): void {
+    if (this.left) return;
     const body = Buffer.from(json);
     this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
     this.response.writeHead(status, this.headers);

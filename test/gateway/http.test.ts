@@ -1,0 +1,408 @@
+import { mintCredential } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { connect } from 'node:net';
+import { InferenceError, INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
+import { drain } from '../../apps/gateway/src';
+import { type Caller, configYaml, useGateway } from './use-gateway';
+
+const LIMITED = `
+      - { id: few, models: ['*'], limits: { requestsPerMinute: 3, tokensPerMinute: 100000, concurrency: 1 } }
+      - { id: tokens, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 1000, concurrency: 10 } }
+      - { id: budget, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 0 }`;
+const BACKENDS = (simulatorUrl: string) => `
+  - { id: dead, kind: chat, contextTokens: 8192, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1' }] }
+  - { id: half-dead, kind: chat, contextTokens: 8192, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1', weight: 1000 }, { url: '${simulatorUrl}' }] }`;
+
+const gateway = useGateway({
+  yaml: (simulatorUrl) => configYaml({ models: BACKENDS(simulatorUrl), plans: LIMITED }),
+  simulator: { recordRequests: 10 },
+  upstreamLimits: { plainHeadTimeoutMs: 300, streamHeadTimeoutMs: 300, idleTimeoutMs: 300 },
+});
+const messages = [{ role: 'user', content: 'Hello' }];
+const CHAT = { model: 'small', messages, max_tokens: 2 };
+let caller: Caller;
+beforeAll(async () => {
+  caller = await gateway.caller();
+});
+
+async function read(answer: Response) {
+  const text = await answer.text();
+  return { status: answer.status, headers: answer.headers, json: text === '' ? null : JSON.parse(text) };
+}
+
+const ask = async (body: unknown, path = '/v1/chat/completions', init: RequestInit = {}, who = caller) =>
+  read(await gateway.post(path, body, who, init));
+
+/** What is said on the socket in answer to these bytes, until it is closed or silent. */
+function raw(text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () => socket.write(text));
+    let answer = '';
+    socket.setTimeout(500, () => socket.destroy());
+    socket.on('data', (chunk) => (answer += chunk.toString()));
+    socket.on('close', () => resolve(answer));
+    socket.on('error', reject);
+  });
+}
+
+const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = null) => ({
+  error: { message: expect.any(String), type: INFERENCE_ERRORS[code][1], param, code },
+});
+
+describe('what is wrong with a body, by field', () => {
+  const message = (fields: object) => ({ ...CHAT, messages: [fields] });
+  it.each([
+    [{ messages }, 'missing_required_parameter', 'model'],
+    [{ model: 'small' }, 'missing_required_parameter', 'messages'],
+    [{ ...CHAT, model: 5 }, 'invalid_type', 'model'],
+    [{ ...CHAT, model: '' }, 'invalid_value', 'model'],
+    [{ ...CHAT, messages: 'hello' }, 'invalid_type', 'messages'],
+    [{ ...CHAT, messages: [] }, 'invalid_value', 'messages'],
+    [{ ...CHAT, messages: ['hello'] }, 'invalid_type', 'messages[0]'],
+    [message({ content: 'x' }), 'missing_required_parameter', 'messages[0].role'],
+    [message({ role: 'robot', content: 'x' }), 'invalid_value', 'messages[0].role'],
+    [message({ role: 'user' }), 'missing_required_parameter', 'messages[0].content'],
+    [message({ role: 'user', content: null }), 'invalid_type', 'messages[0].content'],
+    [message({ role: 'user', content: 5 }), 'invalid_type', 'messages[0].content'],
+    [message({ role: 'user', content: [{ type: 'smell' }] }), 'invalid_value', 'messages[0].content[0].type'],
+    [
+      message({ role: 'user', content: [{ type: 'text' }] }),
+      'missing_required_parameter',
+      'messages[0].content[0].text',
+    ],
+    [
+      message({ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://x/y.png' } }] }),
+      'unsupported_parameter',
+      'messages[0].content[0]',
+    ],
+    [{ ...CHAT, temperature: 2.1 }, 'invalid_value', 'temperature'],
+    [{ ...CHAT, temperature: 'hot' }, 'invalid_type', 'temperature'],
+    [{ ...CHAT, top_p: -0.1 }, 'invalid_value', 'top_p'],
+    [{ ...CHAT, max_tokens: 0 }, 'invalid_value', 'max_tokens'],
+    [{ ...CHAT, max_tokens: 1.5 }, 'invalid_type', 'max_tokens'],
+    [{ ...CHAT, max_tokens: 5_000 }, 'invalid_value', 'max_tokens'],
+    [{ ...CHAT, max_completion_tokens: -1 }, 'invalid_value', 'max_completion_tokens'],
+    [{ ...CHAT, n: 17 }, 'invalid_value', 'n'],
+    [{ ...CHAT, stop: ['a', 'b', 'c', 'd', 'e'] }, 'invalid_value', 'stop'],
+    [{ ...CHAT, stop: [1] }, 'invalid_type', 'stop[0]'],
+    [{ ...CHAT, stream: 'yes' }, 'invalid_type', 'stream'],
+    [{ ...CHAT, stream_options: { include_usage: true } }, 'invalid_value', 'stream_options'],
+    [{ ...CHAT, stream: true, stream_options: { include_usage: 1 } }, 'invalid_type', 'stream_options.include_usage'],
+    [{ ...CHAT, frequency_penalty: -3 }, 'invalid_value', 'frequency_penalty'],
+    [{ ...CHAT, presence_penalty: 3 }, 'invalid_value', 'presence_penalty'],
+    [{ ...CHAT, seed: 'x' }, 'invalid_type', 'seed'],
+    [{ ...CHAT, logit_bias: { 5: 'x' } }, 'invalid_type', 'logit_bias[5]'],
+    [{ ...CHAT, tools: {} }, 'invalid_type', 'tools'],
+    [{ ...CHAT, tools: [{}] }, 'missing_required_parameter', 'tools[0].type'],
+    [{ ...CHAT, response_format: 'json' }, 'invalid_type', 'response_format'],
+    [{ ...CHAT, user: 5 }, 'invalid_type', 'user'],
+    [[], 'invalid_type', null],
+    [null, 'invalid_type', null],
+    [{ ...CHAT, model: 'embed' }, 'invalid_value', 'model'],
+    [{ ...CHAT, messages: [{ role: 'user', content: 'word '.repeat(9_000) }] }, 'context_length_exceeded', 'messages'],
+    [{ ...CHAT, messages: [{ role: 'user', content: 'a'.repeat(300_000) }] }, 'context_length_exceeded', 'messages'],
+  ] as const)('%#', async (body, code, param) => {
+    const { status, json } = await ask(body);
+    expect([status, json]).toEqual([400, refusal(code, param)]);
+  });
+
+  it.each([
+    ['/v1/completions', { model: 'small' }, 'missing_required_parameter', 'prompt'],
+    ['/v1/completions', { model: 'small', prompt: [] }, 'invalid_value', 'prompt'],
+    ['/v1/completions', { model: 'small', prompt: ['a', 5] }, 'invalid_type', 'prompt'],
+    ['/v1/completions', { model: 'small', prompt: 'a', n: 3, best_of: 2 }, 'invalid_value', 'best_of'],
+    ['/v1/embeddings', { model: 'embed' }, 'missing_required_parameter', 'input'],
+    ['/v1/embeddings', { model: 'embed', input: 'a', encoding_format: 'int8' }, 'invalid_value', 'encoding_format'],
+    ['/v1/embeddings', { model: 'embed', input: 'a', dimensions: 0 }, 'invalid_value', 'dimensions'],
+    ['/v1/embeddings', { model: 'embed', input: 'word '.repeat(300) }, 'context_length_exceeded', 'input'],
+    ['/v1/embeddings', { model: 'small', input: 'a' }, 'invalid_value', 'model'],
+  ] as const)('%# %s', async (path, body, code, param) => {
+    const { status, json } = await ask(body, path);
+    expect([status, json]).toEqual([400, refusal(code, param)]);
+  });
+
+  it.each(['', '{', '{"model":', 'nonsense', Buffer.from([0x22, 0xff, 0x22])])('no JSON: %j', async (body) => {
+    const { status, json } = await ask(body);
+    expect([status, json]).toEqual([400, refusal('invalid_json')]);
+  });
+
+  it('nothing that is refused is charged, or holds anything', async () => {
+    const { settledNanos, pendingHolds } = await gateway.snapshot(caller.tenantId);
+    expect({ settledNanos, pendingHolds }).toEqual({ settledNanos: 0n, pendingHolds: 0 });
+  });
+});
+
+describe('what is passed on', () => {
+  it('is all that the client sent, known or not, with the backend’s name for the model and the output that is held', async () => {
+    const fields = { temperature: null, custom: { deep: [1, 'é'] }, logit_bias: { 5: 1 }, stop: null, n: 1 };
+    const { status } = await ask({ ...CHAT, max_tokens: undefined, max_completion_tokens: 7, ...fields });
+    expect(status).toBe(200);
+    expect(gateway.simulator.requests().at(-1)).toMatchObject({
+      path: '/v1/chat/completions',
+      body: { ...fields, messages, model: 'inner-small', max_completion_tokens: 7 },
+    });
+    expect(JSON.stringify(gateway.simulator.requests())).not.toContain(caller.key);
+  });
+
+  it('images go to a model that takes them', async () => {
+    const content = [
+      { type: 'text', text: 'what is it?' },
+      { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(20_000)}` } },
+    ];
+    const { status, json } = await ask({ model: 'eyes', messages: [{ role: 'user', content }], max_tokens: 2 });
+    expect([status, json.usage?.completion_tokens]).toEqual([200, 2]);
+  });
+});
+
+describe('who asks', () => {
+  const { value: unknown } = mintCredential('key');
+  it.each([
+    [undefined, 'missing_api_key'],
+    ['', 'missing_api_key'],
+    ['Bearer', 'missing_api_key'],
+    ['Bearer ', 'missing_api_key'],
+    ['Basic abc', 'missing_api_key'],
+    ['Bearer x', 'invalid_api_key'],
+    ['Bearer a b', 'invalid_api_key'],
+    [`Bearer ${mintCredential('token').value}`, 'invalid_api_key'],
+    [`Bearer ${unknown}`, 'invalid_api_key'],
+    [`Bearer ${unknown.slice(0, -1)}!`, 'invalid_api_key'],
+  ] as const)('%s', async (authorization, code) => {
+    for (const [path, method] of [
+      ['/v1/models', 'GET'],
+      ['/v1/chat/completions', 'POST'],
+    ] as const) {
+      const answer = await read(
+        await fetch(gateway.url + path, { method, headers: authorization === undefined ? {} : { authorization } }),
+      );
+      expect([answer.status, answer.json]).toEqual([401, refusal(code)]);
+    }
+  });
+
+  it('a revoked, an expired, and a key whose profile is gone', async () => {
+    for (const change of [{ revokedAtMs: 1 }, { expiresAtMs: Date.now() - 1 }, { profile: 'gone' }, { plan: 'gone' }]) {
+      const other = await gateway.caller();
+      await gateway.credentials.put([{ ...other.record, ...change, version: 2 }]);
+      await eventually(async () => {
+        const answer = await ask(CHAT, undefined, {}, other);
+        expect([answer.status, answer.json]).toEqual([401, refusal('invalid_api_key')]);
+      });
+    }
+  });
+
+  it('sees and uses only the models of its profile', async () => {
+    const limited = await gateway.caller({ profile: 'one-model' });
+    expect((await limited.openai.models.list()).data.map(({ id }) => id)).toEqual(['small']);
+    const hidden = await ask({ ...CHAT, model: 'long' }, undefined, {}, limited);
+    const none = await ask({ ...CHAT, model: 'nowhere' }, undefined, {}, limited);
+    expect([hidden.status, hidden.json, none.status, none.json]).toEqual([
+      404,
+      refusal('model_not_found', 'model'),
+      404,
+      refusal('model_not_found', 'model'),
+    ]);
+  });
+});
+
+describe('the surface', () => {
+  it.each([
+    ['GET', '/nowhere', 404, 'route_not_found'],
+    ['POST', '/v1/nowhere', 404, 'route_not_found'],
+    ['GET', '/v1/models/small', 404, 'route_not_found'],
+    ['GET', '/%zz', 404, 'route_not_found'],
+    ['GET', '/v1/chat/completions', 405, 'method_not_allowed'],
+    ['DELETE', '/models', 405, 'method_not_allowed'],
+    ['PUT', '/v1/embeddings?x=1', 405, 'method_not_allowed'],
+    ['OPTIONS', '/completions', 405, 'method_not_allowed'],
+  ] as const)('%s %s → %i', async (method, path, status, code) => {
+    const answer = await read(await fetch(gateway.url + path, { method, ...(method === 'POST' && { body: 'text' }) }));
+    expect([answer.status, answer.json]).toEqual([status, refusal(code)]);
+    if (status === 405) expect(answer.headers.get('allow')).toBe(path.includes('models') ? 'GET, HEAD' : 'POST');
+    expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
+  });
+
+  it('unknown places of the management API answer in its own envelope', async () => {
+    const answer = await read(await fetch(`${gateway.url}/_api/v1/nowhere`));
+    expect([answer.status, answer.json]).toEqual([404, { error: { code: 'not_found', message: expect.any(String) } }]);
+    const large = await read(await fetch(`${gateway.url}/_api/v1/keys`, { method: 'POST', body: 'x'.repeat(70_000) }));
+    expect([large.status, large.json.error.code]).toEqual([413, 'payload_too_large']);
+  });
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'nonsense', ''])(
+    'media type %j → 415',
+    async (type) => {
+      const { status, json } = await ask(CHAT, undefined, { headers: { 'content-type': type } });
+      expect([status, json]).toEqual([415, refusal('unsupported_media_type')]);
+    },
+  );
+
+  it('a body over 10 MiB → 413, with and without a length; 10 MiB is read', async () => {
+    const large = JSON.stringify({ ...CHAT, padding: 'x'.repeat(10 * 1024 * 1024) });
+    expect((await ask(large)).status).toBe(413);
+    const size = Buffer.byteLength(large).toString(16);
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${caller.key}\r\nContent-Type: application/json\r\n`;
+    expect(await raw(`${head}Transfer-Encoding: chunked\r\n\r\n${size}\r\n${large}\r\n0\r\n\r\n`)).toContain(
+      '"payload_too_large"',
+    );
+    expect((await ask(JSON.stringify({ ...CHAT, padding: 'x'.repeat(10 * 1024 * 1024 - 200) }))).status).toBe(200);
+  });
+
+  it('what is no HTTP is answered in the envelope', async () => {
+    expect(await raw('NONSENSE\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 400 [\s\S]*x-request-id: req_[\s\S]*"invalid_request_error"/,
+    );
+    expect(await raw(`GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 431 [\s\S]*"invalid_request_error"/,
+    );
+  });
+
+  it('x-request-id is the caller’s when it is fit to be one, and is on every answer', async () => {
+    const given = async (id: string, body: object = CHAT) =>
+      (await ask(body, undefined, { headers: { 'x-request-id': id } })).headers.get('x-request-id');
+    expect(await given('my-id_1')).toBe('my-id_1');
+    expect(await given('my-id_1', {})).toBe('my-id_1');
+    expect(await given('a b')).toMatch(/^req_[0-9a-z]{26}$/);
+    expect(await given('x'.repeat(65))).toMatch(/^req_/);
+    const management = await fetch(`${gateway.url}/_api/v1/keys`, { headers: { 'x-request-id': 'm-1' } });
+    expect(management.headers.get('x-request-id')).toBe('m-1');
+  });
+});
+
+describe('limits', () => {
+  it('of requests: 429 with the wait, and headers that say where the key stands', async () => {
+    const few = await gateway.caller({ profile: 'few' });
+    const first = await ask(CHAT, undefined, {}, few);
+    expect(Object.fromEntries([...first.headers].filter(([name]) => name.startsWith('x-ratelimit')))).toEqual({
+      'x-ratelimit-limit-requests': '3',
+      'x-ratelimit-limit-tokens': '100000',
+      'x-ratelimit-remaining-requests': '2',
+      'x-ratelimit-remaining-tokens': expect.stringMatching(/^99\d{3}$/),
+      'x-ratelimit-reset-requests': '20s',
+      'x-ratelimit-reset-tokens': expect.stringMatching(/^\d+ms$/),
+    });
+    await ask(CHAT, undefined, {}, few);
+    await ask(CHAT, undefined, {}, few);
+    const refused = await ask(CHAT, undefined, {}, few);
+    expect([refused.status, refused.json]).toEqual([429, refusal('requests_limit_exceeded')]);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(18);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(20);
+    expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+  });
+
+  it('of tokens: a long prompt is counted before it is refused', async () => {
+    const who = await gateway.caller({ profile: 'tokens' });
+    // 1,500 bytes, above the limit by the cheap bound; 300 tokens.
+    const long = { ...CHAT, messages: [{ role: 'user', content: 'word '.repeat(300) }] };
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push((await ask(long, undefined, {}, who)).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    const refused = await ask(long, undefined, {}, who);
+    expect(refused.json).toEqual(refusal('tokens_limit_exceeded'));
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  });
+
+  it('of concurrency: the place is free again with the last byte', async () => {
+    const few = await gateway.caller({ profile: 'few' });
+    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 200 } }, undefined, {}, few);
+    await eventually(async () => expect((await gateway.snapshot(few.tenantId)).pendingHolds).toBe(1));
+    const refused = await ask(CHAT, undefined, {}, few);
+    expect([refused.status, refused.json, refused.headers.get('retry-after')]).toEqual([
+      429,
+      refusal('concurrency_limit_exceeded'),
+      '1',
+    ]);
+    expect((await slow).status).toBe(200);
+    expect((await ask(CHAT, undefined, {}, few)).status).toBe(200);
+  });
+
+  it('a budget, no credit, a suspended account: 402, without a wait', async () => {
+    const budget = await gateway.caller({ profile: 'budget' });
+    const poor = await gateway.caller({ nanos: 5n });
+    const suspended = await gateway.caller();
+    await gateway.admission.applyNews([
+      { tenantId: suspended.tenantId, version: 2n, balanceNanos: 10n ** 12n, releases: [], suspended: true },
+    ]);
+    for (const [who, code] of [
+      [budget, 'budget_reached'],
+      [poor, 'credit_exhausted'],
+      [suspended, 'tenant_suspended'],
+    ] as const) {
+      const { status, json, headers } = await ask(CHAT, undefined, {}, who);
+      expect([status, json, headers.get('retry-after')]).toEqual([402, refusal(code), null]);
+    }
+  });
+});
+
+describe('a backend that refuses or fails', () => {
+  const failing = (faults: object[], fields: object = {}) => ask({ ...CHAT, ...fields, simulator: { faults } });
+  it.each([
+    [400, 400, 'invalid_value'],
+    [422, 400, 'invalid_value'],
+    [401, 502, 'upstream_error'],
+    [403, 502, 'upstream_error'],
+    [404, 502, 'upstream_error'],
+    [500, 502, 'upstream_error'],
+    [429, 503, 'overloaded_error'],
+    [503, 503, 'overloaded_error'],
+    [504, 504, 'timeout_error'],
+  ] as const)('with %i: %i %s', async (status, ours, code) => {
+    for (const stream of [false, true]) {
+      const answer = await failing([{ kind: 'status', status }], { stream });
+      expect([answer.status, answer.json.error.type]).toEqual([ours, INFERENCE_ERRORS[code][1]]);
+      expect(JSON.stringify(answer.json)).not.toContain('inner-');
+      if (ours === 503) expect(answer.headers.get('retry-after')).toBe('1');
+    }
+  });
+
+  it('a status that passes is tried elsewhere; one that is the request’s is not', async () => {
+    gateway.simulator.reset();
+    expect((await ask({ ...CHAT, model: 'half-dead' })).status).toBe(200);
+    const refused = await ask({ ...CHAT, model: 'dead' });
+    expect([refused.status, refused.json]).toEqual([502, refusal('upstream_error')]);
+    expect(gateway.simulator.stats().requestsStarted).toBe(1);
+  });
+
+  it.each([false, true])('that hangs: 504 in time (stream: %s)', async (stream) => {
+    const answer = await failing([{ kind: 'hang' }], { stream });
+    expect([answer.status, answer.json]).toEqual([504, refusal('timeout_error')]);
+  });
+});
+
+describe('the running process', () => {
+  it('takes a changed configuration without a restart, and running requests end by the old one', async () => {
+    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 250 } });
+    gateway.setConfig(configYaml({ models: BACKENDS(gateway.simulator.url).replace('id: dead', 'id: risen') }));
+    await eventually(async () =>
+      expect((await caller.openai.models.list()).data.map(({ id }) => id)).toContain('risen'),
+    );
+    expect((await slow).status).toBe(200);
+  });
+
+  it('the table of errors is whole: each code has its status and a type of the contract', () => {
+    for (const code of Object.keys(INFERENCE_ERRORS) as (keyof typeof INFERENCE_ERRORS)[]) {
+      const error = new InferenceError(code);
+      expect(JSON.parse(error.toBody())).toEqual(refusal(code));
+    }
+    const types = Object.fromEntries(Object.values(INFERENCE_ERRORS).map(([status, type]) => [status, type]));
+    expect(types).toMatchObject({
+      400: 'invalid_request_error',
+      401: 'authentication_error',
+      402: 'billing_error',
+      404: 'invalid_request_error',
+      429: 'rate_limit_error',
+      500: 'api_error',
+      502: 'upstream_error',
+      503: 'overloaded_error',
+      504: 'timeout_error',
+    });
+  });
+
+  it('drains: what runs is answered, and its connection closed', async () => {
+    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 200 } });
+    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
+    const drained = drain(gateway.app, 5_000);
+    expect((await slow).status).toBe(200);
+    expect(await drained).toBe(true);
+    expect((await ask(CHAT)).headers.get('connection')).toBe('close');
+  });
+});
