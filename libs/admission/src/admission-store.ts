@@ -139,7 +139,7 @@ export abstract class AdmissionStore {
   /** False where there is no such pending hold: the request has lost it and must end. */
   abstract progress(progress: readonly Progress[]): Promise<boolean[]>;
   /**
-   * Durable when it returns. Gives back the rest of the hold, the place, and the token limit's difference. For a cost above the hold a RangeError
+   * Durable when it returns. Gives back the rest of the hold, the place, and the token limit's difference (those of one call added up). For a cost above the hold a RangeError
    * stands in its place and nothing of it is changed: the caller caps the cost. The others of the call are settled.
    */
   abstract settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]>;

@@ -3,6 +3,7 @@ import { creditSuite } from './suite/credit.suite';
 import type { OpenStore } from './suite/fixture.suite';
 import { holdsSuite } from './suite/holds.suite';
 import { limitsSuite } from './suite/limits.suite';
+import { propertySuite } from './suite/property.suite';
 import { sharingSuite } from './suite/sharing.suite';
 
 /** The guarantees of an admission store. Every implementation passes all of them. */
@@ -11,5 +12,6 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: credit and budgets`, () => creditSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
   describe(`${name}: books`, () => booksSuite(open));
+  describe(`${name}: any order`, () => propertySuite(open));
   describe(`${name}: several processes`, () => sharingSuite(open));
 }

@@ -100,21 +100,19 @@ BEGIN
     ELSIF r.state = 'settled' THEN
       code := CASE WHEN r.cost_nanos IS NULL THEN 'forbidden' ELSE 'repeated' END;
       record := r.standing;
-    ELSIF r.cost_nanos > r.hold_nanos THEN
-      code := 'over_hold';
     ELSIF r.cost_nanos IS NULL THEN
       DELETE FROM hold o WHERE o.id = r.id;
       v_found := FOUND;
       code := CASE WHEN v_found THEN 'void' ELSE 'forbidden' END;
     ELSE
       UPDATE hold o SET state = 'settled', cost_nanos = r.cost_nanos, record = r.record::json, delivered = NULL, unconfirmed_since_ms = p_now_us / 1000
-        WHERE o.id = r.id AND o.state = 'pending';
+        WHERE o.id = r.id AND o.state = 'pending' AND o.hold_nanos >= r.cost_nanos;
       v_found := FOUND;
       code := 'settled';
       IF NOT v_found THEN
-        -- The same hold twice in one call.
-        code := 'repeated';
-        SELECT o.record INTO record FROM hold o WHERE o.id = r.id;
+        -- Above the hold, unless an element before this one settled the same hold.
+        SELECT o.record INTO record FROM hold o WHERE o.id = r.id AND o.state = 'settled';
+        code := CASE WHEN FOUND THEN 'repeated' ELSE 'over_hold' END;
       END IF;
     END IF;
     RETURN NEXT;

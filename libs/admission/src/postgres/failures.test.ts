@@ -1,0 +1,79 @@
+import { UnavailableError } from '@tollgate/contracts';
+import { useTestDatabase } from '@tollgate/testing';
+import { Client } from 'pg';
+import { AdmissionClient } from '../admission-client';
+import { TOKEN_NANOS, useFixture } from '../suite/fixture.suite';
+import { PostgresAdmissionStore } from './postgres-admission-store';
+
+/** Two tries of at most a second and a half each, and some for a busy machine. */
+const BOUND_MS = 4_000;
+
+const database = useTestDatabase();
+const fixture = useFixture(async () => new PostgresAdmissionStore({ url: database.url }));
+
+describe('when Postgres does not answer', () => {
+  it('an unreachable server is an UnavailableError, in bounded time', async () => {
+    const store = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
+    const client = new AdmissionClient(store);
+    const started = Date.now();
+    await expect(store.start()).rejects.toThrow(UnavailableError);
+    await expect(client.admit(fixture().request())).rejects.toThrow(UnavailableError);
+    expect(Date.now() - started).toBeLessThan(BOUND_MS);
+    await client.close();
+    await store.close();
+  });
+
+  it('a tenant that somebody keeps locked is an UnavailableError, in bounded time, and leaves nothing behind', async () => {
+    const f = fixture();
+    await f.news(10n ** 12n);
+    const client = new AdmissionClient(f.store);
+    const locker = new Client({ connectionString: database.url });
+    await locker.connect();
+    await locker.query('BEGIN');
+    await locker.query('SELECT 1 FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [f.tenantId]);
+    const started = Date.now();
+    await expect(client.admit(f.request())).rejects.toThrow(UnavailableError);
+    expect(Date.now() - started).toBeLessThan(BOUND_MS);
+    await locker.end();
+    expect(await client.admit(f.request())).toMatchObject({ kind: 'held' });
+    expect(await f.sums()).toMatchObject({ pendingHolds: 1 });
+    await client.close();
+  });
+
+  it('connections that are cut are replaced: nobody notices', async () => {
+    const f = fixture();
+    await f.news(10n ** 12n);
+    const client = new AdmissionClient(f.store);
+    let cutting = true;
+    const cutter = (async () => {
+      for (let cut = 0; cut < 10; cut++) {
+        await database.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tollgate-admission%' AND datname = current_database()`,
+        );
+        // As many round trips as it takes for the store to come back in between.
+        for (let i = 0; i < 20; i++) await database.query('SELECT 1');
+      }
+      cutting = false;
+    })();
+    let served = 0;
+    while (cutting) {
+      const request = f.request();
+      const result = await client.admit(request).catch((error: unknown) => error);
+      // Cut twice in a row is a refusal; anything else is an answer.
+      if (result instanceof UnavailableError) continue;
+      expect(result).toMatchObject({ kind: 'held' });
+      const settled = await client
+        .settle({ event: f.event(request.draft.id, TOKEN_NANOS) })
+        .catch((error: unknown) => error);
+      if (settled instanceof UnavailableError) continue;
+      expect(settled).toMatchObject({ kind: 'settled' });
+      served++;
+    }
+    await cutter;
+    expect(served).toBeGreaterThan(0);
+    const { settledHolds, settledNanos } = await f.sums();
+    expect(settledHolds).toBeGreaterThanOrEqual(served);
+    expect(settledNanos).toBe(BigInt(settledHolds) * TOKEN_NANOS);
+    await client.close();
+  });
+});

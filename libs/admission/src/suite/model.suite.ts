@@ -1,0 +1,299 @@
+import type { UsageEvent } from '@tollgate/contracts';
+import {
+  DEFAULT_LEASE_MS,
+  type AdmitRequest,
+  type AdmitResult,
+  type ExtendRequest,
+  type ExtendResult,
+  type LimitState,
+  type News,
+  type Progress,
+  type Refusal,
+  type SettleResult,
+} from '../admission-store';
+import { bucketLeft, bucketUs, costOf, grant, MINUTE_US, type Purse } from './model-arithmetic.suite';
+
+interface ModelHold {
+  request: AdmitRequest;
+  state: 'pending' | 'settled';
+  holdNanos: bigint;
+  outputTokens: number;
+  deadlineMs: number;
+  progressedMs: number;
+  delivered: Progress['delivered'];
+  costNanos: bigint;
+  unconfirmedSinceMs: number;
+  event: UsageEvent | null;
+}
+
+interface Account {
+  month: string;
+  spentNanos: bigint;
+  requestsUs: number;
+  tokensUs: number;
+}
+
+/**
+ * The admission store as one page of plain code, one request at a time: what every implementation must answer. Written from the rules and not from
+ * the SQL: it keeps no running sums, but adds up the holds at each question.
+ */
+export class Model {
+  nowMs = 0;
+  readonly holds = new Map<string, ModelHold>();
+  private readonly tenants = new Map<string, { version: bigint; balanceNanos: bigint; suspended: boolean }>();
+  private readonly accounts = new Map<string, Account>();
+  private readonly corrections = new Map<Account, number>();
+
+  admit(request: AdmitRequest): AdmitResult | 'mistake' {
+    const { id, tenantId, keyId } = request.draft;
+    const [key, tenant] = [this.account(`${tenantId}/${keyId}`), this.account(tenantId)];
+    const existing = this.holds.get(id);
+    if (existing) {
+      const { draft } = existing.request;
+      if (existing.state !== 'pending' || draft.tenantId !== tenantId || draft.keyId !== keyId) return 'mistake';
+      return {
+        kind: 'held',
+        holdNanos: existing.holdNanos,
+        outputTokens: existing.outputTokens,
+        limits: this.limits(key, request),
+      };
+    }
+    const refused = (reason: Refusal, scope: 'key' | 'tenant', retryAfterMs: number | null = null): AdmitResult => {
+      return { kind: 'refused', reason, scope, retryAfterMs, limits: this.limits(key, request) };
+    };
+    const money = grant(request, this.purses(request, key, tenant));
+    const tokens = request.promptTokens + (typeof money === 'number' ? money : request.wantOutputTokens);
+    const nowUs = this.nowMs * 1000;
+    const after = (fullUs: number, amount: number, perMinute: number) =>
+      Math.max(fullUs, nowUs) + bucketUs(amount, perMinute);
+    const next = {
+      keyRequests: after(key.requestsUs, 1, request.keyLimits.requestsPerMinute),
+      tenantRequests: after(tenant.requestsUs, 1, request.tenantLimits.requestsPerMinute),
+      keyTokens: after(key.tokensUs, tokens, request.keyLimits.tokensPerMinute),
+      tenantTokens: after(tenant.tokensUs, tokens, request.tenantLimits.tokensPerMinute),
+    };
+    const over = (fullUs: number) => fullUs > nowUs + MINUTE_US;
+    const waitMs = Math.ceil((Math.max(...Object.values(next)) - nowUs - MINUTE_US) / 1000);
+
+    if (this.tenants.get(tenantId)?.suspended) return refused('tenant_suspended', 'tenant');
+    if (over(next.keyRequests)) return refused('requests', 'key', waitMs);
+    if (over(next.tenantRequests)) return refused('requests', 'tenant', waitMs);
+    if (over(next.keyTokens)) return refused('tokens', 'key', waitMs);
+    if (over(next.tenantTokens)) return refused('tokens', 'tenant', waitMs);
+    if (this.pending(tenantId, keyId).length >= request.keyLimits.concurrency)
+      return refused('concurrency', 'key', 1000);
+    if (this.pending(tenantId).length >= request.tenantLimits.concurrency)
+      return refused('concurrency', 'tenant', 1000);
+    if (typeof money !== 'number') return refused(...money);
+
+    const holdNanos = costOf(request, money);
+    this.holds.set(id, {
+      request,
+      state: 'pending',
+      holdNanos,
+      outputTokens: money,
+      deadlineMs: this.nowMs + DEFAULT_LEASE_MS,
+      progressedMs: this.nowMs,
+      delivered: null,
+      costNanos: 0n,
+      unconfirmedSinceMs: 0,
+      event: null,
+    });
+    [key.requestsUs, key.tokensUs] = [next.keyRequests, next.keyTokens];
+    [tenant.requestsUs, tenant.tokensUs] = [next.tenantRequests, next.tenantTokens];
+    return { kind: 'held', holdNanos, outputTokens: money, limits: this.limits(key, request) };
+  }
+
+  extend({ id, tenantId, wantNanos, minNanos }: ExtendRequest): ExtendResult {
+    const hold = this.pendingHold(id, tenantId);
+    if (!hold) return { kind: 'forbidden' };
+    const { keyId } = hold.request.draft;
+    const [key, tenant] = [this.account(`${tenantId}/${keyId}`), this.account(tenantId)];
+    const available = this.purses(hold.request, key, tenant).map(({ spendable, held }) => spendable - held);
+    const grantedNanos = [wantNanos, ...available].reduce((a, b) => (a < b ? a : b));
+    if (grantedNanos < minNanos) return { kind: 'refused' };
+    hold.holdNanos += grantedNanos;
+    return { kind: 'extended', grantedNanos, holdNanos: hold.holdNanos };
+  }
+
+  progress({ id, tenantId, delivered }: Progress): boolean {
+    const hold = this.pendingHold(id, tenantId);
+    if (!hold) return false;
+    hold.deadlineMs = this.nowMs + DEFAULT_LEASE_MS;
+    hold.progressedMs = this.nowMs;
+    hold.delivered = delivered ?? hold.delivered;
+    return true;
+  }
+
+  settle(events: readonly UsageEvent[]): (SettleResult | 'mistake')[] {
+    const results = events.map((event): SettleResult | 'mistake' => {
+      const hold = this.holds.get(event.id);
+      if (!hold || hold.request.draft.tenantId !== event.tenantId) return { kind: 'forbidden' };
+      if (hold.event) return { kind: 'settled', repeated: true, event: hold.event };
+      if (BigInt(event.costNanos) > hold.holdNanos) return 'mistake';
+      this.end(hold, event);
+      return { kind: 'settled', repeated: false, event };
+    });
+    this.correctTokens();
+    return results;
+  }
+
+  void(holds: readonly { id: string; tenantId: string }[]): boolean[] {
+    const results = holds.map(({ id, tenantId }) => {
+      const hold = this.pendingHold(id, tenantId);
+      if (hold) this.end(hold, null);
+      return hold !== undefined;
+    });
+    this.correctTokens();
+    return results;
+  }
+
+  sweep(confirmAfterMs: number): UsageEvent[] {
+    const unconfirmed = [...this.holds.values()].filter(
+      (hold) => hold.state === 'settled' && hold.unconfirmedSinceMs <= this.nowMs - confirmAfterMs,
+    );
+    const expired = [...this.holds.values()].filter(
+      (hold) => hold.state === 'pending' && hold.deadlineMs <= this.nowMs,
+    );
+    for (const hold of expired) {
+      if (!hold.delivered) {
+        this.end(hold, null);
+        continue;
+      }
+      const cost = hold.delivered.costNanos < hold.holdNanos ? hold.delivered.costNanos : hold.holdNanos;
+      this.end(hold, {
+        ...hold.request.draft,
+        ...hold.delivered,
+        costNanos: String(cost),
+        overrunNanos: String(hold.delivered.costNanos - cost),
+        estimated: true,
+        outcome: 'expired',
+        endedAt: new Date(hold.progressedMs).toISOString(),
+      });
+    }
+    this.correctTokens();
+    for (const hold of unconfirmed) hold.unconfirmedSinceMs = this.nowMs;
+    return [...unconfirmed, ...expired.filter((hold) => hold.event)].map((hold) => hold.event!);
+  }
+
+  applyNews({ tenantId, version, balanceNanos, releases, suspended }: News): void {
+    if (version > (this.tenants.get(tenantId)?.version ?? 0n))
+      this.tenants.set(tenantId, { version, balanceNanos, suspended });
+    for (const id of releases) {
+      const hold = this.holds.get(id);
+      if (hold?.state === 'settled' && hold.request.draft.tenantId === tenantId) this.holds.delete(id);
+    }
+  }
+
+  /** Sums over the tenant's holds, and the balance. */
+  sums(tenantId: string): {
+    balanceNanos: bigint;
+    settledNanos: bigint;
+    pendingNanos: bigint;
+    pendingHolds: number;
+    settledHolds: number;
+  } {
+    const settled = this.settled(tenantId);
+    const pending = this.pending(tenantId);
+    return {
+      balanceNanos: this.tenants.get(tenantId)?.balanceNanos ?? 0n,
+      settledNanos: settled.reduce((sum, hold) => sum + hold.costNanos, 0n),
+      pendingNanos: pending.reduce((sum, hold) => sum + hold.holdNanos, 0n),
+      pendingHolds: pending.length,
+      settledHolds: settled.length,
+    };
+  }
+
+  /** What the request draws on, in the order in which they refuse. */
+  private purses({ draft, keyBudgetNanos, tenantBudgetNanos }: AdmitRequest, key: Account, tenant: Account): Purse[] {
+    const { tenantId, keyId } = draft;
+    const sum = (holds: ModelHold[]) => holds.reduce((nanos, hold) => nanos + hold.holdNanos, 0n);
+    const [keyHeld, tenantHeld] = [sum(this.pending(tenantId, keyId)), sum(this.pending(tenantId))];
+    const { balanceNanos, settledNanos } = this.sums(tenantId);
+    const purses: Purse[] = [];
+    if (keyBudgetNanos !== null)
+      purses.push({ name: 'budget', scope: 'key', spendable: keyBudgetNanos - key.spentNanos, held: keyHeld });
+    if (tenantBudgetNanos !== null) {
+      purses.push({
+        name: 'budget',
+        scope: 'tenant',
+        spendable: tenantBudgetNanos - tenant.spentNanos,
+        held: tenantHeld,
+      });
+    }
+    purses.push({ name: 'credit', scope: 'tenant', spendable: balanceNanos - settledNanos, held: tenantHeld });
+    return purses;
+  }
+
+  /** The differences of one call, added up. */
+  private correctTokens(): void {
+    for (const [account, byUs] of this.corrections) {
+      if (byUs !== 0) account.tokensUs = Math.max(account.tokensUs, this.nowMs * 1000) + byUs;
+    }
+    this.corrections.clear();
+  }
+
+  private end(hold: ModelHold, event: UsageEvent | null): void {
+    const { draft, keyLimits, tenantLimits, promptTokens } = hold.request;
+    const counted = promptTokens + hold.outputTokens;
+    const real = event ? event.promptTokens + event.completionTokens : 0;
+    for (const [name, { tokensPerMinute }] of [
+      [`${draft.tenantId}/${draft.keyId}`, keyLimits],
+      [draft.tenantId, tenantLimits],
+    ] as const) {
+      const account = this.account(name);
+      const byUs = bucketUs(real, tokensPerMinute) - bucketUs(counted, tokensPerMinute);
+      this.corrections.set(account, (this.corrections.get(account) ?? 0) + byUs);
+      if (event && event.endedAt.slice(0, 7) >= this.month()) account.spentNanos += BigInt(event.costNanos);
+    }
+    if (!event) {
+      this.holds.delete(draft.id);
+      return;
+    }
+    Object.assign(hold, {
+      state: 'settled',
+      event,
+      costNanos: BigInt(event.costNanos),
+      unconfirmedSinceMs: this.nowMs,
+    });
+  }
+
+  private limits(key: Account, { keyLimits }: AdmitRequest): LimitState {
+    const used = (fullUs: number) => Math.max(0, fullUs - this.nowMs * 1000);
+    return {
+      requestsRemaining: bucketLeft(used(key.requestsUs), keyLimits.requestsPerMinute),
+      requestsResetMs: Math.ceil(used(key.requestsUs) / 1000),
+      tokensRemaining: bucketLeft(used(key.tokensUs), keyLimits.tokensPerMinute),
+      tokensResetMs: Math.ceil(used(key.tokensUs) / 1000),
+    };
+  }
+
+  private account(name: string): Account {
+    let account = this.accounts.get(name);
+    if (!account) this.accounts.set(name, (account = { month: '', spentNanos: 0n, requestsUs: 0, tokensUs: 0 }));
+    if (account.month !== this.month()) Object.assign(account, { month: this.month(), spentNanos: 0n });
+    return account;
+  }
+
+  private month(): string {
+    return new Date(this.nowMs).toISOString().slice(0, 7);
+  }
+
+  private pendingHold(id: string, tenantId: string): ModelHold | undefined {
+    const hold = this.holds.get(id);
+    return hold?.state === 'pending' && hold.request.draft.tenantId === tenantId ? hold : undefined;
+  }
+
+  private pending(tenantId: string, keyId?: string): ModelHold[] {
+    return [...this.holds.values()].filter(
+      ({ state, request: { draft } }) =>
+        state === 'pending' && draft.tenantId === tenantId && (!keyId || draft.keyId === keyId),
+    );
+  }
+
+  private settled(tenantId: string): ModelHold[] {
+    return [...this.holds.values()].filter(
+      ({ state, request }) => state === 'settled' && request.draft.tenantId === tenantId,
+    );
+  }
+}

@@ -1,0 +1,285 @@
+import { newId, type UsageEvent } from '@tollgate/contracts';
+import fc from 'fast-check';
+import type { AdmissionStore, AdmitRequest, News } from '../admission-store';
+import { Fixture, TOKEN_NANOS, type OpenStore } from './fixture.suite';
+import { Model } from './model.suite';
+
+const TIME_BOX_MS = 8_000;
+/** Repeats a failed run: the seed is in its message. */
+const SEED = process.env['TOLLGATE_TEST_SEED'];
+
+type Operation =
+  | { kind: 'admit'; requests: { tenant: number; key: number; repeat: number | null; shape: Partial<AdmitRequest> }[] }
+  | { kind: 'extend'; holds: { pick: number; want: number; min: number }[] }
+  | { kind: 'progress'; holds: { pick: number; completionTokens: number | null }[] }
+  | { kind: 'settle'; holds: { pick: number; tokens: number }[] }
+  | { kind: 'void'; holds: { pick: number }[] }
+  | { kind: 'topUp'; tenant: number; tokens: number }
+  | { kind: 'post'; tenant: number; count: number }
+  | { kind: 'deliver'; picks: number[] }
+  | { kind: 'sweep' }
+  | { kind: 'wait'; ms: number };
+
+const limits = fc.record({
+  requestsPerMinute: fc.constantFrom(7, 60, 10_000),
+  tokensPerMinute: fc.constantFrom(97, 1_000, 1_000_000),
+  concurrency: fc.constantFrom(3, 100),
+});
+const budget = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(null) },
+  { weight: 1, arbitrary: fc.bigInt(0n, 150n * TOKEN_NANOS) },
+);
+const shape = fc
+  .record({
+    keyLimits: limits,
+    tenantLimits: limits,
+    keyBudgetNanos: budget,
+    tenantBudgetNanos: budget,
+    promptTokens: fc.nat(20),
+    promptFemtos: fc.bigInt(0n, 5n * TOKEN_NANOS * 1_000_000n),
+    outputFemtosPerToken: fc.constantFrom(0n, 1n, 333_333_333n, TOKEN_NANOS * 1_000_000n),
+    boundIsExact: fc.constantFrom(true, true, true, false),
+    output: fc.tuple(fc.nat(30), fc.nat(30)),
+  })
+  .map(({ output: [want, least], ...rest }) => ({
+    ...rest,
+    wantOutputTokens: want,
+    minOutputTokens: want === 0 ? 0 : Math.max(1, Math.min(want, least)),
+  }));
+const pick = fc.nat(40);
+const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 4 });
+const tenant = fc.nat(1);
+const operation: fc.Arbitrary<Operation> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      kind: fc.constant('admit' as const),
+      requests: some(
+        fc.record({
+          tenant,
+          key: fc.nat(1),
+          repeat: fc.oneof({ weight: 8, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: pick }),
+          shape,
+        }),
+      ),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('extend' as const),
+      holds: some(fc.record({ pick, want: fc.nat(20), min: fc.nat(20) })),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('progress' as const),
+      holds: some(fc.record({ pick, completionTokens: fc.option(fc.nat(40)) })),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('settle' as const),
+      holds: some(fc.record({ pick, tokens: fc.nat(30) })),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('void' as const), holds: some(fc.record({ pick })) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('topUp' as const), tenant, tokens: fc.nat(400) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('post' as const), tenant, count: fc.nat(3) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('deliver' as const), picks: some(pick) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('sweep' as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('wait' as const),
+      ms: fc.oneof(fc.nat(30), fc.nat(15_000), fc.constant(2_678_400_000)),
+    }),
+  },
+);
+
+/** One run: the store and the model side by side, and a ledger that sends its news in any order and any number of times. */
+class Run {
+  private readonly model = new Model();
+  private readonly tenants = [newId('ten'), newId('ten')];
+  private readonly keys = [newId('key'), newId('key')];
+  private readonly ids: string[] = [];
+  private readonly tenantOf = new Map<string, string>();
+  private readonly ledger = this.tenants.map(() => ({ version: 0n, balanceNanos: 0n }));
+  private readonly unposted = new Map<string, UsageEvent>();
+  private readonly posted = new Set<string>();
+  private readonly news: News[] = [];
+
+  constructor(
+    private readonly fixture: Fixture,
+    private readonly store: AdmissionStore,
+  ) {
+    this.model.nowMs = fixture.nowMs;
+  }
+
+  async apply(operation: Operation): Promise<void> {
+    const { model, store, fixture } = this;
+    switch (operation.kind) {
+      case 'wait':
+        fixture.nowMs += operation.ms;
+        model.nowMs = fixture.nowMs;
+        return;
+      case 'admit': {
+        const requests = operation.requests.map(({ tenant, key, repeat, shape }) => {
+          const again = repeat === null ? undefined : this.id(repeat);
+          const id = again ?? newId('req');
+          const tenantId = this.tenantOf.get(id) ?? this.tenants[tenant]!;
+          if (!again) this.ids.push(id);
+          this.tenantOf.set(id, tenantId);
+          return fixture.request({ id, tenantId, keyId: this.keys[key]!, ...shape });
+        });
+        const results = await store.admit(requests);
+        expect(results.map(mistakes)).toEqual(requests.map((request) => model.admit(request)));
+        return;
+      }
+      case 'extend': {
+        const requests = this.holds(operation.holds).map(({ id, tenantId, want, min }) => {
+          return { id, tenantId, wantNanos: BigInt(want) * TOKEN_NANOS, minNanos: BigInt(min) * TOKEN_NANOS };
+        });
+        expect(await store.extend(requests)).toEqual(requests.map((request) => model.extend(request)));
+        return;
+      }
+      case 'progress': {
+        const signs = this.holds(operation.holds).map(({ id, tenantId, completionTokens }) => {
+          const costNanos = BigInt(completionTokens ?? 0) * TOKEN_NANOS;
+          return {
+            id,
+            tenantId,
+            delivered:
+              completionTokens === null ? null : { promptTokens: 2, cachedTokens: 1, completionTokens, costNanos },
+          };
+        });
+        expect(await store.progress(signs)).toEqual(signs.map((sign) => model.progress(sign)));
+        return;
+      }
+      case 'settle': {
+        const events = this.holds(operation.holds).map(({ id, tenantId, tokens }) => {
+          return fixture.event(id, BigInt(tokens) * TOKEN_NANOS, { tenantId, promptTokens: 3 });
+        });
+        const results = (await store.settle(events.map((event) => ({ event })))).map(mistakes);
+        expect(results).toEqual(model.settle(events));
+        for (const result of results) {
+          if (result !== 'mistake' && result.kind === 'settled' && !result.repeated) this.owe(result.event);
+        }
+        return;
+      }
+      case 'void': {
+        const holds = this.holds(operation.holds);
+        expect(await store.void(holds)).toEqual(model.void(holds));
+        return;
+      }
+      case 'sweep': {
+        const mine = (events: UsageEvent[]) =>
+          events.filter((event) => this.tenantOf.has(event.id)).sort((a, b) => (a.id < b.id ? -1 : 1));
+        const handedOut = mine(await store.sweep({ limit: 10_000, confirmAfterMs: 20_000 }));
+        expect(handedOut).toEqual(mine(model.sweep(20_000)));
+        for (const event of handedOut) if (event.outcome === 'expired') this.owe(event);
+        return;
+      }
+      case 'topUp':
+        this.ledger[operation.tenant]!.balanceNanos += BigInt(operation.tokens) * TOKEN_NANOS;
+        this.write(operation.tenant, []);
+        return;
+      case 'post': {
+        const due = [...this.unposted.values()]
+          .filter((event) => event.tenantId === this.tenants[operation.tenant])
+          .slice(0, operation.count);
+        for (const event of due) {
+          this.ledger[operation.tenant]!.balanceNanos -= BigInt(event.costNanos);
+          this.unposted.delete(event.id);
+          this.posted.add(event.id);
+        }
+        this.write(
+          operation.tenant,
+          due.map((event) => event.id),
+        );
+        return;
+      }
+      case 'deliver': {
+        const batch = operation.picks.flatMap((pick) => this.news.at(-1 - (pick % 5)) ?? []);
+        await store.applyNews(batch);
+        for (const one of batch) model.applyNews(one);
+      }
+    }
+  }
+
+  /** What must hold after every operation. */
+  async check(): Promise<void> {
+    const snapshots = await Promise.all(this.tenants.map((tenantId) => this.store.snapshot({ tenantId, limit: 1 })));
+    for (const snapshot of snapshots.flat()) {
+      const { balanceNanos, settledNanos, pendingNanos, pendingHolds, settledHolds } = snapshot;
+      expect(snapshot.holdRowsPendingNanos).toBe(pendingNanos);
+      expect(snapshot.holdRowsSettledNanos).toBe(settledNanos);
+      expect(balanceNanos - settledNanos - pendingNanos).toBeGreaterThanOrEqual(0n);
+      expect({ balanceNanos, settledNanos, pendingNanos, pendingHolds, settledHolds }).toEqual(
+        this.model.sums(snapshot.tenantId),
+      );
+    }
+  }
+
+  /** A hold that ended is owed once: a second end of it would be charged twice. */
+  private owe(event: UsageEvent): void {
+    if (this.posted.has(event.id)) return;
+    expect(this.unposted.get(event.id) ?? event).toEqual(event);
+    this.unposted.set(event.id, event);
+  }
+
+  private write(tenant: number, releases: string[]): void {
+    const ledger = this.ledger[tenant]!;
+    ledger.version += 1n;
+    this.news.push({ tenantId: this.tenants[tenant]!, ...ledger, releases, suspended: ledger.version % 13n === 0n });
+  }
+
+  /** Mostly a hold that there is, now and then any id that ever was. */
+  private id(pick: number): string | undefined {
+    const among = pick % 4 === 0 ? this.ids : [...this.model.holds.keys()];
+    return among[among.length - 1 - (pick % Math.max(1, among.length))];
+  }
+
+  private holds<T extends { pick: number }>(picks: T[]): (T & { id: string; tenantId: string })[] {
+    return picks.flatMap((one) => {
+      const id = this.id(one.pick);
+      return id ? [{ ...one, id, tenantId: this.tenantOf.get(id)! }] : [];
+    });
+  }
+}
+
+const mistakes = <T>(result: T | RangeError) => (result instanceof RangeError ? ('mistake' as const) : result);
+
+/** Random operations in random order, against the model: every answer is the same, no money is overdrawn, every hold ends once. */
+export function propertySuite(open: OpenStore): void {
+  it('answers as the model does, whatever comes in whatever order', async () => {
+    const fixture = new Fixture(open);
+    await fixture.setUp();
+    let runs = 0;
+    try {
+      await fc.assert(
+        fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 60, size: 'max' }), async (operations) => {
+          runs++;
+          const run = new Run(fixture, fixture.store);
+          await run.apply({ kind: 'topUp', tenant: 0, tokens: 500 });
+          await run.apply({ kind: 'deliver', picks: [0] });
+          for (const one of operations) {
+            await run.apply(one);
+            await run.check();
+          }
+        }),
+        {
+          numRuns: 100_000,
+          interruptAfterTimeLimit: TIME_BOX_MS,
+          markInterruptAsFailure: false,
+          ...(SEED ? { seed: Number(SEED) } : {}),
+        },
+      );
+    } finally {
+      await fixture.tearDown();
+    }
+    expect(runs).toBeGreaterThan(0);
+  }, 30_000);
+}
