@@ -1,4 +1,4 @@
-import { ceilDiv, FEMTOS_PER_NANO, type UsageEvent } from '@tollgate/contracts';
+import type { UsageEvent } from '@tollgate/contracts';
 import {
   AdmissionStore,
   DEFAULT_LEASE_MS,
@@ -8,14 +8,15 @@ import {
   type ExtendResult,
   type News,
   type Progress,
-  type Refusal,
   type Settlement,
   type SettleResult,
   type Snapshot,
   type SweepOptions,
 } from '../admission-store';
+import { admitCall, admitResult } from './admit-call';
 import { admitMistake, settleMistake } from './caller-mistakes';
 import { Connections, type Row } from './connections';
+import { eachIdOnce } from './each-id-once';
 import { cappedNanos, monthOf, numbers } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
@@ -43,13 +44,18 @@ export class PostgresAdmissionStore extends AdmissionStore {
     this.now = options.now ?? (() => null);
   }
 
-  async admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
+  admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
+    return eachIdOnce(
+      requests,
+      ({ draft }) => draft.id,
+      (once) => this.admitOnce(once),
+    );
+  }
+
+  private async admitOnce(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
     const results: (AdmitResult | RangeError | undefined)[] = requests.map(admitMistake);
     const sent = requests.filter((_, index) => !results[index]);
-    const rows =
-      sent.length === 0
-        ? []
-        : await this.connections.call({ name: 'admit', text: ADMIT, values: this.admitValues(sent) });
+    const rows = sent.length === 0 ? [] : await this.connections.call(admitCall(sent, this.now(), this.leaseMs));
     const answers: (AdmitResult | RangeError)[] = [];
     for (const row of rows) answers[Number(row[0]) - 1] = admitResult(row);
     return fillIn(results, answers);
@@ -97,7 +103,15 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return this.positions('progress', rows, progress.length);
   }
 
-  async settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
+  settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
+    return eachIdOnce(
+      settlements,
+      ({ event }) => event.id,
+      (once) => this.settleOnce(once),
+    );
+  }
+
+  private async settleOnce(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
     const results: (SettleResult | RangeError | undefined)[] = settlements.map(settleMistake);
     const events = settlements.filter((_, index) => !results[index]).map((settlement) => settlement.event);
     const answers: (SettleResult | RangeError)[] = [];
@@ -127,7 +141,15 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return fillIn(results, answers);
   }
 
-  async void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]> {
+  void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]> {
+    return eachIdOnce(
+      holds,
+      ({ id }) => id,
+      (once) => this.voidOnce(once),
+    );
+  }
+
+  private async voidOnce(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]> {
     if (holds.length === 0) return [];
     const rows = await this.connections.call({
       name: 'void_holds',
@@ -211,60 +233,6 @@ export class PostgresAdmissionStore extends AdmissionStore {
     this.forbidden[operation] += count - rows.length;
     return done;
   }
-
-  private admitValues(requests: readonly AdmitRequest[]): unknown[] {
-    return [
-      this.now(),
-      this.leaseMs,
-      requests.map(({ draft }) => draft.id),
-      requests.map(({ draft }) => draft.tenantId),
-      requests.map(({ draft }) => draft.keyId),
-      requests.map(({ draft }) => JSON.stringify(draft)),
-      numbers(requests, ({ keyLimits }) => keyLimits.requestsPerMinute),
-      numbers(requests, ({ keyLimits }) => keyLimits.tokensPerMinute),
-      numbers(requests, ({ keyLimits }) => keyLimits.concurrency),
-      numbers(requests, ({ tenantLimits }) => tenantLimits.requestsPerMinute),
-      numbers(requests, ({ tenantLimits }) => tenantLimits.tokensPerMinute),
-      numbers(requests, ({ tenantLimits }) => tenantLimits.concurrency),
-      numbers(requests, ({ keyBudgetNanos }) => keyBudgetNanos && cappedNanos(keyBudgetNanos)),
-      numbers(requests, ({ tenantBudgetNanos }) => tenantBudgetNanos && cappedNanos(tenantBudgetNanos)),
-      numbers(requests, ({ promptTokens }) => promptTokens),
-      numbers(requests, ({ promptFemtos }) => promptFemtos),
-      numbers(requests, ({ outputFemtosPerToken }) => outputFemtosPerToken),
-      numbers(requests, ({ wantOutputTokens }) => wantOutputTokens),
-      numbers(requests, ({ minOutputTokens }) => minOutputTokens),
-      numbers(requests, ({ boundIsExact }) => boundIsExact),
-      numbers(requests, (request) => cappedNanos(largestCostNanos(request, request.wantOutputTokens))),
-      numbers(requests, (request) => cappedNanos(largestCostNanos(request, Math.min(1, request.wantOutputTokens)))),
-    ];
-  }
-}
-
-const ADMIT = `SELECT * FROM admit(${Array.from({ length: 22 }, (_, index) => `$${index + 1}`).join(',')})`;
-
-function largestCostNanos({ promptFemtos, outputFemtosPerToken }: AdmitRequest, outputTokens: number): bigint {
-  return ceilDiv(promptFemtos + BigInt(outputTokens) * outputFemtosPerToken, FEMTOS_PER_NANO);
-}
-
-function admitResult(row: Row): AdmitResult | RangeError {
-  const [, code, scope, retryMs, holdNanos, outputTokens, requestsLeft, requestsResetMs, tokensLeft, tokensResetMs] =
-    row;
-  if (code === 'id_used') return new RangeError('this id belongs to another or an ended hold');
-  const limits = {
-    requestsRemaining: Number(requestsLeft),
-    requestsResetMs: Number(requestsResetMs),
-    tokensRemaining: Number(tokensLeft),
-    tokensResetMs: Number(tokensResetMs),
-  };
-  if (code === 'held')
-    return { kind: 'held', holdNanos: BigInt(holdNanos!), outputTokens: Number(outputTokens), limits };
-  return {
-    kind: 'refused',
-    reason: code as Refusal,
-    scope: scope as 'key' | 'tenant',
-    retryAfterMs: retryMs === null ? null : Number(retryMs),
-    limits,
-  };
 }
 
 function settleResult(code: string, record: string | null, event: UsageEvent): SettleResult | RangeError {

@@ -242,11 +242,14 @@ class Run {
     return among[among.length - 1 - (pick % Math.max(1, among.length))];
   }
 
+  /** Each id once: what an id twice in one call means is a test of its own. */
   private holds<T extends { pick: number }>(picks: T[]): (T & { id: string; tenantId: string })[] {
-    return picks.flatMap((one) => {
+    const holds = new Map<string, T & { id: string; tenantId: string }>();
+    for (const one of picks) {
       const id = this.id(one.pick);
-      return id ? [{ ...one, id, tenantId: this.tenantOf.get(id)! }] : [];
-    });
+      if (id) holds.set(id, { ...one, id, tenantId: this.tenantOf.get(id)! });
+    }
+    return [...holds.values()];
   }
 }
 

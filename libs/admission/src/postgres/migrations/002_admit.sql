@@ -1,5 +1,5 @@
--- Admits what has gathered in the gateways, one array element a request, in the order given within each tenant. One row of answer an element; `n` is its
--- position from 1. code: 'held', a refusal of admission-store.ts, or 'id_used' (the id belongs to a hold that is settled, or of another key).
+-- Admits what has gathered in the gateways, one array element a request, in the order given within each tenant; an id must not be in it twice. One row of
+-- answer an element; `n` is its position from 1. code: 'held', a refusal of admission-store.ts, or 'id_used' (the id belongs to a hold that is settled, or of another key).
 CREATE FUNCTION admit(
   p_now_ms bigint, p_lease_ms bigint,
   p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],
@@ -43,12 +43,15 @@ DECLARE
   v_money_scope text;
   v_target bigint;
   v_least bigint;
+  -- By position: what was granted; null: nothing.
+  v_nanos bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
+  v_tokens bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
 BEGIN
   PERFORM lock_tenants(p_tenant_id);
   v_now_us := now_us(p_now_ms);
   v_full_us := v_now_us + MINUTE_US;
   v_month := month_of(v_now_us);
-  v_repeats := EXISTS (SELECT FROM hold WHERE id = ANY (p_id)) OR (SELECT count(DISTINCT u) FROM unnest(p_id) u) < cardinality(p_id);
+  v_repeats := EXISTS (SELECT FROM hold WHERE id = ANY (p_id));
 
   FOR r IN
     SELECT a.*, lead(a.tenant_id) OVER w AS next_tenant_id, lead(a.key_id) OVER w AS next_key_id
@@ -155,13 +158,9 @@ BEGIN
         scope := v_money_scope;
         retry_ms := CASE WHEN v_money = 'credit_held' THEN PASSING_MS END;
       ELSE
-        -- 5. Admitted: the hold, then the sums and buckets that it moves.
-        INSERT INTO hold (
-            id, tenant_id, key_id, hold_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute,
-            key_budget_nanos, tenant_budget_nanos, deadline_ms, progressed_ms, record)
-          VALUES (
-            r.id, r.tenant_id, r.key_id, granted_nanos, granted_tokens, r.prompt_tokens + granted_tokens, r.key_tokens, r.tenant_tokens,
-            r.key_budget, r.tenant_budget, v_now_us / 1000 + p_lease_ms, v_now_us / 1000, r.draft::json);
+        -- 5. Admitted: the sums and buckets that it moves.
+        v_nanos[r.n] := granted_nanos;
+        v_tokens[r.n] := granted_tokens;
         code := 'held';
         t.pending_nanos := t.pending_nanos + granted_nanos;
         t.in_flight := t.in_flight + 1;
@@ -195,6 +194,17 @@ BEGIN
       PERFORM set_bucket(t_id, '', t.requests_us, t.tokens_us);
     END IF;
   END LOOP;
+
+  -- 7. The holds themselves, in one statement: a third of the time of one each.
+  INSERT INTO hold (
+      id, tenant_id, key_id, hold_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute,
+      key_budget_nanos, tenant_budget_nanos, deadline_ms, progressed_ms, record)
+    SELECT
+      a.id, a.tenant_id, a.key_id, a.nanos, a.tokens, a.prompt_tokens + a.tokens, a.key_tokens, a.tenant_tokens,
+      a.key_budget, a.tenant_budget, v_now_us / 1000 + p_lease_ms, v_now_us / 1000, a.draft::json
+    FROM unnest(p_id, p_tenant_id, p_key_id, p_draft, p_key_tokens, p_tenant_tokens, p_key_budget_nanos, p_tenant_budget_nanos, p_prompt_tokens, v_nanos, v_tokens)
+      AS a (id, tenant_id, key_id, draft, key_tokens, tenant_tokens, key_budget, tenant_budget, prompt_tokens, nanos, tokens)
+    WHERE a.nanos IS NOT NULL;
 END
 $$;
 

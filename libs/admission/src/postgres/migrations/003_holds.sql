@@ -62,8 +62,8 @@ $$;
 
 -- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits' difference. A cost makes the hold
 -- settled with this record; no cost (null) takes it away. `p_month`: of the instant at which the request ended; an older month's
--- cost does not count against this month's budget. code: 'settled', 'repeated' (with the record that stands), 'void', 'over_hold'
--- (nothing changed), 'forbidden'.
+-- cost does not count against this month's budget. The tenants are locked; an id must not be in it twice. code: 'settled', 'repeated' (with the record
+-- that stands), 'void', 'over_hold' (nothing changed), 'forbidden'.
 CREATE FUNCTION end_holds(p_now_us bigint, p_id text[], p_tenant_id text[], p_cost_nanos bigint[], p_tokens bigint[], p_month int[], p_record text[])
 RETURNS TABLE (n bigint, code text, record text)
 LANGUAGE plpgsql AS $$
@@ -71,7 +71,12 @@ LANGUAGE plpgsql AS $$
 DECLARE
   v_month int := month_of(p_now_us);
   r record;
-  v_found boolean;
+  v_ends boolean;
+  v_void text[] := '{}';
+  v_settled text[] := '{}';
+  v_costs bigint[] := '{}';
+  v_records text[] := '{}';
+  v_count bigint;
   -- Sums of the tenant and of the key in hand.
   t_held bigint := 0;
   t_settled bigint := 0;
@@ -94,30 +99,28 @@ BEGIN
   LOOP
     n := r.n;
     record := NULL;
-    v_found := false;
+    v_ends := false;
     IF r.state IS NULL THEN
       code := 'forbidden';
     ELSIF r.state = 'settled' THEN
       code := CASE WHEN r.cost_nanos IS NULL THEN 'forbidden' ELSE 'repeated' END;
       record := r.standing;
+    ELSIF r.cost_nanos > r.hold_nanos THEN
+      code := 'over_hold';
     ELSIF r.cost_nanos IS NULL THEN
-      DELETE FROM hold o WHERE o.id = r.id;
-      v_found := FOUND;
-      code := CASE WHEN v_found THEN 'void' ELSE 'forbidden' END;
+      code := 'void';
+      v_ends := true;
+      v_void := v_void || r.id;
     ELSE
-      UPDATE hold o SET state = 'settled', cost_nanos = r.cost_nanos, record = r.record::json, delivered = NULL, unconfirmed_since_ms = p_now_us / 1000
-        WHERE o.id = r.id AND o.state = 'pending' AND o.hold_nanos >= r.cost_nanos;
-      v_found := FOUND;
       code := 'settled';
-      IF NOT v_found THEN
-        -- Above the hold, unless an element before this one settled the same hold.
-        SELECT o.record INTO record FROM hold o WHERE o.id = r.id AND o.state = 'settled';
-        code := CASE WHEN FOUND THEN 'repeated' ELSE 'over_hold' END;
-      END IF;
+      v_ends := true;
+      v_settled := v_settled || r.id;
+      v_costs := v_costs || r.cost_nanos;
+      v_records := v_records || r.record;
     END IF;
     RETURN NEXT;
 
-    IF v_found THEN
+    IF v_ends THEN
       k_held := k_held + r.hold_nanos;
       k_count := k_count + 1;
       k_us := k_us + bucket_us(r.tokens, r.key_tokens_per_minute) - bucket_us(r.hold_tokens, r.key_tokens_per_minute);
@@ -155,6 +158,24 @@ BEGIN
       t_us := 0;
     END IF;
   END LOOP;
+
+  -- The rows themselves, in one statement each. Looked up by key and not joined: a plan made while the table was small must not scan it when it is large.
+  IF v_settled <> '{}' THEN
+    UPDATE hold o SET state = 'settled', cost_nanos = v_costs[array_position(v_settled, o.id)], record = v_records[array_position(v_settled, o.id)]::json,
+        delivered = NULL, unconfirmed_since_ms = p_now_us / 1000
+      WHERE o.id = ANY (v_settled) AND o.state = 'pending';
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    IF v_count <> cardinality(v_settled) THEN
+      RAISE EXCEPTION 'an id twice in one call, or a tenant that is not locked';
+    END IF;
+  END IF;
+  IF v_void <> '{}' THEN
+    DELETE FROM hold o WHERE o.id = ANY (v_void) AND o.state = 'pending';
+    GET DIAGNOSTICS v_count = ROW_COUNT;
+    IF v_count <> cardinality(v_void) THEN
+      RAISE EXCEPTION 'an id twice in one call, or a tenant that is not locked';
+    END IF;
+  END IF;
 END
 $$;
 
