@@ -5,10 +5,10 @@
 export function parseAmount(text: string): number {
   const match = /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(text);
   if (!match)
-    throw new RangeError('an amount is a number of currency units with at most two decimals, such as 10 or 10.50.');
+    throw new RangeError('It must be a number of currency units with at most two decimals, such as 10 or 10.50.');
   const cents = BigInt(match[1]!) * 100n + BigInt((match[2] ?? '').padEnd(2, '0'));
-  if (cents === 0n) throw new RangeError('the amount must be more than zero.');
-  if (cents > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError('the amount is too large.');
+  if (cents === 0n) throw new RangeError('It must be more than zero.');
+  if (cents > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError('It is too large.');
   return Number(cents);
 }
 

@@ -113,7 +113,7 @@ function refusal(status: number, answer: unknown, url: string): Failure {
 
 function baseUrl(text: string, from: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (!url || !/^https?:$/.test(url.protocol))
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '')
     throw new UsageFailure(`${from} must be an http(s) URL such as http://127.0.0.1:8081.`);
   return text.replace(/\/+$/, '').replace(/\/_operator\/v1$/, '');
 }
@@ -134,7 +134,7 @@ function parseJson(text: string): unknown {
 }
 
 function reasonOf(error: unknown): string {
-  const cause = (error as { cause?: { code?: unknown } }).cause;
-  if (typeof cause?.code === 'string') return cause.code;
-  return (error as Error).name === 'TimeoutError' ? 'no answer in time' : (error as Error).message;
+  const { name, message, cause } = error as Error & { cause?: { code?: unknown; message?: unknown } };
+  if (name === 'TimeoutError') return 'no answer in time';
+  return String(cause?.code ?? cause?.message ?? message);
 }

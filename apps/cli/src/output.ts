@@ -7,6 +7,12 @@ export class Output {
     process.stdout.write(`${this.json ? JSON.stringify(value, null, 2) : text}\n`);
   }
 
+  /** An answer that is bad news: as JSON still the answer, for people on stderr. */
+  failure(value: unknown, text: string): void {
+    if (this.json) this.answer(value, text);
+    else this.note(text);
+  }
+
   /** A remark beside the answer. */
   note(text: string): void {
     process.stderr.write(`${text}\n`);

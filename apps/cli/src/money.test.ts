@@ -1,0 +1,57 @@
+import fc from 'fast-check';
+import { formatCents, formatNanos, parseAmount } from './money';
+
+describe('parseAmount', () => {
+  it('reads currency units as whole cents', () => {
+    expect(['10', '10.5', '10.05', '0.01', '007', '90071992547409.91'].map(parseAmount)).toEqual([
+      1_000,
+      1_050,
+      1_005,
+      1,
+      700,
+      Number.MAX_SAFE_INTEGER,
+    ]);
+  });
+
+  it.each([
+    '',
+    ' ',
+    '0',
+    '0.00',
+    '-1',
+    '+1',
+    '1.234',
+    '1.',
+    '.5',
+    '1,50',
+    '1e3',
+    '0x10',
+    'ten',
+    '90071992547409.92',
+    '١٠',
+  ])('refuses %j', (text) => expect(() => parseAmount(text)).toThrow(RangeError));
+
+  it('is undone by formatCents, for every amount', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (cents) => {
+        expect(parseAmount(formatCents(cents, 'USD').replace(' USD', ''))).toBe(cents);
+      }),
+    );
+  });
+});
+
+it('writes amounts to the last cent and nano', () => {
+  expect([1_000, 5, 0, -1, -12_345].map((cents) => formatCents(cents, 'USD'))).toEqual([
+    '10.00 USD',
+    '0.05 USD',
+    '0.00 USD',
+    '-0.01 USD',
+    '-123.45 USD',
+  ]);
+  expect(['0', '1', '-1', '12345678901'].map((nanos) => formatNanos(nanos, 'EUR'))).toEqual([
+    '0.000000000 EUR',
+    '0.000000001 EUR',
+    '-0.000000001 EUR',
+    '12.345678901 EUR',
+  ]);
+});
