@@ -1,0 +1,197 @@
+import * as fc from 'fast-check';
+import { ChunkTranslator } from './chunk-translator';
+import type { Exchange } from './exchange';
+import { type Allowance, StreamRelay, type StreamEnd } from './stream-relay';
+import { StreamWatch } from './stream-watch';
+
+const SEED = 20_261_122;
+
+function chunk(content: string, finish: string | null = null): string {
+  return `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { content }, finish_reason: finish }] })}\n\n`;
+}
+
+/** A relay between a client, a backend and an allowance that the test plays. One character of text is one token. */
+class Stage {
+  out = '';
+  heads = 0;
+  room = Infinity;
+  paused = false;
+  aborted = false;
+  answers: ReturnType<Allowance['take']>[] = [];
+  end: StreamEnd | null = null;
+  drain = () => {};
+  readonly allowance: Allowance = {
+    take: () => this.answers.shift() ?? 'granted',
+    onReady: () => {},
+  };
+  readonly relay: StreamRelay;
+
+  constructor(includeUsage = false) {
+    const translator = new ChunkTranslator({
+      id: 'ours',
+      object: 'chat.completion.chunk',
+      createdSeconds: 7,
+      model: 'public',
+      includeUsage,
+    });
+    const client = {
+      begin: () => void (this.heads += 1),
+      write: (latin1: string) => {
+        this.out += latin1;
+        return (this.room -= latin1.length) > 0;
+      },
+      onDrain: (listener: () => void) => (this.drain = listener),
+    };
+    this.relay = new StreamRelay(
+      translator,
+      client,
+      this.allowance,
+      (texts) => texts.join('').length,
+      1,
+      (index) => ({ index, delta: {}, finish_reason: 'length' }),
+    );
+    const exchange = {
+      start: () => {},
+      abort: () => (this.aborted = true),
+      pause: () => {},
+      resume: () => (this.paused = false),
+    };
+    void this.relay.run(exchange as unknown as Exchange).then((end) => (this.end = end));
+  }
+
+  feed(bytes: string): void {
+    if (!this.relay.onData(Buffer.from(bytes))) this.paused = true;
+  }
+
+  /** Texts that the client has. */
+  get text(): string {
+    return this.out
+      .split('\n\n')
+      .filter((event) => event.startsWith('data: {'))
+      .map((event) => JSON.parse(event.slice(6)).choices[0].delta.content ?? '')
+      .join('');
+  }
+}
+
+const turn = () => new Promise(setImmediate);
+
+describe('the relay', () => {
+  it('holds the finishing chunk and [DONE] back until it is told the usage', async () => {
+    const stage = new Stage();
+    stage.feed(chunk('Hello') + chunk('', 'stop') + 'data: [DONE]\n\n');
+    await turn();
+    expect(stage.end).toMatchObject({ outcome: 'complete', usage: null });
+    expect(stage.out).not.toMatch(/"stop"|DONE/);
+    expect(stage.relay.finish({ total_tokens: 5 }, false)).toMatch(
+      /^data: \{.*"finish_reason":"stop".*"usage":\{"total_tokens":5\}\}\n\ndata: \[DONE\]\n\n$/,
+    );
+  });
+
+  it('takes usage only from the finishing frames', async () => {
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+    const running = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: null }], usage })}\n\n`;
+    const partial = `data: ${JSON.stringify({ choices: [], usage })}\n\n`;
+    const cut = new Stage();
+    cut.feed(running + partial + chunk('b'));
+    cut.relay.onEnd();
+    await turn();
+    expect(cut.end).toMatchObject({ outcome: 'upstream_error', usage: null });
+    const whole = new Stage();
+    whole.feed(running + chunk('', 'stop') + partial + 'data: [DONE]\n\n');
+    await turn();
+    expect(whole.end).toMatchObject({ outcome: 'complete', usage: { promptTokens: 1, completionTokens: 2 } });
+  });
+
+  it('delivers everything in order, whatever waits in between: the client, the credit, or both', async () => {
+    const answer = fc.constantFrom<ReturnType<Allowance['take']>>('granted', 'granted', 'wait');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ minLength: 1, maxLength: 5 }), { minLength: 1 }),
+        fc.array(answer),
+        fc.array(fc.integer({ min: 1, max: 400 })),
+        fc.array(fc.integer({ min: 1, max: 300 })),
+        async (texts, answers, rooms, sizes) => {
+          const stage = new Stage();
+          stage.answers = answers;
+          stage.room = rooms.shift() ?? Infinity;
+          let source = `${texts.map((text) => chunk(text)).join('')}${chunk('', 'stop')}data: [DONE]\n\n`;
+          while (source !== '' || !stage.end) {
+            if (!stage.paused && source !== '') {
+              const size = sizes.shift() ?? source.length;
+              stage.feed(source.slice(0, size));
+              source = source.slice(size);
+            }
+            await turn();
+            if (stage.room <= 0) {
+              stage.room = rooms.shift() ?? Infinity;
+              stage.drain();
+            }
+            stage.allowance.onReady();
+            await turn();
+          }
+          expect(stage.end).toMatchObject({ outcome: 'complete' });
+          expect(stage.text).toBe(texts.join(''));
+          expect(stage.heads).toBe(1);
+        },
+      ),
+      { seed: SEED, numRuns: 150, interruptAfterTimeLimit: 8_000 },
+    );
+  });
+
+  it.each([
+    ['ended', 'credit_ended'],
+    ['lost', 'hold_lost'],
+  ] as const)('delivers nothing that the allowance does not grant: %s', async (answer, outcome) => {
+    const stage = new Stage();
+    stage.answers = ['granted', 'granted', answer];
+    stage.feed(chunk('a') + chunk('b') + chunk('c') + chunk('d'));
+    await turn();
+    expect(stage.end).toMatchObject({ outcome });
+    expect(stage.aborted).toBe(true);
+    expect([stage.text, stage.relay.delivered.texts()]).toEqual(['ab', ['ab']]);
+    stage.feed(chunk('e') + chunk('', 'stop') + 'data: [DONE]\n\n');
+    expect(stage.text).toBe('ab');
+    if (outcome === 'credit_ended') expect(stage.relay.finish({}, false)).toContain('"finish_reason":"length"');
+  });
+
+  it('is complete when all choices are finished, though the backend then breaks off', async () => {
+    const stage = new Stage();
+    stage.feed(chunk('a') + chunk('', 'stop'));
+    stage.relay.onFailure({ kind: 'failed', reason: 'reset' });
+    await turn();
+    expect(stage.end).toMatchObject({ outcome: 'complete' });
+  });
+});
+
+describe('the watch over streams', () => {
+  it('sends a comment for every ten seconds without a first token, and none after it', () => {
+    const stage = new Stage();
+    const watch = new StreamWatch();
+    watch.add(stage.relay, 0, () => {});
+    watch.tick(9_999);
+    expect(stage.out).toBe('');
+    watch.tick(10_000);
+    watch.tick(15_000);
+    watch.tick(20_000);
+    expect([stage.out, stage.heads]).toEqual([': keep-alive\n\n: keep-alive\n\n', 1]);
+    stage.feed(chunk('a'));
+    watch.tick(60_000);
+    expect(stage.out.match(/keep-alive/g)).toHaveLength(2);
+    watch.stop();
+  });
+
+  it('gives up a client that has read nothing for two minutes', () => {
+    const stage = new Stage();
+    const watch = new StreamWatch();
+    let gaveUp = 0;
+    watch.add(stage.relay, Date.now(), () => (gaveUp += 1));
+    stage.room = 1;
+    stage.feed(chunk('a'));
+    watch.tick(Date.now() + 119_000);
+    expect(gaveUp).toBe(0);
+    watch.tick(Date.now() + 121_000);
+    expect(gaveUp).toBe(1);
+    watch.remove(stage.relay);
+    watch.stop();
+  });
+});

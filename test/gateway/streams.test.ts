@@ -1,0 +1,121 @@
+import { eventually } from '@tollgate/testing';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { Client } from 'pg';
+import { type Caller, useGateway } from './use-gateway';
+
+const gateway = useGateway();
+const messages = [{ role: 'user', content: 'Go on.' }];
+
+/** A stream whose reader decides when to read. */
+function open(caller: Caller, fields: object, simulator: object): Promise<IncomingMessage> {
+  const body = JSON.stringify({ model: 'long', messages, stream: true, ...fields, simulator });
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${caller.key}`, 'content-type': 'application/json' };
+    request(`${gateway.url}/v1/chat/completions`, { method: 'POST', headers, agent: false }, resolve)
+      .on('error', reject)
+      .end(body);
+  });
+}
+
+/** Counts what comes; `text` is all of it at the end. */
+function reading(answer: IncomingMessage) {
+  const state = { bytes: 0, tokens: 0, ended: false, tail: '' };
+  answer.on('data', (chunk: Buffer) => {
+    const text = chunk.toString('latin1');
+    state.bytes += chunk.length;
+    state.tokens += text.split('"content":"').length - 1;
+    state.tail = (state.tail + text).slice(-2_000);
+  });
+  answer.on('close', () => (state.ended = true));
+  return state;
+}
+
+const settledTokens = async (caller: Caller) => (await gateway.events(caller.tenantId, 1))[0]!.completionTokens;
+
+describe('a stream', () => {
+  it('goes at the pace of its client: the backend waits, and nothing is lost', async () => {
+    const caller = await gateway.caller();
+    gateway.simulator.reset();
+    const total = 16 * 4_000;
+    const answer = await open(caller, { n: 16, max_tokens: 4_000 }, { answerTokens: 4_000 });
+    answer.pause();
+    let before = -1;
+    await eventually(
+      () => {
+        const { tokensWritten } = gateway.simulator.stats();
+        const still = tokensWritten === before;
+        before = tokensWritten;
+        expect(still).toBe(true);
+      },
+      { everyMs: 200 },
+    );
+    expect(before).toBeLessThan(total);
+    const read = reading(answer);
+    answer.resume();
+    await eventually(() => expect(read.ended).toBe(true), { timeoutMs: 20_000 });
+    expect(read.tail).toContain(`"completion_tokens":${total}`);
+    expect(read.tail.endsWith('data: [DONE]\n\n')).toBe(true);
+    expect(await settledTokens(caller)).toBe(total);
+  });
+
+  it('stops at the end of its hold while the store is asked for more, and goes on when it answers', async () => {
+    const caller = await gateway.caller();
+    const asked = open(caller, {}, { answerTokens: 3_000, firstTokenDelayMs: 300 });
+    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
+    const locker = new Client({ connectionString: gateway.database.url });
+    await locker.connect();
+    await locker.query('BEGIN');
+    await locker.query('SELECT FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [caller.tenantId]);
+    const read = reading(await asked);
+    let before = -1;
+    try {
+      await eventually(() => expect(read.tokens).toBeGreaterThan(400));
+      await eventually(
+        () => {
+          const still = read.tokens === before;
+          before = read.tokens;
+          expect(still).toBe(true);
+        },
+        { everyMs: 50 },
+      );
+    } finally {
+      await locker.end();
+    }
+    expect(before).toBeLessThanOrEqual(1_025);
+    await eventually(() => expect(read.ended).toBe(true));
+    expect(read.tail).toContain('"completion_tokens":3000');
+    expect(await settledTokens(caller)).toBe(3_000);
+  });
+
+  it('whose hold is gone ends with an error within two seconds, and its backend is stopped', async () => {
+    const caller = await gateway.caller();
+    const read = reading(await open(caller, {}, { tokensPerSecond: 50 }));
+    await eventually(() => expect(read.tokens).toBeGreaterThan(3));
+    const [row] = await gateway.database.query<{ id: string }>('SELECT id FROM admission.hold WHERE tenant_id = $1', [
+      caller.tenantId,
+    ]);
+    await gateway.admission.void([{ id: row!.id, tenantId: caller.tenantId }]);
+    await eventually(() => expect(read.ended).toBe(true), { timeoutMs: 2_500 });
+    expect(read.tail).toMatch(
+      /data: \{"error":\{"message":"[^"]+","type":"overloaded_error"[^\n]+\n\ndata: \[DONE\]\n\n$/,
+    );
+    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0));
+    expect(await gateway.snapshot(caller.tenantId)).toMatchObject({ pendingNanos: 0n, settledNanos: 0n });
+  });
+
+  it('records once a second what it has delivered: after the death of its gateway that is what is charged', async () => {
+    const caller = await gateway.caller();
+    const read = reading(await open(caller, {}, { tokensPerSecond: 20 }));
+    await eventually(async () => {
+      const [row] = await gateway.database.query<{
+        delivered: { promptTokens: number; completionTokens: number; costNanos: string } | null;
+      }>('SELECT delivered FROM admission.hold WHERE tenant_id = $1', [caller.tenantId]);
+      const { promptTokens, completionTokens, costNanos } = row!.delivered!;
+      expect(completionTokens).toBeGreaterThan(5);
+      expect(completionTokens).toBeLessThanOrEqual(read.tokens);
+      expect(costNanos).toBe(String(promptTokens * 1_000 + completionTokens * 2_000));
+    });
+    await eventually(() => expect(read.ended).toBe(true));
+  });
+});
