@@ -1,10 +1,10 @@
+import { type Scope, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import * as commands from './commands';
 import { parseAmount } from './money';
 import { findOperator, OperatorClient } from './operator-client';
 import { Output } from './output';
 
-const SCOPES = ['keys:read', 'keys:write', 'usage:read', 'billing:read', 'tokens:read'];
 const DEFAULT_NAME = 'cli';
 const DEFAULT_ENTRIES = 20;
 const MAX_ENTRIES = 200;
@@ -92,7 +92,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     'token create ten_01k… ops --scopes usage:read,billing:read',
   )
     .addOption(
-      new Option('--scopes <list>', 'comma-separated').default(SCOPES, SCOPES.join(',')).argParser(parseScopes),
+      new Option('--scopes <list>', 'comma-separated').default([...SCOPES], SCOPES.join(',')).argParser(parseScopes),
     )
     .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
     .action((id: string, name: string | undefined, options: { scopes: string[]; expiresAt?: string }) =>
@@ -166,7 +166,7 @@ function parseEntries(text: string): number {
 
 function parseScopes(text: string): string[] {
   const scopes = [...new Set(text.split(',').map((scope) => scope.trim()))];
-  const unknown = scopes.find((scope) => !SCOPES.includes(scope));
+  const unknown = scopes.find((scope) => !SCOPES.includes(scope as Scope));
   if (unknown !== undefined)
     throw new InvalidArgumentError(`There is no scope "${unknown}"; there are ${SCOPES.join(', ')}.`);
   return scopes;

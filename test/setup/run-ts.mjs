@@ -1,14 +1,13 @@
-// Runs an app's main.ts as a process of its own, straight from the sources: `node run-ts.cjs apps/cli/src/main.ts …`. What Jest does by its transform
+// Runs an app's main.ts as a process of its own, straight from the sources: `node run-ts.mjs apps/cli/src/main.ts …`. What Jest does by its transform
 // and name mapping is done here by Node's hooks, so that no test depends on what lies in dist.
-const { existsSync, readFileSync } = require('node:fs');
-const { registerHooks } = require('node:module');
-const { join, resolve } = require('node:path');
-const { fileURLToPath, pathToFileURL } = require('node:url');
-const { transformSync } = require('@swc/core');
-const { swcOptions } = require('../../tools/build/swc.mjs');
+import { transformSync } from '@swc/core';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire, registerHooks } from 'node:module';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { swcOptions } from '../../tools/build/swc.mjs';
 
-const ROOT = resolve(__dirname, '../..');
-
+const ROOT = resolve(import.meta.dirname, '../..');
 const source = (file) => ({ url: pathToFileURL(file).href, format: 'commonjs', shortCircuit: true });
 
 registerHooks({
@@ -31,4 +30,4 @@ registerHooks({
 });
 
 process.argv.splice(1, 1);
-require(resolve(process.argv[1]));
+createRequire(import.meta.url)(resolve(process.argv[1]));

@@ -1,0 +1,176 @@
+import { newId } from '@tollgate/contracts';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { OPERATOR_SECRET, useServices } from './services';
+import { runTollgate, useDataDirectory, withServer } from './tollgate-process';
+
+const services = useServices();
+const directory = useDataDirectory(services);
+const tollgate = (args: string[], env: Record<string, string> = {}) =>
+  runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });
+
+describe('exit code 1', () => {
+  it('for what the server refuses, with its message, as JSON where asked', async () => {
+    const id = newId('ten');
+    const plain = await tollgate(['credit', 'show', id]);
+    expect(plain).toEqual({ code: 1, stdout: '', stderr: 'tollgate: No such tenant.\n' });
+    const asJson = await tollgate(['credit', 'show', id, '--json']);
+    expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([
+      1,
+      { error: { code: 'not_found', message: 'No such tenant.' } },
+    ]);
+  });
+
+  it('when there is no server, saying what to do, and never the secret', async () => {
+    const closed = {
+      TOLLGATE_OPERATOR_URL: await withServer('', (url) => Promise.resolve(url)),
+      TOLLGATE_OPERATOR_SECRET: 'do-not-print-me',
+    };
+    const cases: [Record<string, string>, RegExp][] = [
+      [{ TOLLGATE_DATA_DIR: join(directory.path, 'nothing') }, /No Tollgate was found.*npm start/],
+      [closed, /does not answer at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\).*Is it running/],
+      [{ TOLLGATE_OPERATOR_SECRET: 'do-not-print-me' }, /secret.*was refused/],
+    ];
+    for (const [env, message] of cases) {
+      const { code, stdout, stderr } = await tollgate(['tenant', 'list'], env);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(message);
+      expect(stderr.trim().split('\n')).toHaveLength(1);
+      expect(stderr).not.toContain('do-not-print-me');
+    }
+  });
+
+  it('when something else answers there, or the file is broken', async () => {
+    const answer = await withServer('<html>', (url) =>
+      tollgate(['tenant', 'list'], { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: 'x' }),
+    );
+    expect([answer.code, answer.stderr]).toEqual([1, expect.stringContaining('is not Tollgate')]);
+    const broken = mkdtempSync(join(tmpdir(), 'tollgate-cli-'));
+    writeFileSync(join(broken, 'operator.json'), '{');
+    expect((await tollgate(['tenant', 'list'], { TOLLGATE_DATA_DIR: broken })).code).toBe(1);
+    rmSync(broken, { recursive: true });
+  });
+
+  it('when the books differ', async () => {
+    const { tenantId } = await services.tenant();
+    await services.messages.request('billing.credit.add', { tenantId, amountCents: 5, source: 'manual', ref: 'x' });
+    const report = {
+      ok: false,
+      differences: [{ check: 'balance', tenantId, expected: '1', actual: '2' }],
+      checkedAt: '',
+      tenants: 1,
+      events: 0,
+    };
+    const sums = {
+      eventsNanos: '0',
+      chargesNanos: '0',
+      debitsNanos: '0',
+      carriedNanos: '0',
+      pendingHolds: 0,
+      settledHolds: 0,
+      currency: 'USD',
+    };
+    // What the server answers then; that it does so is billing's to prove.
+    const body = JSON.stringify({ data: { ...report, ...sums } });
+    const [plain, asJson] = await withServer(body, async (url) => {
+      const env = { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: 'x' };
+      return [await tollgate(['reconcile'], env), await tollgate(['reconcile', '--json'], env)] as const;
+    });
+    expect([plain.code, asJson.code]).toEqual([1, 1]);
+    expect(plain.stdout).toContain('THE BOOKS DIFFER');
+    expect(JSON.parse(asJson.stdout).differences).toEqual(report.differences);
+  });
+});
+
+describe('exit code 2', () => {
+  it.each([
+    [[]],
+    [['tenant']],
+    [['nonsense']],
+    [['tenant', 'create']],
+    [['tenant', 'create', 'a', 'b']],
+    [['tenant', 'list', '--nonsense']],
+    [['credit', 'add', 'ten_x', '1.234']],
+    [['credit', 'add', 'ten_x', '-5']],
+    [['credit', 'show', 'ten_x', '--entries', '0']],
+    [['token', 'create', 'ten_x', 'n', '--scopes', 'everything']],
+  ])('for wrong usage: %j', async (args) => {
+    const { code, stdout, stderr } = await tollgate(args);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/error:|Usage:/);
+  });
+
+  it('for settings that do not fit together', async () => {
+    for (const env of [
+      { TOLLGATE_OPERATOR_URL: 'http://x' },
+      { TOLLGATE_OPERATOR_URL: 'x', TOLLGATE_OPERATOR_SECRET: 'y' },
+    ]) {
+      expect(await tollgate(['tenant', 'list'], env)).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining('TOLLGATE_OPERATOR_URL'),
+      });
+    }
+  });
+});
+
+it('finds the server by the environment first, with or without the path of the API', async () => {
+  for (const path of ['', '/', '/_operator/v1']) {
+    const env = {
+      TOLLGATE_OPERATOR_URL: services.operatorUrl + path,
+      TOLLGATE_OPERATOR_SECRET: OPERATOR_SECRET,
+      TOLLGATE_DATA_DIR: '/nowhere',
+    };
+    expect((await tollgate(['tenant', 'list'], env)).code).toBe(0);
+  }
+});
+
+describe('config check', () => {
+  it('accepts the configuration that is shipped, without a server', async () => {
+    const { code, stdout } = await tollgate(['config', 'check', '--json'], { TOLLGATE_DATA_DIR: '/nowhere' });
+    expect([code, JSON.parse(stdout)]).toEqual([
+      0,
+      expect.objectContaining({ ok: true, file: 'tollgate.yaml', problems: [] }),
+    ]);
+  });
+
+  it('names every wrong field by path and line, and fails', async () => {
+    const file = join(directory.path, 'wrong.yaml');
+    writeFileSync(file, 'currency: usd\nunknown: 1\nmodels: []\nplans: []\n');
+    const plain = await tollgate(['config', 'check', file]);
+    expect([plain.code, plain.stdout]).toEqual([1, '']);
+    for (const path of ['1: currency', '2: unknown', '3: models', '4: plans'])
+      expect(plain.stderr).toContain(`${file}:${path}`);
+    const { code, stdout } = await tollgate(['config', 'check', '--json'], { TOLLGATE_CONFIG: file });
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      1,
+      { ok: false, problems: expect.arrayContaining([expect.objectContaining({ path: 'unknown', line: 2 })]) },
+    ]);
+    expect((await tollgate(['config', 'check', join(directory.path, 'none.yaml')])).code).toBe(1);
+  });
+});
+
+it('explains every command with examples', async () => {
+  const all = [
+    'tenant create',
+    'tenant list',
+    'credit add',
+    'credit show',
+    'key create',
+    'key list',
+    'key revoke',
+    'token create',
+    'token list',
+    'token revoke',
+    'reconcile',
+    'config check',
+  ];
+  for (const command of all) {
+    const { code, stdout } = await tollgate([...command.split(' '), '--help']);
+    expect([command, code]).toEqual([command, 0]);
+    expect(stdout).toContain(`$ tollgate ${command}`);
+    expect(stdout).toContain('--json');
+  }
+  expect((await tollgate(['--help'])).stdout).toContain('Exit codes: 0 done');
+});

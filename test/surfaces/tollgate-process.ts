@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { OPERATOR_SECRET, type Services } from './services';
+
+const ROOT = resolve(__dirname, '../..');
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A data directory as a standalone leaves it: with `operator.json` of these services. */
+export function useDataDirectory(services: Services): { path: string } {
+  const directory = { path: '' };
+  beforeAll(() => {
+    directory.path = mkdtempSync(join(tmpdir(), 'tollgate-cli-'));
+    const operator = { url: services.operatorUrl, secret: OPERATOR_SECRET };
+    writeFileSync(join(directory.path, 'operator.json'), JSON.stringify(operator));
+  });
+  afterAll(() => rmSync(directory.path, { recursive: true }));
+  return directory;
+}
+
+/** The real process, from the repository's folder, with nothing of this one's environment but PATH. */
+export async function runTollgate(args: string[], env: Record<string, string>): Promise<Ended> {
+  const script = [join(ROOT, 'test/setup/run-ts.mjs'), join(ROOT, 'apps/cli/src/main.ts')];
+  const child = spawn(process.execPath, [...script, ...args], {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+  });
+  const ended: Ended = { code: null, stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => (ended.stdout += String(chunk)));
+  child.stderr.on('data', (chunk) => (ended.stderr += String(chunk)));
+  ended.code = await new Promise((done) => child.once('close', done));
+  return ended;
+}
+
+/** A server that answers everything with `body`, while `use` runs. */
+export async function withServer<T>(body: string, use: (url: string) => Promise<T>): Promise<T> {
+  const server = createServer((_request, response) => response.end(body)).listen(0, '127.0.0.1');
+  await new Promise((done) => server.once('listening', done));
+  try {
+    return await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  } finally {
+    await new Promise((done) => server.close(done));
+  }
+}
