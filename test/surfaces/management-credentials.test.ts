@@ -79,8 +79,9 @@ describe('who may ask', () => {
 });
 
 describe('what is not there', () => {
-  it.each(['', '/', '/nothing', '/keys/', '/keys/a/b', '/Keys'])('answers 404 not_found to GET %s', (path) =>
-    expectRefusal(path, {}, 404, 'not_found'),
+  it.each(['', '/', '/nothing', '/keys/', '/keys/a/b', '/Keys', '/keys/%zz'])(
+    'answers 404 not_found to GET %s',
+    (path) => expectRefusal(path, {}, 404, 'not_found'),
   );
 
   it.each([

@@ -91,7 +91,7 @@ describe('POST /keys', () => {
   );
 
   it('answers 415 to another content type, and to a compressed body', async () => {
-    for (const headers of [{ 'content-type': 'text/plain' }, { 'content-encoding': 'gzip' }]) {
+    for (const headers of [{ 'content-type': 'text/plain' }, { 'content-type': '' }, { 'content-encoding': 'gzip' }]) {
       await expectRefusal('/keys', { body: { name: 'k' }, headers }, 415, 'unsupported_media_type');
     }
     const headers = { 'content-type': 'Application/JSON; charset=utf-8' };

@@ -91,7 +91,11 @@ function isManagement(request: FastifyRequest): boolean {
 
 /** What Fastify itself refuses: a path or a media type that cannot be read, a body that is too large. */
 function sendEarlyError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
-  if (isManagement(request)) return sendError(MANAGEMENT_ERRORS, 'management', error, reply);
+  if (isManagement(request)) {
+    // A path that cannot be decoded is refused before the hook.
+    reply.header('x-request-id', request.id);
+    return sendError(MANAGEMENT_ERRORS, 'management', error, reply);
+  }
   reply.hijack();
   const status = error.statusCode ?? 500;
   if (status === 413) return refuseEarly(new InferenceError('payload_too_large'), reply.raw, request.id);

@@ -53,7 +53,7 @@ export async function createOperatorApp(
     forceCloseConnections: 'idle',
     // A path that cannot be decoded never reaches a route.
     frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) =>
-      sendError(OPERATOR_ERRORS, 'operator', error, reply),
+      sendError(OPERATOR_ERRORS, 'operator', error, reply.header('x-request-id', newId('req'))),
   });
   const fastify = adapter.getInstance();
   fastify.removeAllContentTypeParsers();
