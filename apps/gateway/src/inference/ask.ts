@@ -12,9 +12,9 @@ import { parseBody } from './validate';
 /** What a request asks for, as far as it matters to anyone but the model. */
 export interface Ask {
   kind: InferenceKind;
-  /** The whole body, to be passed on with few changes. */
   body: Record<string, unknown>;
-  bodyBytes: number;
+  /** The body as it came, to be passed on with few changes. */
+  raw: Buffer;
   model: string;
   stream: boolean;
   includeUsage: boolean;
@@ -35,7 +35,7 @@ export interface Ask {
 /** Parses and validates a body. Throws InferenceError 400. */
 export function readAsk(kind: InferenceKind, raw: Buffer): Ask {
   const body = parseBody(kind, raw);
-  const common = { kind, body, bodyBytes: raw.length, model: body['model'] as string };
+  const common = { kind, body, raw, model: body['model'] as string };
   switch (kind) {
     case 'chat':
       return { ...common, ...readChat(body as ChatCompletionRequest) };
@@ -47,7 +47,7 @@ export function readAsk(kind: InferenceKind, raw: Buffer): Ask {
   }
 }
 
-type Rest = Omit<Ask, 'kind' | 'body' | 'bodyBytes' | 'model'>;
+type Rest = Omit<Ask, 'kind' | 'body' | 'raw' | 'model'>;
 
 const NO_OUTPUT: Rest = {
   stream: false,

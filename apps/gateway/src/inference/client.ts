@@ -10,10 +10,15 @@ export class Client implements ClientSide {
   onLeave: () => void = () => {};
   private readonly headers: string[];
 
-  /** @param closing the process is stopping: no further request on this connection */
+  /**
+   * @param requestId what the client is told: its own `x-request-id`, or the id
+   * @param id ours, used once: of the hold, the usage event and the charge
+   * @param closing the process is stopping: no further request on this connection
+   */
   constructor(
     private readonly response: ServerResponse,
     readonly requestId: string,
+    readonly id: string,
     closing: boolean,
   ) {
     this.headers = ['x-request-id', requestId];
@@ -34,38 +39,19 @@ export class Client implements ClientSide {
 
   /** Where the key's limits stand, for every answer from here on. */
   setLimits(limits: Limits, state: LimitState): void {
-    this.headers.push(
-      ...[
-        'x-ratelimit-limit-requests',
-        String(limits.requestsPerMinute),
-        'x-ratelimit-limit-tokens',
-        String(limits.tokensPerMinute),
-      ],
-      ...[
-        'x-ratelimit-remaining-requests',
-        String(state.requestsRemaining),
-        'x-ratelimit-remaining-tokens',
-        String(state.tokensRemaining),
-      ],
-      ...[
-        'x-ratelimit-reset-requests',
-        toDuration(state.requestsResetMs),
-        'x-ratelimit-reset-tokens',
-        toDuration(state.tokensResetMs),
-      ],
-    );
+    const { requestsRemaining, requestsResetMs, tokensRemaining, tokensResetMs } = state;
+    this.headers.push('x-ratelimit-limit-requests', String(limits.requestsPerMinute));
+    this.headers.push('x-ratelimit-limit-tokens', String(limits.tokensPerMinute));
+    this.headers.push('x-ratelimit-remaining-requests', String(requestsRemaining));
+    this.headers.push('x-ratelimit-remaining-tokens', String(tokensRemaining));
+    this.headers.push('x-ratelimit-reset-requests', toDuration(requestsResetMs));
+    this.headers.push('x-ratelimit-reset-tokens', toDuration(tokensResetMs));
   }
 
   /** The head of a stream. */
   begin(): void {
-    this.headers.push(
-      'content-type',
-      'text/event-stream; charset=utf-8',
-      'cache-control',
-      'no-cache',
-      'x-accel-buffering',
-      'no',
-    );
+    this.headers.push('content-type', 'text/event-stream; charset=utf-8');
+    this.headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
     this.response.writeHead(200, this.headers);
   }
 
@@ -85,9 +71,9 @@ export class Client implements ClientSide {
   }
 
   /** A whole answer. */
-  answer(status: number, json: string): void {
+  answer(status: number, json: string | Buffer): void {
     if (this.left) return;
-    const body = Buffer.from(json);
+    const body = typeof json === 'string' ? Buffer.from(json) : json;
     this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
     this.response.writeHead(status, this.headers);
     this.response.end(body);

@@ -3,42 +3,28 @@ import { costNanos, type InferenceKind, type Outcome, type TokenCounts, type Usa
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
 import { countTokens } from '../catalog/tokenizer';
+import type { Identity } from '../upstream/chunk-translator';
 import type { Ask } from './ask';
 import type { InferenceError } from './errors';
 import { countPrompt } from './prompt-bound';
 
-/** What each kind is called on the wire. */
-export const KINDS: Record<
-  InferenceKind,
-  {
-    path: string;
-    modelKind: CatalogModel['kind'];
-    idPrefix: string;
-    object: string;
-    chunkObject: 'chat.completion.chunk' | 'text_completion';
-  }
-> = {
-  chat: {
-    path: '/chat/completions',
-    modelKind: 'chat',
-    idPrefix: 'chatcmpl-',
-    object: 'chat.completion',
-    chunkObject: 'chat.completion.chunk',
-  },
-  completion: {
-    path: '/completions',
-    modelKind: 'chat',
-    idPrefix: 'cmpl-',
-    object: 'text_completion',
-    chunkObject: 'text_completion',
-  },
-  embedding: {
-    path: '/embeddings',
-    modelKind: 'embedding',
-    idPrefix: '',
-    object: 'list',
-    chunkObject: 'text_completion',
-  },
+interface Wire {
+  /** After the backend's base path. */
+  path: string;
+  modelKind: CatalogModel['kind'];
+  idPrefix: string;
+  object: string;
+  chunkObject: Identity['object'];
+}
+
+const CHAT = { modelKind: 'chat', object: 'chat.completion', chunkObject: 'chat.completion.chunk' } as const;
+const TEXT = { modelKind: 'chat', object: 'text_completion', chunkObject: 'text_completion' } as const;
+
+/** What each kind is called on the wire. Embeddings have no id and are not streamed. */
+export const KINDS: Record<InferenceKind, Wire> = {
+  chat: { path: '/chat/completions', idPrefix: 'chatcmpl-', ...CHAT },
+  completion: { path: '/completions', idPrefix: 'cmpl-', ...TEXT },
+  embedding: { path: '/embeddings', idPrefix: '', ...TEXT, modelKind: 'embedding', object: 'list' },
 };
 
 /** What became of a request at its backend. */
@@ -63,7 +49,14 @@ export class Job {
     readonly model: CatalogModel,
     readonly draft: UsageDraft,
     readonly hold: Hold,
+    /** As the client knows it; may be the client's own and come twice, unlike `draft.id`. */
+    readonly requestId: string,
   ) {}
+
+  /** For every log line of this request. */
+  get logged(): { requestId: string; id: string; model: string } {
+    return { requestId: this.requestId, id: this.draft.id, model: this.model.id };
+  }
 
   /** What the client sees as the answer's id and time: ours. */
   get identity(): { id: string; object: string; createdSeconds: number; model: string } {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type InferenceKind, newId, UnavailableError, type UsageDraft } from '@tollgate/contracts';
+import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
@@ -46,6 +46,7 @@ export class Pipeline {
       served.end(toUsageField(event));
       // 7. Metering hears of it; should that be lost, the settled hold remembers.
       this.stages.emitter.emit(event);
+      if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
       this.refuse(client, error);
     }
@@ -109,7 +110,7 @@ export class Pipeline {
     // Within the context by the cheap bound: nothing need be counted.
     if (longest + want > model.contextTokens) prompt = { tokens: countExactly(), exact: true };
     const draft: UsageDraft = {
-      id: newId('req', nowMs),
+      id: client.id,
       tenantId: principal.tenantId,
       keyId: principal.keyId,
       model: model.id,
@@ -134,7 +135,7 @@ export class Pipeline {
     );
     client.setLimits(principal.keyLimits, admission.kind === 'held' ? admission.hold.limits : admission.limits);
     if (admission.kind === 'refused') throw ofAdmission(admission);
-    const job = new Job(ask, model, draft, admission.hold);
+    const job = new Job(ask, model, draft, admission.hold, client.requestId);
     if (!client.left) return job;
     await this.stages.settlements.void(job);
     throw new ClientLeftError();

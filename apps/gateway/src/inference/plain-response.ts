@@ -1,11 +1,15 @@
 import type { InferenceKind, TokenCounts } from '@tollgate/contracts';
+import { toWire } from '../upstream/json-text';
 import { outputText } from '../upstream/output-text';
 import { readUsage } from '../upstream/usage-field';
+import { membersOf } from './json-members';
 
 /** A backend's answer that was not streamed. */
 export interface PlainResponse {
   /** `choices`, or `data` of embeddings. */
   content: Record<string, unknown>[];
+  /** The same as the backend wrote it, one character a byte. */
+  contentJson: string;
   /** Null: missing, or not to be believed. */
   usage: TokenCounts | null;
 }
@@ -20,10 +24,14 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   }
   if (typeof parsed !== 'object' || parsed === null) return null;
   const source = parsed as Record<string, unknown>;
-  const content = source[kind === 'embedding' ? 'data' : 'choices'];
+  const field = kind === 'embedding' ? 'data' : 'choices';
+  const content = source[field];
   if (!Array.isArray(content) || content.length === 0) return null;
   if (!content.every((item) => typeof item === 'object' && item !== null)) return null;
-  return { content: content as Record<string, unknown>[], usage: readUsage(source['usage']) };
+  const json = body.toString('latin1');
+  // Of two members with one name the last counts, as for JSON.parse.
+  const { valueStart, end } = membersOf(json).findLast(({ name }) => name === field)!;
+  return { content, contentJson: json.slice(valueStart, end), usage: readUsage(source['usage']) };
 }
 
 /** The texts that the choices delivered, for counting. */
@@ -31,16 +39,14 @@ export function deliveredTexts({ content }: PlainResponse): string[] {
   return content.map((choice) => outputText((choice['message'] ?? choice) as Record<string, unknown>));
 }
 
-/** The client's answer: nothing of the backend but what it generated. */
+/** The client's answer: nothing of the backend but what it generated, and that as it stands. */
 export function writePlainResponse(
   kind: InferenceKind,
-  { content }: PlainResponse,
+  { contentJson }: PlainResponse,
   { id, object, createdSeconds, model }: { id: string; object: string; createdSeconds: number; model: string },
   usage: Record<string, unknown>,
-): string {
-  return JSON.stringify(
-    kind === 'embedding'
-      ? { object, data: content, model, usage }
-      : { id, object, created: createdSeconds, model, choices: content, usage },
-  );
+): Buffer {
+  const head = kind === 'embedding' ? { object, model } : { id, object, created: createdSeconds, model };
+  const field = kind === 'embedding' ? 'data' : 'choices';
+  return Buffer.from(`${toWire(head).slice(0, -1)},"${field}":${contentJson},"usage":${toWire(usage)}}`, 'latin1');
 }

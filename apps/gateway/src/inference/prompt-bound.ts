@@ -35,7 +35,7 @@ export interface PromptTokens {
  */
 export function cheapBound(ask: Ask, model: CatalogModel): number {
   return (
-    ask.bodyBytes +
+    ask.raw.length +
     TEMPLATE_TOKENS +
     ask.messages * TEMPLATE_TOKENS_PER_MESSAGE +
     ask.mediaParts * (model.maxMediaTokens ?? 0)

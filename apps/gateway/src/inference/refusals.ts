@@ -1,6 +1,7 @@
 import type { Refusal } from '@tollgate/admission';
 import { logger } from '@tollgate/runtime';
 import type { UpstreamFailure } from '../upstream/failure';
+import type { Job } from './job';
 import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS } from './errors';
 
 /** Time cures it, but nobody knows when: the shortest wait that helps. */
@@ -73,13 +74,8 @@ export function ofUpstream(
 }
 
 /** As ofUpstream, and logged: the reason is the operator's to know. */
-export function failureAnswer(
-  failure: UpstreamFailure,
-  model: { id: string; backends: readonly { model: string }[] },
-  requestId: string,
-): InferenceError {
-  if (failure.kind !== 'refused')
-    logger('gateway').warn({ requestId, model: model.id, ...failure }, 'a backend failed');
+export function failureAnswer(failure: UpstreamFailure, { model, logged }: Job): InferenceError {
+  if (failure.kind !== 'refused') logger('gateway').warn({ ...logged, ...failure }, 'a backend failed');
   return ofUpstream(failure, model);
 }
 

@@ -1,34 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type InferenceKind, newId } from '@tollgate/contracts';
 import { Client } from './client';
 import { InferenceError } from './errors';
 import type { InFlight } from './in-flight';
 import type { Pipeline } from './pipeline';
+import { unavailable } from './refusals';
+
+type Run = (pipeline: Pipeline, request: IncomingMessage, client: Client) => Promise<void>;
+
+const infer =
+  (kind: InferenceKind): Run =>
+  (pipeline, request, client) =>
+    pipeline.infer(kind, request, client);
 
 /** The four routes, each also without `/v1`. */
-const ROUTES = [
-  {
-    path: '/chat/completions',
-    method: 'POST',
-    run: (pipeline: Pipeline, request: IncomingMessage, client: Client) => pipeline.infer('chat', request, client),
-  },
-  {
-    path: '/completions',
-    method: 'POST',
-    run: (pipeline: Pipeline, request: IncomingMessage, client: Client) =>
-      pipeline.infer('completion', request, client),
-  },
-  {
-    path: '/embeddings',
-    method: 'POST',
-    run: (pipeline: Pipeline, request: IncomingMessage, client: Client) => pipeline.infer('embedding', request, client),
-  },
-  {
-    path: '/models',
-    method: 'GET',
-    run: (pipeline: Pipeline, request: IncomingMessage, client: Client) => pipeline.listModels(request, client),
-  },
-] as const;
+const ROUTES: readonly { path: string; method: 'GET' | 'POST'; run: Run }[] = [
+  { path: '/chat/completions', method: 'POST', run: infer('chat') },
+  { path: '/completions', method: 'POST', run: infer('completion') },
+  { path: '/embeddings', method: 'POST', run: infer('embedding') },
+  { path: '/models', method: 'GET', run: (pipeline, request, client) => pipeline.listModels(request, client) },
+];
 const PREFIXES = ['/v1', ''];
 
 /** Binds the inference routes on the server itself: the handler gets the raw request and response, and nothing of Nest or of Fastify's body and reply handling is in between. */
@@ -40,8 +32,11 @@ export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFli
     for (const { path, method, run } of ROUTES) {
       const handler = (request: FastifyRequest, reply: FastifyReply): void => {
         reply.hijack();
+        // A caller's own id may come twice, and is never a key to money.
+        const id = request.raw.headers['x-request-id'] === request.id ? newId('req') : request.id;
+        const client = new Client(reply.raw, request.id, id, inFlight.draining);
+        if (inFlight.draining) return client.refuse(unavailable());
         inFlight.begin();
-        const client = new Client(reply.raw, request.id, inFlight.draining);
         void run(pipeline, request.raw, client).finally(() => inFlight.end());
       };
       for (const prefix of PREFIXES) scope.route({ url: prefix + path, method, handler });
@@ -60,5 +55,5 @@ export function refuseUnknownRoute(url: string, response: ServerResponse, reques
 
 /** An error before any route was reached. */
 export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
-  new Client(response, requestId, false).refuse(error);
+  new Client(response, requestId, requestId, false).refuse(error);
 }

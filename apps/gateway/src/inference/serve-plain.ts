@@ -25,13 +25,13 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
     case 'hold_lost':
       return { kind: 'nothing', error: interrupted() };
     case 'failed':
-      return { kind: 'nothing', error: failureAnswer(answer.failure, model, draft.id) };
+      return { kind: 'nothing', error: failureAnswer(answer.failure, job) };
   }
   const response = readPlainResponse(ask.kind, answer.body);
   if (!response)
     return {
       kind: 'nothing',
-      error: failureAnswer({ kind: 'failed', reason: 'the answer cannot be read' }, model, draft.id),
+      error: failureAnswer({ kind: 'failed', reason: 'the answer cannot be read' }, job),
     };
   return {
     kind: 'delivered',

@@ -35,7 +35,7 @@ export async function serveStream({ admission, upstream, streams }: Stages, job:
   streams.remove(relay);
 
   if (outcome === 'hold_lost') return { kind: 'nothing', error: interrupted() };
-  const error = failure && failureAnswer(failure, model, draft.id);
+  const error = failure && failureAnswer(failure, job);
   // Not a token reached the client, and the model did not finish: nobody pays.
   if (outcome !== 'complete' && outcome !== 'credit_ended' && relay.chunks === 0) return { kind: 'nothing', error };
   const tokens = usage ?? job.count(job.countTexts(relay.delivered.texts()));

@@ -42,7 +42,7 @@ export class Settlements {
     const result = await this.client.settle({ event });
     if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired')) return result.event;
     lostHolds.inc();
-    this.log.warn({ requestId: job.draft.id }, 'the hold was gone before the request could be settled');
+    this.log.warn(job.logged, 'the hold was gone before the request could be settled');
     throw interrupted();
   }
 
@@ -53,7 +53,7 @@ export class Settlements {
     try {
       await this.client.void({ id, tenantId });
     } catch (error) {
-      this.log.warn({ requestId: id, err: error }, 'a hold was not given back; it expires by itself');
+      this.log.warn({ ...job.logged, err: error }, 'a hold was not given back; it expires by itself');
     }
   }
 }
