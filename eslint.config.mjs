@@ -5,7 +5,7 @@ import prettier from 'eslint-config-prettier';
 /** Which project may import which: apps use libs, never each other; only `standalone` composes apps; contracts imports nothing. */
 const boundaries = [
   { sourceTag: 'scope:contracts', onlyDependOnLibsWithTags: [] },
-  { sourceTag: 'scope:standalone', onlyDependOnLibsWithTags: ['type:lib', 'type:app'] },
+  { sourceTag: 'type:composition', onlyDependOnLibsWithTags: ['type:lib', 'type:app'] },
   { sourceTag: 'type:app', onlyDependOnLibsWithTags: ['type:lib'] },
   { sourceTag: 'type:lib', onlyDependOnLibsWithTags: ['type:lib'] },
 ];

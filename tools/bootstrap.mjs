@@ -7,11 +7,19 @@ import { prepare, ROOT, SetupError } from './setup/prepare.mjs';
 const REBUILD_DELAY_MS = 150;
 const [command, ...args] = process.argv.slice(2);
 
-const STANDALONE = ['--max-semi-space-size=64', '--enable-source-maps', join(ROOT, 'apps', 'standalone', 'dist', 'main.js'), ...args];
+const STANDALONE = [
+  '--max-semi-space-size=64',
+  '--enable-source-maps',
+  join(ROOT, 'apps', 'standalone', 'dist', 'main.js'),
+  ...args,
+];
 const COMMANDS = {
   start: () => launch(STANDALONE).exited,
   dev,
-  test: () => launch([join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'), '--config', join(ROOT, 'jest.config.mjs'), ...args], { cwd: ROOT }).exited,
+  test: () =>
+    launch([join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'), '--config', join(ROOT, 'jest.config.mjs'), ...args], {
+      cwd: ROOT,
+    }).exited,
   bench: () => launch([join(ROOT, 'tools', 'bench', 'bench.mjs'), ...args]).exited,
 };
 

@@ -4,11 +4,12 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { build } from '../../tools/build/build.mjs';
+import { compileStale } from '../../tools/setup/prepare.mjs';
 import { MIGRATIONS } from './migrations.mjs';
 
 export default async function globalSetup() {
-  await build('libs/postgres');
+  // What the black-box tests start is what the sources say.
+  await compileStale();
   const { startEmbeddedPostgres, migrate } = createRequire(import.meta.url)('../../libs/postgres/dist/index.js');
   const given = process.env.TOLLGATE_TEST_DATABASE_URL;
   let url = given;

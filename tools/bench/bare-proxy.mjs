@@ -11,7 +11,12 @@ createServer((request, response) => {
     let stop = null;
     response.on('close', () => stop?.());
     pool.dispatch(
-      { method: request.method, path: request.url, headers: { 'content-type': 'application/json' }, body: chunks.length ? Buffer.concat(chunks) : null },
+      {
+        method: request.method,
+        path: request.url,
+        headers: { 'content-type': 'application/json' },
+        body: chunks.length ? Buffer.concat(chunks) : null,
+      },
       {
         onRequestStart(controller) {
           stop = () => response.writableFinished || controller.abort(new Error('client left'));
@@ -29,7 +34,8 @@ createServer((request, response) => {
           response.end();
         },
         onResponseError() {
-          response.headersSent ? response.destroy() : response.writeHead(502).end();
+          if (response.headersSent) response.destroy();
+          else response.writeHead(502).end();
         },
       },
     );

@@ -9,7 +9,9 @@ import pg from 'pg';
 import { ROOT } from '../setup/prepare.mjs';
 import { cpuSeconds, load, rssBytes, startBareProxy, startNginx, startSimulator, startTollgate } from './processes.mjs';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '4' } } });
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '4' } },
+});
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 const GATEWAY = 0;
@@ -19,16 +21,27 @@ const say = (line) => process.stderr.write(`${line}\n`);
 
 const message = 'The quick brown fox jumps over the lazy dog. '.repeat(10);
 const model = 'sim';
-const PLAIN = { model, messages: [{ role: 'user', content: message }], max_tokens: 100, simulator: { answerTokens: 100 } };
+const PLAIN = {
+  model,
+  messages: [{ role: 'user', content: message }],
+  max_tokens: 100,
+  simulator: { answerTokens: 100 },
+};
 const SCENARIOS = {
   plain: { connections: 32, body: PLAIN },
   oneConnection: { connections: 1, body: PLAIN },
   streamed: { connections: 32, body: { ...PLAIN, max_tokens: 500, stream: true, simulator: { answerTokens: 500 } } },
-  pacedStreams: { connections: 16, body: { ...PLAIN, stream: true, simulator: { answerTokens: 40, tokensPerSecond: 50 } } },
+  pacedStreams: {
+    connections: 16,
+    body: { ...PLAIN, stream: true, simulator: { answerTokens: 40, tokensPerSecond: 50 } },
+  },
 };
 
 const simulator = await startSimulator(REST);
-const gateways = { direct: { ready: simulator.ready, pids: [] }, bare: await startBareProxy(GATEWAY, simulator.ready.url) };
+const gateways = {
+  direct: { ready: simulator.ready, pids: [] },
+  bare: await startBareProxy(GATEWAY, simulator.ready.url),
+};
 const nginx = await startNginx(GATEWAY, simulator.ready.url);
 if (nginx) gateways.nginx = nginx;
 else say('nginx is not installed: left out');
@@ -41,7 +54,14 @@ async function measure(name, scenario, options = {}) {
   const serverPids = name === 'tollgate' ? tollgate.serverPids() : [];
   const before = [cpuSeconds(pids), cpuSeconds(serverPids)];
   const { connections, body } = SCENARIOS[scenario];
-  const result = await load(REST, { url: `${ready.url}/chat/completions`, headers, body, connections, seconds, ...options });
+  const result = await load(REST, {
+    url: `${ready.url}/chat/completions`,
+    headers,
+    body,
+    connections,
+    seconds,
+    ...options,
+  });
   if (result.errors > 0) say(`  ${name} ${scenario}: ${result.errors} errors`);
   const units = scenario === 'streamed' ? result.chunks : result.requests;
   result.cpuMicros = pids.length ? ((cpuSeconds(pids) - before[0]) * 1e6) / units : null;
@@ -62,7 +82,10 @@ for (let round = 1; round <= rounds; round++) {
 }
 
 const median = (scenario, name, read) => {
-  const found = (runs[scenario]?.[name] ?? []).map(read).filter((value) => value != null).sort((a, b) => a - b);
+  const found = (runs[scenario]?.[name] ?? [])
+    .map(read)
+    .filter((value) => value != null)
+    .sort((a, b) => a - b);
   return found.length ? found[Math.floor(found.length / 2)] : null;
 };
 
@@ -87,7 +110,12 @@ const of = (scenario, name) => ({
   p99Ms: median(scenario, name, (run) => run.latencyMs?.p99),
   firstTokenP50Ms: median(scenario, name, (run) => run.firstTokenMs?.p50),
 });
-const table = Object.fromEntries(Object.keys(SCENARIOS).map((scenario) => [scenario, Object.fromEntries(Object.keys(gateways).map((name) => [name, of(scenario, name)]))]));
+const table = Object.fromEntries(
+  Object.keys(SCENARIOS).map((scenario) => [
+    scenario,
+    Object.fromEntries(Object.keys(gateways).map((name) => [name, of(scenario, name)])),
+  ]),
+);
 const report = {
   at: new Date().toISOString(),
   machine: { node: process.version, cores: cpus().length, cpu: cpus()[0]?.model, rounds, seconds },
@@ -97,13 +125,34 @@ const report = {
     'CPU per request / nginx': ratio(table.plain.tollgate.cpuMicros, table.plain.nginx?.cpuMicros),
     'requests/s / bare Node proxy': ratio(table.plain.tollgate.perSecond, table.plain.bare.perSecond),
     'CPU per chunk / bare Node proxy': ratio(table.streamed.tollgate.cpuMicros, table.streamed.bare.cpuMicros),
-    'p50 added over a direct call, one connection, ms': ratio(table.oneConnection.tollgate.p50Ms - table.oneConnection.direct.p50Ms, 1),
-    'p99 added over a direct call, half load, ms': ratio(halfLoad.tollgate.latencyMs.p99 - halfLoad.direct.latencyMs.p99, 1),
-    'time to first token added over nginx, 16 streams, p50 ms': nginx ? ratio(table.pacedStreams.tollgate.firstTokenP50Ms - table.pacedStreams.nginx.firstTokenP50Ms, 1) : null,
-    'time to first token added over a direct call, 16 streams, p50 ms': ratio(table.pacedStreams.tollgate.firstTokenP50Ms - table.pacedStreams.direct.firstTokenP50Ms, 1),
+    'p50 added over a direct call, one connection, ms': ratio(
+      table.oneConnection.tollgate.p50Ms - table.oneConnection.direct.p50Ms,
+      1,
+    ),
+    'p99 added over a direct call, half load, ms': ratio(
+      halfLoad.tollgate.latencyMs.p99 - halfLoad.direct.latencyMs.p99,
+      1,
+    ),
+    'time to first token added over nginx, 16 streams, p50 ms': nginx
+      ? ratio(table.pacedStreams.tollgate.firstTokenP50Ms - table.pacedStreams.nginx.firstTokenP50Ms, 1)
+      : null,
+    'time to first token added over a direct call, 16 streams, p50 ms': ratio(
+      table.pacedStreams.tollgate.firstTokenP50Ms - table.pacedStreams.direct.firstTokenP50Ms,
+      1,
+    ),
   },
-  halfLoad: { ratePerSecond: half, latencyMs: halfLoad.tollgate.latencyMs, directLatencyMs: halfLoad.direct.latencyMs, debitLagMs },
-  memory: { rssIdleMiB: mib(rssIdle), rssAfterMiB: mib(rssAfter), serverMiB: mib(serverRss), perOpenStreamKiB: round1(perStreamBytes / 1024) },
+  halfLoad: {
+    ratePerSecond: half,
+    latencyMs: halfLoad.tollgate.latencyMs,
+    directLatencyMs: halfLoad.direct.latencyMs,
+    debitLagMs,
+  },
+  memory: {
+    rssIdleMiB: mib(rssIdle),
+    rssAfterMiB: mib(rssAfter),
+    serverMiB: mib(serverRss),
+    perOpenStreamKiB: round1(perStreamBytes / 1024),
+  },
   firstStartMs: tollgate.firstStartMs,
 };
 
@@ -113,7 +162,14 @@ for (const [scenario, row] of Object.entries(table)) {
 }
 console.log('');
 console.table(Object.fromEntries(Object.entries(report.ratios).map(([name, value]) => [name, { value }])));
-console.log('answer → debit at half load, ms', debitLagMs, '\nmemory', report.memory, '\nfirst start, ms', report.firstStartMs);
+console.log(
+  'answer → debit at half load, ms',
+  debitLagMs,
+  '\nmemory',
+  report.memory,
+  '\nfirst start, ms',
+  report.firstStartMs,
+);
 mkdirSync(join(ROOT, 'bench-results'), { recursive: true });
 const file = join(ROOT, 'bench-results', `${report.at.replace(/[:.]/g, '-')}.json`);
 writeFileSync(file, JSON.stringify(report, null, 2));
@@ -143,7 +199,13 @@ async function debitLag(window) {
 async function memoryPerStream() {
   const before = rssBytes(tollgate.pids);
   const body = { ...PLAIN, stream: true, simulator: { answerTokens: 200, tokensPerSecond: 20 } };
-  const running = load(REST, { url: `${tollgate.ready.url}/chat/completions`, headers: tollgate.headers, body, connections: OPEN_STREAMS, seconds: 6 });
+  const running = load(REST, {
+    url: `${tollgate.ready.url}/chat/completions`,
+    headers: tollgate.headers,
+    body,
+    connections: OPEN_STREAMS,
+    seconds: 6,
+  });
   await new Promise((resolve) => setTimeout(resolve, 4_000));
   const open = rssBytes(tollgate.pids);
   await running;
@@ -152,7 +214,13 @@ async function memoryPerStream() {
 
 /** Shared memory once, and what each server process has of its own. */
 function memoryOfServer() {
-  return tollgate.serverPids().reduce((sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024, 0);
+  return tollgate
+    .serverPids()
+    .reduce(
+      (sum, pid) =>
+        sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024,
+      0,
+    );
 }
 
 function round1(value) {

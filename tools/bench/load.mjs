@@ -6,7 +6,15 @@ const { url, headers = {}, body, connections, seconds, ratePerSecond = null } = 
 const { hostname, port, pathname, host } = new URL(url);
 const payload = JSON.stringify(body);
 const request = Buffer.from(
-  [`POST ${pathname} HTTP/1.1`, `host: ${host}`, 'content-type: application/json', `content-length: ${Buffer.byteLength(payload)}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', payload].join('\r\n'),
+  [
+    `POST ${pathname} HTTP/1.1`,
+    `host: ${host}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(payload)}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    '',
+    payload,
+  ].join('\r\n'),
 );
 const HEAD_END = Buffer.from('\r\n\r\n');
 const EVENT = Buffer.from('data: ');
@@ -81,7 +89,17 @@ function client(index) {
 
 await Promise.all(Array.from({ length: connections }, (_, index) => client(index)));
 const elapsed = (Math.min(performance.now(), until) - started) / 1000;
-console.log(JSON.stringify({ requests: latencies.length, errors, perSecond: latencies.length / elapsed, chunks, chunksPerSecond: chunks / elapsed, latencyMs: quantiles(latencies), firstTokenMs: quantiles(firstTokens) }));
+console.log(
+  JSON.stringify({
+    requests: latencies.length,
+    errors,
+    perSecond: latencies.length / elapsed,
+    chunks,
+    chunksPerSecond: chunks / elapsed,
+    latencyMs: quantiles(latencies),
+    firstTokenMs: quantiles(firstTokens),
+  }),
+);
 
 function quantiles(values) {
   if (values.length === 0) return null;

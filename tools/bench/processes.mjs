@@ -10,7 +10,10 @@ const canPin = cpus().length > 1 && spawnSync('taskset', ['-V']).status === 0;
 
 /** Runs a Node program pinned to a core; resolves with the JSON of its first line. */
 export async function start(core, args, env = {}) {
-  const child = spawn(...pinned(core, process.execPath, args), { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(...pinned(core, process.execPath, args), {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let out = '';
   for await (const chunk of child.stdout) {
     out += chunk;
@@ -36,7 +39,9 @@ export function load(core, options) {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
     let out = '';
     child.stdout.on('data', (chunk) => (out += chunk));
-    child.on('exit', (code) => (code === 0 ? resolve(JSON.parse(out)) : reject(new Error(`load.mjs failed (${code})`))));
+    child.on('exit', (code) =>
+      code === 0 ? resolve(JSON.parse(out)) : reject(new Error(`load.mjs failed (${code})`)),
+    );
   });
 }
 
@@ -53,13 +58,20 @@ export function cpuSeconds(pids) {
 }
 
 export function rssBytes(pids) {
-  return pids.reduce((sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024, 0);
+  return pids.reduce(
+    (sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024,
+    0,
+  );
 }
 
 /** Children of a process, itself not among them. */
 export function childrenOf(pid) {
   try {
-    return execFileSync('pgrep', ['-P', String(pid)]).toString().trim().split('\n').map(Number);
+    return execFileSync('pgrep', ['-P', String(pid)])
+      .toString()
+      .trim()
+      .split('\n')
+      .map(Number);
   } catch {
     return [];
   }
@@ -90,7 +102,13 @@ export async function startNginx(core, upstream) {
   const child = spawn(...pinned(core, 'nginx', ['-p', home, '-c', join(home, 'nginx.conf')]), { stdio: 'inherit' });
   const url = `http://127.0.0.1:${port}/v1`;
   for (let tries = 0; tries < 100; tries++) {
-    if (await fetch(url).then(() => true, () => false)) break;
+    if (
+      await fetch(url).then(
+        () => true,
+        () => false,
+      )
+    )
+      break;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return {
@@ -118,12 +136,23 @@ plans:
   - { id: default, limits: ${LIMITS}, profiles: [{ id: default, limits: ${LIMITS} }] }
 `,
   );
-  const env = { TOLLGATE_PORT: '0', TOLLGATE_CONFIG: join(home, 'tollgate.yaml'), TOLLGATE_DATA_DIR: join(home, 'data'), TOLLGATE_LOG_LEVEL: 'warn' };
+  const env = {
+    TOLLGATE_PORT: '0',
+    TOLLGATE_CONFIG: join(home, 'tollgate.yaml'),
+    TOLLGATE_DATA_DIR: join(home, 'data'),
+    TOLLGATE_LOG_LEVEL: 'warn',
+  };
   const began = performance.now();
-  const running = await start(core, ['--max-semi-space-size=64', join(ROOT, 'apps/standalone/dist/main.js'), '--json'], env);
+  const running = await start(
+    core,
+    ['--max-semi-space-size=64', join(ROOT, 'apps/standalone/dist/main.js'), '--json'],
+    env,
+  );
   const firstStartMs = Math.round(performance.now() - began);
   const postmaster = Number(readFileSync(join(home, 'data/postgres/postmaster.pid'), 'utf8').split('\n')[0]);
-  if (canPin) for (const pid of [postmaster, ...childrenOf(postmaster)]) spawnSync('taskset', ['-p', '-c', String(serverCore), String(pid)]);
+  if (canPin)
+    for (const pid of [postmaster, ...childrenOf(postmaster)])
+      spawnSync('taskset', ['-p', '-c', String(serverCore), String(pid)]);
   const { demo, operatorUrl, operatorSecret } = running.ready;
   const credit = await fetch(`${operatorUrl}/_operator/v1/tenants/${demo.tenantId}/credit`, {
     method: 'POST',

@@ -6,15 +6,40 @@ import { join } from 'node:path';
 import { node24, ROOT } from '../setup/prepare.mjs';
 
 const FIXTURES = [
-  { file: 'apps/auth/src/bad-import.ts', code: `import { BillingModule } from '../../billing/src/index';\nexport const x = BillingModule;\n`, by: ['eslint', 'depcruise'], rule: /enforce-module-boundaries|apps-are-strangers/ },
-  { file: 'libs/contracts/src/bad-import.ts', code: `import { migrate } from '@tollgate/postgres';\nexport const x = migrate;\n`, by: ['eslint', 'depcruise'], rule: /enforce-module-boundaries|contracts-import-nothing/ },
-  { file: 'apps/gateway/src/upstream/bad-import.ts', code: `import * as other from '../usage/emitter';\nexport const x = other;\n`, by: ['depcruise'], rule: /gateway-stages-are-strangers/ },
-  { file: 'apps/billing/src/ledger/core/bad-import.ts', code: `import { DataSource } from 'typeorm';\nexport const x = DataSource;\n`, by: ['depcruise'], rule: /pure-core/ },
+  {
+    file: 'apps/auth/src/bad-import.ts',
+    code: `import { BillingModule } from '../../billing/src/index';\nexport const x = BillingModule;\n`,
+    by: ['eslint', 'depcruise'],
+    rule: /enforce-module-boundaries|apps-are-strangers/,
+  },
+  {
+    file: 'libs/contracts/src/bad-import.ts',
+    code: `import { migrate } from '@tollgate/postgres';\nexport const x = migrate;\n`,
+    by: ['eslint', 'depcruise'],
+    rule: /enforce-module-boundaries|contracts-import-nothing/,
+  },
+  {
+    file: 'apps/gateway/src/upstream/bad-import.ts',
+    code: `import * as other from '../usage/emitter';\nexport const x = other;\n`,
+    by: ['depcruise'],
+    rule: /gateway-stages-are-strangers/,
+  },
+  {
+    file: 'apps/billing/src/ledger/core/bad-import.ts',
+    code: `import { DataSource } from 'typeorm';\nexport const x = DataSource;\n`,
+    by: ['depcruise'],
+    rule: /pure-core/,
+  },
 ];
 
 const COMMANDS = {
   eslint: (file) => ['node_modules/eslint/bin/eslint.js', file],
-  depcruise: (file) => ['node_modules/dependency-cruiser/bin/dependency-cruiser.mjs', file, '--config', '.dependency-cruiser.cjs'],
+  depcruise: (file) => [
+    'node_modules/dependency-cruiser/bin/dependency-cruiser.mjs',
+    file,
+    '--config',
+    '.dependency-cruiser.cjs',
+  ],
 };
 
 let missed = 0;

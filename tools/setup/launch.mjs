@@ -9,7 +9,11 @@ import { node24 } from './prepare.mjs';
  */
 export function launch(args, { cwd, env } = {}) {
   // The channel tells the program when this launcher was killed, so that it does not live on unseen.
-  const child = spawn(node24(), args, { cwd, env: { ...process.env, ...env }, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+  const child = spawn(node24(), args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
   const forward = (signal) => child.kill(signal);
   // On a terminal Ctrl-C reaches the child by itself as well; it takes a repeat for what it is.
   process.on('SIGINT', forward);

@@ -20,19 +20,27 @@ export async function prepare() {
   });
 }
 
+/** The second half alone, for tests that run what is installed. */
+export function compileStale() {
+  return exclusively(compile);
+}
+
 /** The Node that Tollgate runs on: the npm package `node`, whatever npm itself runs on. */
 export function node24() {
   const local = join(ROOT, 'node_modules', 'node', 'bin', 'node');
   if (existsSync(local)) return local;
   if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
-  throw new SetupError('Node 24 was not installed with the dependencies: run `npm ci` with install scripts allowed, or run npm on Node 24.');
+  throw new SetupError(
+    'Node 24 was not installed with the dependencies: run `npm ci` with install scripts allowed, or run npm on Node 24.',
+  );
 }
 
 export class SetupError extends Error {}
 
 function requireNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
-  if (major < 20 || (major === 20 && minor < 11)) throw new SetupError(`Node ${process.versions.node} is too old: Tollgate needs Node 20.11 or newer.`);
+  if (major < 20 || (major === 20 && minor < 11))
+    throw new SetupError(`Node ${process.versions.node} is too old: Tollgate needs Node 20.11 or newer.`);
 }
 
 async function install() {
@@ -41,7 +49,14 @@ async function install() {
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   say('Installing dependencies (once; about a minute) …');
   const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm'];
-  await run(npm[0], [...npm.slice(1), 'ci', '--no-audit', '--no-fund', '--loglevel=error', process.stderr.isTTY ? '--progress' : '--no-progress']);
+  await run(npm[0], [
+    ...npm.slice(1),
+    'ci',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+    process.stderr.isTTY ? '--progress' : '--no-progress',
+  ]);
   writeFileSync(stamp, wanted);
 }
 
@@ -49,8 +64,12 @@ async function compile() {
   const file = join(ROOT, '.build-stamp.json');
   const before = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
   const tools = fingerprint(join(ROOT, 'tools', 'build'));
-  const now = Object.fromEntries(projects().map((project) => [project, hash(tools + fingerprint(join(ROOT, project, 'src')))]));
-  const stale = Object.keys(now).filter((project) => now[project] !== before[project] || !existsSync(join(ROOT, project, 'dist')));
+  const now = Object.fromEntries(
+    projects().map((project) => [project, hash(tools + fingerprint(join(ROOT, project, 'src')))]),
+  );
+  const stale = Object.keys(now).filter(
+    (project) => now[project] !== before[project] || !existsSync(join(ROOT, project, 'dist')),
+  );
   if (stale.length === 0) return;
   say(`Building ${stale.length === Object.keys(now).length ? 'everything' : stale.join(', ')} …`);
   await run(node24(), [join('tools', 'build', 'build.mjs'), ...stale]);
@@ -130,6 +149,10 @@ function run(command, args) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', process.stderr, 'inherit'] });
     child.on('error', (error) => reject(new SetupError(`${command} could not be started: ${error.message}`)));
-    child.on('exit', (code) => (code === 0 ? resolve() : reject(new SetupError(`${command} ${args.slice(0, 3).join(' ')} failed (exit code ${code}).`))));
+    child.on('exit', (code) =>
+      code === 0
+        ? resolve()
+        : reject(new SetupError(`${command} ${args.slice(0, 3).join(' ')} failed (exit code ${code}).`)),
+    );
   });
 }

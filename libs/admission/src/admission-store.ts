@@ -116,7 +116,7 @@ export interface Snapshot {
   holdRowsPendingNanos: bigint;
   holdRowsSettledNanos: bigint;
   /** The least id among the settled holds, null for none: reconcile looks whether its charge was gathered long ago, and the hold forgotten. */
-  oldestSettledId?: string | null;
+  oldestSettledId: string | null;
 }
 
 export const DEFAULT_LEASE_MS = 10_000;

@@ -18,6 +18,7 @@ const snapshot = (of: Head, settled = 0, more: Partial<Snapshot> = {}): Snapshot
   settledHolds: settled,
   holdRowsPendingNanos: 0n,
   holdRowsSettledNanos: BigInt(settled) * 10n,
+  oldestSettledId: null,
   ...more,
 });
 

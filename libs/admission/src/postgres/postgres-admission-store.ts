@@ -211,6 +211,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
       settledHolds: Number(row[6]),
       holdRowsPendingNanos: BigInt(row[7]!),
       holdRowsSettledNanos: BigInt(row[8]!),
+      oldestSettledId: row[9] ?? null,
     }));
   }
 

@@ -162,6 +162,16 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.admit()).toMatchObject({ kind: 'held' });
   });
 
+  it('names the oldest settled hold that the books have not taken in', async () => {
+    const f = fixture();
+    await f.news(100n * TOKEN_NANOS);
+    const ids = [await f.hold(), await f.hold(), await f.hold()];
+    expect((await f.sums()).oldestSettledId).toBeNull();
+    await f.settle(ids[2]!, TOKEN_NANOS);
+    await f.settle(ids[1]!, TOKEN_NANOS);
+    expect((await f.sums()).oldestSettledId).toBe(ids[1]);
+  });
+
   it('lists tenants ascending, in pages, and one by its id', async () => {
     const f = fixture();
     const ids = [newId('ten'), newId('ten'), newId('ten')];

@@ -71,7 +71,7 @@ $$;
 CREATE FUNCTION snapshot(p_tenant_id text, p_after text, p_limit int)
 RETURNS TABLE (
   tenant_id text, version bigint, balance_nanos bigint, settled_nanos bigint, pending_nanos bigint,
-  pending_holds bigint, settled_holds bigint, rows_pending_nanos bigint, rows_settled_nanos bigint)
+  pending_holds bigint, settled_holds bigint, rows_pending_nanos bigint, rows_settled_nanos bigint, oldest_settled_id text)
 LANGUAGE sql STABLE AS $$
   WITH page AS MATERIALIZED (
     SELECT * FROM tenant t
@@ -80,10 +80,11 @@ LANGUAGE sql STABLE AS $$
   ), sums AS MATERIALIZED (
     SELECT h.tenant_id,
       count(*) FILTER (WHERE state = 'pending') AS pending_holds, coalesce(sum(hold_nanos) FILTER (WHERE state = 'pending'), 0)::bigint AS pending_nanos,
-      count(*) FILTER (WHERE state = 'settled') AS settled_holds, coalesce(sum(cost_nanos) FILTER (WHERE state = 'settled'), 0)::bigint AS settled_nanos
+      count(*) FILTER (WHERE state = 'settled') AS settled_holds, coalesce(sum(cost_nanos) FILTER (WHERE state = 'settled'), 0)::bigint AS settled_nanos,
+      min(id) FILTER (WHERE state = 'settled') AS oldest_settled_id
     FROM hold h WHERE h.tenant_id IN (SELECT page.tenant_id FROM page) GROUP BY h.tenant_id
   )
   SELECT page.tenant_id, page.version, page.balance_nanos, page.settled_nanos, page.pending_nanos,
-    coalesce(sums.pending_holds, 0), coalesce(sums.settled_holds, 0), coalesce(sums.pending_nanos, 0), coalesce(sums.settled_nanos, 0)
+    coalesce(sums.pending_holds, 0), coalesce(sums.settled_holds, 0), coalesce(sums.pending_nanos, 0), coalesce(sums.settled_nanos, 0), sums.oldest_settled_id
   FROM page LEFT JOIN sums ON sums.tenant_id = page.tenant_id ORDER BY page.tenant_id
 $$;
