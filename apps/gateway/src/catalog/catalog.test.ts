@@ -1,0 +1,59 @@
+import type { ConfigSource, TollgateConfig } from '@tollgate/runtime';
+import { Catalog, stampPrice } from './catalog';
+
+const model = (id: string, more: object = {}) => ({
+  id,
+  kind: 'chat',
+  ownedBy: 'us',
+  contextTokens: 100,
+  maxOutputTokens: 400,
+  tokenizer: 'o200k_base',
+  price: { input: '0.15', cachedInput: '0.2', output: '0.60', request: '0.01' },
+  backends: [{ url: 'simulator:', weight: 1 }],
+  ...more,
+});
+const configOf = (...models: object[]) => ({ models }) as TollgateConfig;
+
+describe('the catalog', () => {
+  it('compiles a model: integers, whole URLs, at most the context of output', () => {
+    const backends = [
+      { url: 'https://host:8443/base/v1/', model: 'inner', apiKey: 'k', weight: 2 },
+      { url: 'simulator:', weight: 1 },
+    ];
+    const config = { current: configOf(model('a', { backends })) } as ConfigSource;
+    expect(new Catalog(config, 'http://127.0.0.1:5/v1').find('a', null)).toMatchObject({
+      maxOutputTokens: 100,
+      price: {
+        inputFemtos: '150000000',
+        cachedInputFemtos: '200000000',
+        outputFemtos: '600000000',
+        requestNanos: '10000000',
+      },
+      // Cached tokens may be the dearer ones: a hold must cover them.
+      promptFemtosPerToken: 200_000_000n,
+      requestFemtos: 10n ** 13n,
+      backends: [
+        { origin: 'https://host:8443', basePath: '/base/v1', model: 'inner', authorization: 'Bearer k', weight: 2 },
+        { origin: 'http://127.0.0.1:5', basePath: '/v1', model: 'a', authorization: null, weight: 1 },
+      ],
+    });
+  });
+
+  it('stamps the same prices with the same version, and others with another', () => {
+    const price = { input: '1', output: '2', request: '0' };
+    expect(stampPrice(price, 'chat')).toEqual(stampPrice({ ...price, cachedInput: '1.0' }, 'chat'));
+    expect(stampPrice({ ...price, output: '2.5' }, 'chat').version).not.toBe(stampPrice(price, 'chat').version);
+    expect(stampPrice(price, 'embedding').outputFemtos).toBe('0');
+  });
+
+  it('follows the configuration, and shows a key only its models', () => {
+    const config = { current: configOf(model('a'), model('b')) } as { current: TollgateConfig };
+    const catalog = new Catalog(config as ConfigSource, 'http://127.0.0.1:5/v1');
+    expect(catalog.list(new Set(['b', 'c'])).map(({ id }) => id)).toEqual(['b']);
+    expect([catalog.find('a', new Set(['b'])), catalog.find('c', new Set(['c']))]).toEqual([undefined, undefined]);
+    const before = catalog.find('a', null);
+    expect(catalog.find('a', null)).toBe(before);
+    config.current = configOf(model('c'));
+    expect(catalog.list(null).map(({ id }) => id)).toEqual(['c']);
+  });
+});

@@ -1,0 +1,88 @@
+import * as fc from 'fast-check';
+import type { CatalogModel } from '../catalog/catalog';
+import { countTokens, countWithin } from '../catalog/tokenizer';
+import { readAsk } from './ask';
+import { cheapBound, countPrompt } from './prompt-bound';
+
+const SEED = 20_261_124;
+const MODEL = { tokenizer: 'o200k_base', contextTokens: 1_000_000, maxMediaTokens: 85 } as CatalogModel;
+const ask = (body: object) => readAsk('chat', Buffer.from(JSON.stringify({ model: 'm', ...body })));
+
+describe('the bound of a prompt', () => {
+  it('is never below the exact count', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 200 }),
+      fc.lorem(),
+      fc.constantFrom('<|endoftext|>', '\u0000\u0001', '😀😀', '\n\n\n'),
+    );
+    const part = fc.oneof(
+      text.map((value) => ({ type: 'text', text: value })),
+      fc.constant({ type: 'image_url', image_url: { url: 'data:,' } }),
+    );
+    const message = fc.record(
+      {
+        role: fc.constantFrom('user', 'system', 'tool', 'assistant'),
+        content: fc.oneof(text, fc.array(part, { minLength: 1 })),
+        name: text,
+        tool_call_id: text,
+      },
+      { requiredKeys: ['role', 'content'] },
+    );
+    fc.assert(
+      fc.property(
+        fc.array(message, { minLength: 1, maxLength: 8 }),
+        fc.array(fc.record({ type: fc.constant('function'), function: fc.jsonValue() })),
+        (messages, tools) => {
+          const asked = ask({ messages, tools });
+          expect(cheapBound(asked, MODEL)).toBeGreaterThanOrEqual(countPrompt(asked, MODEL).total);
+        },
+      ),
+      { seed: SEED, numRuns: 200, interruptAfterTimeLimit: 6_000 },
+    );
+  });
+
+  it('counts a plain chat by the documented formula', () => {
+    const messages = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Hello there', name: 'Ann' },
+    ];
+    const words = ['system', 'Be brief.', 'user', 'Hello there', 'Ann'].reduce(
+      (sum, text) => sum + countTokens('o200k_base', text),
+      0,
+    );
+    expect(countPrompt(ask({ messages }), MODEL)).toEqual({
+      total: words + 2 * 3 + 1 + 3,
+      longest: words + 2 * 3 + 1 + 3,
+    });
+  });
+
+  it('takes the longest input for the context, and all of them for the price', () => {
+    const embed = readAsk('embedding', Buffer.from('{"model":"m","input":["one two three","four"]}'));
+    expect(countPrompt(embed, MODEL)).toEqual({ total: 4, longest: 3 });
+    const tokens = readAsk('embedding', Buffer.from('{"model":"m","input":[[1,2,3],[4]]}'));
+    expect(countPrompt(tokens, MODEL)).toEqual({ total: 4, longest: 3 });
+  });
+});
+
+describe('counting', () => {
+  it.each(['a'.repeat(200_000), ' '.repeat(200_000), '('.repeat(200_000), 'ж'.repeat(100_000)])(
+    'takes no quadratic time (case %#)',
+    (text) => {
+      const before = performance.now();
+      expect(countTokens('o200k_base', text)).toBeGreaterThan(1_000);
+      // In one piece the first takes 20 s.
+      expect(performance.now() - before).toBeLessThan(2_000);
+    },
+  );
+
+  it('stops at its limit', () => {
+    expect(countWithin('o200k_base', 'word '.repeat(100), 10)).toBe(Infinity);
+    expect(countWithin('o200k_base', 'one two', 2)).toBe(2);
+    expect(countWithin('o200k_base', 'one two', 1)).toBe(Infinity);
+    expect(countWithin('o200k_base', '', 0)).toBe(0);
+  });
+
+  it('takes special tokens in a text for text', () => {
+    expect(countTokens('o200k_base', '<|endoftext|>')).toBeGreaterThan(1);
+  });
+});
