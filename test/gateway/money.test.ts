@@ -10,10 +10,18 @@ const messages = [{ role: 'user', content: 'Say something about gateways.' }];
 const chat = (caller: Caller, fields: object = {}, simulator: object = {}, init: RequestInit = {}) =>
   gateway.post('/v1/chat/completions', { model: 'small', messages, simulator, ...fields }, caller, init);
 
+/** As much of an answer as these tests look at. */
+interface Answer {
+  usage: { prompt_tokens: number; completion_tokens: number; prompt_tokens_details?: object };
+  error?: object;
+}
+
+const readJson = async (response: Response) => (await response.json()) as Answer;
+
 /** The prompt's tokens, as the backend counts them. */
 async function promptTokens(): Promise<number> {
   const answer = await chat(await gateway.caller(), { max_tokens: 1 });
-  return (await answer.json()).usage.prompt_tokens;
+  return (await readJson(answer)).usage.prompt_tokens;
 }
 
 /** Chat chunks of the events of a stream, without `[DONE]`. */
@@ -97,10 +105,10 @@ describe('when the credit ends', () => {
   it('an answer that is not streamed is clamped to what is affordable', async () => {
     const prompt = await promptTokens();
     const caller = await gateway.caller({ nanos: BigInt(prompt * 1_000 + 10 * 2_000) });
-    const answer = await (await chat(caller, { max_tokens: 100 })).json();
+    const answer = await readJson(await chat(caller, { max_tokens: 100 }));
     expect(answer).toMatchObject({ choices: [{ finish_reason: 'length' }], usage: { completion_tokens: 10 } });
     const refused = await chat(caller);
-    expect([refused.status, (await refused.json()).error]).toEqual([
+    expect([refused.status, (await readJson(refused)).error]).toEqual([
       402,
       { message: expect.any(String), type: 'billing_error', param: null, code: 'credit_exhausted' },
     ]);
@@ -181,7 +189,7 @@ describe('a backend that breaks off', () => {
 
   it('and reports cached tokens: they cost what cached tokens cost', async () => {
     const caller = await gateway.caller();
-    const answer = await (await chat(caller, { max_tokens: 1 }, { cachedTokens: 4 })).json();
+    const answer = await readJson(await chat(caller, { max_tokens: 1 }, { cachedTokens: 4 }));
     expect(answer.usage.prompt_tokens_details).toEqual({ cached_tokens: 4 });
     await expectSettled(caller, BigInt((answer.usage.prompt_tokens - 4) * 1_000 + 4 * 500 + 2_000));
   });

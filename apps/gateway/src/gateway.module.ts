@@ -1,4 +1,4 @@
-import { type DynamicModule, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type DynamicModule, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { AdmissionClient, AdmissionStore } from '@tollgate/admission';
 import { CredentialStore } from '@tollgate/credentials';
 import { Messages } from '@tollgate/messaging';
@@ -7,6 +7,7 @@ import { Admitter } from './admit/admit';
 import { CreditNewsConsumer } from './admit/credit-news';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
+import { loadTokenizer } from './catalog/tokenizer';
 import { DocsModule } from './docs/docs.module';
 import { InFlight } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
@@ -30,13 +31,13 @@ const NO_SIMULATOR = 'http://127.0.0.1:9/v1';
 
 /** Builds the stages, and takes them down in the order in which they depend on each other: running requests have ended by then (InFlight.drain). */
 @Injectable()
-class GatewayStages implements OnApplicationShutdown {
+class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   readonly stages: Stages;
 
   constructor(
     store: AdmissionStore,
     credentials: CredentialStore,
-    config: ConfigSource,
+    private readonly config: ConfigSource,
     messages: Messages,
     options: GatewayOptions,
   ) {
@@ -51,6 +52,10 @@ class GatewayStages implements OnApplicationShutdown {
       settlements: new Settlements(admission),
       emitter: new UsageEmitter(messages),
     };
+  }
+
+  onModuleInit(): void {
+    for (const { tokenizer } of this.config.current.models) loadTokenizer(tokenizer);
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -25,6 +25,11 @@ export function countTokens(tokenizer: Tokenizer, text: string): number {
   return countWithin(tokenizer, text, Infinity);
 }
 
+/** Loads an encoding before it is needed: a request should not wait for it, nor all others with it. */
+export function loadTokenizer(tokenizer: Tokenizer): void {
+  encodingOf(tokenizer);
+}
+
 /** As countTokens, but stops once the count is above `limit`; then the answer is Infinity. */
 export function countWithin(tokenizer: Tokenizer, text: string, limit: number): number {
   const encoding = encodingOf(tokenizer);

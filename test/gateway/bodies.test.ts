@@ -1,0 +1,102 @@
+import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
+import { type Caller, useGateway } from './use-gateway';
+
+const gateway = useGateway();
+const messages = [{ role: 'user', content: 'Hello' }];
+const CHAT = { model: 'small', messages, max_tokens: 2 };
+let caller: Caller;
+beforeAll(async () => {
+  caller = await gateway.caller();
+});
+
+async function ask(body: unknown, path = '/v1/chat/completions') {
+  const answer = await gateway.post(path, body, caller);
+  return { status: answer.status, json: await answer.json() };
+}
+
+const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = null) => ({
+  error: { message: expect.any(String), type: INFERENCE_ERRORS[code][1], param, code },
+});
+
+describe('what is wrong with a body, by field', () => {
+  const message = (fields: object) => ({ ...CHAT, messages: [fields] });
+  it.each([
+    [{ messages }, 'missing_required_parameter', 'model'],
+    [{ model: 'small' }, 'missing_required_parameter', 'messages'],
+    [{ ...CHAT, model: 5 }, 'invalid_type', 'model'],
+    [{ ...CHAT, model: '' }, 'invalid_value', 'model'],
+    [{ ...CHAT, messages: 'hello' }, 'invalid_type', 'messages'],
+    [{ ...CHAT, messages: [] }, 'invalid_value', 'messages'],
+    [{ ...CHAT, messages: ['hello'] }, 'invalid_type', 'messages[0]'],
+    [message({ content: 'x' }), 'missing_required_parameter', 'messages[0].role'],
+    [message({ role: 'robot', content: 'x' }), 'invalid_value', 'messages[0].role'],
+    [message({ role: 'user' }), 'missing_required_parameter', 'messages[0].content'],
+    [message({ role: 'user', content: null }), 'invalid_type', 'messages[0].content'],
+    [message({ role: 'user', content: 5 }), 'invalid_type', 'messages[0].content'],
+    [message({ role: 'user', content: [{ type: 'smell' }] }), 'invalid_value', 'messages[0].content[0].type'],
+    [
+      message({ role: 'user', content: [{ type: 'text' }] }),
+      'missing_required_parameter',
+      'messages[0].content[0].text',
+    ],
+    [
+      message({ role: 'user', content: [{ type: 'image_url', image_url: { url: 'http://x/y.png' } }] }),
+      'unsupported_parameter',
+      'messages[0].content[0]',
+    ],
+    [{ ...CHAT, temperature: 2.1 }, 'invalid_value', 'temperature'],
+    [{ ...CHAT, temperature: 'hot' }, 'invalid_type', 'temperature'],
+    [{ ...CHAT, top_p: -0.1 }, 'invalid_value', 'top_p'],
+    [{ ...CHAT, max_tokens: 0 }, 'invalid_value', 'max_tokens'],
+    [{ ...CHAT, max_tokens: 1.5 }, 'invalid_type', 'max_tokens'],
+    [{ ...CHAT, max_tokens: 5_000 }, 'invalid_value', 'max_tokens'],
+    [{ ...CHAT, max_completion_tokens: -1 }, 'invalid_value', 'max_completion_tokens'],
+    [{ ...CHAT, n: 17 }, 'invalid_value', 'n'],
+    [{ ...CHAT, stop: ['a', 'b', 'c', 'd', 'e'] }, 'invalid_value', 'stop'],
+    [{ ...CHAT, stop: [1] }, 'invalid_type', 'stop[0]'],
+    [{ ...CHAT, stream: 'yes' }, 'invalid_type', 'stream'],
+    [{ ...CHAT, stream_options: { include_usage: true } }, 'invalid_value', 'stream_options'],
+    [{ ...CHAT, stream: true, stream_options: { include_usage: 1 } }, 'invalid_type', 'stream_options.include_usage'],
+    [{ ...CHAT, frequency_penalty: -3 }, 'invalid_value', 'frequency_penalty'],
+    [{ ...CHAT, presence_penalty: 3 }, 'invalid_value', 'presence_penalty'],
+    [{ ...CHAT, seed: 'x' }, 'invalid_type', 'seed'],
+    [{ ...CHAT, logit_bias: { 5: 'x' } }, 'invalid_type', 'logit_bias[5]'],
+    [{ ...CHAT, tools: {} }, 'invalid_type', 'tools'],
+    [{ ...CHAT, tools: [{}] }, 'missing_required_parameter', 'tools[0].type'],
+    [{ ...CHAT, response_format: 'json' }, 'invalid_type', 'response_format'],
+    [{ ...CHAT, user: 5 }, 'invalid_type', 'user'],
+    [[], 'invalid_type', null],
+    [null, 'invalid_type', null],
+    [{ ...CHAT, model: 'embed' }, 'invalid_value', 'model'],
+    [{ ...CHAT, messages: [{ role: 'user', content: 'word '.repeat(9_000) }] }, 'context_length_exceeded', 'messages'],
+    [{ ...CHAT, messages: [{ role: 'user', content: 'a'.repeat(300_000) }] }, 'context_length_exceeded', 'messages'],
+  ] as const)('%#', async (body, code, param) => {
+    const { status, json } = await ask(body);
+    expect([status, json]).toEqual([400, refusal(code, param)]);
+  });
+
+  it.each([
+    ['/v1/completions', { model: 'small' }, 'missing_required_parameter', 'prompt'],
+    ['/v1/completions', { model: 'small', prompt: [] }, 'invalid_value', 'prompt'],
+    ['/v1/completions', { model: 'small', prompt: ['a', 5] }, 'invalid_type', 'prompt'],
+    ['/v1/completions', { model: 'small', prompt: 'a', n: 3, best_of: 2 }, 'invalid_value', 'best_of'],
+    ['/v1/embeddings', { model: 'embed' }, 'missing_required_parameter', 'input'],
+    ['/v1/embeddings', { model: 'embed', input: 'a', encoding_format: 'int8' }, 'invalid_value', 'encoding_format'],
+    ['/v1/embeddings', { model: 'embed', input: 'a', dimensions: 0 }, 'invalid_value', 'dimensions'],
+    ['/v1/embeddings', { model: 'embed', input: 'word '.repeat(300) }, 'context_length_exceeded', 'input'],
+    ['/v1/embeddings', { model: 'small', input: 'a' }, 'invalid_value', 'model'],
+  ] as const)('%# %s', async (path, body, code, param) => {
+    const { status, json } = await ask(body, path);
+    expect([status, json]).toEqual([400, refusal(code, param)]);
+  });
+
+  it.each(['', '{', '{"model":', 'nonsense', Buffer.from([0x22, 0xff, 0x22])])('no JSON: %j', async (body) => {
+    const { status, json } = await ask(body);
+    expect([status, json]).toEqual([400, refusal('invalid_json')]);
+  });
+
+  it('nothing that is refused is charged, or holds anything', async () => {
+    const { settledNanos, pendingHolds } = await gateway.snapshot(caller.tenantId);
+    expect({ settledNanos, pendingHolds }).toEqual({ settledNanos: 0n, pendingHolds: 0 });
+  });
+});
