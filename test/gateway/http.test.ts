@@ -5,19 +5,7 @@ import { InferenceError, INFERENCE_ERRORS } from '../../apps/gateway/src/inferen
 import { drain } from '../../apps/gateway/src';
 import { type Caller, configYaml, useGateway } from './use-gateway';
 
-const LIMITED = `
-      - { id: few, models: ['*'], limits: { requestsPerMinute: 3, tokensPerMinute: 100000, concurrency: 1 } }
-      - { id: tokens, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 1000, concurrency: 10 } }
-      - { id: budget, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 0 }`;
-const BACKENDS = (simulatorUrl: string) => `
-  - { id: dead, kind: chat, contextTokens: 8192, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1' }] }
-  - { id: half-dead, kind: chat, contextTokens: 8192, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1', weight: 1000 }, { url: '${simulatorUrl}' }] }`;
-
-const gateway = useGateway({
-  yaml: (simulatorUrl) => configYaml({ models: BACKENDS(simulatorUrl), plans: LIMITED }),
-  simulator: { recordRequests: 10 },
-  upstreamLimits: { plainHeadTimeoutMs: 300, streamHeadTimeoutMs: 300, idleTimeoutMs: 300 },
-});
+const gateway = useGateway({ simulator: { recordRequests: 10 } });
 const messages = [{ role: 'user', content: 'Hello' }];
 const CHAT = { model: 'small', messages, max_tokens: 2 };
 let caller: Caller;
@@ -185,110 +173,10 @@ describe('the surface', () => {
   });
 });
 
-describe('limits', () => {
-  it('of requests: 429 with the wait, and headers that say where the key stands', async () => {
-    const few = await gateway.caller({ profile: 'few' });
-    const first = await ask(CHAT, undefined, {}, few);
-    expect(Object.fromEntries([...first.headers].filter(([name]) => name.startsWith('x-ratelimit')))).toEqual({
-      'x-ratelimit-limit-requests': '3',
-      'x-ratelimit-limit-tokens': '100000',
-      'x-ratelimit-remaining-requests': '2',
-      'x-ratelimit-remaining-tokens': expect.stringMatching(/^99\d{3}$/),
-      'x-ratelimit-reset-requests': '20s',
-      'x-ratelimit-reset-tokens': expect.stringMatching(/^\d+ms$/),
-    });
-    await ask(CHAT, undefined, {}, few);
-    await ask(CHAT, undefined, {}, few);
-    const refused = await ask(CHAT, undefined, {}, few);
-    expect([refused.status, refused.json]).toEqual([429, refusal('requests_limit_exceeded')]);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(18);
-    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(20);
-    expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
-  });
-
-  it('of tokens: a long prompt is counted before it is refused', async () => {
-    const who = await gateway.caller({ profile: 'tokens' });
-    // 1,500 bytes, above the limit by the cheap bound; 300 tokens.
-    const long = { ...CHAT, messages: [{ role: 'user', content: 'word '.repeat(300) }] };
-    const statuses = [];
-    for (let i = 0; i < 4; i++) statuses.push((await ask(long, undefined, {}, who)).status);
-    expect(statuses).toEqual([200, 200, 200, 429]);
-    const refused = await ask(long, undefined, {}, who);
-    expect(refused.json).toEqual(refusal('tokens_limit_exceeded'));
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-  });
-
-  it('of concurrency: the place is free again with the last byte', async () => {
-    const few = await gateway.caller({ profile: 'few' });
-    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 200 } }, undefined, {}, few);
-    await eventually(async () => expect((await gateway.snapshot(few.tenantId)).pendingHolds).toBe(1));
-    const refused = await ask(CHAT, undefined, {}, few);
-    expect([refused.status, refused.json, refused.headers.get('retry-after')]).toEqual([
-      429,
-      refusal('concurrency_limit_exceeded'),
-      '1',
-    ]);
-    expect((await slow).status).toBe(200);
-    expect((await ask(CHAT, undefined, {}, few)).status).toBe(200);
-  });
-
-  it('a budget, no credit, a suspended account: 402, without a wait', async () => {
-    const budget = await gateway.caller({ profile: 'budget' });
-    const poor = await gateway.caller({ nanos: 5n });
-    const suspended = await gateway.caller();
-    await gateway.admission.applyNews([
-      { tenantId: suspended.tenantId, version: 2n, balanceNanos: 10n ** 12n, releases: [], suspended: true },
-    ]);
-    for (const [who, code] of [
-      [budget, 'budget_reached'],
-      [poor, 'credit_exhausted'],
-      [suspended, 'tenant_suspended'],
-    ] as const) {
-      const { status, json, headers } = await ask(CHAT, undefined, {}, who);
-      expect([status, json, headers.get('retry-after')]).toEqual([402, refusal(code), null]);
-    }
-  });
-});
-
-describe('a backend that refuses or fails', () => {
-  const failing = (faults: object[], fields: object = {}) => ask({ ...CHAT, ...fields, simulator: { faults } });
-  it.each([
-    [400, 400, 'invalid_value'],
-    [422, 400, 'invalid_value'],
-    [401, 502, 'upstream_error'],
-    [403, 502, 'upstream_error'],
-    [404, 502, 'upstream_error'],
-    [500, 502, 'upstream_error'],
-    [429, 503, 'overloaded_error'],
-    [503, 503, 'overloaded_error'],
-    [504, 504, 'timeout_error'],
-  ] as const)('with %i: %i %s', async (status, ours, code) => {
-    for (const stream of [false, true]) {
-      const answer = await failing([{ kind: 'status', status }], { stream });
-      expect([answer.status, answer.json.error.type]).toEqual([ours, INFERENCE_ERRORS[code][1]]);
-      expect(JSON.stringify(answer.json)).not.toContain('inner-');
-      if (ours === 503) expect(answer.headers.get('retry-after')).toBe('1');
-    }
-  });
-
-  it('a status that passes is tried elsewhere; one that is the request’s is not', async () => {
-    gateway.simulator.reset();
-    expect((await ask({ ...CHAT, model: 'half-dead' })).status).toBe(200);
-    const refused = await ask({ ...CHAT, model: 'dead' });
-    expect([refused.status, refused.json]).toEqual([502, refusal('upstream_error')]);
-    expect(gateway.simulator.stats().requestsStarted).toBe(1);
-  });
-
-  it.each([false, true])('that hangs: 504 in time (stream: %s)', async (stream) => {
-    const answer = await failing([{ kind: 'hang' }], { stream });
-    expect([answer.status, answer.json]).toEqual([504, refusal('timeout_error')]);
-  });
-});
-
 describe('the running process', () => {
   it('takes a changed configuration without a restart, and running requests end by the old one', async () => {
     const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 250 } });
-    gateway.setConfig(configYaml({ models: BACKENDS(gateway.simulator.url).replace('id: dead', 'id: risen') }));
+    gateway.setConfig(configYaml().replace('id: long', 'id: risen'));
     await eventually(async () =>
       expect((await caller.openai.models.list()).data.map(({ id }) => id)).toContain('risen'),
     );
