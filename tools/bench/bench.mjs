@@ -7,7 +7,16 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { ROOT } from '../setup/prepare.mjs';
-import { cpuSeconds, load, rssBytes, startBareProxy, startNginx, startSimulator, startTollgate } from './processes.mjs';
+import {
+  cpuSeconds,
+  load,
+  pssBytes,
+  rssBytes,
+  startBareProxy,
+  startNginx,
+  startSimulator,
+  startTollgate,
+} from './processes.mjs';
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '4' } },
@@ -99,7 +108,7 @@ const halfLoad = {
 const debitLagMs = await debitLag(seconds * 2);
 const perStreamBytes = await memoryPerStream();
 const rssAfter = rssBytes(tollgate.pids);
-const serverRss = memoryOfServer();
+const serverRss = pssBytes(tollgate.serverPids());
 
 const ratio = (a, b, digits = 2) => (a == null || b == null ? null : Number((a / b).toFixed(digits)));
 const of = (scenario, name) => ({
@@ -186,8 +195,9 @@ async function debitLag(window) {
   await client.connect();
   const { rows } = await client.query(
     `SELECT percentile_disc(array[0.5, 0.99]) WITHIN GROUP (ORDER BY extract(epoch FROM e.created_at - c.ended_at) * 1000) AS q
-       FROM billing.charge c JOIN billing.journal_entry e
-         ON e.tenant_id = c.tenant_id AND e.period = c.period AND c.seq BETWEEN e.covers_from_seq AND e.covers_to_seq
+       FROM billing.charge c
+       JOIN billing.coverage v ON v.tenant_id = c.tenant_id AND v.period = c.period AND c.seq BETWEEN v.from_seq AND v.to_seq
+       JOIN billing.journal_entry e ON e.id = v.entry_id
       WHERE c.ended_at > now() - make_interval(secs => $1)`,
     [window + 2],
   );
@@ -210,17 +220,6 @@ async function memoryPerStream() {
   const open = rssBytes(tollgate.pids);
   await running;
   return Math.max(0, open - before) / OPEN_STREAMS;
-}
-
-/** Shared memory once, and what each server process has of its own. */
-function memoryOfServer() {
-  return tollgate
-    .serverPids()
-    .reduce(
-      (sum, pid) =>
-        sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024,
-      0,
-    );
 }
 
 function round1(value) {

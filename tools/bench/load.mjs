@@ -43,7 +43,7 @@ function client(index) {
     let pending = Buffer.alloc(0);
     const send = () => {
       if (performance.now() >= until) return socket.destroy();
-      sentAt = paceMs ? Math.max(due, performance.now() - paceMs) : performance.now();
+      sentAt = paceMs ? due : performance.now();
       head = null;
       firstAt = 0;
       tail = '';
@@ -73,8 +73,9 @@ function client(index) {
         pending = Buffer.alloc(0);
       }
       if (chunked) {
+        const before = chunks;
         for (let at = data.indexOf(EVENT); at >= 0; at = data.indexOf(EVENT, at + 6)) chunks++;
-        if (!firstAt && chunks && data.length) firstAt = performance.now();
+        if (!firstAt && chunks > before) firstAt = performance.now();
         tail = (tail + data.toString('latin1', Math.max(0, data.length - 16))).slice(-16);
         if (tail.endsWith(LAST_CHUNK)) done();
       } else {

@@ -6,6 +6,10 @@ import { join } from 'node:path';
 import { ROOT } from '../setup/prepare.mjs';
 
 const TICKS_PER_SECOND = 100;
+const children = new Set();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGTERM');
+});
 const canPin = cpus().length > 1 && spawnSync('taskset', ['-V']).status === 0;
 
 /** Runs a Node program pinned to a core; resolves with the JSON of its first line. */
@@ -14,6 +18,7 @@ export async function start(core, args, env = {}) {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  children.add(child);
   let out = '';
   for await (const chunk of child.stdout) {
     out += chunk;
@@ -49,17 +54,30 @@ function pinned(core, command, args) {
   return canPin ? ['taskset', ['-c', String(core), command, ...args]] : [command, args];
 }
 
-/** Seconds of CPU that these processes have used so far. */
+/** Seconds of CPU that these processes have used so far, with their children that have ended; one that is gone counts nothing. */
 export function cpuSeconds(pids) {
   return pids.reduce((sum, pid) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-    return sum + (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    const fields = readProc(pid, 'stat').split(') ')[1]?.split(' ') ?? [];
+    return sum + fields.slice(11, 15).reduce((ticks, field) => ticks + Number(field), 0) / TICKS_PER_SECOND;
   }, 0);
 }
 
+function readProc(pid, file) {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 export function rssBytes(pids) {
+  return pids.reduce((sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readProc(pid, 'status'))?.[1] ?? 0) * 1024, 0);
+}
+
+/** Resident memory with what is shared counted once. */
+export function pssBytes(pids) {
   return pids.reduce(
-    (sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024,
+    (sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(readProc(pid, 'smaps_rollup'))?.[1] ?? 0) * 1024,
     0,
   );
 }
@@ -100,6 +118,7 @@ export async function startNginx(core, upstream) {
        server { listen 127.0.0.1:${port}; location / { proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } } }`,
   );
   const child = spawn(...pinned(core, 'nginx', ['-p', home, '-c', join(home, 'nginx.conf')]), { stdio: 'inherit' });
+  children.add(child);
   const url = `http://127.0.0.1:${port}/v1`;
   for (let tries = 0; tries < 100; tries++) {
     if (
