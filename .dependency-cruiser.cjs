@@ -7,7 +7,10 @@ module.exports = {
       comment: 'Stage folders of the gateway do not import each other; inference/pipeline.ts composes them.',
       severity: 'error',
       from: { path: '^apps/gateway/src/(authenticate|admit|upstream|usage|catalog)/' },
-      to: { path: '^apps/gateway/src/(authenticate|admit|upstream|usage|inference|management|operator)/', pathNot: '^apps/gateway/src/$1/' },
+      to: {
+        path: '^apps/gateway/src/(authenticate|admit|upstream|usage|inference|management|operator)/',
+        pathNot: '^apps/gateway/src/$1/',
+      },
     },
     {
       name: 'pure-core',
@@ -40,6 +43,9 @@ module.exports = {
     exclude: { path: '/dist/' },
     tsConfig: { fileName: 'tsconfig.depcruise.json' },
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'require', 'node', 'default', 'types'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
   },
 };
