@@ -28,7 +28,7 @@ describe('on a server whose user may not take on the ledger role', () => {
     const dataSource = await openBillingDatabase(url());
     try {
       expect(await dataSource.query('SELECT current_user AS role')).toEqual([{ role: owner }]);
-      await dataSource.query(`INSERT INTO rejected_charge (reason, data) VALUES ('test', '{}')`);
+      await dataSource.query(`INSERT INTO rejected_charge (digest, reason, data) VALUES (sha256('x'), 'test', '{}')`);
       await expect(dataSource.query('DELETE FROM rejected_charge')).rejects.toThrow(/is append-only/);
       await expect(dataSource.query('TRUNCATE rejected_charge')).rejects.toThrow(/is append-only/);
     } finally {

@@ -100,18 +100,36 @@ describe('gathering', () => {
     });
     await billing.gatherer.gather([{ ...good, tenantId: await billing.tenant() }]);
     await expectBooksToProve(billing, [good]);
-    const reasons = await database.query<{ reason: string }>('SELECT reason FROM billing.rejected_charge ORDER BY id');
-    expect(reasons.map((row) => row.reason)).toEqual([
+    const reasons = async () =>
+      (await database.query<{ reason: string }>('SELECT reason FROM billing.rejected_charge')).map((row) => row.reason);
+    expect((await reasons()).sort()).toEqual([
       'costNanos is no decimal string',
       'costNanos is no decimal string',
       'costNanos is out of range',
       'endedAt is no time',
       'id is no id',
-      'tenantId is no id',
       'id is no id',
+      'tenantId is no id',
       'this id was charged before with another tenant or cost',
       'this id was charged before with another tenant or cost',
     ]);
+
+    // The same again, twice in one batch: counted, and no row more.
+    await Promise.all([
+      billing.gatherer.gather([...bad, ...bad, changed]),
+      billing.gatherer.gather([changed, ...[...bad].reverse()]),
+    ]);
+    expect(await reasons()).toHaveLength(9);
+    expect(
+      await database.query('SELECT times::int, count(*)::int FROM billing.rejected_charge GROUP BY 1 ORDER BY 1'),
+    ).toEqual([
+      { times: 1, count: 1 },
+      { times: 3, count: 1 },
+      { times: 4, count: 7 },
+    ]);
+    expect(
+      await database.query(`SELECT FROM billing.rejected_charge WHERE first_at > last_at OR data LIKE '%\\u0000%'`),
+    ).toHaveLength(1);
   });
 
   it('numbers charges per month of their end in UTC, without a gap', async () => {

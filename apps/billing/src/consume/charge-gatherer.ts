@@ -1,13 +1,13 @@
 import type { Charge } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
 import { gather, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
 import { insertCharges } from '../ledger/journal';
 import { readCharge } from './read-charge';
+import { setAside, type Rejected } from './rejected';
 
 export interface GatherResult {
   /** Milliseconds until usage of these tenants is first due for posting; null when none is. */
@@ -15,11 +15,6 @@ export interface GatherResult {
   gathered: number;
   repeated: number;
   rejected: number;
-}
-
-interface Rejected {
-  reason: string;
-  data: unknown;
 }
 
 /**
@@ -49,7 +44,7 @@ export class ChargeGatherer {
       const { fresh, conflicts } = await this.withoutRepeats(tx, charges);
       const dueInMs = await this.append(tx, books, fresh, all);
       const rejected = [...unreadable, ...conflicts];
-      await insertRejected(tx, rejected);
+      await setAside(tx, rejected);
       const repeated = batch.length - fresh.length - rejected.length;
       return { dueInMs, gathered: fresh.length, repeated, rejected: rejected.length };
     });
@@ -134,17 +129,4 @@ function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rej
 function conflict({ id, tenantId, keyId, costNanos, endedAt }: ReadCharge): Rejected {
   const data: Charge = { id, tenantId, keyId, costNanos: String(costNanos), endedAt: endedAt.toISOString() };
   return { reason: 'this id was charged before with another tenant or cost', data };
-}
-
-/** Set aside, as throwing would bring the batch again for ever; reconcile shows that a charge is missing. */
-async function insertRejected(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
-  if (rejected.length === 0) return;
-  await tx.query('INSERT INTO rejected_charge (reason, data) SELECT * FROM unnest($1::text[], $2::jsonb[])', [
-    rejected.map((one) => one.reason),
-    rejected.map((one) => JSON.stringify(one.data ?? null).replaceAll('\\u0000', '\\ufffd')),
-  ]);
-  logger('billing').error(
-    { count: rejected.length, reason: rejected[0]?.reason },
-    'charges set aside: see billing.rejected_charge',
-  );
 }

@@ -41,6 +41,18 @@ describe('append-only', () => {
     });
   });
 
+  it('of what was set aside, the count may go up and nothing else may change', async () => {
+    await billing.dataSource.query('UPDATE rejected_charge SET times = times + 1, last_at = now()');
+    for (const change of [
+      'times = times - 1',
+      'times = times',
+      `times = times + 1, data = '{}'`,
+      `times = times + 1, last_at = '2000-01-01'`,
+    ]) {
+      await expect(database.query(`UPDATE billing.rejected_charge SET ${change}`)).rejects.toThrow(/is append-only/);
+    }
+  });
+
   it('the ledger role can neither switch a trigger off nor drop the journal', async () => {
     await expect(billing.dataSource.query('ALTER TABLE billing.posting DISABLE TRIGGER ALL')).rejects.toThrow(
       /must be owner/,

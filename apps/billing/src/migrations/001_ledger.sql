@@ -5,7 +5,7 @@
 -- sees it: money in positive, a debit negative) is the entry's posting to `credit`.
 --
 -- Mutable: tenant_books and tenant_month (running state, all of it derivable from the journal and the charges; proven by reconcile).
--- Immutable: charge, journal_entry, posting, coverage, rejected_charge (by rights and by triggers: 002).
+-- Immutable: charge, journal_entry, posting, coverage (by rights and by triggers: 003). Of rejected_charge only the count may change, upwards.
 
 CREATE DOMAIN month AS text COLLATE "C" CHECK (VALUE ~ '^[0-9]{4}-(0[1-9]|1[0-2])$');
 
@@ -55,12 +55,17 @@ CREATE TABLE charge (
 );
 CREATE UNIQUE INDEX charge_seq ON charge (tenant_id, period, seq) INCLUDE (cost_nanos);
 
--- What came as a charge and cannot be one: kept with its reason, for a person to look at.
+-- What came as a charge and cannot be one: kept with its reason, for a person to look at. The same one again only counts up: its hold is
+-- never released, so metering sends it again and again.
 CREATE TABLE rejected_charge (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  -- SHA-256 of reason and data.
+  digest bytea PRIMARY KEY CHECK (length(digest) = 32),
   reason text NOT NULL,
-  data jsonb NOT NULL,
-  rejected_at timestamptz NOT NULL DEFAULT now()
+  -- The message as JSON text: not jsonb, which refuses what may be wrong with it.
+  data text NOT NULL,
+  times bigint NOT NULL DEFAULT 1 CHECK (times > 0),
+  first_at timestamptz NOT NULL DEFAULT now(),
+  last_at timestamptz NOT NULL DEFAULT now()
 );
 
 CREATE TABLE journal_entry (

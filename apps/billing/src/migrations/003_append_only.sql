@@ -10,11 +10,19 @@ DO $$
 DECLARE
   name text;
 BEGIN
-  FOREACH name IN ARRAY ARRAY['charge', 'rejected_charge', 'journal_entry', 'posting', 'coverage'] LOOP
+  FOREACH name IN ARRAY ARRAY['charge', 'journal_entry', 'posting', 'coverage'] LOOP
     EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse_change()', name);
     EXECUTE format('CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', name);
   END LOOP;
 END $$;
+
+-- What was set aside stays as it came; that it came again is counted.
+CREATE TRIGGER append_only BEFORE DELETE ON rejected_charge FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON rejected_charge FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER only_count_up BEFORE UPDATE ON rejected_charge FOR EACH ROW
+  WHEN ((OLD.digest, OLD.reason, OLD.data, OLD.first_at) IS DISTINCT FROM (NEW.digest, NEW.reason, NEW.data, NEW.first_at)
+    OR NEW.times <= OLD.times OR NEW.last_at < OLD.last_at)
+  EXECUTE FUNCTION refuse_change();
 
 -- A role belongs to the server, not to the database: it may be there already, or be made by another database's migration at this moment,
 -- or this user may not make roles: then the triggers alone stand, and the service says so when it starts.
@@ -42,6 +50,7 @@ BEGIN
     GRANT USAGE ON SCHEMA billing TO tollgate_billing;
     GRANT SELECT ON ALL TABLES IN SCHEMA billing TO tollgate_billing;
     GRANT INSERT ON charge, rejected_charge, journal_entry, posting, coverage TO tollgate_billing;
+    GRANT UPDATE (times, last_at) ON rejected_charge TO tollgate_billing;
     GRANT INSERT, UPDATE ON tenant_books, tenant_month TO tollgate_billing;
     GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_billing;
   END IF;

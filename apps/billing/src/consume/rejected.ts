@@ -1,0 +1,40 @@
+import { hash } from 'node:crypto';
+import { logger } from '@tollgate/runtime';
+import type { EntityManager } from 'typeorm';
+
+/** A message that cannot be taken in as a charge, and why. */
+export interface Rejected {
+  reason: string;
+  data: unknown;
+}
+
+/**
+ * Sets messages aside for a person to look at, as throwing would bring the batch again for ever; reconcile shows that a charge is missing. One that was set
+ * aside before for the same reason only counts up.
+ */
+export async function setAside(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
+  if (rejected.length === 0) return;
+  const rows = new Map<string, { reason: string; text: string; times: number }>();
+  for (const { reason, data } of rejected) {
+    const text = JSON.stringify(data) ?? 'undefined';
+    const digest = hash('sha256', `${reason}\n${text}`, 'hex');
+    rows.set(digest, { reason, text, times: (rows.get(digest)?.times ?? 0) + 1 });
+  }
+  // In the order of the digests: two gatherers that count the same rows cannot wait for each other in a circle.
+  const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
+  await tx.query(
+    `INSERT INTO rejected_charge AS stored (digest, reason, data, times)
+     SELECT decode(digest, 'hex'), reason, data, times FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS given (digest, reason, data, times)
+     ON CONFLICT (digest) DO UPDATE SET times = stored.times + excluded.times, last_at = greatest(stored.last_at, excluded.last_at)`,
+    [
+      sorted.map(([digest]) => digest),
+      sorted.map(([, row]) => row.reason),
+      sorted.map(([, row]) => row.text),
+      sorted.map(([, row]) => row.times),
+    ],
+  );
+  logger('billing').error(
+    { count: rejected.length, reason: rejected[0]?.reason },
+    'charges set aside: see billing.rejected_charge',
+  );
+}
