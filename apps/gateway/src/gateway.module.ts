@@ -82,11 +82,16 @@ export class GatewayModule {
       inject: [GatewayStages],
       useFactory: ({ stages }: GatewayStages) => new Pipeline(stages),
     };
+    const emitter = {
+      provide: UsageEmitter,
+      inject: [GatewayStages],
+      useFactory: ({ stages }: GatewayStages) => stages.emitter,
+    };
     return {
       module: GatewayModule,
       imports: [ManagementModule, DocsModule],
-      providers: [stages, pipeline, InFlight, CreditNewsConsumer],
-      exports: [Pipeline, InFlight],
+      providers: [stages, pipeline, emitter, InFlight, CreditNewsConsumer],
+      exports: [Pipeline, UsageEmitter, InFlight],
     };
   }
 }

@@ -1,3 +1,3 @@
 export { GatewayModule, type GatewayOptions } from './gateway.module';
-export { createPublicApp, drain } from './public-app';
+export { createPublicApp, cutOff, drain, flushUsage } from './public-app';
 export { createOperatorApp, type OperatorOptions } from './operator/operator.app';

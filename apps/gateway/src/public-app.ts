@@ -4,20 +4,24 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { newId } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { InferenceError } from './inference/errors';
-import { InFlight } from './inference/in-flight';
+import { InFlight, within } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/routes';
 import { sendError } from './management/envelope';
 import { MANAGEMENT_ERRORS } from './management/errors';
 import { MANAGEMENT_PREFIX } from './management/routes';
 import { MAX_MANAGEMENT_BODY_BYTES } from './management/validate';
+import { UsageEmitter } from './usage/emitter';
 
 /** For the head and body of one request to arrive; not for its answer. */
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+/** For requests that are cut off to be settled and written. */
+const CUT_OFF_TIMEOUT_MS = 2_000;
+const FLUSH_TIMEOUT_MS = 2_000;
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
@@ -81,9 +85,25 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
   return app;
 }
 
-/** Lets running inference requests finish; false when some did not within `timeoutMs`. Connections are closed after their answer from now on. */
+/** Refuses new inference requests and lets running ones finish, to their last byte; false when some did not within `timeoutMs`. */
 export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<boolean> {
   return app.get(InFlight, { strict: false }).drain(timeoutMs);
+}
+
+/**
+ * Ends what outlived the drain: streams are settled at what was delivered and end with an error event and `[DONE]`, plain requests get a 503 and are not charged,
+ * backends are stopped. Then all connections are closed, the management API's too, so that `app.close()` need not wait for any. False when some request was not
+ * settled and written within `timeoutMs` (its client does not read, or the store does not answer: then its hold's record is charged at its deadline).
+ */
+export async function cutOff(app: NestFastifyApplication, timeoutMs = CUT_OFF_TIMEOUT_MS): Promise<boolean> {
+  const ended = await app.get(InFlight, { strict: false }).cutOff(timeoutMs);
+  (app.getHttpServer() as Server).closeAllConnections();
+  return ended;
+}
+
+/** Waits until the usage events of all requests that have ended are published, or left to the sweeper; false when that took longer than `timeoutMs`. */
+export function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
+  return within(timeoutMs, app.get(UsageEmitter, { strict: false }).flush());
 }
 
 /** Unknown routes and errors before a route are answered here, in each surface's envelope: not by Nest's own handlers. */

@@ -1,13 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import type { Limits, LimitState } from '@tollgate/admission';
 import type { ClientSide } from '../upstream/stream-relay';
-import type { InferenceError } from './errors';
+import { type InferenceError, stopping } from './errors';
 
 /** The client's side of one request: writes to the raw response, and knows whether anyone is still there. */
 export class Client implements ClientSide {
   left = false;
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
+  /** What ends the request when the process stops; until a stage says otherwise, an answer at once, after which there is nobody to answer. */
+  onCutOff: () => void = () => this.refuseAndLeave();
+  private closed = false;
+  private onClosed: () => void = () => {};
   private readonly headers: string[];
 
   /**
@@ -27,10 +31,23 @@ export class Client implements ClientSide {
     // A write after the client has gone is an error of the response: `close` says the same.
     response.on('error', () => {});
     response.once('close', () => {
-      if (response.writableFinished) return;
-      this.left = true;
-      this.onLeave();
+      this.closed = true;
+      if (!response.writableFinished && !this.left) {
+        this.left = true;
+        this.onLeave();
+      }
+      this.onClosed();
     });
+  }
+
+  cutOff(): void {
+    this.onCutOff();
+  }
+
+  /** Calls `listener` when the last byte is written, or the connection is closed. */
+  afterLastByte(listener: () => void): void {
+    if (this.closed) listener();
+    else this.onClosed = listener;
   }
 
   get begun(): boolean {
@@ -91,6 +108,12 @@ export class Client implements ClientSide {
     // The rest of a body that is too large is not read.
     if (error.status === 413) this.headers.push('connection', 'close');
     this.answer(error.status, error.toBody());
+  }
+
+  private refuseAndLeave(): void {
+    this.headers.push('connection', 'close');
+    this.refuse(stopping());
+    this.left = true;
   }
 
   /** Closes the connection without a word. */

@@ -40,6 +40,14 @@ export const INFERENCE_ERRORS = {
 
 export type InferenceErrorCode = keyof typeof INFERENCE_ERRORS;
 
+/** For those whom a stopping process cuts off before their answer is complete. */
+export function stopping(): InferenceError {
+  return new InferenceError('overloaded_error', {
+    message: 'The service is restarting, and the request was ended: try again.',
+    retryAfterSeconds: 1,
+  });
+}
+
 /** A refusal on its way to the client. `message` is public: it never carries an inner one. */
 export class InferenceError extends Error {
   readonly status: number;

@@ -1,32 +1,50 @@
+/** A request that runs, as far as a stop has to do with it. */
+export interface Running {
+  /** Ends it soon: settled at what was delivered, and answered with an error. */
+  cutOff(): void;
+}
+
 /** The requests that run in this process, for a stop that lets them finish. */
 export class InFlight {
-  /** Set when the process is stopping: readiness is false, and connections are closed after their answer. */
+  /** Set when the process is stopping: readiness is false, and new requests are refused. */
   draining = false;
-  private running = 0;
+  private readonly running = new Set<Running>();
   private idle: (() => void)[] = [];
 
   get count(): number {
-    return this.running;
+    return this.running.size;
   }
 
-  begin(): void {
-    this.running += 1;
+  begin(request: Running): void {
+    this.running.add(request);
   }
 
-  end(): void {
-    this.running -= 1;
-    if (this.running === 0) for (const resolve of this.idle.splice(0)) resolve();
+  /** It is settled, and its last byte is written (or nobody is there to read it). */
+  end(request: Running): void {
+    this.running.delete(request);
+    if (this.running.size === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
   /** Waits until nothing runs; false when that took longer than `timeoutMs`. */
-  async drain(timeoutMs: number): Promise<boolean> {
+  drain(timeoutMs: number): Promise<boolean> {
     this.draining = true;
-    if (this.running === 0) return true;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), timeoutMs)));
-    const done = new Promise<true>((resolve) => this.idle.push(() => resolve(true)));
-    const finished = await Promise.race([done, late]);
-    clearTimeout(timer);
-    return finished;
+    if (this.running.size === 0) return Promise.resolve(true);
+    return within(timeoutMs, new Promise((resolve) => this.idle.push(resolve)));
   }
+
+  /** Ends what still runs, and waits for it as `drain` does. */
+  cutOff(timeoutMs: number): Promise<boolean> {
+    const drained = this.drain(timeoutMs);
+    for (const request of [...this.running]) request.cutOff();
+    return drained;
+  }
+}
+
+/** Waits for `done`; false when it took longer than `timeoutMs`. */
+export async function within(timeoutMs: number, done: Promise<void>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), timeoutMs)));
+  const finished = await Promise.race([done.then(() => true), late]);
+  clearTimeout(timer);
+  return finished;
 }

@@ -2,7 +2,7 @@ import type { Refusal } from '@tollgate/admission';
 import { logger } from '@tollgate/runtime';
 import type { UpstreamFailure } from '../upstream/failure';
 import type { Job } from './job';
-import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS } from './errors';
+import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from './errors';
 
 /** Time cures it, but nobody knows when: the shortest wait that helps. */
 const SHORT_WAIT_SECONDS = 1;
@@ -68,6 +68,8 @@ export function ofUpstream(
       });
     case 'timeout':
       return new InferenceError('timeout_error');
+    case 'stopped':
+      return stopping();
     case 'failed':
       return new InferenceError('upstream_error');
   }
@@ -75,7 +77,8 @@ export function ofUpstream(
 
 /** As ofUpstream, and logged: the reason is the operator's to know. */
 export function failureAnswer(failure: UpstreamFailure, { model, logged }: Job): InferenceError {
-  if (failure.kind !== 'refused') logger('gateway').warn({ ...logged, ...failure }, 'a backend failed');
+  if (failure.kind !== 'refused' && failure.kind !== 'stopped')
+    logger('gateway').warn({ ...logged, ...failure }, 'a backend failed');
   return ofUpstream(failure, model);
 }
 

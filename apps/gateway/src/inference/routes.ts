@@ -36,8 +36,8 @@ export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFli
         const id = request.raw.headers['x-request-id'] === request.id ? newId('req') : request.id;
         const client = new Client(reply.raw, request.id, id, inFlight.draining);
         if (inFlight.draining) return client.refuse(unavailable());
-        inFlight.begin();
-        void run(pipeline, request.raw, client).finally(() => inFlight.end());
+        inFlight.begin(client);
+        void run(pipeline, request.raw, client).finally(() => client.afterLastByte(() => inFlight.end(client)));
       };
       for (const prefix of PREFIXES) scope.route({ url: prefix + path, method, handler });
     }

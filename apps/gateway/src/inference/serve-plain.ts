@@ -11,6 +11,7 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
   const { ask, model, draft, hold } = job;
   const relay = new PlainRelay();
   client.onLeave = () => relay.clientClosed();
+  client.onCutOff = () => relay.cutOff();
   admission.track({ id: draft.id, tenantId: draft.tenantId, delivered: () => null, onLost: () => relay.holdLost() });
   const call = {
     model,

@@ -23,6 +23,7 @@ export async function serveStream({ admission, upstream, streams }: Stages, job:
     endOfChoice(ask.kind),
   );
   client.onLeave = () => relay.clientClosed();
+  client.onCutOff = () => relay.cutOff();
   admission.track({
     id: draft.id,
     tenantId: draft.tenantId,

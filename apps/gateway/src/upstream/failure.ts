@@ -5,6 +5,8 @@ export type UpstreamFailure =
   /** 429 or 503, or more connections than allowed: it will pass. */
   | { kind: 'busy'; retryAfterSeconds: number | null }
   | { kind: 'timeout' }
+  /** Not its fault: our process is stopping, and the time for running requests is over. */
+  | { kind: 'stopped' }
   /** No connection, another status, or an answer that cannot be read or breaks off. `reason` is for the log only. */
   | { kind: 'failed'; reason: string };
 

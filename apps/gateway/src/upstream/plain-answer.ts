@@ -34,6 +34,12 @@ export class PlainRelay implements AnswerSink {
     this.resolve({ kind: 'hold_lost' });
   }
 
+  /** The process is stopping. */
+  cutOff(): void {
+    this.exchange.abort();
+    this.resolve({ kind: 'failed', failure: { kind: 'stopped' } });
+  }
+
   onHead(): void {}
 
   onData(chunk: Buffer): boolean {

@@ -86,6 +86,11 @@ export class StreamRelay implements AnswerSink {
     this.stop({ outcome: 'hold_lost', failure: null, usage: null });
   }
 
+  /** The process is stopping: what was delivered is the answer, unless its end is here already. */
+  cutOff(): void {
+    this.onFailure({ kind: 'stopped' });
+  }
+
   /** A comment, so that nobody on the way takes a model that thinks for a dead connection. */
   keepAlive(): void {
     if (!this.ended && this.chunks === 0) this.write(': keep-alive\n\n');
