@@ -1,6 +1,6 @@
 import { connectionConfig } from '@tollgate/postgres';
 import { UnavailableError } from '@tollgate/contracts';
-import { DatabaseError, Pool } from 'pg';
+import { DatabaseError, Pool, type ClientBase } from 'pg';
 
 const CONNECT_TIMEOUT_MS = 1_000;
 /** One batched call, waiting for locks included. */
@@ -9,9 +9,8 @@ const CALL_TIMEOUT_MS = 1_000;
 const BACKGROUND_TIMEOUT_MS = 10_000;
 /** How much later than the server's own timeout this side gives up on an answer. */
 const ANSWER_GRACE_MS = 500;
-/** admit, extend, void, progress and settle: one call of each in flight at a time. */
-const MAX_CALL_CONNECTIONS = 5;
-const MAX_FLUSH_CONNECTIONS = 2;
+/** admit, extend, void, progress and settle: one call of each in flight at a time, and one settlement may wait for the disk beside them. */
+const MAX_CALL_CONNECTIONS = 6;
 const MAX_BACKGROUND_CONNECTIONS = 2;
 const MAX_TRIES = 3;
 
@@ -31,12 +30,13 @@ export interface Call {
 }
 
 /**
- * The store's connections. None waits for the disk when it commits: that would keep the tenant's row locked for so long. `flush` waits
- * afterwards, on a connection of its own, for all that was committed before; so a settlement that waits for the disk holds up nobody.
+ * The store's connections. None waits for the disk when it commits: that would keep the tenant's row locked for so long. What must be durable
+ * is followed by a flush: a commit that is waited for, of a record without content behind all others in the log; no row is locked meanwhile, so a settlement that
+ * waits for the disk holds up nobody. Call and flush go over the same connection: a crash of the server in between breaks it, so the flush of a server
+ * that has lost the call's changes can never be taken for theirs.
  */
 export class Connections {
   private readonly calls: Pool;
-  private readonly flushes: Pool;
   private readonly background: Pool;
 
   constructor(url: string) {
@@ -50,13 +50,6 @@ export class Connections {
       BACKGROUND_TIMEOUT_MS,
       lookups,
     );
-    this.flushes = pool(
-      url,
-      'tollgate-admission-flush',
-      MAX_FLUSH_CONNECTIONS,
-      CALL_TIMEOUT_MS,
-      '-c synchronous_commit=on',
-    );
   }
 
   /** Rejects with UnavailableError when Postgres does not answer in time. */
@@ -68,14 +61,20 @@ export class Connections {
     return run(this.background, call, BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS);
   }
 
-  /** Returns when everything that any connection committed before is durable: a commit that is waited for, of a record without content behind all others in the log. */
-  async flush(): Promise<void> {
-    const call = { name: 'flush', text: `SELECT pg_logical_emit_message(true, 'tollgate', '')`, values: [] };
-    await run(this.flushes, call, CALL_TIMEOUT_MS + ANSWER_GRACE_MS);
+  /**
+   * Durable when it returns: the call's own changes and every earlier commit that it saw. After an UnavailableError it may have happened all the same; repeat it.
+   */
+  callDurably(call: Call): Promise<Row[]> {
+    return runDurably(this.calls, call, CALL_TIMEOUT_MS + ANSWER_GRACE_MS);
+  }
+
+  /** The same in the background; nothing to wait for when the call gives no rows. */
+  callDurablyInBackground(call: Call): Promise<Row[]> {
+    return runDurably(this.background, call, BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS);
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.calls.end(), this.flushes.end(), this.background.end()]);
+    await Promise.all([this.calls.end(), this.background.end()]);
   }
 }
 
@@ -92,7 +91,33 @@ function pool(url: string, applicationName: string, max: number, timeoutMs: numb
   return made;
 }
 
-async function run(from: Pool, call: Call, answerTimeoutMs: number): Promise<Row[]> {
+const FLUSH: Call = {
+  name: 'flush',
+  text: `SELECT set_config('synchronous_commit', 'on', true), pg_logical_emit_message(true, 'tollgate', '')`,
+  values: [],
+};
+
+async function runDurably(from: Pool, call: Call, answerTimeoutMs: number): Promise<Row[]> {
+  const client = await from.connect().catch((error: unknown) => {
+    throw unavailable(call, error);
+  });
+  // A connection that breaks between the two says so here; the flush then rejects, and is what counts.
+  const ignore = () => {};
+  client.on('error', ignore);
+  let done = false;
+  try {
+    const rows = await run(client, call, answerTimeoutMs);
+    if (rows.length > 0) await run(client, FLUSH, answerTimeoutMs);
+    done = true;
+    return rows;
+  } finally {
+    client.off('error', ignore);
+    // Not reused after an error: what it may still be waiting for must not answer the next call.
+    client.release(!done);
+  }
+}
+
+async function run(from: Pool | ClientBase, call: Call, answerTimeoutMs: number): Promise<Row[]> {
   for (let attempt = 1; ; attempt++) {
     try {
       const { rows } = await from.query({
@@ -106,9 +131,13 @@ async function run(from: Pool, call: Call, answerTimeoutMs: number): Promise<Row
       const state = error instanceof DatabaseError ? (error.code ?? '') : undefined;
       if (state !== undefined && RETRYABLE.has(state) && attempt < MAX_TRIES) continue;
       if (state !== undefined && !UNAVAILABLE_CLASSES.has(state.slice(0, 2))) throw error;
-      throw Object.assign(new UnavailableError(`the admission store does not answer (${call.name})`), { cause: error });
+      throw unavailable(call, error);
     }
   }
+}
+
+function unavailable(call: Call, cause: unknown): UnavailableError {
+  return Object.assign(new UnavailableError(`the admission store does not answer (${call.name})`), { cause });
 }
 
 const AS_TEXT = { getTypeParser: () => (value: string) => value };

@@ -116,8 +116,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
     const events = settlements.filter((_, index) => !results[index]).map((settlement) => settlement.event);
     const answers: (SettleResult | RangeError)[] = [];
     if (events.length > 0) {
-      // 1. All changes at once, without waiting for the disk: the tenants' rows are free again.
-      const rows = await this.connections.call({
+      // Durable before anyone is told, also what an earlier call settled; the tenants' rows are free again before the disk is waited for.
+      const rows = await this.connections.callDurably({
         name: 'settle',
         text: 'SELECT * FROM settle($1,$2,$3,$4,$5,$6,$7)',
         values: [
@@ -130,8 +130,6 @@ export class PostgresAdmissionStore extends AdmissionStore {
           events.map((event) => JSON.stringify(event)),
         ],
       });
-      // 2. Durable before anyone is told, also what an earlier call settled.
-      await this.connections.flush();
       for (const [n, code, record] of rows) {
         const index = Number(n) - 1;
         if (code === 'forbidden') this.forbidden.settle++;
@@ -160,13 +158,12 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 
   async sweep({ limit, confirmAfterMs }: SweepOptions): Promise<UsageEvent[]> {
-    const rows = await this.connections.callInBackground({
+    // Durable: what is published must not be settled otherwise after a crash.
+    const rows = await this.connections.callDurablyInBackground({
       name: 'sweep',
       text: 'SELECT * FROM sweep($1,$2,$3)',
       values: [this.now(), limit, confirmAfterMs],
     });
-    // What is published must not be settled otherwise after a crash.
-    if (rows.length > 0) await this.connections.flush();
     return rows.map((row) => JSON.parse(row[0]!) as UsageEvent);
   }
 
