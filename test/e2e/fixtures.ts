@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { eventually } from '@tollgate/testing';
 import { operator, type Ready } from './standalone-process';
 
@@ -130,16 +131,52 @@ export async function withDatabase<T>(dataDirectory: string, work: (client: Clie
   }
 }
 
-/** What billing has recorded, by request id: nanos. A second charge of one request would be a second row. */
-export async function charges(dataDirectory: string, tenantId: string): Promise<Map<string, number>> {
+/** The same of a data directory on which nothing runs. */
+export async function withStoppedDatabase<T>(dataDirectory: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const server = await startEmbeddedPostgres({ dataDirectory });
+  try {
+    return await withDatabase(dataDirectory, work);
+  } finally {
+    await server.stop();
+  }
+}
+
+export interface Books {
+  /** Nanos by request id. */
+  charges: Map<string, number>;
+  debitCents: number;
+  balanceCents: number;
+  /** Charges that no ledger entry covers yet, and the rest below a cent. */
+  carriedNanos: number;
+  /** Charges that are in more than one entry. */
+  coveredTwice: number;
+}
+
+/** A tenant's books as the tables have them, past every API. */
+export async function ledgerOf(dataDirectory: string, tenantId: string): Promise<Books> {
   return withDatabase(dataDirectory, async (client) => {
-    const { rows } = await client.query<{ id: string; cost_nanos: string }>(
-      'SELECT id, cost_nanos FROM billing.charge WHERE tenant_id = $1',
-      [tenantId],
+    const all = async <T extends object>(sql: string) => (await client.query<T>(sql, [tenantId])).rows;
+    const covering = `LEFT JOIN billing.coverage v
+      ON v.tenant_id = c.tenant_id AND v.period = c.period AND c.seq BETWEEN v.from_seq AND v.to_seq`;
+    const charges = await all<{ id: string; cost_nanos: string; coverings: string }>(
+      `SELECT c.id, c.cost_nanos, count(v.number) AS coverings FROM billing.charge c ${covering}
+        WHERE c.tenant_id = $1 GROUP BY c.id`,
     );
-    const byId = new Map(rows.map((row) => [row.id, Number(row.cost_nanos)]));
-    if (byId.size !== rows.length) throw new Error('a request was charged twice');
-    return byId;
+    const [entries] = await all<{ debits: string; balance: string }>(
+      `SELECT coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debits, coalesce(sum(amount_cents), 0) AS balance
+         FROM billing.journal_entry WHERE tenant_id = $1`,
+    );
+    const [last] = await all<{ rest: string }>(
+      `SELECT carried_out_nanos AS rest FROM billing.coverage WHERE tenant_id = $1 ORDER BY number DESC LIMIT 1`,
+    );
+    const uncovered = charges.filter((charge) => Number(charge.coverings) === 0);
+    return {
+      charges: new Map(charges.map((charge) => [charge.id, Number(charge.cost_nanos)])),
+      debitCents: Number(entries!.debits),
+      balanceCents: Number(entries!.balance),
+      carriedNanos: Number(last?.rest ?? 0) + uncovered.reduce((sum, charge) => sum + Number(charge.cost_nanos), 0),
+      coveredTwice: charges.filter((charge) => Number(charge.coverings) > 1).length,
+    };
   });
 }
 

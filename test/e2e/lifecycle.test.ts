@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '@tollgate/testing';
-import { charges, complete, costOf, createTenant, reconciled, writeConfig } from './fixtures';
+import { complete, costOf, createTenant, ledgerOf, reconciled, withStoppedDatabase, writeConfig } from './fixtures';
 import { call, operator, postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
 jest.setTimeout(120_000);
@@ -38,15 +38,54 @@ describe('stopping', () => {
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
     expect(await exit).toBe(0);
     expect(postgresPid(directory.path)).toBeNull();
+    // The books are flushed by then, not by the next start.
+    const left = await withStoppedDatabase(directory.path, async (client) => {
+      const { rows } = await client.query<{ holds: number; jobs: number; outbox: number }>(
+        `SELECT (SELECT count(*)::int FROM admission.hold) AS holds, (SELECT count(*)::int FROM pgboss.job) AS jobs,
+                (SELECT count(*)::int FROM metering.outbox) + (SELECT count(*)::int FROM billing.outbox) AS outbox`,
+      );
+      return rows[0];
+    });
+    expect(left).toEqual({ holds: 0, jobs: 0, outbox: 0 });
 
     const second = await StandaloneProcess.start(env());
     await reconciled(second.ready);
-    const charged = await charges(directory.path, tenant.id);
-    for (const answer of answers) expect(charged.get(answer.requestId)).toBe(costOf(answer));
+    const { charges } = await ledgerOf(directory.path, tenant.id);
+    for (const answer of answers) expect(charges.get(answer.requestId)).toBe(costOf(answer));
     expect(
       (await complete(second.ready, tenant.key, { messages: [{ role: 'user', content: 'still here' }] })).status,
     ).toBe(200);
     expect(await second.end()).toBe(0);
+  });
+});
+
+describe('stopping with a stream that would go on for minutes', () => {
+  it('ends it after the time to drain, charged for what was delivered, and is gone soon after', async () => {
+    const tollgate = await StandaloneProcess.start({ ...env(), TOLLGATE_DRAIN_SECONDS: '1' });
+    const tenant = await createTenant(tollgate.ready, 1_000);
+    const stream = complete(tollgate.ready, tenant.key, {
+      messages: [{ role: 'user', content: 'x' }],
+      stream: true,
+      simulator: { tokensPerSecond: 50, answerTokens: 4_000 },
+    });
+    await eventually(async () => {
+      const { data } = (
+        await operator(tollgate.ready).post<{ data: { pendingHolds: number } }>('/_operator/v1/reconcile')
+      ).body;
+      expect(data.pendingHolds).toBe(1);
+    });
+    expect(await tollgate.end('SIGINT')).toBe(0);
+    expect((await stream).code).toBeTruthy();
+    const { rows } = await withStoppedDatabase(directory.path, (client) =>
+      client.query<{ completion_tokens: number; outcome: string; estimated: boolean }>(
+        'SELECT completion_tokens, outcome, estimated FROM metering.usage_event WHERE tenant_id = $1',
+        [tenant.id],
+      ),
+    );
+    expect(rows).toEqual([expect.objectContaining({ estimated: true })]);
+    // One second at 50 a second, and what came before the signal; far from 4,000.
+    expect(rows[0]!.completion_tokens).toBeGreaterThan(10);
+    expect(rows[0]!.completion_tokens).toBeLessThan(1_000);
   });
 });
 

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { plainToInstance, Transform } from 'class-transformer';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsUrl, Length, Matches, Max, Min, validateSync } from 'class-validator';
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 const toNumber = Transform(({ value }: { value: unknown }) =>
@@ -12,7 +12,7 @@ const toBoolean = Transform(({ value }: { value: unknown }) =>
   value === 'true' ? true : value === 'false' ? false : value,
 );
 
-/** The standalone's settings, from the environment. Names and defaults: README.md. */
+/** The standalone's settings, from the environment. Names and defaults: docs/operating.md. */
 class Settings {
   @toNumber @IsInt() @Min(0) @Max(65_535) TOLLGATE_PORT: number = 8080;
   /** The next port after TOLLGATE_PORT when it is not set; any when that is 0. */
@@ -26,6 +26,8 @@ class Settings {
     { message: '$property must be a URL such as postgres://user:password@host:5432/database' },
   )
   DATABASE_URL?: string;
+  /** How long running requests may go on when it stops; then they are ended, settled at what was delivered. */
+  @toNumber @IsInt() @Min(0) @Max(3_600) TOLLGATE_DRAIN_SECONDS: number = 30;
   @toBoolean @IsBoolean({ message: '$property must be true or false' }) TOLLGATE_DEMO: boolean = true;
   @IsIn(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']) TOLLGATE_LOG_LEVEL: string = 'info';
   @IsOptional()
@@ -40,6 +42,7 @@ export interface StandaloneSettings {
   configFile: string;
   dataDirectory: string;
   databaseUrl: string | null;
+  drainTimeoutMs: number;
   demo: boolean;
   logLevel: string;
   operatorSecret: string | null;
@@ -72,19 +75,30 @@ export function readSettings(env: NodeJS.ProcessEnv): StandaloneSettings {
     configFile: resolve(settings.TOLLGATE_CONFIG),
     dataDirectory: resolve(settings.TOLLGATE_DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
+    drainTimeoutMs: settings.TOLLGATE_DRAIN_SECONDS * 1_000,
     demo: settings.TOLLGATE_DEMO,
     logLevel: settings.TOLLGATE_LOG_LEVEL,
     operatorSecret: settings.TOLLGATE_OPERATOR_SECRET ?? null,
   };
 }
 
-/** The operator API's secret: the one given, or one made on the first start and kept in the data directory. */
+/** The operator API's secret: the one given, or one made on the first start and kept in the data directory. Throws SettingsError where that cannot be written. */
 export function operatorSecret({ operatorSecret: given, dataDirectory }: StandaloneSettings): string {
-  if (given !== null) return given;
-  mkdirSync(dataDirectory, { recursive: true });
-  const file = join(dataDirectory, 'operator.secret');
-  if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
-  return readFileSync(file, 'utf8').trim();
+  try {
+    mkdirSync(dataDirectory, { recursive: true });
+    const file = join(dataDirectory, 'operator.secret');
+    if (given !== null) {
+      accessSync(dataDirectory, constants.W_OK);
+      return given;
+    }
+    if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new SettingsError(
+      `The data directory ${dataDirectory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,
+    );
+  }
 }
 
 /** Where the `tollgate` command finds this instance. */

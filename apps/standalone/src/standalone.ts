@@ -4,20 +4,19 @@ import { MIGRATIONS as ADMISSION } from '@tollgate/admission';
 import { AuthModule, MIGRATIONS as AUTH } from '@tollgate/auth';
 import { BillingModule, MIGRATIONS as BILLING } from '@tollgate/billing';
 import { MIGRATIONS as CREDENTIALS } from '@tollgate/credentials';
-import { createOperatorApp, createPublicApp, drain, GatewayModule } from '@tollgate/gateway';
+import { createOperatorApp, createPublicApp, cutOff, drain, flushUsage, GatewayModule } from '@tollgate/gateway';
 import { MeteringModule, MIGRATIONS as METERING } from '@tollgate/metering';
 import { migrate, startEmbeddedPostgres } from '@tollgate/postgres';
 import { FileConfigSource, logger } from '@tollgate/runtime';
 import { startSimulator } from '@tollgate/simulator';
 import { type AddressInfo } from 'node:net';
 import { createDemo } from './demo';
+import { flushBooks } from './flush-books';
 import { readyJson, readyText } from './ready-lines';
 import { openSeams, type Seams, SeamsModule } from './seams.module';
 import { operatorSecret, type StandaloneSettings, writeOperatorFile } from './settings';
 import { explainDatabase, explainListen, StartError } from './start-error';
 
-/** Running requests get so long to finish when it stops. */
-const DRAIN_TIMEOUT_MS = 30_000;
 const OPERATOR_HOST = '127.0.0.1';
 
 export interface Standalone {
@@ -70,6 +69,7 @@ async function start(
   settings: StandaloneSettings,
   takeDown: (() => Promise<unknown> | void)[],
 ): Promise<Omit<Standalone, 'stop'>> {
+  const secret = operatorSecret(settings);
   const config = new FileConfigSource(settings.configFile, process.env);
   takeDown.push(() => config.close());
   const databaseUrl = await openDatabase(settings, takeDown);
@@ -89,20 +89,22 @@ async function start(
   takeDown.push(
     () => app.close(),
     () => seams.messages.stopConsuming(),
-    () => drain(app, DRAIN_TIMEOUT_MS),
+    // What was settled goes through metering into the books while their consumers still run; what does not make it in time waits in its hold.
+    () => flushBooks(seams.admission),
+    () => flushUsage(app),
+    () => endRequests(app, settings.drainTimeoutMs),
   );
   await seams.messages.start();
 
-  const secret = operatorSecret(settings);
   const operatorApp = await createOperatorApp(seams, {
     secret,
     ready: async () => void (await seams.admission.snapshot({ limit: 1 })),
   });
   takeDown.push(() => operatorApp.close());
   const operatorUrl = await listen(operatorApp, OPERATOR_HOST, settings.operatorPort, 'TOLLGATE_OPERATOR_PORT');
-  // The demo comes before the public port: whoever finds that open finds everything there.
-  const demo = settings.demo ? await createDemo(databaseUrl, seams.messages, seams.admission) : null;
   const publicUrl = await listen(app, settings.host, settings.port, 'TOLLGATE_PORT');
+  // Only when nothing can stand in the way any more: its secrets are shown this once.
+  const demo = settings.demo ? await createDemo(databaseUrl, seams.messages, seams.admission) : null;
   writeOperatorFile(settings, operatorUrl, secret);
 
   const addresses = {
@@ -115,6 +117,13 @@ async function start(
   const model =
     config.current.models.find((candidate) => candidate.kind === 'chat')?.id ?? config.current.models[0]!.id;
   return { readyJson: readyJson(addresses, demo), readyText: readyText(addresses, demo, model) };
+}
+
+/** Running requests finish; those that take too long are ended. */
+async function endRequests(app: NestFastifyApplication, timeoutMs: number): Promise<void> {
+  if (!(await drain(app, timeoutMs)))
+    logger('standalone').warn('requests that did not finish in time are ended, and settled at what was delivered');
+  await cutOff(app);
 }
 
 /** The embedded server, or the one at DATABASE_URL; migrated. */

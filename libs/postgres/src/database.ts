@@ -52,7 +52,10 @@ export async function openDataSource(
     poolErrorHandler: () => {},
     extra,
   } as DataSourceOptions);
-  return dataSource.initialize();
+  await dataSource.initialize();
+  // Between the pool's hand-over and TypeORM's own listener a connection that breaks would end the process.
+  (dataSource.driver as unknown as { master: Pool }).master.on('connect', (client) => client.on('error', () => {}));
+  return dataSource;
 }
 
 /** Runs `work` in one transaction; the whole of it again, a bounded number of times, when Postgres says that a repeat may succeed. */

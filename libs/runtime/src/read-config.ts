@@ -30,6 +30,8 @@ export class ConfigError extends Error {
 
 type Path = (string | number)[];
 
+const MAX_ALIASES = 100;
+
 /**
  * Reads and checks `tollgate.yaml`; secrets (`apiKey`) are resolved from `${NAME}` in `env` or `file:path` beside the config file.
  * Throws ConfigError with every problem found; never a value of a secret in it.
@@ -56,7 +58,13 @@ export function readConfigFile(file: string, env: NodeJS.ProcessEnv): TollgateCo
       })),
     );
   }
-  const raw: unknown = document.toJS();
+  let raw: unknown;
+  try {
+    raw = document.toJS({ maxAliasCount: MAX_ALIASES });
+  } catch (error) {
+    // An alias without its anchor, or aliases that would blow the file up.
+    throw new ConfigError(file, [{ path: '', message: (error as Error).message }]);
+  }
   const problems: { path: Path; message: string }[] = [];
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
     throw new ConfigError(file, [{ path: '', message: 'must be a mapping with "models" and "plans"' }]);

@@ -18,6 +18,8 @@ const READ_TIMEOUT_MS = 500;
 /** Together below the deadline of a request to auth, which waits for its `put`. */
 const WRITE_CONNECT_TIMEOUT_MS = 500;
 const WRITE_TIMEOUT_MS = 1_500;
+/** A start may meet a machine that is busy with everything else that starts; the limits above are for running requests. */
+const START_TRIES = 10;
 const CLOSE_TIMEOUT_MS = 1_000;
 const WRITE_CONNECTIONS = 2;
 const MAX_RECORDS_PER_WRITE = 1_000;
@@ -97,7 +99,14 @@ export class PostgresCredentialStore extends CredentialStore {
 
   async start(): Promise<void> {
     // So that the first request does not wait for a connection.
-    await this.reads.query('SELECT');
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.reads.query('SELECT');
+        break;
+      } catch (error) {
+        if (tries === START_TRIES || !/timeout/i.test((error as Error).message)) throw error;
+      }
+    }
     await this.feed.start();
     this.started = true;
   }
