@@ -7,6 +7,9 @@ import type { UpstreamFailure } from './failure';
 /** A token of English is four bytes; a chunk with more may be several tokens. Errs to more, and is corrected by an exact count where it matters. */
 const BYTES_PER_TOKEN = 4;
 
+/** After `[DONE]` a backend has nothing more to say: one that goes on all the same is broken off. */
+const MAX_CHUNKS_AFTER_DONE = 4;
+
 /** What the stream may still deliver before the credit must be asked again (admit/stream-allowance.ts). */
 export interface Allowance {
   /**
@@ -35,7 +38,7 @@ export interface StreamEnd {
 
 /**
  * Passes a stream on, chunk by chunk, at the client's pace, and stops before its end: what has the last `finish_reason` and `[DONE]` are written by
- * `finish` after the settlement. Resolves `end` exactly once; after that only `finish` or `breakOff` write.
+ * `finish` after the settlement. `run` resolves exactly once; after that the relay writes nothing: the end, or an error, is its caller's to write.
  */
 export class StreamRelay implements AnswerSink {
   readonly delivered = new DeliveredText();
@@ -51,6 +54,7 @@ export class StreamRelay implements AnswerSink {
   private usage: TokenCounts | null = null;
   private readonly unfinished: Set<number>;
   private upstreamEnded = false;
+  private chunksAfterEnd = 0;
   private ended: StreamEnd | null = null;
   private resolve!: (end: StreamEnd) => void;
   private readonly end = new Promise<StreamEnd>((resolve) => (this.resolve = resolve));
@@ -112,7 +116,10 @@ export class StreamRelay implements AnswerSink {
   onHead(): void {}
 
   onData(chunk: Buffer): boolean {
-    if (this.ended) return true;
+    if (this.ended) {
+      if (++this.chunksAfterEnd > MAX_CHUNKS_AFTER_DONE) this.exchange.abort();
+      return true;
+    }
     this.translator.push(chunk.toString('latin1'));
     return this.pump();
   }
@@ -161,7 +168,7 @@ export class StreamRelay implements AnswerSink {
     }
     if (out !== '') this.write(out);
     if (end) this.stop(end);
-    return this.waiting === null && this.stalledSinceMs === null;
+    return this.ended !== null || (this.waiting === null && this.stalledSinceMs === null);
   }
 
   private take(pieces: readonly Piece[]): ReturnType<Allowance['take']> {
@@ -209,8 +216,9 @@ export class StreamRelay implements AnswerSink {
   private stop(end: StreamEnd): void {
     if (this.ended) return;
     this.ended = end;
-    // What follows [DONE] is nothing: the connection may be used again when the backend ends properly.
-    if (end.outcome !== 'complete') this.exchange.abort();
+    // What follows [DONE] is nothing, and is read whether or not the client reads: the connection may be used again when the backend ends properly.
+    if (end.outcome === 'complete') this.exchange.resume();
+    else this.exchange.abort();
     this.resolve(end);
   }
 }

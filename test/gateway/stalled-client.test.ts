@@ -1,0 +1,100 @@
+import { eventually } from '@tollgate/testing';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
+import { ChunkTranslator } from '../../apps/gateway/src/upstream/chunk-translator';
+import { Connections, DEFAULT_UPSTREAM_LIMITS } from '../../apps/gateway/src/upstream/connections';
+import { Exchange } from '../../apps/gateway/src/upstream/exchange';
+import { StreamRelay } from '../../apps/gateway/src/upstream/stream-relay';
+import { startSimulator } from '../../apps/simulator/src';
+
+/** A stream to a client whose buffer is full from the first write on, until `drain`. */
+function streamToStalledClient(connections: Connections, url: string, body: object) {
+  let drain = () => {};
+  let writes = 0;
+  const client = { begin: () => {}, write: () => ++writes < 0, onDrain: (listener: () => void) => (drain = listener) };
+  const relay = new StreamRelay(
+    new ChunkTranslator({
+      id: 'a',
+      object: 'chat.completion.chunk',
+      createdSeconds: 1,
+      model: 'm',
+      includeUsage: false,
+    }),
+    client,
+    { take: () => 'granted', onReady: () => {} },
+    () => 1,
+    1,
+    () => ({}),
+  );
+  const { origin, pathname } = new URL(url);
+  const model = { backends: [{ origin, basePath: pathname, model: 'm', authorization: null, weight: 1 }] };
+  const call = {
+    model: model as unknown as CatalogModel,
+    path: '/chat/completions',
+    stream: true,
+    body: () => JSON.stringify(body),
+  };
+  const end = relay.run(new Exchange(connections, DEFAULT_UPSTREAM_LIMITS, call, relay));
+  return { origin, end, relay, drain: () => drain() };
+}
+
+const body = { model: 'm', stream: true, messages: [{ role: 'user', content: 'Go on.' }] };
+
+describe('a stream that is complete while its client does not read', () => {
+  it('gives its connection back, wherever the client stalled', async () => {
+    const simulator = await startSimulator({});
+    const connections = new Connections(1_000);
+    try {
+      for (const simulated of [{ answerTokens: 3 }, { answerTokens: 3, tokensPerSecond: 100 }]) {
+        const stream = streamToStalledClient(connections, simulator.url, { ...body, simulator: simulated });
+        let ended = false;
+        void stream.end.then(() => (ended = true));
+        await eventually(
+          () => {
+            if (!ended) stream.drain();
+            expect(ended).toBe(true);
+          },
+          { everyMs: 1 },
+        );
+        expect(await stream.end).toMatchObject({ outcome: 'complete' });
+        await eventually(() => {
+          const { client, used } = connections.take(stream.origin)!;
+          // A fresh one is not given back: it would look as if it were the stream's.
+          expect(used).toBe(true);
+          connections.give(stream.origin, client);
+        });
+      }
+      expect(simulator.stats().openNow).toBe(0);
+    } finally {
+      await connections.close();
+      await simulator.close();
+    }
+  });
+
+  it('breaks a backend off that goes on after [DONE]', async () => {
+    let closed = false;
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const chunk = { choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] };
+      response.write(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+      const timer = setInterval(() => response.write(': more\n\n'), 5);
+      response.on('close', () => {
+        clearInterval(timer);
+        closed = true;
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const connections = new Connections(1_000);
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+      const stream = streamToStalledClient(connections, url, body);
+      expect(await stream.end).toMatchObject({ outcome: 'complete' });
+      await eventually(() => expect(closed).toBe(true));
+    } finally {
+      await connections.close();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+});
