@@ -32,6 +32,13 @@ export const messageAge = new Histogram({
   registers,
 });
 
+export const refusedRows = new Counter({
+  name: 'tollgate_outbox_refused_total',
+  help: 'Outbox rows set aside because they can never be published; each one needs an operator',
+  labelNames: ['outbox'],
+  registers,
+});
+
 export const outboxAge = new Gauge({
   name: 'tollgate_outbox_oldest_seconds',
   help: 'Age of the oldest outbox row that this process could not publish yet; 0 when there is none',

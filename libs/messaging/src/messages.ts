@@ -7,6 +7,14 @@ export const DEFAULT_REQUEST_DEADLINE_MS = 3_000;
 export type BatchHandler<T> = (messages: readonly T[]) => Promise<void>;
 export type RequestHandler<S extends Subject> = (request: RequestOf<S>) => Promise<ReplyOf<S>>;
 
+/** These messages can never be published as they are: an unknown topic, or a form that the store does not take. The same call again fails in the same way. */
+export class MessagesRefusedError extends Error {
+  constructor(message: string, options?: { cause: unknown }) {
+    super(message, options);
+    this.name = 'MessagesRefusedError';
+  }
+}
+
 /**
  * The messages seam: how the services talk. Two implementations pass one conformance suite (`messages.suite.ts`):
  * Postgres (pg-boss; request–reply in process) for the standalone form, Kafka for the distributed one.
@@ -16,7 +24,7 @@ export type RequestHandler<S extends Subject> = (request: RequestOf<S>) => Promi
 export abstract class Messages {
   /**
    * Durable when it returns. At least once to every group of the topic, in order per key. All of one call or nothing (an error: publish again;
-   * the ids inside the messages make repeats harmless).
+   * the ids inside the messages make repeats harmless). UnavailableError: the store cannot be reached, try again. MessagesRefusedError: do not.
    */
   abstract publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void>;
 

@@ -116,8 +116,9 @@ CREATE TABLE coverage (
   CONSTRAINT amount_has_an_entry CHECK ((entry_id IS NULL) = (amount_cents = 0))
 );
 
--- The transactional outbox: what is written here is published if and only if the transaction commits.
+-- The transactional outbox: what is written here is published if and only if the transaction commits. What can never be published rests in outbox_refused.
 CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE outbox_refused (id bigint PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL, refused_reason text NOT NULL, refused_at timestamptz NOT NULL DEFAULT now());
 
 -- Balances of all accounts, for people and for reconcile.
 CREATE VIEW account_balance AS

@@ -52,6 +52,7 @@ BEGIN
     GRANT INSERT ON charge, rejected_charge, journal_entry, posting, coverage TO tollgate_billing;
     GRANT UPDATE (times, last_at) ON rejected_charge TO tollgate_billing;
     GRANT INSERT, UPDATE ON tenant_books, tenant_month TO tollgate_billing;
+    GRANT INSERT ON outbox_refused TO tollgate_billing;
     GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_billing;
   END IF;
 END $$;

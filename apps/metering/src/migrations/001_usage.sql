@@ -76,9 +76,6 @@ CREATE TABLE rejected_event (
   last_at timestamptz NOT NULL DEFAULT now()
 );
 
-CREATE TABLE outbox (
-  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  topic text NOT NULL,
-  data jsonb NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT now()
-);
+-- The transactional outbox: what is written here is published if and only if the transaction commits. What can never be published rests in outbox_refused.
+CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE outbox_refused (id bigint PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL, refused_reason text NOT NULL, refused_at timestamptz NOT NULL DEFAULT now());

@@ -1,9 +1,9 @@
 import type { Topic, TopicTypes } from '@tollgate/contracts';
 import { transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import type { DataSource } from 'typeorm';
-import { outboxAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type Messages } from '../messages';
+import type { DataSource, EntityManager } from 'typeorm';
+import { outboxAge, refusedRows } from '../message-metrics';
+import { MAX_BATCH_MESSAGES, MessagesRefusedError, type Messages } from '../messages';
 import { backoffMs, Signal } from '../signal';
 
 /** A look without a wake: for rows whose process died between commit and publication. */
@@ -25,10 +25,16 @@ interface OutboxRow {
   created_at: Date;
 }
 
+/** A row that can never be published, and why. */
+interface RefusedRow {
+  row: OutboxRow;
+  reason: string;
+}
+
 /**
  * Publishes what `enqueue` stored: takes rows in the order of their ids, publishes them, and commits their removal after that; so each is published at least once.
  * Any number of relays may work on one table (each takes rows that no other has in hand), and a row's id is not its moment of commit: messages of one key
- * may therefore change places. Consumers de-duplicate by id and compare versions.
+ * may therefore change places. A row that is refused goes to `outbox_refused` and blocks nobody; the others of its batch keep their order. Consumers de-duplicate by id and compare versions.
  */
 export class OutboxRelay {
   private readonly news = new Signal();
@@ -88,8 +94,9 @@ export class OutboxRelay {
     return false;
   }
 
-  private publishBatch(): Promise<number> {
-    return transaction(this.dataSource, async (tx) => {
+  /** How many rows it took. */
+  private async publishBatch(): Promise<number> {
+    const { taken, refused } = await transaction(this.dataSource, async (tx) => {
       // 1. Take rows: gone when this transaction commits, untouched when it does not.
       const [rows] = (await tx.query(
         `DELETE FROM outbox
@@ -100,19 +107,55 @@ export class OutboxRelay {
       const oldest = rows[0];
       if (oldest) outboxAge.set({ outbox: this.options.name }, (Date.now() - oldest.created_at.getTime()) / 1000);
       // 2. Publish: durable when it returns.
-      for (const [topic, data] of byTopic(rows)) await this.messages.publish(topic, data);
+      const refused: RefusedRow[] = [];
+      for (const ofTopic of byTopic(rows)) refused.push(...(await this.publishRows(ofTopic)));
+      await setAside(tx, refused);
       // 3. Commit.
-      return rows.length;
+      return { taken: rows.length, refused };
     });
+    for (const { row, reason } of refused) {
+      refusedRows.inc({ outbox: this.options.name });
+      logger('messaging').error(
+        { outbox: this.options.name, id: row.id, topic: row.topic, reason },
+        'a message can never be published and was set aside: see outbox_refused',
+      );
+    }
+    return taken;
+  }
+
+  /** Publishes rows of one topic in their order, and returns those that were refused: all in one call, or one by one when that call is refused. */
+  private async publishRows(rows: readonly OutboxRow[]): Promise<RefusedRow[]> {
+    try {
+      await this.messages.publish(
+        rows[0]!.topic,
+        rows.map(({ data }) => data as TopicTypes[Topic]),
+      );
+      return [];
+    } catch (error) {
+      if (!(error instanceof MessagesRefusedError)) throw error;
+      if (rows.length === 1) return [{ row: rows[0]!, reason: error.message }];
+    }
+    const refused: RefusedRow[] = [];
+    for (const row of rows) refused.push(...(await this.publishRows([row])));
+    return refused;
   }
 }
 
-function byTopic(rows: OutboxRow[]): Map<Topic, TopicTypes[Topic][]> {
-  const topics = new Map<Topic, TopicTypes[Topic][]>();
-  for (const { topic, data } of rows) {
-    const messages = topics.get(topic) ?? [];
-    messages.push(data as TopicTypes[Topic]);
-    topics.set(topic, messages);
+function byTopic(rows: OutboxRow[]): OutboxRow[][] {
+  const topics = new Map<Topic, OutboxRow[]>();
+  for (const row of rows) {
+    const ofTopic = topics.get(row.topic) ?? [];
+    ofTopic.push(row);
+    topics.set(row.topic, ofTopic);
   }
-  return topics;
+  return [...topics.values()];
+}
+
+async function setAside(tx: EntityManager, refused: readonly RefusedRow[]): Promise<void> {
+  for (const { row, reason } of refused) {
+    await tx.query(
+      'INSERT INTO outbox_refused (id, topic, data, created_at, refused_reason) VALUES ($1, $2, $3, $4, $5)',
+      [row.id, row.topic, JSON.stringify(row.data), row.created_at, reason],
+    );
+  }
 }

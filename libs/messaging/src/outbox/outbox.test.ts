@@ -35,7 +35,7 @@ describe('outbox', () => {
     await Promise.all(relays.map((relay) => relay.stop()));
     await messages.close();
     await store.close();
-    await dataSource.query('TRUNCATE outbox');
+    await dataSource.query('TRUNCATE outbox, outbox_refused');
   });
 
   function relay(): OutboxRelay {
@@ -136,6 +136,42 @@ describe('outbox', () => {
     await eventually(() => expect(new Set(received.messages.map(({ version }) => version)).size).toBe(20), {
       timeoutMs: 15_000,
     });
+  });
+
+  it('sets aside what can never be published, and publishes all others in their order', async () => {
+    await messages.start();
+    // The store refuses one message by its content, as it would one that is too large.
+    await database.query(
+      `ALTER TABLE ${store.schema}.job ADD CONSTRAINT no_poison CHECK (data::text NOT LIKE '%poison%')`,
+    );
+    await put('a', [1, 2]);
+    await put('poison', [1]);
+    await dataSource.query(`INSERT INTO outbox (topic, data) VALUES ('no-such-topic', '{}'), ('toString', '{}')`);
+    await put('a', [3, 4]);
+    relay().start();
+    await eventually(() => received.assertAllInOrder(['a'], 4));
+    await eventually(async () => expect(await rows()).toBe(0));
+    const refused = await dataSource.query('SELECT topic, data, refused_reason FROM outbox_refused ORDER BY id');
+    expect(refused).toEqual([
+      { topic: TOPIC, data: news('poison', 1), refused_reason: expect.stringContaining('no_poison') },
+      { topic: 'no-such-topic', data: {}, refused_reason: 'there is no topic "no-such-topic"' },
+      { topic: 'toString', data: {}, refused_reason: 'there is no topic "toString"' },
+    ]);
+    expect(await metrics.getSingleMetricAsString('tollgate_outbox_refused_total')).toContain('{outbox="shop"} 3');
+  });
+
+  it('sets nothing aside while the store itself is at fault', async () => {
+    await messages.start();
+    await database.query(`ALTER SCHEMA ${store.schema} RENAME TO away`);
+    await put('a', [1]);
+    const waiting = relay();
+    waiting.start();
+    await waiting.stop();
+    expect(await rows()).toBe(1);
+    await database.query(`ALTER SCHEMA away RENAME TO ${store.schema}`);
+    relay().start();
+    await eventually(() => received.assertAllInOrder(['a'], 1));
+    expect(await dataSource.query('SELECT FROM outbox_refused')).toEqual([]);
   });
 
   it('stop publishes what is there, and does not hang when it cannot', async () => {

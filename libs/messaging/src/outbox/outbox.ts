@@ -1,9 +1,14 @@
 import type { Topic, TopicTypes } from '@tollgate/contracts';
 import type { EntityManager } from 'typeorm';
 
-/** The outbox of a service, in the service's own schema: its migrations contain this statement verbatim. */
-export const OUTBOX_TABLE_SQL =
-  'CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());';
+/**
+ * The outbox of a service, in the service's own schema, and where rows rest that can never be published, with the reason: its migrations contain these
+ * statements verbatim. Once the reason is mended, a person puts such rows back: `INSERT INTO outbox (topic, data) SELECT topic, data FROM outbox_refused …`.
+ */
+export const OUTBOX_TABLE_SQL = `\
+CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE outbox_refused (id bigint PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL, refused_reason text NOT NULL, refused_at timestamptz NOT NULL DEFAULT now());
+`;
 
 /**
  * Stores messages with the changes that they tell of: published if and only if the transaction commits. Call `OutboxRelay.wake` after the commit.

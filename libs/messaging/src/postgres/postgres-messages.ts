@@ -13,7 +13,7 @@ import { Pool } from 'pg';
 import { PgBoss, type Db } from 'pg-boss';
 import { seal } from '../envelope';
 import { InProcessRequests } from '../in-process-requests';
-import { Messages, type BatchHandler, type RequestHandler } from '../messages';
+import { Messages, MessagesRefusedError, type BatchHandler, type RequestHandler } from '../messages';
 import { ConsumerSession } from './consumer-session';
 import { GroupConsumer, type ConsumedGroup } from './group-consumer';
 import { createQueues, insertJobs, queueName, toJobs, type Topics } from './queues';
@@ -120,7 +120,8 @@ export class PostgresMessages extends Messages {
   async publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void> {
     this.assertStarted();
     if (messages.length === 0) return;
-    const definition = this.options.topics[topic];
+    const definition = Object.hasOwn(this.options.topics, topic) ? this.options.topics[topic] : undefined;
+    if (!definition) throw new MessagesRefusedError(`there is no topic "${topic}"`);
     const jobs = toJobs(seal(definition, messages));
     const queues = definition.groups.map((group) => queueName(topic, group));
     try {
@@ -132,7 +133,8 @@ export class PostgresMessages extends Messages {
         });
       }
     } catch (error) {
-      if (isRefusal(error)) throw error;
+      if (isRefusal(error)) throw new MessagesRefusedError(`"${topic}": ${(error as Error).message}`, { cause: error });
+      if (isDefect(error)) throw error;
       const unavailable = new UnavailableError(`could not publish to "${topic}": the message store cannot be reached`);
       throw Object.assign(unavailable, { cause: error });
     }
@@ -212,7 +214,12 @@ export class PostgresMessages extends Messages {
   }
 }
 
-/** Whether the server answered and said no (bad data, too much of it, a missing table, a broken rule), as against not being there. */
+/** Whether the server said no to these very messages: bad data, too much of it, a broken rule. */
 function isRefusal(error: unknown): boolean {
-  return /^(2[23]|42|54|P0|XX)\w{3}$/.test(sqlState(error) ?? '');
+  return /^(2[23]|54)\w{3}$/.test(sqlState(error) ?? '');
+}
+
+/** Whether the server answered and said no for a reason that lies in itself (a missing table or right, an inner error): a person must mend it, then these messages can go. */
+function isDefect(error: unknown): boolean {
+  return /^(42|P0|XX)\w{3}$/.test(sqlState(error) ?? '');
 }
