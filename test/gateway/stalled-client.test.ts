@@ -1,5 +1,5 @@
 import { eventually } from '@tollgate/testing';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
 import { ChunkTranslator } from '../../apps/gateway/src/upstream/chunk-translator';
@@ -72,18 +72,28 @@ describe('a stream that is complete while its client does not read', () => {
     }
   });
 
-  it('breaks a backend off that goes on after [DONE]', async () => {
-    let closed = false;
+  it.each([
+    [
+      'gives its connection back when all came at once',
+      (response: ServerResponse) => setImmediate(() => response.end()),
+    ],
+    [
+      'breaks a backend off that goes on after [DONE]',
+      (response: ServerResponse) => {
+        const timer = setInterval(() => response.write(': more\n\n'), 5);
+        response.on('close', () => clearInterval(timer));
+      },
+    ],
+  ])('%s', async (_, afterDone) => {
+    let over = false;
     const server = createServer((request, response) => {
       request.resume();
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      const chunk = { choices: [{ index: 0, delta: { content: 'a' }, finish_reason: 'stop' }] };
-      response.write(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
-      const timer = setInterval(() => response.write(': more\n\n'), 5);
-      response.on('close', () => {
-        clearInterval(timer);
-        closed = true;
-      });
+      const chunk = (reason: string | null) =>
+        `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: reason }] })}\n\n`;
+      response.write(`${chunk(null)}${chunk('stop')}data: [DONE]\n\n`);
+      response.on('close', () => (over = true));
+      afterDone(response);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const connections = new Connections(1_000);
@@ -91,7 +101,10 @@ describe('a stream that is complete while its client does not read', () => {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
       const stream = streamToStalledClient(connections, url, body);
       expect(await stream.end).toMatchObject({ outcome: 'complete' });
-      await eventually(() => expect(closed).toBe(true));
+      await eventually(() => {
+        expect(over).toBe(true);
+        expect(connections.take(stream.origin)!.used).toBe(true);
+      });
     } finally {
       await connections.close();
       await new Promise((resolve) => server.close(resolve));
