@@ -69,7 +69,21 @@ describe('tollgate.yaml', () => {
       'models[0].maxOutputTokens',
       6,
     ],
-    ['a backend that is no URL', GOOD.replace('simulator:', 'ftp://x'), 'models[0].backends[0].url', 8],
+    ...[
+      'ftp://x',
+      'http://127.0.0.1:80000/v1',
+      'http:///v1',
+      'http:x/v1',
+      'https://user:word@x/v1',
+      'http://x/v1?key=1',
+      'http://x/v1#a',
+      'http://[::1/v1',
+    ].map((url): [string, string, string, number] => [
+      `a backend at ${url}`,
+      GOOD.replace('simulator:', url),
+      'models[0].backends[0].url',
+      8,
+    ]),
     [
       'a profile with an unknown model',
       GOOD.replace('{ id: d,', '{ id: d, models: ["zz"],'),

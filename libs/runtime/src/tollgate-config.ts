@@ -15,6 +15,7 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
+import { IsBackendUrl } from './is-backend-url';
 import { IsPrice } from './is-price';
 
 const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
@@ -31,10 +32,7 @@ export class PriceConfig {
 
 export class BackendConfig {
   /** Base URL that ends in /v1, or "simulator:" for the built-in one. */
-  @Matches(/^(simulator:|https?:\/\/[^\s]+)$/, {
-    message: '$property must be "simulator:" or an http(s) URL such as http://127.0.0.1:8000/v1',
-  })
-  url!: string;
+  @IsBackendUrl() url!: string;
   /** The model's name at the backend; the public id when absent. */
   @IsOptional() @Length(1, 256) model?: string;
   @IsOptional() @Length(1, 4096) apiKey?: string;

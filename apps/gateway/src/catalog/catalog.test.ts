@@ -56,4 +56,15 @@ describe('the catalog', () => {
     config.current = configOf(model('c'));
     expect(catalog.list(null).map(({ id }) => id)).toEqual(['c']);
   });
+
+  it('keeps the old models in force when new ones cannot be compiled', () => {
+    const config = { current: configOf(model('a')) } as { current: TollgateConfig };
+    const catalog = new Catalog(config as ConfigSource, 'http://127.0.0.1:5/v1');
+    const before = catalog.find('a', null);
+    const broken = { backends: [{ url: 'http://127.0.0.1:80000/v1', weight: 1 }] };
+    config.current = configOf(model('a'), model('b', broken));
+    expect([catalog.find('a', null), catalog.find('b', null)]).toEqual([before, undefined]);
+    config.current = configOf(model('b'));
+    expect(catalog.list(null).map(({ id }) => id)).toEqual(['b']);
+  });
 });

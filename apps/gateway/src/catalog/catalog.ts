@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { PriceStamp } from '@tollgate/contracts';
 import { FEMTOS_PER_NANO, parsePrice } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
 import type { BackendConfig, ConfigSource, ModelConfig, PriceConfig, TollgateConfig } from '@tollgate/runtime';
 
 /** `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01. */
@@ -52,14 +53,20 @@ export interface ModelRow {
 
 /** The models in force, compiled once per accepted configuration. Requests that run keep the model that they began with. */
 export class Catalog {
-  private compiledFrom: TollgateConfig | null = null;
-  private models: ReadonlyMap<string, CatalogModel> = new Map();
+  private compiledFrom: TollgateConfig;
+  private models: ReadonlyMap<string, CatalogModel>;
 
-  /** @param simulatorUrl base URL (ends in /v1) that the backend url "simulator:" stands for */
+  /**
+   * Throws when the configuration that it begins with cannot be compiled; a later one that cannot leaves the old one in force.
+   * @param simulatorUrl base URL (ends in /v1) that the backend url "simulator:" stands for
+   */
   constructor(
     private readonly config: ConfigSource,
     private readonly simulatorUrl: string,
-  ) {}
+  ) {
+    this.compiledFrom = config.current;
+    this.models = this.compile(config.current);
+  }
 
   /** The model, or undefined where there is none or the key may not use it: the caller does not learn which. */
   find(id: string, allowed: AllowedModels): CatalogModel | undefined {
@@ -73,11 +80,22 @@ export class Catalog {
 
   private current(): ReadonlyMap<string, CatalogModel> {
     const config = this.config.current;
-    if (config !== this.compiledFrom) {
-      this.models = new Map(config.models.map((model) => [model.id, compileModel(model, this.simulatorUrl)]));
-      this.compiledFrom = config;
+    if (config === this.compiledFrom) return this.models;
+    this.compiledFrom = config;
+    try {
+      this.models = this.compile(config);
+    } catch (error) {
+      // The checks of the file should have found it: no request may suffer for that they did not.
+      logger('gateway').error(
+        { err: error },
+        'the models cannot be used, those of the old configuration stay in force',
+      );
     }
     return this.models;
+  }
+
+  private compile({ models }: TollgateConfig): ReadonlyMap<string, CatalogModel> {
+    return new Map(models.map((model) => [model.id, compileModel(model, this.simulatorUrl)]));
   }
 }
 
