@@ -83,7 +83,7 @@ export interface Settlement {
 
 /**
  * `settled`: durable; `event` is the record that stands. A repeat, and a settlement after expiry, get the first result (`repeated: true`).
- * `forbidden`: there is no such hold (never admitted, void, or long released); counted by the store.
+ * `forbidden`: there is no such hold (never admitted, void, or long released); counted, as every forbidden transition is (admission-metrics.ts).
  */
 export type SettleResult = { kind: 'settled'; repeated: boolean; event: UsageEvent } | { kind: 'forbidden' };
 
@@ -150,8 +150,6 @@ export abstract class AdmissionStore {
   abstract applyNews(news: readonly News[]): Promise<void>;
   /** Tenants ascending by id after `after`, at most `limit`; one instant. */
   abstract snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]>;
-  /** Operations refused because the transition is forbidden, since start, by operation. */
-  abstract forbiddenTransitions(): Record<'extend' | 'progress' | 'settle' | 'void', number>;
   abstract start(): Promise<void>;
   abstract close(): Promise<void>;
 }

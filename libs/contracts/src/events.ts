@@ -55,7 +55,7 @@ export interface CreditNews {
   tenantId: string;
   /** Counts up with every change of the tenant's books. */
   version: string;
-  /** Whole cents of the ledger less what is gathered and not yet posted; decimal string, may be negative only by an adjustment. */
+  /** Whole cents of the ledger less what is gathered and not yet posted; decimal string. Negative after an adjustment, or when more usage was gathered than the credit pays for (its holds were lost). */
   balanceNanos: string;
   /** Ids of the settled holds that this balance has taken in. */
   releases: string[];

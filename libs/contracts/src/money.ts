@@ -58,12 +58,6 @@ export function parsePrice(text: string): bigint {
   return nanos;
 }
 
-/** Whole cents in an amount, rounded down (towards minus infinity). */
-export function wholeCents(nanos: bigint): bigint {
-  const cents = nanos / NANOS_PER_CENT;
-  return nanos < 0n && cents * NANOS_PER_CENT !== nanos ? cents - 1n : cents;
-}
-
 /**
  * Rounds parts to whole cents so that they add up exactly to the rounded total (largest remainder; ties by position).
  * @param parts nanos, each ≥ 0

@@ -1,6 +1,6 @@
 import { parse } from 'pg-connection-string';
 import { DataSource, type DataSourceOptions, type EntityManager, type EntityTarget, type ObjectLiteral } from 'typeorm';
-import { Pool, type PoolConfig } from 'pg';
+import type { Pool, PoolConfig } from 'pg';
 
 /** After so many runs of one transaction the error goes to the caller. */
 const MAX_TRANSACTION_TRIES = 6;
@@ -19,14 +19,6 @@ export interface DatabaseOptions {
   poolSize: number;
   /** Role that every connection takes on, e.g. one without the right to change the journal. */
   role?: string;
-}
-
-/** A pg pool whose connections see `schema` first. For the hot stores, which speak SQL functions only. */
-export function openPool(options: DatabaseOptions): Pool {
-  const pool = new Pool({ ...connectionConfig(options), max: options.poolSize });
-  // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
-  pool.on('error', () => {});
-  return pool;
 }
 
 /** A TypeORM data source on the service's schema, connected. Rejects when the server cannot be reached. */

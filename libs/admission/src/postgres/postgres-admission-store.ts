@@ -1,4 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
+import { forbiddenTransitions } from '../admission-metrics';
 import {
   AdmissionStore,
   DEFAULT_LEASE_MS,
@@ -35,7 +36,6 @@ export class PostgresAdmissionStore extends AdmissionStore {
   private readonly connections: Connections;
   private readonly leaseMs: number;
   private readonly now: () => number | null;
-  private readonly forbidden = { extend: 0, progress: 0, settle: 0, void: 0 };
 
   constructor(options: PostgresAdmissionOptions) {
     super();
@@ -76,7 +76,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
     });
     const results: ExtendResult[] = [];
     for (const [n, code, granted, total] of rows) {
-      if (code === 'forbidden') this.forbidden.extend++;
+      if (code === 'forbidden') forbiddenTransitions.inc({ operation: 'extend' });
       results[Number(n) - 1] =
         code === 'extended'
           ? { kind: 'extended', grantedNanos: BigInt(granted!), holdNanos: BigInt(total!) }
@@ -132,7 +132,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
       });
       for (const [n, code, record] of rows) {
         const index = Number(n) - 1;
-        if (code === 'forbidden') this.forbidden.settle++;
+        if (code === 'forbidden') forbiddenTransitions.inc({ operation: 'settle' });
         answers[index] = settleResult(code!, record ?? null, events[index]!);
       }
     }
@@ -212,10 +212,6 @@ export class PostgresAdmissionStore extends AdmissionStore {
     }));
   }
 
-  forbiddenTransitions(): Record<'extend' | 'progress' | 'settle' | 'void', number> {
-    return { ...this.forbidden };
-  }
-
   /** Rejects when the database cannot be reached or was not migrated. */
   async start(): Promise<void> {
     await this.connections.call({ name: 'start', text: 'SELECT FROM hold LIMIT 0', values: [] });
@@ -228,7 +224,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
   private positions(operation: 'progress' | 'void', rows: readonly Row[], count: number): boolean[] {
     const done = new Array<boolean>(count).fill(false);
     for (const [n] of rows) done[Number(n) - 1] = true;
-    this.forbidden[operation] += count - rows.length;
+    forbiddenTransitions.inc({ operation }, count - rows.length);
     return done;
   }
 }
