@@ -91,7 +91,7 @@ function assertChain(rows: readonly PageRow[]): void {
   });
 }
 
-/** Newest first; the running month always. None is closed yet, so all are open and begin with their month. */
+/** Newest first; the running month always. No month is closed yet, so all are `open` (not closed; a past one need not be running) and begin with their month. */
 async function invoices(tx: EntityManager, tenantId: string): Promise<Invoice[]> {
   const rows = await tx.query<{ period: string; debited_cents: string }[]>(
     'SELECT period, debited_cents FROM tenant_month WHERE tenant_id = $1 ORDER BY period DESC LIMIT $2',
