@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { newId } from '@tollgate/contracts';
+import { OUTBOX_TABLE_SQL } from '@tollgate/messaging';
 import { migrate } from '@tollgate/postgres';
 import { useTestDatabase, withDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
@@ -8,6 +10,10 @@ import { LEDGER_ROLE, openBillingDatabase } from './database';
 // The same migrations by users with fewer rights than a superuser, as on a managed server. Roles belong to the server: each test uses names of its own.
 const database = useTestDatabase();
 const MIGRATIONS = { schema: 'billing', directory: join(__dirname, 'migrations') };
+
+it('the migrations make the outbox that the relay expects', () => {
+  expect(readFileSync(join(MIGRATIONS.directory, '001_ledger.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);
+});
 
 describe('on a server whose user may not take on the ledger role', () => {
   const name = newId('msg');

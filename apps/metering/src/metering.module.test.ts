@@ -1,10 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import type { Charge } from '@tollgate/contracts';
-import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { Messages, OUTBOX_TABLE_SQL, PostgresMessages } from '@tollgate/messaging';
 import { Global, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import { MeteringModule } from './index';
+import { MeteringModule, MIGRATIONS } from './index';
 import { TENANT, usageEvent } from './sample-events.suite';
 
 // Real: the module as a main program composes it, on Postgres.
@@ -77,4 +79,8 @@ describe('the metering module', () => {
     await eventually(() => expect(charges.map(({ id }) => id)).toContain(event.id));
     expect((await query()).totals.requests).toBe(31);
   });
+});
+
+it('makes the outbox that the relay expects', () => {
+  expect(readFileSync(join(MIGRATIONS.directory, '001_usage.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);
 });

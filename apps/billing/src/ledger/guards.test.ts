@@ -21,6 +21,14 @@ describe('append-only', () => {
     expect(await billing.dataSource.query('SELECT current_user AS role')).toEqual([{ role: LEDGER_ROLE }]);
   });
 
+  it('the ledger role may set a message aside that can never be published, and not touch it after that', async () => {
+    const columns = 'id, topic, data, created_at, refused_reason';
+    await billing.dataSource.query(
+      `INSERT INTO outbox_refused (${columns}) VALUES (1, 'charges', '{}', now(), 'test')`,
+    );
+    await expect(billing.dataSource.query('DELETE FROM outbox_refused')).rejects.toThrow(/permission denied/);
+  });
+
   describe.each(IMMUTABLE)('%s', (table) => {
     const column = { posting: 'entry_id', coverage: 'tenant_id', rejected_charge: 'reason' }[table] ?? 'id';
     const changes = [
