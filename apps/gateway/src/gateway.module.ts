@@ -2,11 +2,12 @@ import { type DynamicModule, Injectable, Module, type OnApplicationShutdown, typ
 import { AdmissionClient, AdmissionStore } from '@tollgate/admission';
 import { CredentialStore } from '@tollgate/credentials';
 import { Messages } from '@tollgate/messaging';
-import { ConfigSource } from '@tollgate/runtime';
+import { ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 import { Admitter } from './admit/admit';
 import { CreditNewsConsumer } from './admit/credit-news';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
+import { CountingBudget } from './catalog/counting-budget';
 import { loadTokenizer } from './catalog/tokenizer';
 import { DocsModule } from './docs/docs.module';
 import { InFlight } from './inference/in-flight';
@@ -49,13 +50,17 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
       admission,
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
       streams: new StreamWatch(),
+      counting: new CountingBudget(),
       settlements: new Settlements(admission),
       emitter: new UsageEmitter(messages),
     };
   }
 
   onModuleInit(): void {
-    for (const { tokenizer } of this.config.current.models) loadTokenizer(tokenizer);
+    const load = ({ models }: TollgateConfig) => models.forEach(({ tokenizer }) => loadTokenizer(tokenizer));
+    load(this.config.current);
+    // Blocks for 0.2 s a new tokenizer, as it would in the midst of a request.
+    this.config.onChange(load);
   }
 
   async onApplicationShutdown(): Promise<void> {

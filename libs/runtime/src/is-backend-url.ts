@@ -18,7 +18,8 @@ export function IsBackendUrl(): PropertyDecorator {
 function isBackendUrl(value: unknown): boolean {
   if (value === 'simulator:') return true;
   // What `new URL` would forgive (blanks around it, a missing slash, an empty "?") is a slip of the pen here.
-  if (typeof value !== 'string' || !/^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/.test(value) || !URL.canParse(value)) return false;
+  if (typeof value !== 'string' || !/^https?:\/\/[^\s?#@\\/][^\s?#@\\]*$/.test(value) || !URL.canParse(value))
+    return false;
   const { hostname, username, password } = new URL(value);
   return hostname !== '' && username === '' && password === '';
 }

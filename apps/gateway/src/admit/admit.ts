@@ -35,6 +35,8 @@ export interface Hold {
   holdNanos: bigint;
   /** The prompt's bound, and its cost with the request's own price. */
   promptTokens: number;
+  /** The bound was counted. */
+  promptIsExact: boolean;
   promptFemtos: bigint;
   /** Output that the hold covers, over all choices. */
   outputTokens: number;
@@ -100,6 +102,7 @@ export class Admitter {
       tenantId,
       holdNanos: result.holdNanos,
       promptTokens: request.promptTokens,
+      promptIsExact: request.boundIsExact,
       promptFemtos: request.promptFemtos,
       outputTokens: result.outputTokens,
       maxTokensPerChoice: stream || choices === 0 ? allowed : Math.floor(result.outputTokens / choices),

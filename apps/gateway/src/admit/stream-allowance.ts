@@ -3,19 +3,24 @@ import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
 
+/** As a rule; for when to ask. What is granted goes by bytes, as no text has more tokens than bytes, and by counts. */
+const BYTES_PER_TOKEN = 4;
 /** An extension is asked for when so much of a slice is left: at 100 tokens a second there are 2.5 s for the answer. */
 const ASK_AT_SLICE_PART = 1 / 4;
 
 /**
- * What a stream may still deliver under its hold. `take` is called for each chunk with an estimate that errs to more; the hold is extended
- * before it is used up, so that as a rule nobody waits. Only when credit gives no more is the output counted exactly, chunk by chunk, to its last token.
+ * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes; where that would be more than is held, the output is
+ * counted, a few times a slice, and each chunk near its end. The hold is extended before it is used up, so that as a rule nobody waits; when credit
+ * gives no more, the stream goes on to its last token.
  *
  * States: open (more may be asked for) → asking → open | closed (refused: what is held is all) | lost.
  */
 export class StreamAllowance {
   onReady: () => void = () => {};
   private state: 'open' | 'asking' | 'closed' | 'lost' = 'open';
-  private taken = 0;
+  /** Tokens delivered: at the most, and by the rule of thumb; both exact after a count. */
+  private most = 0;
+  private likely = 0;
   private covered: number;
   private readonly maxTokens: number;
   private readonly slice: number;
@@ -32,20 +37,22 @@ export class StreamAllowance {
     this.covered = model.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
   }
 
-  take(tokens: number, countExactly: () => number): 'granted' | 'wait' | 'ended' | 'lost' {
+  take(bytes: number, count: () => number): 'granted' | 'wait' | 'ended' | 'lost' {
     if (this.state === 'lost') return 'lost';
     // All that the backend may generate is held: it ends by itself.
     if (this.covered >= this.maxTokens) return 'granted';
-    if (this.taken + tokens <= this.covered) {
-      this.taken += tokens;
-      if (this.state === 'open' && this.covered - this.taken < this.slice * ASK_AT_SLICE_PART) this.ask();
-      return 'granted';
+    if (this.most + bytes <= this.covered) {
+      this.most += bytes;
+      this.likely += Math.ceil(bytes / BYTES_PER_TOKEN);
+    } else {
+      const tokens = count();
+      if (tokens > this.covered) {
+        if (this.state === 'open') this.ask();
+        return this.state === 'asking' ? 'wait' : 'ended';
+      }
+      this.most = this.likely = tokens;
     }
-    if (this.state === 'open') this.ask();
-    if (this.state === 'asking') return 'wait';
-    const exactly = countExactly();
-    if (exactly > this.covered) return 'ended';
-    this.taken = exactly;
+    if (this.state === 'open' && this.covered - this.likely < this.slice * ASK_AT_SLICE_PART) this.ask();
     return 'granted';
   }
 

@@ -30,6 +30,11 @@ export function loadTokenizer(tokenizer: Tokenizer): void {
   encodingOf(tokenizer);
 }
 
+/** Whether it need not be loaded any more. */
+export function isLoaded(tokenizer: Tokenizer): boolean {
+  return loaded.has(tokenizer);
+}
+
 /** As countTokens, but stops once the count is above `limit`; then the answer is Infinity. */
 export function countWithin(tokenizer: Tokenizer, text: string, limit: number): number {
   const encoding = encodingOf(tokenizer);

@@ -2,11 +2,13 @@ import type { Progress } from '@tollgate/admission';
 import { costNanos, type InferenceKind, type Outcome, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
+import type { CountingBudget } from '../catalog/counting-budget';
 import { countTokens } from '../catalog/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
+import type { DeliveredText } from '../upstream/delivered-text';
 import type { Ask } from './ask';
 import type { InferenceError } from './errors';
-import { countPrompt } from './prompt-bound';
+import { countPrompt, leastPromptTokens } from './prompt-bound';
 
 interface Wire {
   /** After the backend's base path. */
@@ -42,7 +44,7 @@ export type Served =
 
 /** A request that was admitted and now runs: what all later stages need of it. */
 export class Job {
-  private promptTokens: number | null = null;
+  private promptTokens: number | null;
 
   constructor(
     readonly ask: Ask,
@@ -51,7 +53,9 @@ export class Job {
     readonly hold: Hold,
     /** As the client knows it; may be the client's own and come twice, unlike `draft.id`. */
     readonly requestId: string,
-  ) {}
+  ) {
+    this.promptTokens = hold.promptIsExact ? hold.promptTokens : null;
+  }
 
   /** For every log line of this request. */
   get logged(): { requestId: string; id: string; model: string } {
@@ -66,9 +70,9 @@ export class Job {
     return { id, object, createdSeconds: Math.floor(Date.parse(this.draft.startedAt) / 1_000), model: this.model.id };
   }
 
-  /** Tokens of these texts, by the model's tokenizer. */
-  countTexts(texts: readonly string[]): number {
-    return texts.reduce((sum, text) => sum + countTokens(this.model.tokenizer, text), 0);
+  /** Tokens of a text, by the model's tokenizer. */
+  countText(text: string): number {
+    return countTokens(this.model.tokenizer, text);
   }
 
   /** Our own count of the request, where the backend gives none. Takes milliseconds for a long prompt: once. */
@@ -77,10 +81,16 @@ export class Job {
     return { promptTokens: this.promptTokens, cachedTokens: 0, completionTokens };
   }
 
-  /** What a running stream records, should the gateway die in the next second. Null: nothing yet. */
-  delivered(chunks: number): Progress['delivered'] {
+  /**
+   * What a running stream records, should the gateway die in the next second: counted as far as the budget goes, and where it does not, less than it was.
+   * Null: nothing yet.
+   */
+  record(text: DeliveredText, chunks: number, budget: CountingBudget): Progress['delivered'] {
     if (chunks === 0) return null;
-    const tokens = this.count(chunks);
+    if (this.promptTokens === null && budget.take(this.ask.raw.length)) this.count(0);
+    if (budget.take(text.uncountedBytes)) text.tokens();
+    const promptTokens = this.promptTokens ?? leastPromptTokens(this.ask);
+    const tokens = { promptTokens, cachedTokens: 0, completionTokens: text.leastTokens() };
     const cost = costNanos(tokens, this.draft.price);
     return { ...tokens, costNanos: cost > this.hold.holdNanos ? this.hold.holdNanos : cost };
   }

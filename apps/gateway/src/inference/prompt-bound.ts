@@ -67,6 +67,11 @@ export function countPrompt(ask: Ask, model: CatalogModel): PromptTokens {
   return { total: total + counter.tokens * parts.length, longest: longest + counter.tokens };
 }
 
+/** No prompt of this form has fewer: what is known without counting. */
+export function leastPromptTokens(ask: Ask): number {
+  return ask.kind === 'chat' ? ask.messages * TOKENS_PER_MESSAGE + TOKENS_OF_ANSWER_START : 0;
+}
+
 class Counter {
   tokens = 0;
   constructor(private readonly model: CatalogModel) {}

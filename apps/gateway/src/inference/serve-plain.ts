@@ -36,7 +36,7 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
     };
   return {
     kind: 'delivered',
-    tokens: response.usage ?? job.count(job.countTexts(deliveredTexts(response))),
+    tokens: response.usage ?? job.count(deliveredTexts(response).reduce((sum, text) => sum + job.countText(text), 0)),
     estimated: response.usage === null,
     outcome: 'complete',
     end: (usage) => client.answer(200, writePlainResponse(ask.kind, response, job.identity, usage)),

@@ -9,7 +9,11 @@ import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './upstream-body';
 
 /** A stream, passed on as it comes; its last chunk and `[DONE]` wait in `end`. */
-export async function serveStream({ admission, upstream, streams }: Stages, job: Job, client: Client): Promise<Served> {
+export async function serveStream(
+  { admission, upstream, streams, counting }: Stages,
+  job: Job,
+  client: Client,
+): Promise<Served> {
   const { ask, model, draft, hold } = job;
   const { path, chunkObject } = KINDS[ask.kind];
   const allowance = new StreamAllowance(admission, hold, model, ask.choices, () => job.count(0).promptTokens);
@@ -18,7 +22,7 @@ export async function serveStream({ admission, upstream, streams }: Stages, job:
     translator,
     client,
     allowance,
-    (texts) => job.countTexts(texts),
+    (text) => job.countText(text),
     ask.choices,
     endOfChoice(ask.kind),
   );
@@ -27,7 +31,7 @@ export async function serveStream({ admission, upstream, streams }: Stages, job:
   admission.track({
     id: draft.id,
     tenantId: draft.tenantId,
-    delivered: () => job.delivered(relay.chunks),
+    delivered: () => job.record(relay.delivered, relay.chunks, counting),
     onLost: () => relay.holdLost(),
   });
   streams.add(relay, Date.now(), () => client.destroy());
@@ -39,7 +43,7 @@ export async function serveStream({ admission, upstream, streams }: Stages, job:
   const error = failure && failureAnswer(failure, job);
   // Not a token reached the client, and the model did not finish: nobody pays.
   if (outcome !== 'complete' && outcome !== 'credit_ended' && relay.chunks === 0) return { kind: 'nothing', error };
-  const tokens = usage ?? job.count(job.countTexts(relay.delivered.texts()));
+  const tokens = usage ?? job.count(relay.delivered.tokens());
   if (usage) await allowance.raiseTo(costNanos(tokens, draft.price));
   return {
     kind: 'delivered',

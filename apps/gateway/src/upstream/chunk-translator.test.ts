@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { ChunkTranslator, type Frame } from './chunk-translator';
-import { DeliveredText } from './delivered-text';
+import { fromWire } from './json-text';
 
 const IDENTITY = {
   id: 'chatcmpl-ours',
@@ -20,12 +20,12 @@ interface Written {
 /** Everything that the translator makes of these bytes, handed over in these pieces. */
 function translate(pieces: readonly Buffer[], identity = IDENTITY): Written {
   const translator = new ChunkTranslator(identity);
-  const delivered = new DeliveredText();
+  const bodies = new Map<number, string>();
   const written: Written = { out: '', kinds: [], texts: [] };
   const take = (frame: Frame) => {
     written.kinds.push(frame.kind);
     if (frame.kind !== 'content' && frame.kind !== 'finish') return;
-    for (const piece of frame.pieces) delivered.add(piece);
+    for (const { choice, text } of frame.pieces) bodies.set(choice, (bodies.get(choice) ?? '') + text);
     written.out += frame.kind === 'content' ? frame.out : translator.encode(frame.chunk);
   };
   for (const piece of pieces) {
@@ -33,7 +33,7 @@ function translate(pieces: readonly Buffer[], identity = IDENTITY): Written {
     for (let frame = translator.next(); frame; frame = translator.next()) take(frame);
   }
   written.out = Buffer.from(written.out, 'latin1').toString('utf8');
-  written.texts = delivered.texts();
+  written.texts = [...bodies.values()].map((body) => fromWire(`"${body}"`) as string);
   return written;
 }
 

@@ -46,7 +46,7 @@ class Stage {
       translator,
       client,
       this.allowance,
-      (texts) => texts.join('').length,
+      (text) => text.length,
       1,
       (index) => ({ index, delta: {}, finish_reason: 'length' }),
     );
@@ -148,10 +148,30 @@ describe('the relay', () => {
     await turn();
     expect(stage.end).toMatchObject({ outcome });
     expect(stage.aborted).toBe(true);
-    expect([stage.text, stage.relay.delivered.texts()]).toEqual(['ab', ['ab']]);
+    expect([stage.text, stage.relay.delivered.tokens()]).toEqual(['ab', 2]);
     stage.feed(chunk('e') + chunk('', 'stop') + 'data: [DONE]\n\n');
     expect(stage.text).toBe('ab');
     if (outcome === 'credit_ended') expect(stage.relay.finish({}, false)).toContain('"finish_reason":"length"');
+  });
+
+  it('that the client leaves has delivered what was written, not the text of the chunk that is held back', async () => {
+    const usage = { prompt_tokens: 1, completion_tokens: 4, total_tokens: 5 };
+    const last = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'cd' }, finish_reason: 'stop' }], usage })}\n\n`;
+    const left = new Stage();
+    left.feed(chunk('ab') + last);
+    expect([left.text, left.relay.delivered.tokens(), left.relay.chunks]).toEqual(['ab', 2, 1]);
+    left.relay.clientClosed();
+    await turn();
+    expect(left.end).toMatchObject({ outcome: 'client_closed', usage: null });
+    expect(left.relay.delivered.tokens()).toBe(2);
+    const stayed = new Stage();
+    stayed.feed(chunk('ab') + last + 'data: [DONE]\n\n');
+    expect(stayed.relay.delivered.tokens()).toBe(4);
+    const nothingHeldBack = new Stage();
+    nothingHeldBack.feed(chunk('ab') + last.replace('"cd"', '""'));
+    nothingHeldBack.relay.clientClosed();
+    await turn();
+    expect(nothingHeldBack.end).toMatchObject({ outcome: 'client_closed', usage: { completionTokens: 4 } });
   });
 
   it('is complete when all choices are finished, though the backend then breaks off', async () => {

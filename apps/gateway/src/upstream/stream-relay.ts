@@ -4,19 +4,17 @@ import { DeliveredText } from './delivered-text';
 import type { AnswerSink, Exchange } from './exchange';
 import type { UpstreamFailure } from './failure';
 
-/** A token of English is four bytes; a chunk with more may be several tokens. Errs to more, and is corrected by an exact count where it matters. */
-const BYTES_PER_TOKEN = 4;
-
 /** After `[DONE]` a backend has nothing more to say: one that goes on all the same is broken off. */
 const MAX_CHUNKS_AFTER_DONE = 4;
 
 /** What the stream may still deliver before the credit must be asked again (admit/stream-allowance.ts). */
 export interface Allowance {
   /**
-   * Takes `tokens` of output. `wait`: ask again when `onReady` is called. `ended`: no credit for them. `lost`: there is no hold any more.
-   * @param countExactly all of the output so far and these, counted exactly
+   * Takes a chunk's output. `wait`: ask again when `onReady` is called. `ended`: no credit for it. `lost`: there is no hold any more.
+   * @param bytes of its text: it has no more tokens than these
+   * @param count tokens of all the output so far and of this chunk
    */
-  take(tokens: number, countExactly: () => number): 'granted' | 'wait' | 'ended' | 'lost';
+  take(bytes: number, count: () => number): 'granted' | 'wait' | 'ended' | 'lost';
   onReady: () => void;
 }
 
@@ -41,7 +39,8 @@ export interface StreamEnd {
  * `finish` after the settlement. `run` resolves exactly once; after that the relay writes nothing: the end, or an error, is its caller's to write.
  */
 export class StreamRelay implements AnswerSink {
-  readonly delivered = new DeliveredText();
+  /** What was written for the client to read: not the text of a chunk that is held back. */
+  readonly delivered: DeliveredText;
   /** Chunks that delivered text: the least number of tokens delivered. */
   chunks = 0;
   /** Something was written to the client, so that a failure can only be an event. */
@@ -63,10 +62,11 @@ export class StreamRelay implements AnswerSink {
     private readonly translator: ChunkTranslator,
     private readonly client: ClientSide,
     private readonly allowance: Allowance,
-    private readonly countTexts: (texts: string[]) => number,
+    countText: (text: string) => number,
     choices: number,
     private readonly endOfChoice: (index: number) => object,
   ) {
+    this.delivered = new DeliveredText(countText);
     this.unfinished = new Set(Array.from({ length: choices }, (_, index) => index));
     allowance.onReady = () => this.goOn();
     client.onDrain(() => {
@@ -173,24 +173,34 @@ export class StreamRelay implements AnswerSink {
 
   private take(pieces: readonly Piece[]): ReturnType<Allowance['take']> {
     if (pieces.length === 0) return 'granted';
-    let tokens = 0;
-    for (const { text } of pieces) tokens += Math.max(1, Math.ceil(text.length / BYTES_PER_TOKEN));
-    return this.allowance.take(tokens, () => this.countTexts(this.delivered.texts(pieces)));
+    let bytes = 0;
+    for (const { text } of pieces) bytes += text.length;
+    return this.allowance.take(bytes, () => this.delivered.tokensWith([...(this.held?.pieces ?? []), ...pieces]));
   }
 
   /** Bytes for the client. A chunk with a finish_reason is held back; it goes out when another follows. */
   private deliver(frame: Extract<Frame, { kind: 'content' | 'finish' }>): string {
-    for (const piece of frame.pieces) this.delivered.add(piece);
-    if (frame.pieces.length > 0) this.chunks += 1;
-    const before = this.held ? this.translator.encode(this.held.chunk) : '';
+    let before = '';
+    if (this.held) {
+      before = this.translator.encode(this.held.chunk);
+      this.countIn(this.held.pieces);
+    }
     this.held = null;
     // Usage on a chunk that others follow was not final.
     this.usage = null;
-    if (frame.kind === 'content') return before + frame.out;
+    if (frame.kind === 'content') {
+      this.countIn(frame.pieces);
+      return before + frame.out;
+    }
     this.held = frame;
     this.usage = frame.usage;
     for (const choice of frame.finished) this.unfinished.delete(choice);
     return before;
+  }
+
+  private countIn(pieces: readonly Piece[]): void {
+    for (const piece of pieces) this.delivered.add(piece);
+    if (pieces.length > 0) this.chunks += 1;
   }
 
   private write(out: string): void {
@@ -209,13 +219,16 @@ export class StreamRelay implements AnswerSink {
     return { outcome: 'upstream_error', failure: { kind: 'failed', reason }, usage: null };
   }
 
+  /** For a client that has gone: the backend's count holds when it is final and nothing of it was held back. */
   private finalUsage(): TokenCounts | null {
-    return this.held && this.unfinished.size === 0 ? this.usage : null;
+    return this.held?.pieces.length === 0 && this.unfinished.size === 0 ? this.usage : null;
   }
 
   private stop(end: StreamEnd): void {
     if (this.ended) return;
     this.ended = end;
+    // `finish` writes what is held back; other ends do not.
+    if (this.held && (end.outcome === 'complete' || end.outcome === 'credit_ended')) this.countIn(this.held.pieces);
     // What follows [DONE] is nothing, and is read whether or not the client reads: the connection may be used again when the backend ends properly.
     if (end.outcome === 'complete') this.exchange.resume();
     else this.exchange.abort();

@@ -1,0 +1,79 @@
+import type { AdmissionClient } from '@tollgate/admission';
+import * as fc from 'fast-check';
+import type { CatalogModel } from '../catalog/catalog';
+import { countTokens } from '../catalog/tokenizer';
+import { toStringBody } from '../upstream/json-text';
+import { DeliveredText } from '../upstream/delivered-text';
+import type { Hold } from './admit';
+import { StreamAllowance } from './stream-allowance';
+
+const SEED = 20_261_123;
+const count = (text: string) => countTokens('o200k_base', text);
+const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 80 });
+const chinese = fc.string({ unit: fc.constantFrom(...'的一是不了在人有我他这，。龘'), minLength: 1, maxLength: 40 });
+const base64 = fc.base64String({ minLength: 4, maxLength: 120 });
+const words = fc.array(fc.constantFrom('word', ' the', ' a b', '\n', '\n\n  x', ' don’t', '\t', ' ', '  '), {
+  minLength: 1,
+  maxLength: 12,
+});
+const text = fc.oneof(
+  digits,
+  chinese,
+  base64,
+  words.map((parts) => parts.join('')),
+  fc.string({ minLength: 1 }),
+);
+
+describe('the allowance of a stream', () => {
+  it('never grants more tokens than are held, whatever the text and however it is cut into chunks', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(text, { minLength: 20, maxLength: 60 }),
+        fc.integer({ min: 1, max: 600 }),
+        fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 4 }),
+        async (chunks, held, grants) => {
+          const hold = {
+            id: 'a',
+            tenantId: 't',
+            holdNanos: BigInt(held),
+            promptFemtos: 0n,
+            outputTokens: held,
+            maxTokensPerChoice: 100_000,
+          } as Hold;
+          let granted = held;
+          // A token costs a nano.
+          const extend = () => {
+            const more = grants.shift() ?? 0;
+            granted += more;
+            return Promise.resolve(more === 0 ? { kind: 'refused' } : { kind: 'extended', holdNanos: BigInt(granted) });
+          };
+          const model = { outputFemtosPerToken: 1_000_000n, promptFemtosPerToken: 0n, requestFemtos: 0n };
+          const allowance = new StreamAllowance(
+            { extend } as unknown as AdmissionClient,
+            hold,
+            model as CatalogModel,
+            1,
+            () => 0,
+          );
+          const delivered = new DeliveredText(count);
+          let exact = '';
+          for (const chunk of chunks) {
+            const piece = { choice: 0, text: toStringBody(chunk) };
+            const take = () => allowance.take(piece.text.length, () => delivered.tokensWith([piece]));
+            let taken = take();
+            while (taken === 'wait') {
+              await new Promise(setImmediate);
+              taken = take();
+            }
+            if (taken !== 'granted') break;
+            delivered.add(piece);
+            exact += chunk;
+            expect(count(exact)).toBeLessThanOrEqual(granted);
+          }
+          expect(delivered.tokens()).toBe(count(exact));
+        },
+      ),
+      { seed: SEED, numRuns: 150, interruptAfterTimeLimit: 4_000 },
+    );
+  });
+});

@@ -1,0 +1,50 @@
+import { eventually } from '@tollgate/testing';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
+import { configYaml, useGateway } from './use-gateway';
+
+const CHUNK = 'Twelve words or so stand in every single chunk of this backend. ';
+const PROMPT = 'Count me once, and not again. '.repeat(40);
+const CHUNKS = 20;
+
+/** A model whose chunks have many tokens each, and that then says no more. */
+const open = new Set<ServerResponse>();
+const backend = createServer((request, response) => {
+  request.resume();
+  open.add(response.writeHead(200, { 'content-type': 'text/event-stream' }));
+  for (let i = 0; i < CHUNKS; i += 1)
+    response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: CHUNK } }] })}\n\n`);
+});
+beforeAll(() => new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve)));
+afterAll(async () => {
+  backend.closeAllConnections();
+  await new Promise((resolve) => backend.close(resolve));
+});
+
+const gateway = useGateway({
+  yaml: () =>
+    configYaml({
+      models: `  - { id: packed, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1' }] }`,
+    }),
+});
+
+describe('the record of a running stream', () => {
+  it('has the tokens that were delivered, not the chunks, and the prompt as it was counted', async () => {
+    const caller = await gateway.caller();
+    const messages = [{ role: 'user', content: PROMPT }];
+    const answer = await gateway.post('/v1/chat/completions', { model: 'packed', messages, stream: true }, caller);
+    const truth = countTokens('o200k_base', CHUNK.repeat(CHUNKS));
+    expect(truth).toBeGreaterThan(CHUNKS * 10);
+    await eventually(async () => {
+      const [row] = await gateway.database.query<{
+        delivered: { promptTokens: number; completionTokens: number; costNanos: string } | null;
+      }>('SELECT delivered FROM admission.hold WHERE tenant_id = $1', [caller.tenantId]);
+      const promptTokens = countTokens('o200k_base', 'user') + countTokens('o200k_base', PROMPT) + 6;
+      const costNanos = String(promptTokens * 1_000 + truth * 2_000);
+      expect(row!.delivered).toMatchObject({ promptTokens, completionTokens: truth, costNanos });
+    });
+    await answer.body!.cancel();
+    expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: truth });
+  });
+});
