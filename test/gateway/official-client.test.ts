@@ -132,7 +132,8 @@ describe('the official client', () => {
     const embeddings = await openai.embeddings.create({ model: 'embed', input: ['one', 'two'] });
     expect(embeddings.data).toHaveLength(2);
     expect(embeddings.data[0]!.embedding.length).toBeGreaterThan(0);
-    expect(embeddings).toMatchObject({ object: 'list', model: 'embed', usage: { prompt_tokens: 2, total_tokens: 2 } });
+    expect(embeddings).toMatchObject({ object: 'list', model: 'embed' });
+    expect(embeddings.usage).toEqual({ prompt_tokens: 2, completion_tokens: 0, total_tokens: 2 });
     const models = await openai.models.list();
     expect(models.data.map(({ id }) => id)).toEqual(['small', 'long', 'eyes', 'embed']);
     expect(Object.keys(models.data[0]!).sort()).toEqual(['created', 'id', 'object', 'owned_by']);

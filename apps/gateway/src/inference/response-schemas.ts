@@ -20,12 +20,7 @@ export const Usage = Type.Object(
     ),
     completion_tokens_details: Type.Optional(nullable('object')),
   },
-  { $id: 'Usage', title: 'Usage', description: 'The basis of metering.' },
-);
-
-export const EmbeddingUsage = Type.Object(
-  { prompt_tokens: Type.Integer({ minimum: 0 }), total_tokens: Type.Integer({ minimum: 0 }) },
-  { $id: 'EmbeddingUsage', title: 'Embedding usage' },
+  { $id: 'Usage', title: 'Usage', description: 'The basis of metering. Embeddings have 0 completion tokens.' },
 );
 
 export const ChatCompletion = Type.Object(
@@ -111,7 +106,7 @@ export const EmbeddingList = Type.Object(
       }),
     ),
     model: Type.String(),
-    usage: EmbeddingUsage,
+    usage: Usage,
   },
   { $id: 'EmbeddingList', title: 'Embeddings' },
 );

@@ -29,12 +29,12 @@ export function toUsageEvent(
   };
 }
 
-/** `usage` as the client gets it. Embeddings have no completion tokens. */
+/** `usage` as the client gets it. The completion tokens of embeddings are 0. */
 export function toUsageField(event: UsageEvent): Record<string, unknown> {
-  const { promptTokens, cachedTokens, completionTokens, kind } = event;
+  const { promptTokens, cachedTokens, completionTokens } = event;
   return {
     prompt_tokens: promptTokens,
-    ...(kind === 'embedding' ? {} : { completion_tokens: completionTokens }),
+    completion_tokens: completionTokens,
     total_tokens: promptTokens + completionTokens,
     ...(cachedTokens > 0 ? { prompt_tokens_details: { cached_tokens: cachedTokens } } : {}),
   };
