@@ -23,6 +23,7 @@ const COMMON: ManagementErrorCode[] = [
   'token_revoked',
   'inference_key_not_accepted',
   'insufficient_scope',
+  'rate_limited',
   'internal_error',
   'unavailable',
 ];

@@ -27,6 +27,7 @@ export const MANAGEMENT_ERRORS = {
   method_not_allowed: { status: 405, message: 'The method is not allowed here; see the Allow header.' },
   payload_too_large: { status: 413, message: 'The body is larger than 64 KiB.' },
   unsupported_media_type: { status: 415, message: 'Send the body as application/json.' },
+  rate_limited: { status: 429, message: 'Too many requests per minute with this management token; see Retry-After.' },
   internal_error: { status: 500, message: 'Something went wrong on our side.' },
   unavailable: {
     status: 503,

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { BillingController } from './billing.controller';
+import { CallRates } from './call-rates';
 import { KeysController } from './keys.controller';
 import { TokenUses } from './token-uses';
 import { TokensController } from './tokens.controller';
@@ -12,6 +13,6 @@ import { UsageController } from './usage.controller';
  */
 @Module({
   controllers: [KeysController, UsageController, BillingController, TokensController, UnknownRouteController],
-  providers: [TokenUses],
+  providers: [TokenUses, CallRates],
 })
 export class ManagementModule {}

@@ -3,6 +3,7 @@ import { Reflector } from '@nestjs/core';
 import { CREDENTIAL_PREFIX, hashCredential, isWellFormedCredential, type Scope } from '@tollgate/contracts';
 import { type CredentialRecord, CredentialStore } from '@tollgate/credentials';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CallRates } from './call-rates';
 import { managementError } from './errors';
 import { TokenUses } from './token-uses';
 
@@ -29,7 +30,7 @@ export const FromCaller = createParamDecorator((_: unknown, context: ExecutionCo
 
 /**
  * Lets in a management token that is known, in force and has the endpoint's scope. The order of the checks is the contract: credential
- * present → kind → known → revoked → expired → scope; the body comes after.
+ * present → kind → known → revoked → expired → scope; the body comes after. A token that calls too often is refused before its scope is looked at.
  */
 @Injectable()
 export class TokenGuard implements CanActivate {
@@ -37,6 +38,7 @@ export class TokenGuard implements CanActivate {
     private readonly reflector: Reflector,
     private readonly credentials: CredentialStore,
     private readonly uses: TokenUses,
+    private readonly rates: CallRates,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -47,6 +49,9 @@ export class TokenGuard implements CanActivate {
     const nowMs = Date.now();
     const token = await this.authenticate(request.headers.authorization, nowMs);
     this.uses.record(token.id, nowMs);
+    const waitMs = this.rates.take(token.id, nowMs);
+    if (waitMs > 0)
+      throw managementError('rate_limited', undefined, { 'retry-after': String(Math.ceil(waitMs / 1_000)) });
     const scope = this.reflector.get<Scope>(SCOPE_METADATA, context.getHandler());
     if (!token.scopes.includes(scope)) {
       throw managementError('insufficient_scope', `This endpoint needs a management token with the scope ${scope}.`);
