@@ -1,3 +1,4 @@
+import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
 import { type Caller, configYaml, useGateway } from './use-gateway';
@@ -5,8 +6,10 @@ import { type Caller, configYaml, useGateway } from './use-gateway';
 const LIMITED = `
       - { id: few, models: ['*'], limits: { requestsPerMinute: 3, tokensPerMinute: 100000, concurrency: 1 } }
       - { id: tokens, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 1000, concurrency: 10 } }
-      - { id: budget, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 0 }`;
+      - { id: budget, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 0 }
+      - { id: cent, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 1 }`;
 const BACKENDS = (simulatorUrl: string) => `
+  - { id: dear, kind: chat, contextTokens: 8192, price: { input: '0', output: '1000' }, backends: [{ url: '${simulatorUrl}' }] }
   - { id: dead, kind: chat, contextTokens: 8192, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1' }] }
   - { id: half-dead, kind: chat, contextTokens: 8192, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1', weight: 1000 }, { url: '${simulatorUrl}' }] }`;
 
@@ -49,6 +52,19 @@ describe('limits', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(18);
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(20);
     expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+    // Also what takes nothing from them says where they stand.
+    const models = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${few.key}` } });
+    const answers = [
+      models,
+      await ask({ model: 'small' }, undefined, {}, few),
+      await ask({ ...CHAT, model: 'none' }, undefined, {}, few),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual([200, 400, 404]);
+    for (const { headers } of answers) {
+      expect(headers.get('x-ratelimit-limit-tokens')).toBe('100000');
+      expect(headers.get('x-ratelimit-remaining-requests')).toBe('0');
+      expect(headers.get('x-ratelimit-reset-requests')).toMatch(/^(59|1m0)s$/);
+    }
   });
 
   it('of tokens: a long prompt is counted before it is refused', async () => {
@@ -91,6 +107,26 @@ describe('limits', () => {
     ] as const) {
       const { status, json, headers } = await ask(CHAT, undefined, {}, who);
       expect([status, json, headers.get('retry-after')]).toEqual([402, refusal(code), null]);
+    }
+  });
+
+  it('of several choices says what is short of a token for each: the budget or the credit', async () => {
+    // A cent pays for ten tokens of this model.
+    const dear = { ...CHAT, model: 'dear', max_tokens: undefined, simulator: { answerTokens: 1 } };
+    const poor = () => gateway.caller({ nanos: NANOS_PER_CENT });
+    const limited = () => gateway.caller({ profile: 'cent' });
+    for (const [caller, code] of [
+      [poor, 'credit_exhausted'],
+      [limited, 'budget_reached'],
+    ] as const) {
+      for (const stream of [false, true]) {
+        const answer = await ask({ ...dear, n: 16, stream }, undefined, {}, await caller());
+        expect([answer.status, answer.json]).toEqual([402, refusal(code)]);
+      }
+      const who = await caller();
+      const { status, json } = await ask({ ...dear, n: 9 }, undefined, {}, who);
+      expect([status, json.usage.completion_tokens]).toEqual([200, 9]);
+      expect(await gateway.snapshot(who.tenantId)).toMatchObject({ pendingHolds: 0 });
     }
   });
 });

@@ -71,45 +71,34 @@ export class Admitter {
     for (;;) {
       const request = toRequest(ask, prompt);
       const result = await this.client.admit(request);
-      if (result.kind === 'held') return this.held(ask, request, result);
+      if (result.kind === 'held') return held(ask, prompt, request, result);
       if (SHORT_CREDIT.has(result.reason)) this.exactCounting.wasShort(tenantId, nowMs);
       if (prompt.exact || !isForExactCount(result.reason)) return result as Admission;
       prompt = { tokens: ask.countExactly(), exact: true };
     }
   }
+}
 
-  private async held(
-    ask: AdmissionAsk,
-    request: AdmitRequest,
-    result: Extract<AdmitResult, { kind: 'held' }>,
-  ): Promise<Admission> {
-    const { draft, choices, stream } = ask;
-    const { id, tenantId } = draft;
-    if (result.outputTokens < choices) {
-      // Not a token for each choice: what is left of the credit cannot answer this request.
-      await this.client.void({ id, tenantId });
-      return {
-        kind: 'refused',
-        reason: 'credit_exhausted',
-        scope: 'tenant',
-        retryAfterMs: null,
-        limits: result.limits,
-      };
-    }
-    const allowed = ask.maxTokensPerChoice();
-    const hold: Hold = {
-      id,
-      tenantId,
-      holdNanos: result.holdNanos,
-      promptTokens: request.promptTokens,
-      promptIsExact: request.boundIsExact,
-      promptFemtos: request.promptFemtos,
-      outputTokens: result.outputTokens,
-      maxTokensPerChoice: stream || choices === 0 ? allowed : Math.floor(result.outputTokens / choices),
-      limits: result.limits,
-    };
-    return { kind: 'held', hold };
-  }
+function held(
+  ask: AdmissionAsk,
+  prompt: { tokens: number; exact: boolean },
+  request: AdmitRequest,
+  result: Extract<AdmitResult, { kind: 'held' }>,
+): Admission {
+  const { draft, choices, stream, model } = ask;
+  const outputTokens = result.outputTokens + otherChoices(ask);
+  const hold: Hold = {
+    id: draft.id,
+    tenantId: draft.tenantId,
+    holdNanos: result.holdNanos,
+    promptTokens: prompt.tokens,
+    promptIsExact: request.boundIsExact,
+    promptFemtos: promptFemtos(prompt.tokens, model),
+    outputTokens,
+    maxTokensPerChoice: stream || choices === 0 ? ask.maxTokensPerChoice() : Math.floor(outputTokens / choices),
+    limits: result.limits,
+  };
+  return { kind: 'held', hold };
 }
 
 const SHORT_CREDIT: ReadonlySet<Refusal> = new Set([
@@ -124,21 +113,32 @@ function isForExactCount(reason: Refusal): boolean {
   return reason === 'bound' || reason === 'tokens';
 }
 
+/** Choices beside the first. One token for each is needed like the prompt: without it there is no answer, and the store says what is short. */
+function otherChoices({ choices }: AdmissionAsk): number {
+  return Math.max(0, choices - 1);
+}
+
+function promptFemtos(tokens: number, model: CatalogModel): bigint {
+  return BigInt(tokens) * model.promptFemtosPerToken + model.requestFemtos;
+}
+
 function toRequest(ask: AdmissionAsk, prompt: { tokens: number; exact: boolean }): AdmitRequest {
   const { model, choices, stream } = ask;
   const perChoice = choices === 0 ? 0 : ask.maxTokensPerChoice();
   const want = choices * (stream ? Math.min(perChoice, STREAM_SLICE_TOKENS) : perChoice);
+  const least = ask.maxTokensNamed ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS));
+  const others = otherChoices(ask);
   return {
     draft: ask.draft,
     tenantLimits: ask.tenantLimits,
     keyLimits: ask.keyLimits,
     keyBudgetNanos: ask.keyBudgetNanos,
     tenantBudgetNanos: null,
-    promptTokens: prompt.tokens,
-    promptFemtos: BigInt(prompt.tokens) * model.promptFemtosPerToken + model.requestFemtos,
+    promptTokens: prompt.tokens + others,
+    promptFemtos: promptFemtos(prompt.tokens, model) + BigInt(others) * model.outputFemtosPerToken,
     outputFemtosPerToken: model.outputFemtosPerToken,
-    wantOutputTokens: want,
-    minOutputTokens: ask.maxTokensNamed ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS)),
+    wantOutputTokens: want - others,
+    minOutputTokens: least - others,
     boundIsExact: prompt.exact,
   };
 }

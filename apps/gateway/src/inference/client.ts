@@ -12,6 +12,7 @@ export class Client implements ClientSide {
   onCutOff: () => void = () => this.refuseAndLeave();
   private closed = false;
   private onClosed: () => void = () => {};
+  private limits: { limits: Limits; state: () => LimitState } | null = null;
   private readonly headers: string[];
 
   /**
@@ -54,9 +55,15 @@ export class Client implements ClientSide {
     return this.response.headersSent;
   }
 
-  /** Where the key's limits stand, for every answer from here on. */
-  setLimits(limits: Limits, state: LimitState): void {
-    const { requestsRemaining, requestsResetMs, tokensRemaining, tokensResetMs } = state;
+  /** Where the key's limits stand, for every answer from here on; asked for when it is written. */
+  setLimits(limits: Limits, state: () => LimitState): void {
+    this.limits = { limits, state };
+  }
+
+  private addLimits(): void {
+    if (!this.limits) return;
+    const { limits, state } = this.limits;
+    const { requestsRemaining, requestsResetMs, tokensRemaining, tokensResetMs } = state();
     this.headers.push('x-ratelimit-limit-requests', String(limits.requestsPerMinute));
     this.headers.push('x-ratelimit-limit-tokens', String(limits.tokensPerMinute));
     this.headers.push('x-ratelimit-remaining-requests', String(requestsRemaining));
@@ -67,6 +74,7 @@ export class Client implements ClientSide {
 
   /** The head of a stream. */
   begin(): void {
+    this.addLimits();
     this.headers.push('content-type', 'text/event-stream; charset=utf-8');
     this.headers.push('cache-control', 'no-cache', 'x-accel-buffering', 'no');
     this.response.writeHead(200, this.headers);
@@ -91,6 +99,7 @@ export class Client implements ClientSide {
   answer(status: number, json: string | Buffer): void {
     if (this.left) return;
     const body = typeof json === 'string' ? Buffer.from(json) : json;
+    this.addLimits();
     this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
     this.response.writeHead(status, this.headers);
     this.response.end(body);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
+import { LimitStates } from '../admit/limit-states';
 import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
 import { toUsageField } from '../usage/usage-event';
@@ -18,6 +19,7 @@ import type { Stages } from './stages';
 /** A request's whole life, in the order in which it happens. Nothing here is reached through a decorator. */
 export class Pipeline {
   private readonly log = logger('gateway');
+  private readonly limitStates = new LimitStates();
 
   constructor(private readonly stages: Stages) {}
 
@@ -25,7 +27,7 @@ export class Pipeline {
   async infer(kind: InferenceKind, request: IncomingMessage, client: Client): Promise<void> {
     try {
       // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB.
-      const principal = await this.authenticate(request);
+      const principal = await this.authenticate(request, client);
       // 2. What is asked, and of which model.
       const ask = readAsk(kind, await readBody(request));
       const model = this.findModel(ask, principal);
@@ -55,16 +57,20 @@ export class Pipeline {
   /** `GET /models`. */
   async listModels(request: IncomingMessage, client: Client): Promise<void> {
     try {
-      const principal = await this.authenticate(request);
+      const principal = await this.authenticate(request, client);
       client.answer(200, JSON.stringify({ object: 'list', data: this.stages.catalog.list(principal.models) }));
     } catch (error) {
       this.refuse(client, error);
     }
   }
 
-  private async authenticate(request: IncomingMessage): Promise<Principal> {
+  private async authenticate(request: IncomingMessage, client: Client): Promise<Principal> {
     const result = await this.stages.authenticator.authenticate(request.headers.authorization, Date.now());
-    if (result.kind === 'principal') return result.principal;
+    if (result.kind === 'principal') {
+      const { keyId, keyLimits } = result.principal;
+      client.setLimits(keyLimits, () => this.limitStates.now(keyId, keyLimits, Date.now()));
+      return result.principal;
+    }
     if (result.reason !== 'no_profile') throw new InferenceError(result.reason);
     throw new InferenceError('invalid_api_key', {
       message: 'The plan or profile of this API key no longer exists: issue a new key.',
@@ -133,7 +139,9 @@ export class Pipeline {
       },
       nowMs,
     );
-    client.setLimits(principal.keyLimits, admission.kind === 'held' ? admission.hold.limits : admission.limits);
+    const limits = admission.kind === 'held' ? admission.hold.limits : admission.limits;
+    this.limitStates.note(principal.keyId, limits, nowMs);
+    client.setLimits(principal.keyLimits, () => limits);
     if (admission.kind === 'refused') throw ofAdmission(admission);
     const job = new Job(ask, model, draft, admission.hold, client.requestId);
     if (!client.left) return job;
