@@ -19,7 +19,7 @@ const common = {
 export default {
   ...common,
   testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
-  modulePathIgnorePatterns: ['/dist/'],
+  modulePathIgnorePatterns: ['<rootDir>/(apps|libs)/[^/]+/dist/'],
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
   testTimeout: 30_000,
