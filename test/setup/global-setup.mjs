@@ -5,9 +5,11 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { build } from '../../tools/build/build.mjs';
+import { prepareDocker } from './docker.mjs';
 import { MIGRATIONS } from './migrations.mjs';
 
 export default async function globalSetup() {
+  prepareDocker();
   await build('libs/postgres');
   const { startEmbeddedPostgres, migrate } = createRequire(import.meta.url)('../../libs/postgres/dist/index.js');
   const given = process.env.TOLLGATE_TEST_DATABASE_URL;

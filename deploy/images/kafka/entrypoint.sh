@@ -19,5 +19,7 @@ done < <(env -0)
 classpath=$(printf '%s:' /opt/kafka/libs/*.jar)
 java=(java -XX:SharedArchiveFile=/opt/kafka/kafka.jsa -Xlog:disable -Xlog:all=error:stderr -Djava.awt.headless=true -cp "$classpath")
 [ -e /opt/kafka/kafka.jsa ] || unset 'java[1]'
-"${java[@]}" -XX:TieredStopAtLevel=1 kafka.tools.StorageTool format --ignore-formatted --cluster-id "${CLUSTER_ID:-5L6g3nShT-eMCtK--X86sw}" --config "$properties" >/dev/null
+# A data directory is formatted once.
+[ -e "${KAFKA_LOG_DIRS%%,*}/meta.properties" ] ||
+  "${java[@]}" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC kafka.tools.StorageTool format --ignore-formatted --cluster-id "${CLUSTER_ID:-5L6g3nShT-eMCtK--X86sw}" --config "$properties" >/dev/null
 exec "${java[@]}" ${KAFKA_HEAP_OPTS:--Xms256m -Xmx1g} ${KAFKA_OPTS:-} kafka.Kafka "$properties"

@@ -45,6 +45,8 @@ export function useKafka({ settings = {} }: KafkaOptions = {}): KafkaServer {
         KAFKA_SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR: '1',
         KAFKA_SHARE_COORDINATOR_STATE_TOPIC_MIN_ISR: '1',
         KAFKA_HEAP_OPTS: '-Xms128m -Xmx512m',
+        // Compiled quickly rather than well: what a test waits for is the start.
+        KAFKA_OPTS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC',
         ...settings,
       },
       ports: [port],

@@ -10,7 +10,7 @@ export const READY_TIMEOUT_MS = 90_000;
 const READY_EVERY_MS = 50;
 const MAX_PORT_CLASHES = 5;
 const STOP_GRACE_S = 20;
-/** Names the Jest process that a container belongs to: the global set-up removes those whose process is gone. */
+/** Names the Jest run that a container belongs to: test/setup/docker.mjs removes what killed runs leave. */
 const RUN_LABEL = 'tollgate.test.run';
 
 export interface ContainerSpec {
@@ -141,7 +141,7 @@ export class TestContainer {
       Image: spec.image,
       ...(spec.command ? { Cmd: spec.command } : {}),
       Env: Object.entries(spec.environment ?? {}).map(([name, value]) => `${name}=${value}`),
-      Labels: { [RUN_LABEL]: process.env['TOLLGATE_TEST_RUN'] ?? String(process.pid) },
+      Labels: { [RUN_LABEL]: process.env['TOLLGATE_TEST_RUN'] ?? '' },
       ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
       HostConfig: {
         PortBindings: Object.fromEntries(
@@ -199,6 +199,8 @@ export class TestContainer {
 
 /** Starts the container before the calling file's tests and removes it after them. */
 export function useContainer<T extends TestContainer>(container: T): T {
+  // A test that starts a server again may wait as long as the first start may.
+  jest.setTimeout(READY_TIMEOUT_MS);
   beforeAll(() => container.create(), READY_TIMEOUT_MS);
   afterAll(() => container.remove(), READY_TIMEOUT_MS);
   return container;
