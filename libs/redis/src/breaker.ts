@@ -2,7 +2,7 @@ const PROBE_INTERVAL_MS = 200;
 const PROBE_TIMEOUT_MS = 400;
 
 /**
- * Remembers that a server does not answer, so that nobody waits for it: closed → open (a call got no answer in time) → closed again by a probe that is answered.
+ * Remembers that a server does not answer, so that nobody waits for it: closed → open (a call got no answer in time) → closed again by any answer.
  * While it is open it probes on its own, five times a second. Lost connections need no breaker: the client knows of them at once.
  */
 export class Breaker {
@@ -26,6 +26,12 @@ export class Breaker {
     this.schedule();
   }
 
+  /** The server answered something, be it late. */
+  close(): void {
+    this.opened = false;
+    clearTimeout(this.timer);
+  }
+
   stop(): void {
     this.stopped = true;
     clearTimeout(this.timer);
@@ -37,9 +43,10 @@ export class Breaker {
 
   private async tryOnce(): Promise<void> {
     const answer = await within(PROBE_TIMEOUT_MS, this.probe());
-    if (answer === 'answered') this.opened = false;
-    else this.schedule();
-    if (answer === 'silent' && !this.stopped) this.onSilence();
+    if (answer === 'answered') this.close();
+    if (!this.opened || this.stopped) return;
+    this.schedule();
+    if (answer === 'silent') this.onSilence();
   }
 }
 

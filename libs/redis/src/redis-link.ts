@@ -53,9 +53,10 @@ export class RedisLink {
   /** Connects and loads the library. UnavailableError: nobody answers there. Error: credentials, rights or version are wrong; the message names setting and cure. */
   async start(): Promise<void> {
     const where = `REDIS_URL (${describeTarget(this.target)})`;
-    const state = await within(START_TIMEOUT_MS, this.client.connect());
+    this.client.connect().catch(() => {});
+    await within(START_TIMEOUT_MS, this.ready());
     const reason = this.lastError ? `: ${innermost(this.lastError).message}` : '';
-    if (state !== 'answered' || this.client.status !== 'ready') {
+    if (this.client.status !== 'ready') {
       if (/WRONGPASS|NOAUTH|invalid password|NOPERM/.test(reason))
         throw new Error(`${where}: Redis refuses this user and password${reason}`);
       throw new UnavailableError(`${where}: Redis does not answer${reason}. Is it running there?`);
@@ -101,6 +102,10 @@ export class RedisLink {
     for (const node of this.nodes()) node.stream?.destroy();
   }
 
+  private ready(): Promise<void> {
+    return new Promise((resolve) => this.client.once('ready', resolve));
+  }
+
   private send(calls: readonly Call[]): Promise<(Reply | Error)[]> {
     if (calls.length === 0) return Promise.resolve([]);
     const replies: (Reply | Error)[] = new Array(calls.length);
@@ -137,8 +142,12 @@ export class RedisLink {
           continue;
         }
         shard.open.add(index);
+        const { breaker } = shard;
         this.sendOne(call).then(
-          (reply) => settle(index, shard, reply),
+          (reply) => {
+            if (breaker.isOpen) breaker.close();
+            settle(index, shard, reply);
+          },
           (error: Error) => settle(index, shard, isRefusal(error) ? unavailable(error.message, error) : error),
         );
       }

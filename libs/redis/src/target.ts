@@ -76,6 +76,8 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
     connectTimeout: CONNECT_TIMEOUT_MS,
     maxLoadingRetryTime: LOADING_RETRY_MS,
     autoResendUnfulfilledCommands: false,
+    // Whoever listens subscribes when the connection is ready, and hears of a refusal.
+    autoResubscribe: false,
     maxRetriesPerRequest: 0,
     disableClientInfo: true,
     ...(username ? { username } : {}),
