@@ -2,13 +2,14 @@ import { setTimeout } from 'node:timers/promises';
 import { TOPICS } from '@tollgate/contracts';
 import { ConfigResourceTypes, type Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
-import { withTimeout } from './publisher';
+import { withTimeout } from './with-timeout';
 import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan';
 
 /** A start or `topics apply` that has not come so far by then fails. */
 const REACH_TIMEOUT_MS = 8_000;
 const APPLY_TIMEOUT_MS = 60_000;
-const LEADER_POLL_MS = 50;
+const SETTLE_POLL_MS = 50;
+const METADATA_RETRIES = 20;
 /** What differs and what cures it. */
 const CURE = 'run "tollgate topics apply"';
 /** The broker's own setting (`default.replication.factor`). */
@@ -55,7 +56,6 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
         })),
       });
     }
-    await leaders(admin, missing);
     for (const { name, partitions } of missing) print(`${name}: created with ${partitions} partitions`);
     const wrong: string[] = [];
     for (const topic of planned) {
@@ -64,7 +64,9 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
       const done = await correct(admin, topic, found, growPartitions, wrong);
       print(`${topic.name}: ${done.length > 0 ? done.join(', ') : 'as it should be'}`);
     }
-    if (wrong.length > 0) throw new Error(wrong.join('; '));
+    if (wrong.length > 0) throw new TopicsError(wrong.join('; '));
+    // Brokers hear of changes one after the other: who starts next must find them everywhere.
+    while (problemsOf(planned, await find(admin, planned)).length > 0) await setTimeout(SETTLE_POLL_MS);
   });
 }
 
@@ -72,19 +74,9 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
 export async function checkTopics(connection: KafkaConnection, options: TopicsOptions = {}): Promise<void> {
   const planned = planOf(options);
   await withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
-    const existing = await find(admin, planned);
-    const missing = planned.filter(({ name }) => !existing.has(name)).map(({ name }) => `"${name}"`);
-    const problems = missing.length > 0 ? [`missing: ${missing.join(', ')}`] : [];
-    for (const { name, partitions, config } of planned) {
-      const found = existing.get(name);
-      if (!found) continue;
-      if (found.partitions < partitions) problems.push(tooFew(name, found.partitions, partitions));
-      for (const [key, value] of Object.entries(config)) {
-        if (found.config.get(key) !== value)
-          problems.push(`"${name}" has ${key}=${found.config.get(key)}, not ${value}`);
-      }
-    }
-    if (problems.length > 0) throw new Error(`Kafka topics are not as they must be: ${problems.join('; ')}: ${CURE}`);
+    const problems = problemsOf(planned, await find(admin, planned));
+    if (problems.length > 0)
+      throw new TopicsError(`Kafka topics are not as they must be: ${problems.join('; ')}: ${CURE}`);
   });
 }
 
@@ -96,24 +88,30 @@ export async function withAdmin<T>(
 ): Promise<T> {
   const sockets = new Sockets();
   const admin = createKafka(connection, sockets).admin({ retry: { retries: 2 } });
-  try {
-    await withTimeout(REACH_TIMEOUT_MS, admin.connect()).catch((error: unknown) => {
-      throw unreachable(connection, error);
-    });
-    const result = await withTimeout(timeoutMs, work(admin));
+  const connectAndWork = async () => {
+    await withTimeout(REACH_TIMEOUT_MS, admin.connect());
+    const result = await work(admin);
     await admin.disconnect();
     return result;
+  };
+  try {
+    return await withTimeout(timeoutMs, connectAndWork());
+  } catch (error) {
+    throw error instanceof TopicsError ? error : unusable(connection, error);
   } finally {
     sockets.destroy();
   }
 }
 
-function unreachable({ brokers, tls, sasl }: KafkaConnection, error: unknown): Error {
+/** The brokers answered, and this is what is wrong. */
+class TopicsError extends Error {}
+
+function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown): Error {
   const why = error instanceof Error ? error.message : String(error);
   const how = `${tls ? 'with' : 'without'} TLS, ${sasl ? `as "${sasl.username}" by ${sasl.mechanism}` : 'without a user'}`;
   return Object.assign(
     new Error(
-      `Kafka cannot be reached at ${brokers.join(', ')} (${how}): ${why}: check the brokers' addresses, TLS and SASL settings`,
+      `Kafka cannot be used at ${brokers.join(', ')} (${how}): ${why}: check the brokers' addresses, TLS and SASL settings`,
     ),
     { cause: error },
   );
@@ -127,7 +125,7 @@ async function find(admin: Admin, planned: PlannedTopic[]): Promise<Map<string, 
   const existing = new Set(await admin.listTopics());
   const names = planned.map(({ name }) => name).filter((name) => existing.has(name));
   if (names.length === 0) return new Map();
-  const { topics } = await admin.fetchTopicMetadata({ topics: names });
+  const topics = await metadataOf(admin, names);
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: names.map((name) => ({ type: ConfigResourceTypes.TOPIC, name })),
@@ -146,21 +144,31 @@ async function find(admin: Admin, planned: PlannedTopic[]): Promise<Map<string, 
   );
 }
 
-/** Resolves when each partition can be written. kafkajs' own wait fails when the broker that it asks has not heard of the topics yet. Bounded by the caller. */
-async function leaders(admin: Admin, created: PlannedTopic[]): Promise<void> {
-  for (let missing = created; missing.length > 0; await setTimeout(LEADER_POLL_MS)) {
-    const existing = new Set(await admin.listTopics());
-    const found = missing.map(({ name }) => name).filter((name) => existing.has(name));
-    // LEADER_NOT_AVAILABLE and such; the next look tells.
-    const metadata =
-      found.length > 0 ? await admin.fetchTopicMetadata({ topics: found }).catch(() => undefined) : undefined;
-    const ready = new Set(
-      metadata?.topics
-        .filter(({ partitions }) => partitions.every(({ leader }) => leader >= 0))
-        .map(({ name }) => name),
-    );
-    missing = missing.filter(({ name }) => !ready.has(name));
+/** Some brokers may not have heard of a new topic, or of its leaders, yet: asked again, a few times. */
+async function metadataOf(admin: Admin, names: string[]) {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return (await admin.fetchTopicMetadata({ topics: names })).topics;
+    } catch (error) {
+      if (attempt >= METADATA_RETRIES) throw error;
+      await setTimeout(SETTLE_POLL_MS);
+    }
   }
+}
+
+/** What a start would fail for. */
+function problemsOf(planned: PlannedTopic[], existing: Map<string, FoundTopic>): string[] {
+  const missing = planned.filter(({ name }) => !existing.has(name)).map(({ name }) => `"${name}"`);
+  const problems = missing.length > 0 ? [`missing: ${missing.join(', ')}`] : [];
+  for (const { name, partitions, config } of planned) {
+    const found = existing.get(name);
+    if (!found) continue;
+    if (found.partitions < partitions) problems.push(tooFew(name, found.partitions, partitions));
+    for (const [key, value] of Object.entries(config)) {
+      if (found.config.get(key) !== value) problems.push(`"${name}" has ${key}=${found.config.get(key)}, not ${value}`);
+    }
+  }
+  return problems;
 }
 
 /** What was done to a topic that exists; what may not be done goes to `wrong`. */

@@ -23,6 +23,9 @@ const REQUEST_TIMEOUT_MS = 6_000;
 /** Retries inside kafkajs, for what passes by itself (a new leader, a connection that broke). Few: whoever gives up decides here what follows. */
 export const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 4 };
 const KEEP_ALIVE_MS = 10_000;
+/** The same line of kafkajs is worth a warning so often. */
+const REPEATED_LOG_MS = 10_000;
+const MAX_REMEMBERED_LINES = 1_000;
 
 /** What kafkajs retries by itself and logs as an error each time, and its warning of limited retries (publisher.ts): news only to whoever looks for it. */
 const PASSING =
@@ -49,8 +52,11 @@ export class Sockets {
 
   /** Breaks all connections, as a fault of the network does; new ones may follow. */
   cut(): void {
-    // With an error, as kafkajs does not listen for `close`: its requests would wait for their time-out.
-    for (const socket of this.open) socket.destroy(new Error('the connection was cut'));
+    for (const socket of this.open) {
+      // With an error, as kafkajs does not listen for `close`: its requests would wait for their time-out. Unless it has ended the socket itself.
+      if (socket.writableEnded) socket.destroy();
+      else socket.destroy(new Error('the connection was cut'));
+    }
   }
 
   destroy(): void {
@@ -78,10 +84,21 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets): Kafk
   return new Kafka(config);
 }
 
+const lastLoggedMs = new Map<string, number>();
+
 function log({ namespace, level, log: { message, error, broker, groupId, retryCount } }: LogEntry): void {
   const about = { namespace, error, broker, groupId, retryCount };
-  const passing = PASSING.test(`${message} ${error}`);
+  const text = `${message} ${error ?? ''} ${broker ?? ''}`;
   // Nothing that kafkajs meets ends us: what it cannot mend is logged where it is given up.
-  if (level <= logLevel.WARN && !passing) logger('kafka').warn(about, message);
-  else logger('kafka').debug(about, message);
+  if (level > logLevel.WARN || PASSING.test(text) || isRepeated(text)) logger('kafka').debug(about, message);
+  else logger('kafka').warn(about, message);
+}
+
+/** Each of its many retries logs the same line. */
+function isRepeated(text: string): boolean {
+  const now = Date.now();
+  if (now - (lastLoggedMs.get(text) ?? -Infinity) < REPEATED_LOG_MS) return true;
+  if (lastLoggedMs.size >= MAX_REMEMBERED_LINES) lastLoggedMs.clear();
+  lastLoggedMs.set(text, now);
+  return false;
 }

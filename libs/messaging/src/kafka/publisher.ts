@@ -1,8 +1,11 @@
+import { setTimeout } from 'node:timers/promises';
 import { UnavailableError } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import { CompressionTypes, Partitioners, type Message, type Producer, type TopicMessages } from 'kafkajs';
+import { backoffMs } from '../signal';
 import { BrokerClock } from './broker-clock';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
+import { withTimeout } from './with-timeout';
 
 /** Uncompressed bytes of one send, unless a single message is larger. Even if all of it falls to one partition, it is less than the topics' `max.message.bytes`. */
 const MAX_SEND_BYTES = 900 * 1024;
@@ -12,6 +15,8 @@ export const MAX_MESSAGE_BYTES = MAX_SEND_BYTES;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 /** A send that has not succeeded by then fails, and what waits behind it; it may have happened all the same. */
 export const SEND_TIMEOUT_MS = 10_000;
+const RETRY_BASE_MS = 50;
+const MAX_RETRY_MS = 1_000;
 /** Headers and framing of a message, roughly. */
 const MESSAGE_OVERHEAD_BYTES = 100;
 
@@ -101,11 +106,10 @@ export class Publisher {
     while (this.waiting.length > 0) {
       const { topicMessages, finished } = this.gather();
       try {
-        await withTimeout(SEND_TIMEOUT_MS, this.sendOnce(topicMessages));
+        await this.sendOrGiveUp(topicMessages);
         for (const entry of finished) entry.resolve();
         this.waiting.splice(0, finished.length);
       } catch (error) {
-        this.abandon();
         logger('kafka').warn({ err: error, topics: topicMessages.map(({ topic }) => topic) }, 'could not publish');
         // Those that wait would wait as long again: they fail now, and have not been sent.
         for (const entry of this.waiting.splice(0)) {
@@ -114,6 +118,22 @@ export class Publisher {
       }
     }
     this.sending = false;
+  }
+
+  /** Bridges what passes within SEND_TIMEOUT_MS: a restart, a new leader (which kafkajs does not retry). */
+  private async sendOrGiveUp(topicMessages: TopicMessages[]): Promise<void> {
+    const until = Date.now() + SEND_TIMEOUT_MS;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await withTimeout(until - Date.now(), this.sendOnce(topicMessages));
+      } catch (error) {
+        this.abandon();
+        const waitMs = backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS);
+        if (this.closed || Date.now() + waitMs > until) throw error;
+        logger('kafka').debug({ err: error, attempt }, 'publishing is tried again');
+        await setTimeout(waitMs);
+      }
+    }
   }
 
   /** The next send: from the front, whole calls as far as they fit. */
@@ -181,17 +201,4 @@ const sizeOf = ({ value, key }: { value: Buffer | string | null; key?: Buffer | 
 
 function unavailable(cause: unknown, topic: string): UnavailableError {
   return Object.assign(new UnavailableError(`could not publish to "${topic}": Kafka cannot be reached`), { cause });
-}
-
-/** The promise's result, or an error after `timeoutMs`; the work itself is not stopped by that. */
-export async function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

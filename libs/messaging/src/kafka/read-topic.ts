@@ -3,7 +3,7 @@ import type { KafkaMessage } from 'kafkajs';
 import { withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { SupervisedConsumer } from './supervised-consumer';
-import { withTimeout } from './publisher';
+import { withTimeout } from './with-timeout';
 
 /** A topic that is read as a whole is a small one. */
 const READ_TIMEOUT_MS = 60_000;

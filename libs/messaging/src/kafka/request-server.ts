@@ -2,7 +2,6 @@ import { RequestError, type RequestService } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { KafkaMessage } from 'kafkajs';
 import { expiredRequests } from '../message-metrics';
-import { DEFAULT_REQUEST_DEADLINE_MS } from '../messages';
 import type { KafkaConnection } from './connection';
 import type { ConsumerTuning } from './group-consumer';
 import type { Publisher } from './publisher';
@@ -10,8 +9,10 @@ import { readRequest, requestTopic, writeReply, type Outcome, type RequestMessag
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
-/** In handlers' hands at the same time; one more is answered as unavailable. */
-const MAX_CONCURRENT_REQUESTS = 512;
+/** In handlers' hands at the same time; more wait their turn. */
+const MAX_CONCURRENT_REQUESTS = 256;
+/** A handler that takes longer has no place any more, whatever deadline the request named. */
+const MAX_HANDLING_MS = 10_000;
 const HEARTBEAT_MS = 500;
 /** Its handlers hold up no rebalance, so it need not wait for them. */
 const REBALANCE_TIMEOUT_MS = 10_000;
@@ -19,8 +20,9 @@ const REBALANCE_TIMEOUT_MS = 10_000;
 export type AnyHandler = (request: unknown) => Promise<unknown>;
 
 /**
- * The answering side of request–reply, for the subjects of one service; its replicas share the requests. A request is handed to its handler and committed at once, so a handler that takes
- * its time, or for ever, holds up nobody. At most once, as the asking side waits a bounded time anyway; a request that is past its deadline is not handled at all.
+ * The answering side of request–reply, for the subjects of one service; its replicas share the requests. A request is handed to its handler and is done with for the consumer, so a handler
+ * that takes its time, or for ever, holds up nobody. As a rule it is handled once; a replica that dies may leave it undone or to another one. A request that is past its deadline is not
+ * handled at all: what waited through an outage has no late effects.
  */
 export class RequestServer {
   private readonly consumer: SupervisedConsumer;
@@ -46,8 +48,8 @@ export class RequestServer {
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
       },
       run: () => ({
-        eachBatch: async ({ batch }) => {
-          for (const message of batch.messages) this.take(message);
+        eachBatch: async ({ batch, heartbeat }) => {
+          for (const message of batch.messages) await this.take(message, heartbeat);
         },
       }),
     });
@@ -60,30 +62,48 @@ export class RequestServer {
   /** Takes no more, and answers those in hand, for as long as somebody waits for that. */
   async stop(): Promise<void> {
     await this.consumer.stop();
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([
-      Promise.all(this.inHand),
-      new Promise((resolve) => (timer = setTimeout(resolve, DEFAULT_REQUEST_DEADLINE_MS))),
-    ]);
-    clearTimeout(timer);
+    await Promise.all(this.inHand);
   }
 
   cut(): void {
     this.consumer.cut();
   }
 
-  private take(message: KafkaMessage): void {
+  /** Resolves when there was a place for it. */
+  private async take(message: KafkaMessage, heartbeat: () => Promise<void>): Promise<void> {
     const request = readRequest(message);
     if (!request) {
       this.log().warn({ offset: message.offset }, 'not a request that can be answered');
       return;
     }
-    const working = this.answer(request)
-      .then((outcome) => outcome && this.reply(request, outcome))
+    while (this.inHand.size >= MAX_CONCURRENT_REQUESTS) {
+      await Promise.race(this.inHand);
+      await heartbeat();
+    }
+    const place = this.whileAwaited(request, this.work(request)).finally(() => this.inHand.delete(place));
+    this.inHand.add(place);
+  }
+
+  /** Resolves with the work, or when nobody waits for it any more. */
+  private async whileAwaited({ deadlineMs }: RequestMessage, work: Promise<void>): Promise<void> {
+    const leftMs = deadlineMs - (this.publisher.clock.nowMs() ?? 0);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, Math.max(0, Math.min(MAX_HANDLING_MS, leftMs)));
+    });
+    await Promise.race([work, late]);
+    clearTimeout(timer);
+  }
+
+  private async work(request: RequestMessage): Promise<void> {
+    try {
+      const outcome = await this.answer(request);
+      const messages = outcome ? [writeReply(request, outcome)] : [];
+      await this.publisher.send({ topic: this.names.topic('replies'), messages });
+    } catch (error) {
       // Whoever asked learns it at its deadline.
-      .catch((error: unknown) => this.log().warn({ err: error }, 'a reply could not be sent'))
-      .finally(() => this.inHand.delete(working));
-    this.inHand.add(working);
+      this.log().warn({ err: error }, 'a reply could not be sent');
+    }
   }
 
   /** Nothing for a request that nobody waits for any more. */
@@ -94,8 +114,8 @@ export class RequestServer {
     }
     const { subject } = request;
     const handler = this.handlers.get(subject);
-    if (!handler || this.inHand.size >= MAX_CONCURRENT_REQUESTS) {
-      this.log().warn({ subject }, handler ? 'too many requests at the same time' : 'nobody answers this subject');
+    if (!handler) {
+      this.log().warn({ subject }, 'nobody answers this subject');
       return { unavailable: true };
     }
     try {
@@ -113,10 +133,6 @@ export class RequestServer {
     // Refused only by a clock that was set just now, lest one wrong sample shut everybody out.
     if (clock.stale) await this.publisher.setClock(this.names.topic('replies'));
     return (clock.nowMs() ?? 0) > deadlineMs;
-  }
-
-  private async reply(request: RequestMessage, outcome: Outcome): Promise<void> {
-    await this.publisher.send({ topic: this.names.topic('replies'), messages: [writeReply(request, outcome)] });
   }
 
   private log() {

@@ -2,7 +2,7 @@ import { logger } from '@tollgate/runtime';
 import type { Consumer, ConsumerConfig, ConsumerRunConfig } from 'kafkajs';
 import { backoffMs } from '../signal';
 import { createKafka, RETRY, Sockets, type KafkaConnection } from './connection';
-import { withTimeout } from './publisher';
+import { withTimeout } from './with-timeout';
 
 const RESTART_BASE_MS = 100;
 const MAX_RESTART_MS = 2_000;

@@ -10,10 +10,13 @@ import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
 import { Publisher } from './publisher';
 import type { Topics } from './topic-plan';
 
+/** Settings of the test's Kafka: members of a group that were killed are missed soon. */
+export const TEST_BROKER = { settings: { KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS: '1000' } };
+
 const ADMIN_TIMEOUT_MS = 20_000;
 /** Few, as each test has topics of its own. */
 const PARTITIONS = 3;
-const TOPICS = Object.fromEntries(
+export const TEST_TOPICS = Object.fromEntries(
   Object.entries(SUITE_TOPICS).map(([topic, definition]) => [topic, { ...definition, partitions: PARTITIONS }]),
 ) as Topics;
 
@@ -38,7 +41,7 @@ export class KafkaStore implements MessagesStore {
 
   static async create(brokers: readonly string[]): Promise<KafkaStore> {
     const store = new KafkaStore(brokers);
-    await applyTopics(store.connection, { topics: TOPICS, topicPrefix: store.prefix });
+    await applyTopics(store.connection, { topics: TEST_TOPICS, topicPrefix: store.prefix });
     return store;
   }
 
@@ -74,7 +77,7 @@ export class KafkaStore implements MessagesStore {
   }
 
   async deadLetters(topic: Topic, group: string): Promise<DeadLetter[]> {
-    const letters = await listDead(this.connection, { topic, topics: TOPICS, topicPrefix: this.prefix });
+    const letters = await listDead(this.connection, { topic, topics: TEST_TOPICS, topicPrefix: this.prefix });
     return letters.filter((letter) => letter.group === group);
   }
 
@@ -89,6 +92,6 @@ export class KafkaStore implements MessagesStore {
 
   options(): KafkaMessagesOptions {
     // Below the brokers' usual least: the test's broker allows it.
-    return { connection: this.connection, topicPrefix: this.prefix, topics: TOPICS, sessionTimeoutMs: 2_000 };
+    return { connection: this.connection, topicPrefix: this.prefix, topics: TEST_TOPICS, sessionTimeoutMs: 2_000 };
   }
 }
