@@ -4,6 +4,8 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 /** A service that cannot reach Redis says so within a second: connecting, and asking for the cluster's slots. */
 const CONNECT_TIMEOUT_MS = 500;
 const RECONNECT_DELAY_MS = 100;
+/** A dead server does not answer a farewell. */
+const DISCONNECT_TIMEOUT_MS = 100;
 /** While Redis reads its data after a restart it is asked so often whether it is done. */
 const LOADING_RETRY_MS = 100;
 const SLOTS_REFRESH_INTERVAL_MS = 2_000;
@@ -79,6 +81,7 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
     // Whoever listens subscribes when the connection is ready, and hears of a refusal.
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     disableClientInfo: true,
     ...(username ? { username } : {}),
     ...(password ? { password } : {}),
