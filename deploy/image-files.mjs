@@ -30,7 +30,8 @@ const out = process.argv[2];
 for (const [target, apps] of Object.entries(TARGETS)) {
   const workspaces = withLibraries(apps);
   for (const workspace of workspaces) {
-    for (const part of ['package.json', 'dist']) cpSync(join(workspace, part), join(out, target, 'app', workspace, part), { recursive: true });
+    for (const part of ['package.json', 'dist'])
+      cpSync(join(workspace, part), join(out, target, 'app', workspace, part), { recursive: true });
   }
   mkdirSync(join(out, target), { recursive: true });
   writeFileSync(join(out, target, 'workspaces'), workspaces.map((workspace) => `--workspace=${workspace}`).join(' '));
