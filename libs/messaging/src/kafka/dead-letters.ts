@@ -1,7 +1,7 @@
 import { TOPICS, type Topic } from '@tollgate/contracts';
-import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
+import type { IHeaders, KafkaMessage } from 'kafkajs';
 import type { KafkaConnection } from './connection';
-import { Publisher } from './publisher';
+import { Publisher, type OutgoingMessage } from './publisher';
 import { readTopic } from './read-topic';
 import { Names } from './topic-plan';
 import type { TopicsOptions } from './apply-topics';
@@ -32,7 +32,7 @@ const HEADER = {
 } as const;
 
 /** The record of a dead topic. Its key is the origin, so a message that is set aside again replaces itself, and one that was replayed can be taken out. */
-export function toRecord(letter: DeadLetter): Message & { value: Buffer } {
+export function toRecord(letter: DeadLetter): OutgoingMessage {
   const { group, partition, offset, reason, at, key, value } = letter;
   const headers: IHeaders = {
     [HEADER.reason]: reason,
@@ -66,7 +66,7 @@ export async function listDead(
 }
 
 /**
- * Publishes the letters to their topics again, as they were, and takes each out of the dead topic after that. All groups of the topic get them, behind what is there: handlers bear
+ * Publishes the letters to their topics again, as and where they were, and takes each out of the dead topic after that. All groups of the topic get them, behind what is there: handlers bear
  * repeats and late messages by the ids inside. What still cannot be read is set aside again.
  */
 export async function replayDead(
@@ -78,8 +78,9 @@ export async function replayDead(
   const publisher = new Publisher(connection);
   try {
     for (const letter of letters) {
-      await publisher.send({ topic: names.topic(letter.topic), messages: [{ key: letter.key, value: letter.value }] });
-      await publisher.send({ topic: names.dead(letter.topic), messages: [{ key: originOf(letter), value: null }] });
+      const { topic, key, partition, value } = letter;
+      await publisher.send({ topic: names.topic(topic), messages: [{ key, partition, value }] });
+      await publisher.send({ topic: names.dead(topic), messages: [{ key: originOf(letter), value: null }] });
     }
   } finally {
     await publisher.close();

@@ -1,7 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { UnavailableError } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
-import { CompressionTypes, Partitioners, type Message, type Producer, type TopicMessages } from 'kafkajs';
+import {
+  CompressionTypes,
+  Partitioners,
+  type IHeaders,
+  type Message,
+  type Producer,
+  type TopicMessages,
+} from 'kafkajs';
 import { backoffMs } from '../signal';
 import { BrokerClock } from './broker-clock';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
@@ -20,9 +27,17 @@ const MAX_RETRY_MS = 1_000;
 /** Headers and framing of a message, roughly. */
 const MESSAGE_OVERHEAD_BYTES = 100;
 
+/**
+ * A message and its place: by key or by partition. With neither, kafkajs would choose another partition at each of its tries, under sequence numbers that the broker may have seen
+ * there: it would take the message for a repetition of another one and drop it.
+ */
+export type OutgoingMessage = { value: Buffer | null; headers?: IHeaders } & (
+  { key: Buffer | string; partition?: number } | { key: Buffer | null; partition: number }
+);
+
 export interface Outgoing {
   topic: string;
-  messages: readonly (Message & { value: Buffer | null })[];
+  messages: readonly OutgoingMessage[];
 }
 
 /** One call of `send`; it may go out in several sends, one after the other. */
@@ -83,7 +98,7 @@ export class Publisher {
 
   /** Sets the clock by a record that means nothing to who reads it, in a topic that the broker stamps. */
   async setClock(topic: string): Promise<void> {
-    await this.send({ topic, messages: [{ value: Buffer.from('{}') }] });
+    await this.send({ topic, messages: [{ key: null, partition: 0, value: Buffer.from('{}') }] });
   }
 
   /** Breaks the connections, as a fault of the network does. */

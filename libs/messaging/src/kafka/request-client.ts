@@ -101,7 +101,7 @@ export class RequestClient {
   }
 
   private async ask(id: string, subject: Subject, request: unknown, deadlineMs: number): Promise<void> {
-    const deadline = (this.publisher.clock.nowMs() ?? Date.now()) + deadlineMs;
+    const deadline = this.publisher.clock.latestMs() + deadlineMs;
     await this.replies.ready;
     if (!this.pending.has(id)) return;
     const message = writeRequest({ id, subject, request, deadlineMs: deadline, replyPartition: this.partition });

@@ -1,5 +1,6 @@
 import type { RequestService, RequestTopic, Subject } from '@tollgate/contracts';
-import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
+import type { IHeaders, KafkaMessage } from 'kafkajs';
+import type { OutgoingMessage } from './publisher';
 
 /** Version of the forms below; a request of another one is answered as unavailable. */
 const VERSION = 1;
@@ -28,9 +29,10 @@ export type Outcome = { reply: unknown } | { refusal: { code: string; message: s
 export const serviceOf = (subject: Subject): RequestService => subject.split('.', 1)[0] as RequestService;
 export const requestTopic = (service: RequestService): RequestTopic => `requests.${service}`;
 
-export function writeRequest(message: RequestMessage): Message & { value: Buffer } {
+export function writeRequest(message: RequestMessage): OutgoingMessage {
   const { id, replyPartition, deadlineMs, subject, request } = message;
   return {
+    key: id,
     value: Buffer.from(JSON.stringify({ subject, request })),
     headers: {
       [HEADER.id]: id,
@@ -51,8 +53,9 @@ export function readRequest({ headers = {}, value }: KafkaMessage): RequestMessa
   return { id, replyPartition, deadlineMs, subject: String(body['subject'] ?? ''), request: body['request'] };
 }
 
-export function writeReply({ id, replyPartition }: RequestMessage, outcome: Outcome): Message & { value: Buffer } {
+export function writeReply({ id, replyPartition }: RequestMessage, outcome: Outcome): OutgoingMessage {
   return {
+    key: null,
     partition: replyPartition,
     value: Buffer.from(JSON.stringify(outcome)),
     headers: { [HEADER.id]: id },

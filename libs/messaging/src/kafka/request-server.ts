@@ -11,6 +11,8 @@ import type { Names } from './topic-plan';
 
 /** In handlers' hands at the same time; more wait their turn. */
 const MAX_CONCURRENT_REQUESTS = 256;
+/** Requests that are remembered, lest a repetition be handled. */
+const MAX_SEEN = 10_000;
 /** A handler that takes longer has no place any more, whatever deadline the request named. */
 const MAX_HANDLING_MS = 10_000;
 const HEARTBEAT_MS = 500;
@@ -27,6 +29,8 @@ export type AnyHandler = (request: unknown) => Promise<unknown>;
 export class RequestServer {
   private readonly consumer: SupervisedConsumer;
   private readonly inHand = new Set<Promise<void>>();
+  /** Deadlines of the last requests by id. */
+  private readonly seen = new Map<string, number>();
 
   constructor(
     connection: KafkaConnection,
@@ -76,6 +80,7 @@ export class RequestServer {
       this.log().warn({ offset: message.offset }, 'not a request that can be answered');
       return;
     }
+    if (this.isRepeated(request)) return;
     while (this.inHand.size >= MAX_CONCURRENT_REQUESTS) {
       await Promise.race(this.inHand);
       await heartbeat();
@@ -86,7 +91,7 @@ export class RequestServer {
 
   /** Resolves with the work, or when nobody waits for it any more. */
   private async whileAwaited({ deadlineMs }: RequestMessage, work: Promise<void>): Promise<void> {
-    const leftMs = deadlineMs - (this.publisher.clock.nowMs() ?? 0);
+    const leftMs = deadlineMs - this.publisher.clock.earliestMs();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, Math.max(0, Math.min(MAX_HANDLING_MS, leftMs)));
@@ -110,6 +115,7 @@ export class RequestServer {
   private async answer(request: RequestMessage): Promise<Outcome | undefined> {
     if (await this.isLate(request)) {
       expiredRequests.inc({ service: this.service });
+      this.log().debug({ id: request.id, deadlineMs: request.deadlineMs }, 'past its deadline');
       return undefined;
     }
     const { subject } = request;
@@ -129,10 +135,21 @@ export class RequestServer {
 
   private async isLate({ deadlineMs }: RequestMessage): Promise<boolean> {
     const { clock } = this.publisher;
-    if ((clock.nowMs() ?? 0) <= deadlineMs) return false;
+    if (clock.earliestMs() <= deadlineMs) return false;
     // Refused only by a clock that was set just now, lest one wrong sample shut everybody out.
-    if (clock.stale) await this.publisher.setClock(this.names.topic('replies'));
-    return (clock.nowMs() ?? 0) > deadlineMs;
+    if (!clock.isFresh) await this.publisher.setClock(this.names.topic('replies'));
+    return clock.earliestMs() > deadlineMs;
+  }
+
+  /** Whether it was here before: a publisher that is not sure repeats. */
+  private isRepeated({ id, deadlineMs }: RequestMessage): boolean {
+    if (this.seen.has(id)) return true;
+    if (this.seen.size >= MAX_SEEN) {
+      const now = this.publisher.clock.earliestMs();
+      for (const [old, deadline] of this.seen) if (deadline < now || this.seen.size >= MAX_SEEN) this.seen.delete(old);
+    }
+    this.seen.set(id, deadlineMs);
+    return false;
   }
 
   private log() {

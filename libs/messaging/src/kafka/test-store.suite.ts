@@ -67,7 +67,7 @@ export class KafkaStore implements MessagesStore {
   }
 
   /** Puts any bytes into a topic, as a foreign program would. */
-  async publishBytes(topic: Topic, value: Buffer | null, key: string | null = 'raw'): Promise<void> {
+  async publishBytes(topic: Topic, value: Buffer | null, key = 'raw'): Promise<void> {
     await this.publisher.send({ topic: this.prefix + topic, messages: [{ key, value }] });
   }
 
