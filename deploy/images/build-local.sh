@@ -47,7 +47,7 @@ download() {
   local context="$work/$1"
   cp -r "$1" "$context"
   case "$1" in
-    kafka) mvn -q -B -f kafka/pom.xml dependency:copy-dependencies -DoutputDirectory="$context/libs" >"$work/mvn.log" || { cat "$work/mvn.log" >&2; return 1; } ;;
+    kafka) mvn -q -B -Dstyle.color=never -f kafka/pom.xml dependency:copy-dependencies -DoutputDirectory="$context/libs" >"$work/mvn.log" || { cat "$work/mvn.log" >&2; return 1; } ;;
     node)
       npm pack --silent --pack-destination "$work" "npm@$NPM_VERSION" >/dev/null
       mkdir "$context/npm"
@@ -70,4 +70,6 @@ bootstrap &
 for name in "${stale[@]}"; do download "$name"; done
 wait $!
 for name in "${stale[@]}"; do build "$name"; done
+# What they replace would only fill the disk; what still runs stays.
+docker image prune --force --filter label=tollgate.content >/dev/null
 say "made ${stale[*]}"

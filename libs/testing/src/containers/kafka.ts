@@ -44,6 +44,9 @@ export function useKafka({ settings = {} }: KafkaOptions = {}): KafkaServer {
         KAFKA_TRANSACTION_STATE_LOG_NUM_PARTITIONS: '4',
         KAFKA_SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR: '1',
         KAFKA_SHARE_COORDINATOR_STATE_TOPIC_MIN_ISR: '1',
+        // A killed broker may come back only when its former session is over: by default after 9 s.
+        KAFKA_BROKER_SESSION_TIMEOUT_MS: '3000',
+        KAFKA_BROKER_HEARTBEAT_INTERVAL_MS: '300',
         KAFKA_HEAP_OPTS: '-Xms128m -Xmx512m',
         // Compiled quickly rather than well: what a test waits for is the start.
         KAFKA_OPTS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC',
