@@ -11,11 +11,11 @@ NODE=../../node_modules/node/bin
 
 say() { printf 'images: %s (%ss)\n' "$*" "$SECONDS" >&2; }
 # content <file or folder>…: what an image is made of, as a hash; every image carries it as a label.
-content() { { cat build-local.sh bootstrap.sh debian.sh $(find "$@" -type f | sort); "$NODE/node" --version; } | sha256sum | cut -c1-16; }
+content() { { cat bootstrap.sh debian.sh $(find "$@" -type f | sort); "$NODE/node" --version; } | sha256sum | cut -c1-16; }
 current() { [ "$(docker image inspect -f '{{index .Config.Labels "tollgate.content"}}' "tollgate-local/$1" 2>/dev/null)" = "$(content "${@:2}")" ]; }
 all_current() {
   local name
-  for name in $IMAGES; do current "$name" "$name" || return 1; done
+  for name in $IMAGES; do current "$name" build-local.sh "$name" || return 1; done
 }
 
 [ -x "$NODE/node" ] || { say "Node is not installed: run npm ci"; exit 1; }
@@ -47,7 +47,7 @@ download() {
   local context="$work/$1"
   cp -r "$1" "$context"
   case "$1" in
-    kafka) mvn -q -B -Dstyle.color=never -f kafka/pom.xml dependency:copy-dependencies -DoutputDirectory="$context/libs" >"$work/mvn.log" || { cat "$work/mvn.log" >&2; return 1; } ;;
+    kafka) mvn -q -B -f kafka/pom.xml dependency:copy-dependencies -DoutputDirectory="$context/libs" >"$work/mvn.log" 2>&1 || { cat "$work/mvn.log" >&2; return 1; } ;;
     node)
       npm pack --silent --pack-destination "$work" "npm@$NPM_VERSION" >/dev/null
       mkdir "$context/npm"
@@ -59,13 +59,13 @@ download() {
 
 build() {
   say "building tollgate-local/$1"
-  docker buildx build --load --progress=quiet --label "tollgate.content=$(content "$1")" -t "tollgate-local/$1" "$work/$1" >/dev/null
+  docker buildx build --load --progress=quiet --label "tollgate.content=$(content build-local.sh "$1")" -t "tollgate-local/$1" "$work/$1" >/dev/null
 }
 
 need mmdebstrap mmdebstrap
 need mvn maven
 stale=()
-for name in $IMAGES; do current "$name" "$name" || stale+=("$name"); done
+for name in $IMAGES; do current "$name" build-local.sh "$name" || stale+=("$name"); done
 bootstrap &
 for name in "${stale[@]}"; do download "$name"; done
 wait $!
