@@ -3,6 +3,8 @@ const MAX_AGE_MS = 60_000;
 /** What is refused by this clock is refused by a sample no older than this. */
 const FRESH_MS = 1_000;
 
+const EXACT_MS = 50;
+
 interface Sample {
   /** Broker time less `performance.now()` is between these. */
   leastMs: number;
@@ -34,6 +36,11 @@ export class BrokerClock {
   /** Epoch milliseconds that it is now at the earliest; 0 before the first sample. */
   earliestMs(): number {
     return this.sample ? performance.now() + this.sample.leastMs : 0;
+  }
+
+  /** Whether its error is small beside any deadline. */
+  get isExact(): boolean {
+    return this.sample !== undefined && this.sample.mostMs - this.sample.leastMs <= EXACT_MS;
   }
 
   get isFresh(): boolean {

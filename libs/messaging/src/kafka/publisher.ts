@@ -24,6 +24,7 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 export const SEND_TIMEOUT_MS = 10_000;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
+const MAX_CLOCK_TRIES = 3;
 /** Headers and framing of a message, roughly. */
 const MESSAGE_OVERHEAD_BYTES = 100;
 
@@ -96,9 +97,11 @@ export class Publisher {
     return sent.finally(() => (this.waitingBytes -= bytes));
   }
 
-  /** Sets the clock by a record that means nothing to who reads it, in a topic that the broker stamps. */
+  /** Sets the clock by records that mean nothing to who reads them, in a topic that the broker stamps: more than one, as the first may wait for connections. */
   async setClock(topic: string): Promise<void> {
-    await this.send({ topic, messages: [{ key: null, partition: 0, value: Buffer.from('{}') }] });
+    for (let tries = 0; tries < MAX_CLOCK_TRIES && !(tries > 0 && this.clock.isExact); tries++) {
+      await this.send({ topic, messages: [{ key: null, partition: 0, value: Buffer.from('{}') }] });
+    }
   }
 
   /** Breaks the connections, as a fault of the network does. */

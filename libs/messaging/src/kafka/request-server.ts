@@ -135,9 +135,9 @@ export class RequestServer {
 
   private async isLate({ deadlineMs }: RequestMessage): Promise<boolean> {
     const { clock } = this.publisher;
-    if (clock.earliestMs() <= deadlineMs) return false;
+    if (clock.latestMs() <= deadlineMs) return false;
     // Refused only by a clock that was set just now, lest one wrong sample shut everybody out.
-    if (!clock.isFresh) await this.publisher.setClock(this.names.topic('replies'));
+    if (!clock.isFresh || !clock.isExact) await this.publisher.setClock(this.names.topic('replies'));
     return clock.earliestMs() > deadlineMs;
   }
 
