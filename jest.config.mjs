@@ -1,3 +1,4 @@
+import { testsLeftOut } from './test/setup/docker.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
 const transform = { '^.+\\.(t|j|mj)s$': ['@swc/jest', swcOptions] };
@@ -15,11 +16,12 @@ const common = {
   setupFiles: ['reflect-metadata'],
 };
 
-/** Unit and conformance tests lie beside the code; black-box tests that start the built processes lie in test/. */
+/** Unit and conformance tests lie beside the code; black-box tests that start the built processes lie in test/. Those named *.docker.test.ts need a Docker engine. */
 export default {
   ...common,
   testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
-  modulePathIgnorePatterns: ['/dist/'],
+  testPathIgnorePatterns: ['/node_modules/', ...testsLeftOut()],
+  modulePathIgnorePatterns: ['<rootDir>/(apps|libs)/[^/]+/dist/'],
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
   testTimeout: 30_000,

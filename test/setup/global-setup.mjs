@@ -5,9 +5,11 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { compileStale } from '../../tools/setup/prepare.mjs';
+import { prepareDocker } from './docker.mjs';
 import { MIGRATIONS } from './migrations.mjs';
 
 export default async function globalSetup() {
+  prepareDocker();
   // What the black-box tests start is what the sources say.
   await compileStale();
   const { startEmbeddedPostgres, migrate } = createRequire(import.meta.url)('../../libs/postgres/dist/index.js');

@@ -2,7 +2,7 @@
 export const swcOptions = {
   swcrc: false,
   configFile: false,
-  module: { type: 'commonjs', ignoreDynamic: true },
+  module: { type: 'commonjs', ignoreDynamic: true, lazy: ['testcontainers'] },
   jsc: {
     target: 'es2023',
     parser: { syntax: 'typescript', decorators: true },

@@ -8,6 +8,7 @@ import type {
   SettleResult,
 } from './admission-store';
 import { BatchQueue } from './batch-queue';
+import { TenantUnknownError } from './redis/credit-restorer';
 import { SignsOfLife, type RunningRequest } from './signs-of-life';
 
 /**
@@ -29,9 +30,16 @@ export class AdmissionClient {
     this.signs = new SignsOfLife(store, options.signOfLifeIntervalMs);
   }
 
-  /** RangeError: numbers out of range, or an id that another or an ended hold has. */
+  /**
+   * RangeError: numbers out of range, or an id that another or an ended hold has. Of a tenant whose credit the store must ask for first it waits for that, apart from
+   * the batches, so that nobody else does.
+   */
   admit(request: AdmitRequest): Promise<AdmitResult> {
-    return this.admits.push(request);
+    return this.admits.push(request).catch(async (error: unknown) => {
+      if (!(error instanceof TenantUnknownError)) throw error;
+      await error.known;
+      return this.admits.push(request);
+    });
   }
 
   /** Go by `holdNanos` of the answer: after a lost answer the repeat may have extended twice. */

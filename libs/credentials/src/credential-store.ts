@@ -37,6 +37,11 @@ export abstract class CredentialStore {
    * Rejects with UnavailableError when the store must be asked and does not answer in time.
    */
   abstract lookup(hash: string): CredentialRecord | null | Promise<CredentialRecord | null>;
+  /**
+   * Of the one service that can write all records anew (auth). A store that can lose them without its process noticing otherwise calls it whenever they are gone, and until then
+   * refuses unknown values with UnavailableError. It may be called several times, also after the start.
+   */
+  refillWith(_refill: () => Promise<unknown>): void {}
   abstract start(): Promise<void>;
   abstract close(): Promise<void>;
 }

@@ -2,7 +2,10 @@ import { UnavailableError, hashCredential, newId } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { randomUUID } from 'node:crypto';
 import type { CredentialRecord, CredentialStore } from './credential-store';
-import type { Link } from './link.suite';
+import type { Link as OneLink } from './link.suite';
+
+/** The path to the backing store, however many connections it has. */
+type Link = Pick<OneLink, 'breakConnections' | 'refuse' | 'hang' | 'restore' | 'close'>;
 
 /** What an implementation brings to be tested. All stores that it opens share one backing store, which is empty at first. */
 export interface CredentialsUnderTest {

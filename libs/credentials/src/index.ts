@@ -2,6 +2,7 @@ import { join } from 'node:path';
 
 export * from './credential-store';
 export * from './postgres/postgres-credential-store';
+export * from './redis/redis-credential-store';
 
 /** Of the Postgres store. */
 export const MIGRATIONS = { schema: 'credentials', directory: join(__dirname, 'postgres', 'migrations') };

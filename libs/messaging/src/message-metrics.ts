@@ -39,6 +39,13 @@ export const refusedRows = new Counter({
   registers,
 });
 
+export const expiredRequests = new Counter({
+  name: 'tollgate_requests_expired_total',
+  help: 'Requests that reached their service past their deadline and were not handled',
+  labelNames: ['service'],
+  registers,
+});
+
 export const outboxAge = new Gauge({
   name: 'tollgate_outbox_oldest_seconds',
   help: 'Age of the oldest outbox row that this process could not publish yet; 0 when there is none',

@@ -17,9 +17,9 @@ Module._resolveFilename = function (request, ...rest) {
 const require = createRequire(import.meta.url);
 
 require('reflect-metadata');
-const { PostgresMessages } = require('@tollgate/messaging');
-const { options, group, handled } = JSON.parse(process.argv[2]);
-const messages = new PostgresMessages(options);
+const { KafkaMessages, PostgresMessages } = require('@tollgate/messaging');
+const { transport, options, group, handled } = JSON.parse(process.argv[2]);
+const messages = transport === 'kafka' ? new KafkaMessages(options) : new PostgresMessages(options);
 let seen = 0;
 messages.consume('credit-news', group, async (batch) => {
   seen += batch.length;

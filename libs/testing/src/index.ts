@@ -1,2 +1,6 @@
 export * from './test-database';
 export * from './eventually';
+export * from './containers/redis';
+export * from './containers/redis-group';
+export * from './containers/kafka';
+export * from './containers/postgres-server';

@@ -127,6 +127,20 @@ export function creditSuite(open: OpenStore): void {
     expect((await f.sums()).pendingNanos).toBe(4n * 10n ** 18n);
   });
 
+  it('rounds a clamped hold of seventeen digits up to the nano', async () => {
+    const f = fixture();
+    await f.news(10n ** 17n + 10n);
+    const wide = { ...WIDE, tokensPerMinute: 10 ** 12 };
+    const request = f.request({
+      keyLimits: wide,
+      tenantLimits: wide,
+      promptFemtos: 1n,
+      outputFemtosPerToken: 10n ** 15n,
+      wantOutputTokens: 200_000_000,
+    });
+    expect(await f.admit(request)).toMatchObject({ outputTokens: 10 ** 8, holdNanos: 10n ** 17n + 1n });
+  });
+
   it.each(['key', 'tenant'] as const)(
     'the budget of a %s clamps, holds, and is reached by spending only',
     async (scope) => {

@@ -1,13 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { TestDatabase } from '@tollgate/testing';
 import type { Messages } from '../messages';
 import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.suite';
+import { spawnConsumerProcess } from '../consumer-process.suite';
 import { PostgresMessages, type PostgresMessagesOptions } from './postgres-messages';
 
-const CONSUMER_PROCESS = join(__dirname, '../../test/consumer-process.mjs');
 let stores = 0;
 
 /** A store of its own in the test's database: a pg-boss schema. */
@@ -26,26 +22,8 @@ export class PostgresStore implements MessagesStore {
   }
 
   async spawnConsumer(handled: number): Promise<ConsumerProcess> {
-    const argument = JSON.stringify({ options: this.options(), group: SUITE_GROUP, handled });
-    const child = spawn(process.execPath, [CONSUMER_PROCESS, argument], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const exited = once(child, 'exit');
-    const batches: string[][] = [];
-    const started = new Promise<void>((resolve, reject) => {
-      void exited.then(([code]) => reject(new Error(`the consumer process ended with ${code}`)));
-      createInterface(child.stdout).on('line', (line) => {
-        if (line === 'started') resolve();
-        else batches.push(JSON.parse(line) as string[]);
-      });
-    });
-    const consumer = {
-      batches,
-      kill: async () => {
-        child.kill('SIGKILL');
-        await exited;
-      },
-    };
+    const consumer = await spawnConsumerProcess({ options: this.options(), group: SUITE_GROUP, handled });
     this.processes.push(consumer);
-    await started;
     return consumer;
   }
 

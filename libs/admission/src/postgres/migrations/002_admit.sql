@@ -132,7 +132,8 @@ BEGIN
             v_money_scope := 'key';
           END IF;
         ELSE
-          granted_nanos := ceil((r.prompt_femtos + granted_tokens * r.output_femtos) / 1000000);
+          -- Rounded up by whole numbers: a quotient of numeric loses its fraction from 17 digits on.
+          granted_nanos := div(r.prompt_femtos + granted_tokens * r.output_femtos + 999999, 1000000);
         END IF;
       END IF;
 

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# build.sh [<target>…]: the images tollgate/<target>, by default all of the Dockerfile's. TOLLGATE_IMAGES=local: on the local base image, which is made when it is
+# missing. NODE_EXTRA_CA_CERTS, when set, is trusted while packages are downloaded.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+images=official
+if [ "${TOLLGATE_IMAGES:-}" = local ]; then
+  images=local
+  ./images/build-local.sh
+fi
+base=${TOLLGATE_NODE_IMAGE:-$(sed -n 's/^TOLLGATE_NODE_IMAGE=//p' "images/$images.env")}
+secrets=()
+[ ! -s "${NODE_EXTRA_CA_CERTS:-}" ] || secrets=(--secret "id=ca,src=$NODE_EXTRA_CA_CERTS")
+[ $# -gt 0 ] || set -- gateway auth metering billing simulator tools
+
+# All at once: they share most of their stages, and wait for the network rather than for the processor.
+builds=()
+for target in "$@"; do
+  docker buildx build --load --progress=quiet -f Dockerfile --target "$target" -t "tollgate/$target" --build-arg "NODE_IMAGE=$base" \
+    ${secrets[@]+"${secrets[@]}"} .. >/dev/null &
+  builds+=($!)
+done
+for build in "${builds[@]}"; do wait "$build"; done

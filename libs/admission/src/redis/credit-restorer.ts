@@ -1,0 +1,99 @@
+import { UnavailableError } from '@tollgate/contracts';
+import type { RedisLink } from '@tollgate/redis';
+import { logger } from '@tollgate/runtime';
+import type { News } from '../admission-store';
+import { tenantKeys } from './by-tenant';
+import { amount, monthOf, nanos } from './json-arguments';
+
+/** What a request of a tenant that the store does not know waits at most before it is refused with 503. */
+const MAX_WAIT_MS = 2_000;
+const MAX_RESTORES_AT_ONCE = 200;
+/** After a failure in the background. */
+const TRY_AGAIN_MS = 10_000;
+
+/** What the books have of a tenant. */
+export interface TenantCredit {
+  news: News;
+  /** Charged in a calendar month (UTC, `YYYY-MM`), for budgets; absent: there are none. */
+  spent?: { month: string; tenantNanos: bigint; keys: readonly { keyId: string; nanos: bigint }[] };
+}
+
+/** Asks billing (and metering, for budgets) for a tenant; null: they know no such tenant, so it has no credit. Rejects when they do not answer. */
+export type AskForCredit = (tenantId: string) => Promise<TenantCredit | null>;
+
+/** The store has never heard of this tenant's credit: it was emptied, or the tenant is new. `known` resolves once it has been asked for; then try again. */
+export class TenantUnknownError extends UnavailableError {
+  constructor(
+    tenantId: string,
+    readonly known: Promise<void>,
+  ) {
+    super(`the credit of ${tenantId} is not known yet`);
+    this.name = 'TenantUnknownError';
+  }
+}
+
+/** Brings the credit of tenants back into a store that lost it, each asked for once at a time. */
+export class CreditRestorer {
+  private readonly underWay = new Map<string, Promise<void>>();
+  private readonly failedAtMs = new Map<string, number>();
+
+  constructor(
+    private readonly link: RedisLink,
+    private readonly ask: AskForCredit,
+  ) {}
+
+  /** Rejects with UnavailableError when the books do not answer in time. */
+  restore(tenantId: string): Promise<void> {
+    let restoring = this.underWay.get(tenantId);
+    if (restoring) return restoring;
+    if (this.underWay.size >= MAX_RESTORES_AT_ONCE)
+      return Promise.reject(new UnavailableError('too many tenants wait for their credit'));
+    restoring = this.askAndTake(tenantId).finally(() => this.underWay.delete(tenantId));
+    this.underWay.set(tenantId, restoring);
+    return restoring;
+  }
+
+  /** For a tenant whose balance came with the news, but not what it has spent in the month. */
+  restoreInBackground(tenantId: string): void {
+    if (this.underWay.has(tenantId) || Date.now() < (this.failedAtMs.get(tenantId) ?? 0) + TRY_AGAIN_MS) return;
+    this.restore(tenantId).then(
+      () => this.failedAtMs.delete(tenantId),
+      (error: unknown) => {
+        if (this.failedAtMs.size >= MAX_RESTORES_AT_ONCE) this.failedAtMs.clear();
+        this.failedAtMs.set(tenantId, Date.now());
+        logger('admission').warn({ err: error, tenantId }, 'what a tenant has spent could not be restored; trying on');
+      },
+    );
+  }
+
+  private async askAndTake(tenantId: string): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new UnavailableError(`nobody tells the credit of ${tenantId}`)), MAX_WAIT_MS);
+    });
+    try {
+      const credit = await Promise.race([this.ask(tenantId), timeout]);
+      await this.link.one({ function: 'restore', keys: tenantKeys(tenantId), args: [restoreArgument(credit)] });
+    } catch (error) {
+      if (error instanceof UnavailableError) throw error;
+      throw Object.assign(new UnavailableError(`the credit of ${tenantId} cannot be had`), { cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Of a tenant that nobody knows: version 0, so that any news replaces it. */
+function restoreArgument(credit: TenantCredit | null): string {
+  if (!credit) return '[0,0,false,[],0,0,[]]';
+  const { news, spent } = credit;
+  return JSON.stringify([
+    amount(news.version),
+    nanos(news.balanceNanos),
+    news.suspended,
+    news.releases,
+    spent ? monthOf(spent.month) : 0,
+    spent ? nanos(spent.tenantNanos) : 0,
+    spent ? spent.keys.map(({ keyId, nanos: spentNanos }) => [keyId, nanos(spentNanos)]) : [],
+  ]);
+}

@@ -1,0 +1,28 @@
+import { useRedis, useRedisCluster } from '@tollgate/testing';
+import { admissionSuite } from '../admission.suite';
+import type { OpenStore } from '../suite/fixture.suite';
+import { RedisAdmissionStore } from './redis-admission-store';
+
+const opens =
+  (url: () => string): OpenStore =>
+  async ({ now }) => {
+    const store = new RedisAdmissionStore({ url: url(), ...(now ? { now } : {}) });
+    await store.start();
+    return store;
+  };
+
+describe('one server', () => {
+  const redis = useRedis();
+  admissionSuite(
+    'redis',
+    opens(() => redis.url),
+  );
+});
+
+describe('a cluster of three', () => {
+  const cluster = useRedisCluster();
+  admissionSuite(
+    'redis cluster',
+    opens(() => `redis+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`),
+  );
+});

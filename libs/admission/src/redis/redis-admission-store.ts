@@ -1,0 +1,243 @@
+import { join } from 'node:path';
+import type { UsageEvent } from '@tollgate/contracts';
+import { readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
+import {
+  AdmissionStore,
+  DEFAULT_LEASE_MS,
+  type AdmitRequest,
+  type AdmitResult,
+  type ExtendRequest,
+  type ExtendResult,
+  type News,
+  type Progress,
+  type Settlement,
+  type SettleResult,
+  type Snapshot,
+  type SweepOptions,
+} from '../admission-store';
+import { admitMistake, settleMistake } from '../postgres/caller-mistakes';
+import { admitArguments, readAdmitReply } from './admit-call';
+import { allOrNothing, callByTenant } from './by-tenant';
+import { CreditRestorer, TenantUnknownError, type AskForCredit } from './credit-restorer';
+import { amount, monthOf, nanos } from './json-arguments';
+import { readSnapshots } from './snapshots';
+import { sweepTenants } from './sweep-tenants';
+import { TenantRegistry } from './tenant-registry';
+
+/** Sweep, news and snapshot: not in the way of a request, so on a connection of their own. */
+const BACKGROUND_TIMEOUT_MS = 10_000;
+/** Seam and version of the data in Redis. */
+const FAMILY = 'tollgate_admission_v1';
+
+export interface RedisAdmissionOptions {
+  /** One server, Sentinel or Cluster: see `readRedisUrl`. */
+  url: string;
+  leaseMs?: number;
+  /** Epoch milliseconds; Redis's clock when absent. For tests. */
+  now?: () => number;
+  /** Asked when a tenant's credit was never heard of (a new tenant, or an emptied Redis). Without it such a tenant has no credit. */
+  onUnknownTenant?: AskForCredit;
+  /** In a cluster behind address translation. */
+  natMap?: NatMap;
+  /** Another release's functions. For tests. */
+  library?: FunctionLibrary;
+}
+
+/**
+ * The admission store as Redis Functions (lua/): per operation one round trip for all that has gathered, one function call a tenant, whose keys share a slot. Read
+ * admission-store.ts for the guarantees and lua/4_admit.lua for the rules. Durable means acknowledged by Redis: how much a crash of Redis itself can lose
+ * is its `appendfsync` setting.
+ */
+export class RedisAdmissionStore extends AdmissionStore {
+  private readonly link: RedisLink;
+  private readonly background: RedisLink;
+  private readonly registry: TenantRegistry;
+  private readonly restorer: CreditRestorer | undefined;
+  private readonly leaseMs: number;
+  private readonly now: () => number | '';
+  private readonly forbidden = { extend: 0, progress: 0, settle: 0, void: 0 };
+
+  constructor(options: RedisAdmissionOptions) {
+    super();
+    const { url, natMap, library = readFunctionLibrary(FAMILY, join(__dirname, 'lua')) } = options;
+    const common = { url, library, ...(natMap ? { natMap } : {}) };
+    this.link = new RedisLink({ ...common, name: 'tollgate-admission' });
+    this.background = new RedisLink({
+      ...common,
+      name: 'tollgate-admission-background',
+      callTimeoutMs: BACKGROUND_TIMEOUT_MS,
+    });
+    this.registry = new TenantRegistry(this.link, this.background);
+    this.restorer = options.onUnknownTenant && new CreditRestorer(this.background, options.onUnknownTenant);
+    this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
+    this.now = options.now ?? (() => '');
+  }
+
+  async admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
+    const results: (AdmitResult | Error | undefined)[] = requests.map(admitMistake);
+    const sent = requests.filter((_, index) => !results[index]);
+    const telling = this.registry.tell(sent.map(({ draft }) => draft.tenantId));
+    if (telling) await telling;
+    const answers = await callByTenant(
+      this.link,
+      'admit',
+      sent,
+      ({ draft }) => draft.tenantId,
+      (items) => admitArguments(items, this.now(), this.leaseMs, this.restorer !== undefined),
+      (reply, group) => this.readAdmitted(reply, group.tenantId, group.items.length),
+    );
+    return fillIn(results, answers);
+  }
+
+  async extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]> {
+    const results = await callByTenant<ExtendRequest, ExtendResult>(
+      this.link,
+      'extend',
+      requests,
+      (request) => request.tenantId,
+      (items) => [
+        this.now(),
+        JSON.stringify(items.map(({ id, wantNanos, minNanos }) => [id, nanos(wantNanos), nanos(minNanos)])),
+      ],
+      (reply, { items }) => items.map((_, i) => this.readExtended((reply as (string | number | null)[]).slice(i * 3))),
+    );
+    return allOrNothing(results);
+  }
+
+  async progress(progress: readonly Progress[]): Promise<boolean[]> {
+    const results = await callByTenant<Progress, boolean>(
+      this.link,
+      'progress',
+      progress,
+      (one) => one.tenantId,
+      (items) => [this.now(), this.leaseMs, JSON.stringify(items.map(({ id, delivered }) => [id, tuple(delivered)]))],
+      (reply) => (reply as number[]).map((pending) => this.count('progress', pending === 1)),
+    );
+    return allOrNothing(results);
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
+    const results: (SettleResult | Error | undefined)[] = settlements.map(settleMistake);
+    const events = settlements.filter((_, index) => !results[index]).map(({ event }) => event);
+    const answers = await callByTenant<UsageEvent, SettleResult>(
+      this.link,
+      'settle',
+      events,
+      (event) => event.tenantId,
+      (items) => [
+        this.now(),
+        JSON.stringify(
+          items.map(({ id, costNanos, promptTokens, completionTokens, endedAt }) => [
+            id,
+            nanos(BigInt(costNanos)),
+            promptTokens + completionTokens,
+            monthOf(endedAt),
+          ]),
+        ),
+        ...items.map((event) => JSON.stringify(event)),
+      ],
+      (reply, { items }) =>
+        items.map((event, i) => {
+          const [code, record] = (reply as (string | null)[]).slice(i * 2, i * 2 + 2);
+          this.count('settle', code !== 'forbidden');
+          return settleResult(code!, record ?? null, event);
+        }),
+    );
+    return fillIn(results, answers);
+  }
+
+  async void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]> {
+    const results = await callByTenant<{ id: string; tenantId: string }, boolean>(
+      this.link,
+      'void',
+      holds,
+      (hold) => hold.tenantId,
+      (items) => [this.now(), ...items.map((hold) => hold.id)],
+      (reply, { items }) => items.map((_, i) => this.count('void', (reply as (string | null)[])[i * 2] === 'void')),
+    );
+    return allOrNothing(results);
+  }
+
+  sweep(options: SweepOptions): Promise<UsageEvent[]> {
+    return sweepTenants(this.background, this.registry, options, this.now());
+  }
+
+  async applyNews(news: readonly News[]): Promise<void> {
+    await this.registry.tell(news.map((one) => one.tenantId));
+    const results = await callByTenant<News, true>(
+      this.background,
+      'apply_news',
+      news,
+      (one) => one.tenantId,
+      (items) => [
+        JSON.stringify(items.map((one) => [amount(one.version), nanos(one.balanceNanos), one.suspended, one.releases])),
+      ],
+      (_, { items }) => items.map(() => true),
+    );
+    allOrNothing(results);
+  }
+
+  snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]> {
+    return readSnapshots(this.background, this.registry, options);
+  }
+
+  forbiddenTransitions(): Record<'extend' | 'progress' | 'settle' | 'void', number> {
+    return { ...this.forbidden };
+  }
+
+  /** Rejects when Redis cannot be reached, refuses user and password, or has no Functions: the message names setting and cure. */
+  async start(): Promise<void> {
+    await Promise.all([this.link.start(), this.background.start()]);
+  }
+
+  close(): Promise<void> {
+    this.link.close();
+    this.background.close();
+    return Promise.resolve();
+  }
+
+  private readAdmitted(reply: unknown, tenantId: string, count: number): (AdmitResult | Error)[] {
+    const read = readAdmitReply(reply);
+    if (!read.known) {
+      const known = this.restorer!.restore(tenantId).then(() => this.registry.tellAgain(tenantId));
+      // Whoever asked for it waits for it; nobody need.
+      known.catch(() => {});
+      return Array.from({ length: count }, () => new TenantUnknownError(tenantId, known));
+    }
+    if (read.created) void this.registry.tellAgain(tenantId);
+    if (!read.restored) this.restorer?.restoreInBackground(tenantId);
+    return read.results;
+  }
+
+  private readExtended([code, granted, total]: (string | number | null)[]): ExtendResult {
+    this.count('extend', code !== 'forbidden');
+    return code === 'extended'
+      ? { kind: 'extended', grantedNanos: BigInt(granted!), holdNanos: BigInt(total!) }
+      : { kind: code as 'refused' | 'forbidden' };
+  }
+
+  private count(operation: keyof typeof this.forbidden, allowed: boolean): boolean {
+    if (!allowed) this.forbidden[operation]++;
+    return allowed;
+  }
+}
+
+function tuple(delivered: Progress['delivered']): (number | string)[] | false {
+  if (!delivered) return false;
+  const { promptTokens, cachedTokens, completionTokens, costNanos } = delivered;
+  return [promptTokens, cachedTokens, completionTokens, nanos(costNanos)];
+}
+
+function settleResult(code: string, record: string | null, event: UsageEvent): SettleResult | RangeError {
+  if (code === 'over_hold')
+    return new RangeError(`the cost of ${event.id}, ${event.costNanos} nanos, is above its hold`);
+  if (code === 'forbidden') return { kind: 'forbidden' };
+  if (code === 'settled') return { kind: 'settled', repeated: false, event };
+  return { kind: 'settled', repeated: true, event: JSON.parse(record!) as UsageEvent };
+}
+
+/** Puts the store's answers, in order, into the places that are still open. */
+function fillIn<T>(results: (T | Error | undefined)[], answers: readonly (T | Error)[]): (T | RangeError)[] {
+  let next = 0;
+  return results.map((result) => result ?? answers[next++]!);
+}

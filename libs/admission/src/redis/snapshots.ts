@@ -1,0 +1,58 @@
+import type { Call, RedisLink } from '@tollgate/redis';
+import type { Snapshot } from '../admission-store';
+import { tenantKeys } from './by-tenant';
+import type { TenantRegistry } from './tenant-registry';
+
+/** Each reads all holds of a tenant. */
+const MAX_TENANTS_PER_CALL = 50;
+
+/** Tenants ascending; each at one instant, but not all at the same. Rejects when a shard does not answer. */
+export async function readSnapshots(
+  link: RedisLink,
+  registry: TenantRegistry,
+  { tenantId, after, limit }: { tenantId?: string; after?: string; limit: number },
+): Promise<Snapshot[]> {
+  if (tenantId !== undefined) {
+    const known = after === undefined || tenantId > after;
+    return known ? (await readAll(link, [tenantId])).slice(0, limit) : [];
+  }
+  const snapshots: Snapshot[] = [];
+  for (let last = after; ;) {
+    const wanted = limit - snapshots.length;
+    const ids = wanted > 0 ? await registry.page(last, wanted) : [];
+    snapshots.push(...(await readAll(link, ids)));
+    // A registry may name tenants of which nothing is kept.
+    if (ids.length < wanted || wanted <= 0) return snapshots;
+    last = ids.at(-1);
+  }
+}
+
+async function readAll(link: RedisLink, ids: readonly string[]): Promise<Snapshot[]> {
+  const snapshots: Snapshot[] = [];
+  for (let from = 0; from < ids.length; from += MAX_TENANTS_PER_CALL) {
+    const batch = ids.slice(from, from + MAX_TENANTS_PER_CALL);
+    const replies = await link.call(
+      batch.map((id): Call => ({ function: 'snapshot', keys: tenantKeys(id), args: [] })),
+    );
+    for (const [i, reply] of replies.entries()) {
+      if (reply instanceof Error) throw reply;
+      if (reply !== null) snapshots.push(read(batch[i]!, reply as (string | number | null)[]));
+    }
+  }
+  return snapshots;
+}
+
+function read(tenantId: string, v: readonly (string | number | null)[]): Snapshot {
+  return {
+    tenantId,
+    version: BigInt(v[0]!),
+    balanceNanos: BigInt(v[1]!),
+    settledNanos: BigInt(v[2]!),
+    pendingNanos: BigInt(v[3]!),
+    pendingHolds: v[4] as number,
+    settledHolds: v[5] as number,
+    holdRowsPendingNanos: BigInt(v[6]!),
+    holdRowsSettledNanos: BigInt(v[7]!),
+    oldestSettledId: v[8] as string | null,
+  };
+}

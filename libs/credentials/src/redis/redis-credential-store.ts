@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { UnavailableError } from '@tollgate/contracts';
+import { readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
+import { CredentialMemory } from '../credential-memory';
+import { CredentialStore, type CredentialRecord } from '../credential-store';
+import { ChangeFeed, KEYS, type Refill } from './change-feed';
+import { Notifications } from './notifications';
+
+const MAX_RECORDS_PER_WRITE = 500;
+const CHANNEL = 'tgc:changed';
+/** Seam and version of the data in Redis. */
+const FAMILY = 'tollgate_credentials_v1';
+
+export interface RedisCredentialStoreOptions {
+  /** One server, Sentinel or Cluster: see `readRedisUrl`. */
+  url: string;
+  /** In a cluster behind address translation. */
+  natMap?: NatMap;
+  /** Another release's functions. For tests. */
+  library?: FunctionLibrary;
+}
+
+/**
+ * The credential store of the distributed form: a hash in Redis, records in memory in front of it, pub/sub and a feed of changes that keep them young. Two connections: one
+ * for commands, one that listens.
+ */
+export class RedisCredentialStore extends CredentialStore {
+  private readonly link: RedisLink;
+  private readonly memory: CredentialMemory;
+  private readonly feed: ChangeFeed;
+  private readonly notifications: Notifications;
+  private started = false;
+
+  constructor(options: RedisCredentialStoreOptions) {
+    super();
+    const { url, natMap, library = readFunctionLibrary(FAMILY, join(__dirname, 'lua')) } = options;
+    const common = { url, ...(natMap ? { natMap } : {}) };
+    this.link = new RedisLink({ ...common, name: 'tollgate-credentials', library });
+    this.memory = new CredentialMemory((hashes) => this.read(hashes));
+    this.feed = new ChangeFeed(this.link, {
+      changed: (records) => this.memory.apply(records),
+      reset: () => this.memory.forgetAll(),
+    });
+    this.notifications = new Notifications(common, CHANNEL, () => this.feed.wake());
+  }
+
+  /** Records in memory. */
+  get size(): number {
+    return this.memory.size;
+  }
+
+  override refillWith(refill: Refill): void {
+    this.feed.refillWith(refill);
+  }
+
+  async put(records: readonly CredentialRecord[]): Promise<void> {
+    for (let from = 0; from < records.length; from += MAX_RECORDS_PER_WRITE) {
+      const batch = records.slice(from, from + MAX_RECORDS_PER_WRITE);
+      const args = batch.flatMap((record) => [record.hash, record.version, JSON.stringify(record)]);
+      await this.link.one({ function: 'put', keys: KEYS, args: [CHANNEL, ...args] });
+      // In force here at once; the other processes hear of it.
+      this.memory.apply(batch);
+    }
+  }
+
+  lookup(hash: string): CredentialRecord | null | Promise<CredentialRecord | null> {
+    // Without the feed a record in memory would never learn of its revocation.
+    if (!this.started) return Promise.reject(new UnavailableError('the credential store is not started'));
+    return this.memory.lookup(hash);
+  }
+
+  async start(): Promise<void> {
+    await this.link.start();
+    await this.feed.start();
+    this.notifications.start();
+    this.started = true;
+  }
+
+  async close(): Promise<void> {
+    this.started = false;
+    this.memory.close();
+    this.notifications.close();
+    this.link.close();
+    await this.feed.stop();
+  }
+
+  private async read(hashes: string[]): Promise<CredentialRecord[]> {
+    const reply = await this.link.one({ function: 'read', keys: KEYS, args: hashes });
+    const [filled, records] = reply as [number, (string | null)[]];
+    const found = records.flatMap((record) => (record === null ? [] : (JSON.parse(record) as CredentialRecord)));
+    // A value that is not there may be good all the same: nobody may be told that it is not.
+    if (filled === 0 && found.length < hashes.length)
+      throw new UnavailableError('the credentials are not all there yet');
+    return found;
+  }
+}

@@ -1,0 +1,207 @@
+import { setTimeout } from 'node:timers/promises';
+import { TOPICS } from '@tollgate/contracts';
+import { ConfigResourceTypes, type Admin } from 'kafkajs';
+import { createKafka, Sockets, type KafkaConnection } from './connection';
+import { withTimeout } from './with-timeout';
+import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan';
+
+/** A start or `topics apply` that has not come so far by then fails. */
+const REACH_TIMEOUT_MS = 8_000;
+const APPLY_TIMEOUT_MS = 60_000;
+const SETTLE_POLL_MS = 50;
+const METADATA_RETRIES = 20;
+/** What differs and what cures it. */
+const CURE = 'run "tollgate topics apply"';
+/** The broker's own setting (`default.replication.factor`). */
+const BROKER_DEFAULT = -1;
+
+export interface TopicsOptions {
+  topics?: Topics;
+  /** In front of the name of each topic and group; empty by default. */
+  topicPrefix?: string;
+}
+
+export interface ApplyOptions extends TopicsOptions {
+  /** Adds partitions where the table has more. Not by default: from then on a key may be in another partition than its older messages, and overtake them. */
+  growPartitions?: boolean;
+  /** Copies of each partition of a new topic; the broker's `default.replication.factor` when absent. */
+  replicationFactor?: number;
+  /** Told of each thing done or found, a line each. */
+  print?: (line: string) => void;
+}
+
+interface FoundTopic {
+  partitions: number;
+  config: Map<string, string>;
+}
+
+/**
+ * Creates the topics of the tables and corrects their settings; safe to repeat, and at the same time from several places. Rejects when something is left that it may not
+ * change: a topic with too few partitions (without `growPartitions`).
+ */
+export async function applyTopics(connection: KafkaConnection, options: ApplyOptions = {}): Promise<void> {
+  const { print = () => {}, growPartitions = false, replicationFactor = BROKER_DEFAULT } = options;
+  const planned = planOf(options);
+  await withAdmin(connection, APPLY_TIMEOUT_MS, async (admin) => {
+    const existing = await find(admin, planned);
+    const missing = planned.filter(({ name }) => !existing.has(name));
+    if (missing.length > 0) {
+      await admin.createTopics({
+        waitForLeaders: false,
+        topics: missing.map(({ name, partitions, config }) => ({
+          topic: name,
+          numPartitions: partitions,
+          replicationFactor,
+          configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
+        })),
+      });
+    }
+    for (const { name, partitions } of missing) print(`${name}: created with ${partitions} partitions`);
+    const wrong: string[] = [];
+    for (const topic of planned) {
+      const found = existing.get(topic.name);
+      if (!found) continue;
+      const done = await correct(admin, topic, found, growPartitions, wrong);
+      print(`${topic.name}: ${done.length > 0 ? done.join(', ') : 'as it should be'}`);
+    }
+    if (wrong.length > 0) throw new TopicsError(wrong.join('; '));
+    // Brokers hear of changes one after the other: who starts next must find them everywhere.
+    while (problemsOf(planned, await find(admin, planned)).length > 0) await setTimeout(SETTLE_POLL_MS);
+  });
+}
+
+/** Rejects, within 10 s, with one error that names each topic that is missing or wrong and the cure, or with why the brokers cannot be asked. Changes nothing. */
+export async function checkTopics(connection: KafkaConnection, options: TopicsOptions = {}): Promise<void> {
+  const planned = planOf(options);
+  await withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
+    const problems = problemsOf(planned, await find(admin, planned));
+    if (problems.length > 0)
+      throw new TopicsError(`Kafka topics are not as they must be: ${problems.join('; ')}: ${CURE}`);
+  });
+}
+
+/** Runs `work` with an admin client, bounded; what goes wrong on the way to the brokers is said in one line with the cure. */
+export async function withAdmin<T>(
+  connection: KafkaConnection,
+  timeoutMs: number,
+  work: (admin: Admin) => Promise<T>,
+): Promise<T> {
+  const sockets = new Sockets();
+  const admin = createKafka(connection, sockets).admin({ retry: { retries: 2 } });
+  const connectAndWork = async () => {
+    await withTimeout(REACH_TIMEOUT_MS, admin.connect());
+    const result = await work(admin);
+    await admin.disconnect();
+    return result;
+  };
+  try {
+    return await withTimeout(timeoutMs, connectAndWork());
+  } catch (error) {
+    throw error instanceof TopicsError ? error : unusable(connection, error);
+  } finally {
+    sockets.destroy();
+  }
+}
+
+/** The brokers answered, and this is what is wrong. */
+class TopicsError extends Error {}
+
+function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown): Error {
+  const why = error instanceof Error ? error.message : String(error);
+  const how = `${tls ? 'with' : 'without'} TLS, ${sasl ? `as "${sasl.username}" by ${sasl.mechanism}` : 'without a user'}`;
+  return Object.assign(
+    new Error(
+      `Kafka cannot be used at ${brokers.join(', ')} (${how}): ${why}: check the brokers' addresses, TLS and SASL settings`,
+    ),
+    { cause: error },
+  );
+}
+
+const planOf = ({ topics = TOPICS, topicPrefix = '' }: TopicsOptions): PlannedTopic[] =>
+  planTopics(topics, new Names(topicPrefix));
+
+async function find(admin: Admin, planned: PlannedTopic[]): Promise<Map<string, FoundTopic>> {
+  // Listed first: to ask for a topic that is missing creates it on a broker that creates by itself.
+  const existing = new Set(await admin.listTopics());
+  const names = planned.map(({ name }) => name).filter((name) => existing.has(name));
+  if (names.length === 0) return new Map();
+  const topics = await metadataOf(admin, names);
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: names.map((name) => ({ type: ConfigResourceTypes.TOPIC, name })),
+  });
+  const configs = new Map(
+    resources.map(({ resourceName, configEntries }) => [
+      resourceName,
+      new Map(configEntries.map(({ configName, configValue }) => [configName, configValue])),
+    ]),
+  );
+  return new Map(
+    topics.map(({ name, partitions }) => [
+      name,
+      { partitions: partitions.length, config: configs.get(name) ?? new Map<string, string>() },
+    ]),
+  );
+}
+
+/** Some brokers may not have heard of a new topic, or of its leaders, yet: asked again, a few times. */
+async function metadataOf(admin: Admin, names: string[]) {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return (await admin.fetchTopicMetadata({ topics: names })).topics;
+    } catch (error) {
+      if (attempt >= METADATA_RETRIES) throw error;
+      await setTimeout(SETTLE_POLL_MS);
+    }
+  }
+}
+
+/** What a start would fail for. */
+function problemsOf(planned: PlannedTopic[], existing: Map<string, FoundTopic>): string[] {
+  const missing = planned.filter(({ name }) => !existing.has(name)).map(({ name }) => `"${name}"`);
+  const problems = missing.length > 0 ? [`missing: ${missing.join(', ')}`] : [];
+  for (const { name, partitions, config } of planned) {
+    const found = existing.get(name);
+    if (!found) continue;
+    if (found.partitions < partitions) problems.push(tooFew(name, found.partitions, partitions));
+    for (const [key, value] of Object.entries(config)) {
+      if (found.config.get(key) !== value) problems.push(`"${name}" has ${key}=${found.config.get(key)}, not ${value}`);
+    }
+  }
+  return problems;
+}
+
+/** What was done to a topic that exists; what may not be done goes to `wrong`. */
+async function correct(
+  admin: Admin,
+  { name, partitions, config }: PlannedTopic,
+  found: FoundTopic,
+  growPartitions: boolean,
+  wrong: string[],
+): Promise<string[]> {
+  const done: string[] = [];
+  if (found.partitions < partitions && growPartitions) {
+    await admin.createPartitions({ topicPartitions: [{ topic: name, count: partitions }] });
+    done.push(`partitions ${found.partitions} → ${partitions}`);
+  } else if (found.partitions < partitions) {
+    wrong.push(tooFew(name, found.partitions, partitions));
+  }
+  const changes = Object.entries(config).filter(([key, value]) => found.config.get(key) !== value);
+  if (changes.length > 0) {
+    await admin.alterConfigs({
+      validateOnly: false,
+      resources: [
+        {
+          type: ConfigResourceTypes.TOPIC,
+          name,
+          configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
+        },
+      ],
+    });
+    done.push(...changes.map(([key, value]) => `${key} ${found.config.get(key)} → ${value}`));
+  }
+  return done;
+}
+
+const tooFew = (name: string, found: number, wanted: number): string =>
+  `"${name}" has ${found} partitions, not ${wanted} (to add some, which lets later messages of a key overtake earlier ones: --grow-partitions)`;

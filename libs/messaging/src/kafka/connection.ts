@@ -1,0 +1,104 @@
+import net from 'node:net';
+import tls from 'node:tls';
+import { logger } from '@tollgate/runtime';
+import { Kafka, logLevel, type ISocketFactory, type KafkaConfig, type LogEntry } from 'kafkajs';
+import { mendRequestQueue } from './request-queue';
+
+mendRequestQueue();
+
+/** How to reach the brokers. */
+export interface KafkaConnection {
+  /** `host:port`, one or more of the cluster's. */
+  brokers: readonly string[];
+  /** TLS with the system's authorities (true), or with a set of one's own and, if the brokers ask for it, a client certificate: PEM texts. */
+  tls?: boolean | { ca?: string; cert?: string; key?: string };
+  sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
+  /** Names this process in the brokers' logs and quotas. */
+  clientId: string;
+}
+
+const CONNECTION_TIMEOUT_MS = 3_000;
+/** A broker that does not answer a request for so long is taken for lost; joining a group may take longer. */
+const REQUEST_TIMEOUT_MS = 6_000;
+/** Retries inside kafkajs, for what passes by itself (a new leader, a connection that broke). Few: whoever gives up decides here what follows. */
+export const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 4 };
+const KEEP_ALIVE_MS = 10_000;
+/** The same line of kafkajs is worth a warning so often. */
+const REPEATED_LOG_MS = 10_000;
+const MAX_REMEMBERED_LINES = 1_000;
+
+/** What kafkajs retries by itself and logs as an error each time, and its warning of limited retries (publisher.ts): news only to whoever looks for it. */
+const PASSING =
+  /rebalanc|coordinator|leadership|not aware of this member|generation id|does not host|not the leader|limiting retries/i;
+
+/**
+ * The sockets of one client. kafkajs waits for answers before it closes anything, and its retries open new connections after that; `destroy` ends both at once.
+ */
+export class Sockets {
+  private readonly open = new Set<net.Socket>();
+  private destroyed = false;
+
+  readonly factory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
+    if (this.destroyed) throw new Error('this client is closed');
+    const socket: net.Socket = ssl
+      ? tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }), ...ssl }, onConnect)
+      : net.connect({ host, port }, onConnect);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    socket.setNoDelay(true);
+    this.open.add(socket);
+    socket.once('close', () => this.open.delete(socket));
+    return socket;
+  };
+
+  /** Breaks all connections, as a fault of the network does; new ones may follow. */
+  cut(): void {
+    for (const socket of this.open) {
+      // With an error, as kafkajs does not listen for `close`: its requests would wait for their time-out. Unless it has ended the socket itself.
+      if (socket.writableEnded) socket.destroy();
+      else socket.destroy(new Error('the connection was cut'));
+    }
+  }
+
+  destroy(): void {
+    this.destroyed = true;
+    this.cut();
+  }
+}
+
+/** A kafkajs client, which connects to nothing yet. */
+export function createKafka(connection: KafkaConnection, sockets: Sockets): Kafka {
+  const { brokers, clientId, sasl } = connection;
+  const config: KafkaConfig = {
+    brokers: [...brokers],
+    clientId,
+    ssl: typeof connection.tls === 'object' ? connection.tls : (connection.tls ?? false),
+    connectionTimeout: CONNECTION_TIMEOUT_MS,
+    authenticationTimeout: CONNECTION_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    retry: RETRY,
+    socketFactory: sockets.factory,
+    logLevel: logLevel.INFO,
+    logCreator: () => log,
+  };
+  if (sasl) config.sasl = sasl as NonNullable<KafkaConfig['sasl']>;
+  return new Kafka(config);
+}
+
+const lastLoggedMs = new Map<string, number>();
+
+function log({ namespace, level, log: { message, error, broker, groupId, retryCount } }: LogEntry): void {
+  const about = { namespace, error, broker, groupId, retryCount };
+  const text = `${message} ${error ?? ''} ${broker ?? ''}`;
+  // Nothing that kafkajs meets ends us: what it cannot mend is logged where it is given up.
+  if (level > logLevel.WARN || PASSING.test(text) || isRepeated(text)) logger('kafka').debug(about, message);
+  else logger('kafka').warn(about, message);
+}
+
+/** Each of its many retries logs the same line. */
+function isRepeated(text: string): boolean {
+  const now = Date.now();
+  if (now - (lastLoggedMs.get(text) ?? -Infinity) < REPEATED_LOG_MS) return true;
+  if (lastLoggedMs.size >= MAX_REMEMBERED_LINES) lastLoggedMs.clear();
+  lastLoggedMs.set(text, now);
+  return false;
+}

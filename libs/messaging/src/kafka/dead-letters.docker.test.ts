@@ -1,0 +1,127 @@
+import { eventually, useKafka } from '@tollgate/testing';
+import { metrics } from '@tollgate/runtime';
+import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { replayDead } from './dead-letters';
+import type { KafkaMessages, KafkaMessagesOptions } from './kafka-messages';
+import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.suite';
+
+const kafka = useKafka(TEST_BROKER);
+const at = new Date().toISOString();
+const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+
+const POISON: [string, Buffer | null, RegExp][] = [
+  ['text', Buffer.from('hello'), /not JSON/],
+  ['cut off', json({ id: 'm', v: 1, at, data: news('a', 1) }).subarray(0, 40), /not JSON/],
+  ['nothing', Buffer.alloc(0), /not JSON/],
+  ['a tombstone', null, /not JSON/],
+  ['bytes', Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x1f, 0x8b]), /not JSON/],
+  ['a list', json([news('a', 1)]), /not an envelope/],
+  ['a number', json(7), /not an envelope/],
+  ['no envelope', json(news('a', 1)), /not an envelope/],
+  ['a version as text', json({ id: 'm', v: '1', at, data: news('a', 1) }), /not an envelope/],
+  ['a version to come', json({ id: 'm', v: 999, at, data: news('a', 1) }), /version 999/],
+  ['no data', json({ id: 'm', v: 1, at, data: null }), /data is not/],
+  ['no tenant', json({ id: 'm', v: 1, at, data: { version: '1' } }), /no tenantId/],
+  ['a tenant of another type', json({ id: 'm', v: 1, at, data: { tenantId: 7 } }), /no tenantId/],
+  ['much of it', Buffer.alloc(800 * 1024, '{'), /not JSON/],
+];
+
+describe('messages on Kafka that cannot be read', () => {
+  let store: KafkaStore;
+  let opened: KafkaMessages[];
+  beforeEach(async () => {
+    store = await KafkaStore.create(kafka.brokers);
+    opened = [];
+  });
+  afterEach(async () => {
+    await Promise.all(opened.map((messages) => messages.close()));
+    await store.close();
+  });
+  async function start(handler: Received['handler'], options: Partial<KafkaMessagesOptions> = {}) {
+    const messages = store.open(options);
+    opened.push(messages);
+    messages.consume(TOPIC, SUITE_GROUP, handler);
+    await messages.start();
+    return messages;
+  }
+  const deadCount = async () => {
+    const { values } = await metrics.getSingleMetric('tollgate_messages_dead_total')!.get();
+    return values.reduce((sum, { value }) => sum + value, 0);
+  };
+
+  it('of every kind go aside with reason and origin, are counted, and block nobody', async () => {
+    const received = new Received();
+    const messages = await start(received.handler);
+    const before = await deadCount();
+    for (const [index, [, value]] of POISON.entries()) {
+      await messages.publish(TOPIC, [news('a', index + 1)]);
+      // The key of 'a', and so its partition.
+      await store.publishBytes(TOPIC, value, 'a');
+    }
+    await eventually(() => received.assertAllInOrder(['a'], POISON.length));
+    expect(received.messages).toHaveLength(POISON.length);
+    const dead = await eventually(async () => {
+      const letters = await store.deadLetters(TOPIC, SUITE_GROUP);
+      expect(letters).toHaveLength(POISON.length);
+      return letters;
+    });
+    expect(await deadCount()).toBe(before + POISON.length);
+    for (const [index, [, value, reason]] of POISON.entries()) {
+      expect(dead[index]).toMatchObject({ topic: TOPIC, group: SUITE_GROUP, offset: String(2 * index + 1) });
+      expect(dead[index]!.reason).toMatch(reason);
+      expect(dead[index]!.value?.toString('hex')).toBe(value?.toString('hex'));
+      expect(dead[index]!.key?.toString()).toBe('a');
+    }
+  });
+
+  it('are set aside once, also when their batch comes again', async () => {
+    let failures = 0;
+    const received = new Received();
+    const messages = await start(async (batch) => {
+      if (failures++ < 3) throw new Error('not yet');
+      await received.handler(batch);
+    });
+    await store.publishBytes(TOPIC, Buffer.from('poison'), 'a');
+    await messages.publish(TOPIC, [news('a', 1)]);
+    await eventually(() => received.assertAllInOrder(['a'], 1));
+    expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(1);
+  });
+
+  it('are handled when they are replayed to who can read them, and are dead no more; what nobody can read is dead again', async () => {
+    // A release of tomorrow publishes, one of today consumes.
+    const definition = TEST_TOPICS[TOPIC];
+    const tomorrow = { ...TEST_TOPICS, [TOPIC]: { ...definition, schemaVersion: definition.schemaVersion + 1 } };
+    const today = await start(new Received().handler);
+    const publisher = store.open({ topics: tomorrow });
+    opened.push(publisher);
+    await publisher.start();
+    await publisher.publish(TOPIC, [news('a', 1), news('a', 2)]);
+    await store.publishBytes(TOPIC, Buffer.from('poison'), 'a');
+    const dead = await eventually(async () => {
+      const letters = await store.deadLetters(TOPIC, SUITE_GROUP);
+      expect(letters).toHaveLength(3);
+      return letters;
+    });
+    await today.close();
+    const received = new Received();
+    await start(received.handler, { topics: tomorrow });
+    await replayDead(store.connection, dead, { topicPrefix: store.prefix });
+    await eventually(() => received.assertAllInOrder(['a'], 2));
+    await eventually(async () => {
+      const [again, ...others] = await store.deadLetters(TOPIC, SUITE_GROUP);
+      expect(others).toEqual([]);
+      expect(again?.value?.toString()).toBe('poison');
+      expect(Number(again?.offset)).toBeGreaterThan(Number(dead[2]!.offset));
+    });
+  });
+
+  it('what is published twice is handed over twice: the ids inside tell', async () => {
+    const received = new Received();
+    const messages = await start(received.handler);
+    await messages.publish(TOPIC, [news('a', 1), news('a', 2)]);
+    await messages.publish(TOPIC, [news('a', 1), news('a', 2)]);
+    await messages.publish(TOPIC, [news('a', 3)]);
+    await eventually(() => received.assertAllInOrder(['a'], 3));
+    expect(received.messages.map(({ version }) => version)).toEqual(['1', '2', '1', '2', '3']);
+  });
+});

@@ -1,0 +1,246 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { UnavailableError, type CreditNews } from '@tollgate/contracts';
+import { eventually, useKafka } from '@tollgate/testing';
+import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { Signal } from '../signal';
+import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
+import { KafkaStore, TEST_BROKER } from './test-store.suite';
+
+const PAUSE_MS = 5_000;
+const kafka = useKafka(TEST_BROKER);
+
+describe('messages on Kafka, while Kafka and consumers come and go', () => {
+  let store: KafkaStore;
+  let opened: KafkaMessages[];
+  beforeEach(async () => {
+    store = await KafkaStore.create(kafka.brokers);
+    opened = [];
+  });
+  afterEach(async () => {
+    await Promise.all(opened.map((messages) => messages.close()));
+    await store.close();
+  });
+  async function start(
+    handler?: (messages: readonly CreditNews[]) => Promise<void>,
+    options: Partial<KafkaMessagesOptions> = {},
+  ): Promise<KafkaMessages> {
+    const messages = store.open(options);
+    opened.push(messages);
+    if (handler) messages.consume(TOPIC, SUITE_GROUP, handler);
+    await messages.start();
+    return messages;
+  }
+  const tenants = Array.from({ length: 12 }, (_, index) => `t${index}`);
+
+  /** Publishes version after version for all tenants, each until it is durable, until told to end; resolves with the last version. */
+  async function publishing(publisher: KafkaMessages, ended: () => boolean): Promise<number> {
+    let version = 0;
+    while (!ended()) {
+      version++;
+      const batch = tenants.map((tenant) => news(tenant, version));
+      await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 30_000 });
+    }
+    return version;
+  }
+
+  it.each([
+    [
+      'paused for 5 s',
+      async () => {
+        await kafka.pause();
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+        await kafka.unpause();
+      },
+    ],
+    ['stopped and started', async () => (await kafka.stop(), await kafka.start())],
+    ['killed and started', async () => (await kafka.kill(), await kafka.start())],
+    ['cut off and back', async () => (await kafka.disconnect(), await kafka.connect())],
+  ])(
+    'Kafka %s while publishing and consuming: nothing is lost, and each key keeps its order',
+    async (_, fault) => {
+      const received = new Received();
+      await Promise.all([start(received.handler), start(received.handler)]);
+      const publisher = await start();
+      let ended = false;
+      const published = publishing(publisher, () => ended);
+      await eventually(() => expect(received.messages.length).toBeGreaterThan(100));
+      await fault();
+      const before = received.messages.length;
+      await eventually(() => expect(received.messages.length).toBeGreaterThan(before + 100), { timeoutMs: 30_000 });
+      ended = true;
+      const last = await published;
+      await eventually(() => received.assertAllInOrder(tenants, last), { timeoutMs: 30_000 });
+    },
+    90_000,
+  );
+
+  it('publish and request fail within a bounded time while Kafka is away, and work when it is back', async () => {
+    const messages = await start();
+    await kafka.stop();
+    const before = Date.now();
+    const publish = messages.publish(TOPIC, [news('a', 1)]).catch((error: unknown) => error);
+    const request = messages
+      .request('auth.tenants.get', { tenantId: 'x' }, { deadlineMs: 500 })
+      .catch((error) => error);
+    expect(await request).toBeInstanceOf(UnavailableError);
+    expect(Date.now() - before).toBeLessThan(2_000);
+    expect(await publish).toBeInstanceOf(UnavailableError);
+    expect(Date.now() - before).toBeLessThan(12_000);
+    await kafka.start();
+    await eventually(() => messages.publish(TOPIC, [news('a', 1)]), { timeoutMs: 15_000 });
+  }, 60_000);
+
+  it('consumers that come and go under load: nothing is lost, and each key keeps its order', async () => {
+    const received = new Received();
+    const publisher = await start();
+    await start(received.handler);
+    let ended = false;
+    const published = publishing(publisher, () => ended);
+    const growth = async () => {
+      const before = received.messages.length;
+      await eventually(() => expect(received.messages.length).toBeGreaterThan(before + 200), { timeoutMs: 15_000 });
+    };
+    for (let round = 0; round < 3; round++) {
+      const guests = await Promise.all([start(received.handler), start(received.handler)]);
+      await growth();
+      await guests[0]!.stopConsuming();
+      await guests[1]!.close();
+      await growth();
+    }
+    ended = true;
+    const last = await published;
+    await eventually(() => received.assertAllInOrder(tenants, last), { timeoutMs: 15_000 });
+    const repeats = received.messages.length - last * tenants.length;
+    expect(repeats).toBe(0);
+  }, 60_000);
+
+  it('a handler that outlasts the session is not repeated elsewhere: the group hears that it lives', async () => {
+    const received = new Received();
+    const entered = new Signal();
+    let finish: () => void = () => {};
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    await start(async (batch) => {
+      entered.wake();
+      await finished;
+      await received.handler(batch);
+    });
+    const publisher = await start();
+    await publisher.publish(TOPIC, [news('a', 1)]);
+    await entered.wait(10_000);
+    await start(received.handler);
+    // Three times the session timeout of the store.
+    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    expect(received.messages).toEqual([]);
+    finish();
+    await publisher.publish(TOPIC, [news('a', 2)]);
+    await eventually(() => received.assertAllInOrder(['a'], 2));
+    expect(received.messages).toHaveLength(2);
+  }, 40_000);
+
+  it('a partition whose batch fails holds up no other, and is not overtaken', async () => {
+    const received = new Received();
+    let failing = true;
+    const failed: CreditNews[] = [];
+    const messages = await start(async (batch) => {
+      if (failing && batch.some(({ tenantId }) => tenantId === 't0')) {
+        failed.push(batch[0]!);
+        throw new Error('not this one');
+      }
+      await received.handler(batch);
+    });
+    for (let version = 1; version <= 10; version++)
+      await messages.publish(
+        TOPIC,
+        tenants.map((tenant) => news(tenant, version)),
+      );
+    const done = () =>
+      new Set(received.messages.filter(({ version }) => version === '10').map(({ tenantId }) => tenantId));
+    await eventually(() => expect(done().size).toBeGreaterThan(0));
+    expect(done().has('t0')).toBe(false);
+    await eventually(() => expect(failed.length).toBeGreaterThan(2));
+    failing = false;
+    await eventually(() => received.assertAllInOrder(tenants, 10), { timeoutMs: 10_000 });
+  });
+
+  it('handles several partitions at the same time when told to', async () => {
+    let running = 0;
+    let most = 0;
+    const messages = await start(
+      async () => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        running--;
+      },
+      { concurrentPartitions: 3 },
+    );
+    await eventually(async () => {
+      await messages.publish(
+        TOPIC,
+        tenants.map((tenant) => news(tenant, 1)),
+      );
+      expect(most).toBeGreaterThan(1);
+    });
+  });
+
+  it('leaves no socket and no timer behind', async () => {
+    const resources = () =>
+      process.getActiveResourcesInfo().filter((name) => /^(TCPSocketWrap|Timeout)$/.test(name)).length;
+    const before = resources();
+    const messages = store.open();
+    messages.consume(TOPIC, SUITE_GROUP, async () => {});
+    messages.handle('auth.tenants.get', () => new Promise(() => {}));
+    await messages.start();
+    await messages.publish(TOPIC, [news('a', 1)]);
+    const late = messages
+      .request('auth.tenants.get', { tenantId: 'x' }, { deadlineMs: 300 })
+      .catch((error: unknown) => error);
+    expect(await late).toBeInstanceOf(UnavailableError);
+    expect(resources()).toBeGreaterThan(before);
+    await messages.close();
+    await eventually(() => expect(resources()).toBeLessThanOrEqual(before));
+  });
+});
+
+describe('a start that cannot succeed', () => {
+  it('says within 10 s that nobody listens at the address', async () => {
+    const { error, tookMs } = await failedStart({ brokers: ['127.0.0.1:1'], clientId: 'test' });
+    expect(error.message).toMatch(/cannot be used at 127\.0\.0\.1:1 .*check the brokers' addresses/);
+    expect(tookMs).toBeLessThan(10_000);
+  });
+
+  it('says within 10 s that whoever listens does not answer', async () => {
+    const server = createServer(() => {}).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const { error, tookMs } = await failedStart({ brokers: [`127.0.0.1:${port}`], clientId: 'test' });
+    server.close();
+    expect(error.message).toMatch(/cannot be used/);
+    expect(tookMs).toBeLessThan(10_000);
+  });
+
+  it('says within 10 s that the brokers do not speak TLS, or know no users, and never the password', async () => {
+    const sasl = { mechanism: 'plain' as const, username: 'tollgate', password: 'hunter2-hunter2' };
+    const failures = await Promise.all([
+      failedStart({ brokers: kafka.brokers, clientId: 'test', tls: true }),
+      failedStart({ brokers: kafka.brokers, clientId: 'test', sasl }),
+    ]);
+    for (const { error, tookMs } of failures) {
+      expect(error.message).toMatch(/TLS and SASL settings/);
+      expect(error.message).not.toMatch(/hunter2/);
+      expect(tookMs).toBeLessThan(10_000);
+    }
+  });
+
+  async function failedStart(connection: KafkaMessagesOptions['connection']) {
+    const messages = new KafkaMessages({ connection });
+    const before = Date.now();
+    const error = await messages.start().then(
+      () => new Error('it started'),
+      (thrown: Error) => thrown,
+    );
+    const tookMs = Date.now() - before;
+    await messages.close();
+    return { error, tookMs };
+  }
+});

@@ -1,0 +1,209 @@
+import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
+import { open } from '../envelope';
+import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
+import { MAX_BATCH_MESSAGES, type BatchHandler } from '../messages';
+import { backoffMs } from '../signal';
+import type { KafkaConnection } from './connection';
+import { toRecord, type DeadLetter } from './dead-letters';
+import type { Publisher } from './publisher';
+import { SupervisedConsumer } from './supervised-consumer';
+import type { Names } from './topic-plan';
+
+const RETRY_BASE_MS = 50;
+const MAX_RETRY_MS = 5_000;
+/** Members tell the group so often that they live; a rebalance is noticed as late as that. */
+const HEARTBEAT_MS = 500;
+/** How long a rebalance waits for a member whose handler is at work; longer, and the batch comes again in another process meanwhile. */
+const REBALANCE_TIMEOUT_MS = 30_000;
+
+export interface ConsumedGroup {
+  topic: Topic;
+  group: string;
+  definition: TopicDefinition;
+  handler: BatchHandler<unknown>;
+}
+
+export interface ConsumerTuning {
+  /** A member that is silent for so long is out of its group: bounds the pause after a process died. Brokers refuse less than 6 s unless told otherwise. */
+  sessionTimeoutMs: number;
+  /** Partitions whose batches are in handlers' hands at the same time. */
+  concurrentPartitions: number;
+}
+
+/** What goes to the handler in one call, all of one partition. */
+interface Batch {
+  messages: unknown[];
+  dead: DeadLetter[];
+  /** Of the oldest message, epoch milliseconds. */
+  oldestMs: number;
+}
+
+/**
+ * Consumes one group of one topic. Per partition, in order:
+ *
+ *   fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. set aside what cannot be read ─▶ 2. handler ─▶ 3. commit the offset ─▶ next part
+ *                    ▲                                    │ threw
+ *                    └──── fetched again ◀── backoff, partition paused
+ *
+ * While a handler works, the group is told that we live; a rebalance waits until it has returned (REBALANCE_TIMEOUT_MS at the most), so a partition changes hands
+ * between batches. A paused partition holds up no other one. Who has lost a partition cannot commit for it: its broker refuses the old generation.
+ */
+export class GroupConsumer {
+  private readonly consumer: SupervisedConsumer;
+  private readonly attempts = new Map<number, number>();
+  private readonly retries = new Map<number, NodeJS.Timeout>();
+  /** By partition, the last offset that was set aside: a batch that comes again does not set its dead aside again. */
+  private readonly setAsideUntil = new Map<number, bigint>();
+  private inHand = 0;
+
+  constructor(
+    connection: KafkaConnection,
+    private readonly consumed: ConsumedGroup,
+    private readonly names: Names,
+    private readonly publisher: Publisher,
+    tuning: ConsumerTuning,
+  ) {
+    const { topic, group } = consumed;
+    this.consumer = new SupervisedConsumer({
+      connection,
+      topic: names.topic(topic),
+      fromBeginning: true,
+      config: {
+        groupId: names.group(topic, group),
+        sessionTimeout: tuning.sessionTimeoutMs,
+        heartbeatInterval: HEARTBEAT_MS,
+        rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+      },
+      busy: () => this.inHand > 0,
+      run: () => {
+        this.forgetRetries();
+        return {
+          autoCommit: false,
+          eachBatchAutoResolve: false,
+          partitionsConsumedConcurrently: tuning.concurrentPartitions,
+          eachBatch: (payload) => this.take(payload),
+        };
+      },
+    });
+  }
+
+  start(): void {
+    this.consumer.start();
+  }
+
+  async stop(): Promise<void> {
+    this.forgetRetries();
+    await this.consumer.stop();
+    this.forgetRetries();
+  }
+
+  cut(): void {
+    this.consumer.cut();
+  }
+
+  private async take(payload: EachBatchPayload): Promise<void> {
+    const { batch, resolveOffset, heartbeat, commitOffsetsIfNecessary, isRunning, pause } = payload;
+    const { partition } = batch;
+    for (let start = 0; start < batch.messages.length; start += MAX_BATCH_MESSAGES) {
+      if (!isRunning()) return;
+      // Rejects when the group rebalances: what is not resolved is fetched again by whoever gets the partition.
+      await heartbeat();
+      const part = batch.messages.slice(start, start + MAX_BATCH_MESSAGES);
+      if (!(await this.handle(this.read(part, partition), partition, heartbeat))) {
+        this.comeAgain(partition, pause());
+        return;
+      }
+      const last = part.at(-1)!.offset;
+      resolveOffset(last);
+      // Not `consumer.commitOffsets`, which does nothing once the consumer is being stopped.
+      const offset = String(BigInt(last) + 1n);
+      await commitOffsetsIfNecessary({ topics: [{ topic: batch.topic, partitions: [{ partition, offset }] }] });
+    }
+  }
+
+  /** False when it has to come again. */
+  private async handle(batch: Batch, partition: number, heartbeat: () => Promise<void>): Promise<boolean> {
+    const { topic, group, handler } = this.consumed;
+    const beating = setInterval(() => {
+      // That it failed is learned, and acted upon, when the batch is done.
+      heartbeat().catch((error: unknown) => this.log().debug({ err: error }, 'heartbeat'));
+    }, HEARTBEAT_MS);
+    this.inHand++;
+    try {
+      if (batch.dead.length > 0) await this.setAside(batch.dead, partition);
+      if (batch.messages.length > 0) {
+        // The publisher's clock may be ahead of ours.
+        messageAge.observe({ topic, group }, Math.max(0, Date.now() - batch.oldestMs) / 1000);
+        await handler(batch.messages);
+        handledMessages.inc({ topic, group }, batch.messages.length);
+      }
+      this.attempts.delete(partition);
+      return true;
+    } catch (error) {
+      failedBatches.inc({ topic, group });
+      this.log().error({ err: error, partition, count: batch.messages.length }, 'a batch failed and comes again');
+      return false;
+    } finally {
+      this.inHand--;
+      clearInterval(beating);
+    }
+  }
+
+  /** Not resolved, it is the next thing that is fetched from the partition once that is resumed. */
+  private comeAgain(partition: number, resume: () => void): void {
+    const attempt = this.attempts.get(partition) ?? 0;
+    this.attempts.set(partition, attempt + 1);
+    clearTimeout(this.retries.get(partition));
+    const timer = setTimeout(resume, backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS));
+    this.retries.set(partition, timer);
+  }
+
+  private forgetRetries(): void {
+    for (const timer of this.retries.values()) clearTimeout(timer);
+    this.retries.clear();
+  }
+
+  private async setAside(dead: DeadLetter[], partition: number): Promise<void> {
+    const { topic, group } = this.consumed;
+    const until = this.setAsideUntil.get(partition) ?? -1n;
+    const fresh = dead.filter(({ offset }) => BigInt(offset) > until);
+    await this.publisher.send({ topic: this.names.dead(topic), messages: fresh.map(toRecord) });
+    this.setAsideUntil.set(partition, BigInt(dead.at(-1)!.offset));
+    deadMessages.inc({ topic, group }, fresh.length);
+    for (const { offset, reason } of fresh)
+      this.log().error({ partition, offset, reason }, 'a message cannot be read and was set aside');
+  }
+
+  private read(messages: KafkaMessage[], partition: number): Batch {
+    const { topic, group, definition } = this.consumed;
+    const batch: Batch = { messages: [], dead: [], oldestMs: Date.now() };
+    for (const { value, key, offset } of messages) {
+      const envelope = parse(value);
+      const opened = envelope === undefined ? { reason: 'not JSON' } : open<unknown>(definition, envelope);
+      if ('reason' in opened) {
+        const { reason } = opened;
+        batch.dead.push({ topic, group, partition, offset, reason, at: new Date().toISOString(), key, value });
+      } else {
+        batch.messages.push(opened.data);
+        batch.oldestMs = Math.min(batch.oldestMs, Date.parse((envelope as Envelope).at) || batch.oldestMs);
+      }
+    }
+    return batch;
+  }
+
+  private log() {
+    return logger('messaging').child({ topic: this.consumed.topic, group: this.consumed.group });
+  }
+}
+
+/** The JSON value, or undefined. */
+function parse(value: Buffer | null): unknown {
+  if (!value) return undefined;
+  try {
+    return JSON.parse(value.toString()) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,10 @@
+import { useKafka } from '@tollgate/testing';
+import { messagesSuite } from '../messages.suite';
+import { requestsSuite } from '../requests.suite';
+import { KafkaStore, TEST_BROKER } from './test-store.suite';
+
+const kafka = useKafka(TEST_BROKER);
+const createStore = () => KafkaStore.create(kafka.brokers);
+
+messagesSuite('Kafka', createStore);
+requestsSuite('Kafka', 'other-instances', createStore);

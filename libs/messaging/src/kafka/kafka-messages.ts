@@ -1,0 +1,162 @@
+import {
+  TOPICS,
+  UnavailableError,
+  type ReplyOf,
+  type RequestOf,
+  type RequestService,
+  type Subject,
+  type Topic,
+  type TopicTypes,
+} from '@tollgate/contracts';
+import { seal } from '../envelope';
+import { DEFAULT_REQUEST_DEADLINE_MS, Messages, type BatchHandler, type RequestHandler } from '../messages';
+import { checkTopics } from './apply-topics';
+import type { KafkaConnection } from './connection';
+import { GroupConsumer, type ConsumedGroup, type ConsumerTuning } from './group-consumer';
+import { MAX_MESSAGE_BYTES, Publisher } from './publisher';
+import { RequestClient } from './request-client';
+import { serviceOf } from './request-message';
+import { RequestServer, type AnyHandler } from './request-server';
+import { Names, type Topics } from './topic-plan';
+
+/** The least that brokers accept unless told otherwise. */
+const DEFAULT_SESSION_TIMEOUT_MS = 6_000;
+/** One: a handler is called with one batch at a time, as the seam says. More is for handlers that bear to be called at the same time for different keys. */
+const DEFAULT_CONCURRENT_PARTITIONS = 1;
+
+export interface KafkaMessagesOptions extends Partial<ConsumerTuning> {
+  connection: KafkaConnection;
+  /** In front of the name of each topic and group; empty by default. */
+  topicPrefix?: string;
+  topics?: Topics;
+}
+
+type State = 'new' | 'starting' | 'started' | 'closed';
+
+/**
+ * Messages on Kafka. See README.md for what carries each guarantee. `start` rejects within 10 s when the brokers cannot be reached or a topic is missing or wrong; it creates
+ * nothing (`applyTopics` does). After that Kafka may come and go: `publish` and `request` reject with UnavailableError within a bounded time meanwhile, and consuming goes on by itself.
+ */
+export class KafkaMessages extends Messages {
+  private readonly connection: KafkaConnection;
+  private readonly topics: Topics;
+  private readonly names: Names;
+  private readonly tuning: ConsumerTuning;
+  private readonly topicPrefix: string;
+  private readonly groups = new Map<string, ConsumedGroup>();
+  private readonly handlers = new Map<Subject, AnyHandler>();
+  private readonly publisher: Publisher;
+  private readonly client: RequestClient;
+  private consumers: GroupConsumer[] = [];
+  private servers: RequestServer[] = [];
+  private state: State = 'new';
+  private closing: Promise<void> | undefined;
+
+  constructor(options: KafkaMessagesOptions) {
+    super();
+    const { connection, topics = TOPICS, topicPrefix = '' } = options;
+    this.connection = connection;
+    this.topics = topics;
+    this.topicPrefix = topicPrefix;
+    this.names = new Names(topicPrefix);
+    this.tuning = {
+      sessionTimeoutMs: options.sessionTimeoutMs ?? DEFAULT_SESSION_TIMEOUT_MS,
+      concurrentPartitions: options.concurrentPartitions ?? DEFAULT_CONCURRENT_PARTITIONS,
+    };
+    this.publisher = new Publisher(connection);
+    this.client = new RequestClient(connection, this.names, this.publisher);
+  }
+
+  consume<T extends Topic>(topic: T, group: string, handler: BatchHandler<TopicTypes[T]>): void {
+    this.assertNew();
+    const definition = this.topics[topic];
+    const name = this.names.group(topic, group);
+    if (!definition.groups.includes(group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
+    if (this.groups.has(name)) throw new Error(`"${name}" has a consumer already`);
+    this.groups.set(name, { topic, group, definition, handler: handler as BatchHandler<unknown> });
+  }
+
+  handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void {
+    if (this.handlers.has(subject)) throw new Error(`"${subject}" has a handler already`);
+    this.assertNew();
+    this.handlers.set(subject, (request) => handler(request as RequestOf<S>));
+  }
+
+  async start(): Promise<void> {
+    this.assertNew();
+    this.state = 'starting';
+    try {
+      // Before anything else connects: what asks for a topic that is missing only fails again and again.
+      await checkTopics(this.connection, { topics: this.topics, topicPrefix: this.topicPrefix });
+      await this.client.start();
+    } catch (error) {
+      if (this.state === 'starting') this.state = 'new';
+      throw error;
+    }
+    this.consumers = [...this.groups.values()].map(
+      (group) => new GroupConsumer(this.connection, group, this.names, this.publisher, this.tuning),
+    );
+    const services = new Set([...this.handlers.keys()].map(serviceOf));
+    this.servers = [...services].map((service) => this.serverOf(service));
+    this.state = 'started';
+    // Joining a group can take as long as another member's handler: not waited for.
+    for (const consumer of [...this.consumers, ...this.servers]) consumer.start();
+  }
+
+  async publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void> {
+    this.assertStarted();
+    const definition = this.topics[topic];
+    const sealed = seal(definition, messages).map((envelope) => {
+      const value = Buffer.from(JSON.stringify(envelope));
+      if (value.length > MAX_MESSAGE_BYTES)
+        throw new RangeError(`a message of "${topic}" is over ${MAX_MESSAGE_BYTES} bytes`);
+      return { key: envelope.data[definition.key], value };
+    });
+    await this.publisher.send({ topic: this.names.topic(topic), messages: sealed });
+  }
+
+  async request<S extends Subject>(
+    subject: S,
+    request: RequestOf<S>,
+    { deadlineMs = DEFAULT_REQUEST_DEADLINE_MS }: { deadlineMs?: number } = {},
+  ): Promise<ReplyOf<S>> {
+    this.assertStarted();
+    return (await this.client.request(subject, request, deadlineMs)) as ReplyOf<S>;
+  }
+
+  async stopConsuming(): Promise<void> {
+    const consumers = this.consumers.splice(0);
+    await Promise.all(consumers.map((consumer) => consumer.stop()));
+  }
+
+  close(): Promise<void> {
+    return (this.closing ??= this.end());
+  }
+
+  private async end(): Promise<void> {
+    // 1. Batches and requests in hand are finished, while their handlers can still publish; 2. requests that wait for an answer are told; 3. what waits is sent.
+    await Promise.all([this.stopConsuming(), ...this.servers.map((server) => server.stop())]);
+    this.state = 'closed';
+    await this.client.close();
+    await this.publisher.close();
+  }
+
+  /** Breaks all connections, as a fault of the network does; for tests. */
+  protected cutConnections(): void {
+    for (const part of [...this.consumers, ...this.servers, this.client, this.publisher]) part.cut();
+  }
+
+  private serverOf(service: RequestService): RequestServer {
+    const handlers = new Map([...this.handlers].filter(([subject]) => serviceOf(subject) === service));
+    return new RequestServer(this.connection, service, handlers, this.names, this.publisher, this.tuning);
+  }
+
+  private assertNew(): void {
+    if (this.state !== 'new') throw new Error('register before start, and start once');
+  }
+
+  private assertStarted(): void {
+    if (this.state === 'started') return;
+    throw new UnavailableError(this.state === 'closed' ? 'messages are closed' : 'messages are not started');
+  }
+}

@@ -1,0 +1,142 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { newId, REQUEST_TOPICS, RequestError, UnavailableError, type Subject } from '@tollgate/contracts';
+import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
+import type { KafkaConnection } from './connection';
+import type { Publisher } from './publisher';
+import { readReply, requestTopic, serviceOf, writeRequest } from './request-message';
+import { SupervisedConsumer } from './supervised-consumer';
+import type { Names } from './topic-plan';
+
+/** Requests of this process that wait for their answers. */
+const MAX_PENDING_REQUESTS = 10_000;
+/** At the start: a broker lets a new group wait for more members (3 s by default). */
+const READY_TIMEOUT_MS = 8_000;
+const SESSION_TIMEOUT_MS = 30_000;
+const HEARTBEAT_MS = 1_000;
+
+interface Pending {
+  resolve: (reply: unknown) => void;
+  reject: (error: Error) => void;
+}
+
+/**
+ * The asking side of request–reply. This replica alone reads one partition of `replies`, chosen at random, in a group of its own with a fixed assignment: replicas that come
+ * and go never make it rebalance. Two that share a partition each take the replies to their own requests.
+ */
+export class RequestClient {
+  private readonly pending = new Map<string, Pending>();
+  private readonly partition = randomInt(REQUEST_TOPICS.replies.partitions);
+  private readonly replies: SupervisedConsumer;
+  /** The next reply to read: kept here, as the group commits nothing; a consumer that begins again would skip to the end. */
+  private nextOffset: string | undefined;
+  private closed = false;
+
+  constructor(
+    connection: KafkaConnection,
+    private readonly names: Names,
+    private readonly publisher: Publisher,
+  ) {
+    const topic = names.topic('replies');
+    const partition = this.partition;
+    this.replies = new SupervisedConsumer({
+      connection,
+      topic,
+      fromBeginning: false,
+      config: {
+        groupId: names.group('replies', randomUUID()),
+        partitionAssigners: [onlyPartition(partition)],
+        sessionTimeout: SESSION_TIMEOUT_MS,
+        heartbeatInterval: HEARTBEAT_MS,
+      },
+      onJoin: (consumer) => {
+        if (this.nextOffset !== undefined) consumer.seek({ topic, partition, offset: this.nextOffset });
+      },
+      run: () => ({
+        autoCommit: false,
+        eachBatch: async ({ batch }) => {
+          this.nextOffset = String(BigInt(batch.lastOffset()) + 1n);
+          for (const message of batch.messages) this.onReply(readReply(message));
+        },
+      }),
+    });
+  }
+
+  /** Resolves when replies are read. */
+  async start(): Promise<void> {
+    // It also shows that publishing works.
+    await this.publisher.setClock(this.names.topic('replies'));
+    this.replies.start();
+    let timer: NodeJS.Timeout | undefined;
+    // If it takes longer, requests wait for it as they wait for their answers.
+    await Promise.race([this.replies.ready, new Promise((resolve) => (timer = setTimeout(resolve, READY_TIMEOUT_MS)))]);
+    clearTimeout(timer);
+  }
+
+  async request(subject: Subject, request: unknown, deadlineMs: number): Promise<unknown> {
+    if (this.closed) throw new UnavailableError('messages are closed');
+    if (this.pending.size >= MAX_PENDING_REQUESTS) throw new UnavailableError('too many requests wait for an answer');
+    const id = newId('msg');
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise<unknown>((resolve, reject) => {
+        this.pending.set(id, { resolve, reject });
+        const late = () => reject(new UnavailableError(`no answer to "${subject}" within ${deadlineMs} ms`));
+        timer = setTimeout(late, deadlineMs);
+        this.ask(id, subject, request, deadlineMs).catch(reject);
+      });
+    } finally {
+      clearTimeout(timer);
+      this.pending.delete(id);
+    }
+  }
+
+  cut(): void {
+    this.replies.cut();
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const { reject } of this.pending.values()) reject(new UnavailableError('messages are closed'));
+    await this.replies.stop();
+  }
+
+  private async ask(id: string, subject: Subject, request: unknown, deadlineMs: number): Promise<void> {
+    const deadline = this.publisher.clock.latestMs() + deadlineMs;
+    await this.replies.ready;
+    if (!this.pending.has(id)) return;
+    const message = writeRequest({ id, subject, request, deadlineMs: deadline, replyPartition: this.partition });
+    await this.publisher.send({ topic: this.names.topic(requestTopic(serviceOf(subject))), messages: [message] });
+  }
+
+  private onReply({ id, outcome }: ReturnType<typeof readReply>): void {
+    // Not there: it was too late, or is another replica's.
+    const pending = this.pending.get(id);
+    if (!pending) return;
+    if ('reply' in outcome) pending.resolve(outcome.reply);
+    else if ('refusal' in outcome) pending.reject(new RequestError(outcome.refusal.code, outcome.refusal.message));
+    else pending.reject(new UnavailableError('the request could not be answered'));
+  }
+}
+
+/** Every member of the group gets this partition and no other; there is one member. */
+function onlyPartition(partition: number): PartitionAssigner {
+  const name = 'tollgate-one-partition';
+  const version = 0;
+  const userData = Buffer.alloc(0);
+  return () => ({
+    name,
+    version,
+    assign: async ({ members, topics }) =>
+      members.map(({ memberId }) => {
+        const assignment = Object.fromEntries(topics.map((topic) => [topic, [partition]]));
+        return {
+          memberId,
+          memberAssignment: AssignerProtocol.MemberAssignment.encode({ version, assignment, userData }),
+        };
+      }),
+    protocol: ({ topics }) => ({
+      name,
+      metadata: AssignerProtocol.MemberMetadata.encode({ version, topics, userData }),
+    }),
+  });
+}

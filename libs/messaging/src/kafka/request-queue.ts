@@ -1,0 +1,29 @@
+import { createRequire } from 'node:module';
+
+/** The parts of kafkajs's inner request queue that are used here. */
+interface RequestQueue {
+  pending: unknown[];
+  throttledUntil: number;
+  throttleCheckTimeoutId: NodeJS.Timeout | null;
+  checkPendingRequests(): void;
+  scheduleCheckPendingRequests(): void;
+}
+
+/** A request that waits for a place in flight is looked at again after so long. */
+const CHECK_PENDING_MS = 10;
+
+/**
+ * Mends a defect of kafkajs 2.2.4 (its issues 1704 and 1751): after a connection's first answer, each check of its queue schedules the next one at a negative time, which
+ * makes Node 24 warn (TimeoutNegativeWarning) and every connection wake up each millisecond for as long as it lives. Mended: a check is scheduled only while something waits.
+ */
+export function mendRequestQueue(): void {
+  const queue = createRequire(__filename)('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
+  queue.prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
+    if (this.throttleCheckTimeoutId || this.pending.length === 0) return;
+    const waitMs = Math.max(CHECK_PENDING_MS, this.throttledUntil - Date.now());
+    this.throttleCheckTimeoutId = setTimeout(() => {
+      this.throttleCheckTimeoutId = null;
+      this.checkPendingRequests();
+    }, waitMs);
+  };
+}

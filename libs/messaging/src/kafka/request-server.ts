@@ -1,0 +1,158 @@
+import { RequestError, type RequestService } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import type { KafkaMessage } from 'kafkajs';
+import { expiredRequests } from '../message-metrics';
+import type { KafkaConnection } from './connection';
+import type { ConsumerTuning } from './group-consumer';
+import type { Publisher } from './publisher';
+import { readRequest, requestTopic, writeReply, type Outcome, type RequestMessage } from './request-message';
+import { SupervisedConsumer } from './supervised-consumer';
+import type { Names } from './topic-plan';
+
+/** In handlers' hands at the same time; more wait their turn. */
+const MAX_CONCURRENT_REQUESTS = 256;
+/** Requests that are remembered, lest a repetition be handled. */
+const MAX_SEEN = 10_000;
+/** A handler that takes longer has no place any more, whatever deadline the request named. */
+const MAX_HANDLING_MS = 10_000;
+const HEARTBEAT_MS = 500;
+/** Its handlers hold up no rebalance, so it need not wait for them. */
+const REBALANCE_TIMEOUT_MS = 10_000;
+
+export type AnyHandler = (request: unknown) => Promise<unknown>;
+
+/**
+ * The answering side of request–reply, for the subjects of one service; its replicas share the requests. A request is handed to its handler and is done with for the consumer, so a handler
+ * that takes its time, or for ever, holds up nobody. As a rule it is handled once; a replica that dies may leave it undone or to another one. A request that is past its deadline is not
+ * handled at all: what waited through an outage has no late effects.
+ */
+export class RequestServer {
+  private readonly consumer: SupervisedConsumer;
+  private readonly inHand = new Set<Promise<void>>();
+  /** Deadlines of the last requests by id. */
+  private readonly seen = new Map<string, number>();
+
+  constructor(
+    connection: KafkaConnection,
+    private readonly service: RequestService,
+    private readonly handlers: ReadonlyMap<string, AnyHandler>,
+    private readonly names: Names,
+    private readonly publisher: Publisher,
+    { sessionTimeoutMs }: ConsumerTuning,
+  ) {
+    const topic = requestTopic(service);
+    this.consumer = new SupervisedConsumer({
+      connection,
+      topic: names.topic(topic),
+      fromBeginning: true,
+      config: {
+        groupId: names.group(topic, 'handlers'),
+        sessionTimeout: sessionTimeoutMs,
+        heartbeatInterval: HEARTBEAT_MS,
+        rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+      },
+      run: () => ({
+        eachBatch: async ({ batch, heartbeat }) => {
+          for (const message of batch.messages) await this.take(message, heartbeat);
+        },
+      }),
+    });
+  }
+
+  start(): void {
+    this.consumer.start();
+  }
+
+  /** Takes no more, and answers those in hand, for as long as somebody waits for that. */
+  async stop(): Promise<void> {
+    await this.consumer.stop();
+    await Promise.all(this.inHand);
+  }
+
+  cut(): void {
+    this.consumer.cut();
+  }
+
+  /** Resolves when there was a place for it. */
+  private async take(message: KafkaMessage, heartbeat: () => Promise<void>): Promise<void> {
+    const request = readRequest(message);
+    if (!request) {
+      this.log().warn({ offset: message.offset }, 'not a request that can be answered');
+      return;
+    }
+    if (this.isRepeated(request)) return;
+    while (this.inHand.size >= MAX_CONCURRENT_REQUESTS) {
+      await Promise.race(this.inHand);
+      await heartbeat();
+    }
+    const place = this.whileAwaited(request, this.work(request)).finally(() => this.inHand.delete(place));
+    this.inHand.add(place);
+  }
+
+  /** Resolves with the work, or when nobody waits for it any more. */
+  private async whileAwaited({ deadlineMs }: RequestMessage, work: Promise<void>): Promise<void> {
+    const leftMs = deadlineMs - this.publisher.clock.earliestMs();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, Math.max(0, Math.min(MAX_HANDLING_MS, leftMs)));
+    });
+    await Promise.race([work, late]);
+    clearTimeout(timer);
+  }
+
+  private async work(request: RequestMessage): Promise<void> {
+    try {
+      const outcome = await this.answer(request);
+      const messages = outcome ? [writeReply(request, outcome)] : [];
+      await this.publisher.send({ topic: this.names.topic('replies'), messages });
+    } catch (error) {
+      // Whoever asked learns it at its deadline.
+      this.log().warn({ err: error }, 'a reply could not be sent');
+    }
+  }
+
+  /** Nothing for a request that nobody waits for any more. */
+  private async answer(request: RequestMessage): Promise<Outcome | undefined> {
+    if (await this.isLate(request)) {
+      expiredRequests.inc({ service: this.service });
+      this.log().debug({ id: request.id, deadlineMs: request.deadlineMs }, 'past its deadline');
+      return undefined;
+    }
+    const { subject } = request;
+    const handler = this.handlers.get(subject);
+    if (!handler) {
+      this.log().warn({ subject }, 'nobody answers this subject');
+      return { unavailable: true };
+    }
+    try {
+      return { reply: (await handler(request.request)) ?? null };
+    } catch (error) {
+      if (error instanceof RequestError) return { refusal: { code: error.code, message: error.message } };
+      this.log().error({ err: error, subject }, 'a request handler failed');
+      return { unavailable: true };
+    }
+  }
+
+  private async isLate({ deadlineMs }: RequestMessage): Promise<boolean> {
+    const { clock } = this.publisher;
+    if (clock.latestMs() <= deadlineMs) return false;
+    // Refused only by a clock that was set just now, lest one wrong sample shut everybody out.
+    if (!clock.isFresh || !clock.isExact) await this.publisher.setClock(this.names.topic('replies'));
+    return clock.earliestMs() > deadlineMs;
+  }
+
+  /** Whether it was here before: a publisher that is not sure repeats. */
+  private isRepeated({ id, deadlineMs }: RequestMessage): boolean {
+    if (this.seen.has(id)) return true;
+    if (this.seen.size >= MAX_SEEN) {
+      const now = this.publisher.clock.earliestMs();
+      for (const [old, deadline] of this.seen) if (deadline < now || this.seen.size >= MAX_SEEN) this.seen.delete(old);
+    }
+    this.seen.set(id, deadlineMs);
+    return false;
+  }
+
+  private log() {
+    return logger('messaging').child({ service: this.service });
+  }
+}

@@ -1,0 +1,103 @@
+import { UnavailableError } from '@tollgate/contracts';
+import { metrics } from '@tollgate/runtime';
+import { eventually, useKafka } from '@tollgate/testing';
+import type { KafkaMessages } from './kafka-messages';
+import { KafkaStore, TEST_BROKER } from './test-store.suite';
+
+const kafka = useKafka(TEST_BROKER);
+const SUBJECT = 'auth.tenants.get';
+const row = (id: string, name = 'any') => ({ id, name, plan: 'default', status: 'active' as const, createdAt: '' });
+
+describe('request–reply on Kafka, with several replicas', () => {
+  let store: KafkaStore;
+  let opened: KafkaMessages[];
+  beforeEach(async () => {
+    store = await KafkaStore.create(kafka.brokers);
+    opened = [];
+  });
+  afterEach(async () => {
+    await Promise.all(opened.map((messages) => messages.close()));
+    await store.close();
+  });
+  async function start(handler?: (tenantId: string) => Promise<ReturnType<typeof row>>): Promise<KafkaMessages> {
+    const messages = store.open();
+    opened.push(messages);
+    if (handler) messages.handle(SUBJECT, ({ tenantId }) => handler(tenantId));
+    await messages.start();
+    return messages;
+  }
+
+  it('each replica that asks gets the replies to its own requests', async () => {
+    await Promise.all([start(async (id) => row(id)), start(async (id) => row(id))]);
+    const asking = await Promise.all([start(), start(), start(), start(), start()]);
+    const replies = await Promise.all(
+      asking.flatMap((messages, replica) =>
+        Array.from({ length: 40 }, async (_, index) => {
+          const tenantId = `${replica}-${index}`;
+          return (await messages.request(SUBJECT, { tenantId })).id === tenantId;
+        }),
+      ),
+    );
+    expect(replies).toEqual(Array.from({ length: 200 }, () => true));
+  });
+
+  it('handlers that never return hold up nobody else', async () => {
+    let hanging = 0;
+    await start(async (id) => {
+      if (id !== 'hang') return row(id);
+      hanging++;
+      return new Promise(() => {});
+    });
+    const asking = await start();
+    const hung = Array.from({ length: 20 }, () =>
+      asking.request(SUBJECT, { tenantId: 'hang' }, { deadlineMs: 4_000 }).catch((error: unknown) => error),
+    );
+    await eventually(() => expect(hanging).toBe(20));
+    const asked = Array.from({ length: 40 }, (_, index) => asking.request(SUBJECT, { tenantId: `t${index}` }));
+    expect(await Promise.all(asked)).toHaveLength(40);
+    for (const error of await Promise.all(hung)) expect(error).toBeInstanceOf(UnavailableError);
+  });
+
+  it('handlers that come and go in an orderly way cost no request', async () => {
+    await start(async (id) => row(id, 'first'));
+    const asking = await start();
+    let ended = false;
+    let answered = 0;
+    const failures: unknown[] = [];
+    const load = Array.from({ length: 4 }, async () => {
+      while (!ended) {
+        await asking.request(SUBJECT, { tenantId: 'x' }).then(
+          () => answered++,
+          (error: unknown) => failures.push(error),
+        );
+      }
+    });
+    for (let round = 0; round < 3; round++) {
+      const before = answered;
+      const guest = await start(async (id) => row(id, 'guest'));
+      await eventually(() => expect(answered).toBeGreaterThan(before + 50), { timeoutMs: 10_000 });
+      await guest.close();
+      await eventually(() => expect(answered).toBeGreaterThan(before + 100), { timeoutMs: 10_000 });
+    }
+    ended = true;
+    await Promise.all(load);
+    expect(failures).toEqual([]);
+  }, 60_000);
+
+  it('a request past its deadline is not handled by who comes late', async () => {
+    const asking = await start();
+    const late = asking.request(SUBJECT, { tenantId: 'late' }, { deadlineMs: 300 }).catch((error: unknown) => error);
+    expect(await late).toBeInstanceOf(UnavailableError);
+    const handled: string[] = [];
+    await start(async (id) => {
+      handled.push(id);
+      return row(id);
+    });
+    await eventually(() => asking.request(SUBJECT, { tenantId: 'now' }), { timeoutMs: 10_000 });
+    await eventually(async () => {
+      const { values } = await metrics.getSingleMetric('tollgate_requests_expired_total')!.get();
+      expect(values[0]?.value).toBeGreaterThan(0);
+    });
+    expect(handled).toEqual(['now']);
+  });
+});

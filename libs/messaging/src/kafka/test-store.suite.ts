@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import type { Topic } from '@tollgate/contracts';
+import { spawnConsumerProcess } from '../consumer-process.suite';
+import type { Messages } from '../messages';
+import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.suite';
+import { applyTopics, withAdmin } from './apply-topics';
+import type { KafkaConnection } from './connection';
+import { listDead, type DeadLetter } from './dead-letters';
+import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
+import { Publisher } from './publisher';
+import type { Topics } from './topic-plan';
+
+/** Settings of the test's Kafka: members of a group that were killed are missed soon. */
+export const TEST_BROKER = { settings: { KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS: '1000' } };
+
+const ADMIN_TIMEOUT_MS = 20_000;
+/** Few, as each test has topics of its own. */
+const PARTITIONS = 3;
+export const TEST_TOPICS = Object.fromEntries(
+  Object.entries(SUITE_TOPICS).map(([topic, definition]) => [topic, { ...definition, partitions: PARTITIONS }]),
+) as Topics;
+
+export class CuttableMessages extends KafkaMessages {
+  cut(): void {
+    this.cutConnections();
+  }
+}
+
+/** A store of its own in the test's cluster: a set of topics. */
+export class KafkaStore implements MessagesStore {
+  readonly prefix = `test-${randomBytes(5).toString('hex')}.`;
+  readonly connection: KafkaConnection;
+  readonly publisher: Publisher;
+  private readonly opened: CuttableMessages[] = [];
+  private readonly processes: ConsumerProcess[] = [];
+
+  private constructor(brokers: readonly string[]) {
+    this.connection = { brokers, clientId: 'test' };
+    this.publisher = new Publisher(this.connection);
+  }
+
+  static async create(brokers: readonly string[]): Promise<KafkaStore> {
+    const store = new KafkaStore(brokers);
+    await applyTopics(store.connection, { topics: TEST_TOPICS, topicPrefix: store.prefix });
+    return store;
+  }
+
+  open(more: Partial<KafkaMessagesOptions> = {}): CuttableMessages {
+    const messages = new CuttableMessages({ ...this.options(), ...more });
+    this.opened.push(messages);
+    return messages;
+  }
+
+  async spawnConsumer(handled: number): Promise<ConsumerProcess> {
+    const argument = { transport: 'kafka', options: this.options(), group: SUITE_GROUP, handled };
+    const consumer = await spawnConsumerProcess(argument);
+    this.processes.push(consumer);
+    return consumer;
+  }
+
+  async cut(messages?: Messages): Promise<void> {
+    for (const each of this.opened) if (!messages || each === messages) each.cut();
+  }
+
+  async publishRaw(topic: Topic, value: unknown): Promise<void> {
+    await this.publishBytes(topic, Buffer.from(JSON.stringify(value)));
+  }
+
+  /** Puts any bytes into a topic, as a foreign program would. */
+  async publishBytes(topic: Topic, value: Buffer | null, key = 'raw'): Promise<void> {
+    await this.publisher.send({ topic: this.prefix + topic, messages: [{ key, value }] });
+  }
+
+  async dead(topic: Topic, group: string): Promise<{ reason: string; message: unknown }[]> {
+    const letters = await this.deadLetters(topic, group);
+    return letters.map(({ reason, value }) => ({ reason, message: JSON.parse(value!.toString()) as unknown }));
+  }
+
+  async deadLetters(topic: Topic, group: string): Promise<DeadLetter[]> {
+    const letters = await listDead(this.connection, { topic, topics: TEST_TOPICS, topicPrefix: this.prefix });
+    return letters.filter((letter) => letter.group === group);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.processes.map((consumer) => consumer.kill()));
+    await this.publisher.close();
+    await withAdmin(this.connection, ADMIN_TIMEOUT_MS, async (admin) => {
+      const topics = await admin.listTopics();
+      await admin.deleteTopics({ topics: topics.filter((topic) => topic.startsWith(this.prefix)) });
+    });
+  }
+
+  options(): KafkaMessagesOptions {
+    // Below the brokers' usual least: the test's broker allows it.
+    return { connection: this.connection, topicPrefix: this.prefix, topics: TEST_TOPICS, sessionTimeoutMs: 2_000 };
+  }
+}

@@ -1,0 +1,72 @@
+import {
+  DEAD_TOPIC,
+  REQUEST_TOPICS,
+  type RequestTopic,
+  type Topic,
+  type TopicDefinition,
+  type TopicStorage,
+} from '@tollgate/contracts';
+
+export type Topics = Record<Topic, TopicDefinition>;
+
+/** The largest batch of messages that a broker takes, compressed. */
+const MAX_MESSAGE_BYTES = 1024 * 1024;
+/** A message that is set aside carries its headers besides, so it may be larger. */
+const MAX_DEAD_MESSAGE_BYTES = 2 * MAX_MESSAGE_BYTES;
+/** Deleting goes by whole segments: one must be over well before its messages expire. */
+const MAX_SEGMENT_MS = 24 * 60 * 60 * 1000;
+
+/** A topic as it must be in the cluster. */
+export interface PlannedTopic {
+  name: string;
+  partitions: number;
+  config: Record<string, string>;
+}
+
+/** The names of topics and groups in a cluster, all with one prefix, so that several installations can share it. */
+export class Names {
+  constructor(private readonly prefix: string) {}
+
+  topic(topic: Topic | RequestTopic): string {
+    return this.prefix + topic;
+  }
+
+  dead(topic: Topic): string {
+    return `${this.prefix}${topic}.dead`;
+  }
+
+  /** Of a topic and one of its groups, which so rebalances alone. */
+  group(topic: Topic | RequestTopic, group: string): string {
+    return `${this.prefix}${topic}.${group}`;
+  }
+}
+
+/** Every topic that the tables call for. */
+export function planTopics(topics: Topics, names: Names): PlannedTopic[] {
+  return [
+    ...(Object.entries(topics) as [Topic, TopicDefinition][]).flatMap(([topic, definition]) => [
+      plan(names.topic(topic), definition, {}),
+      plan(names.dead(topic), DEAD_TOPIC, { 'max.message.bytes': String(MAX_DEAD_MESSAGE_BYTES) }),
+    ]),
+    ...(Object.entries(REQUEST_TOPICS) as [RequestTopic, TopicStorage][]).map(([topic, storage]) =>
+      // The broker's clock stamps them: by it both sides tell whether a request is past its deadline (broker-clock.ts).
+      plan(names.topic(topic), storage, { 'message.timestamp.type': 'LogAppendTime' }),
+    ),
+  ];
+}
+
+function plan(name: string, storage: TopicStorage, more: Record<string, string>): PlannedTopic {
+  const retention: Record<string, string> = storage.compacted
+    ? { 'cleanup.policy': 'compact' }
+    : {
+        'cleanup.policy': 'delete',
+        'retention.ms': String(storage.retentionMs),
+        'segment.ms': String(Math.min(MAX_SEGMENT_MS, storage.retentionMs)),
+      };
+  return {
+    name,
+    partitions: storage.partitions,
+    // The broker recompresses what a foreign program sends otherwise: a codec that kafkajs lacks would stop a consumer.
+    config: { ...retention, 'max.message.bytes': String(MAX_MESSAGE_BYTES), 'compression.type': 'gzip', ...more },
+  };
+}

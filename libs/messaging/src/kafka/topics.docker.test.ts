@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { REQUEST_TOPICS, TOPICS } from '@tollgate/contracts';
+import { eventually, useKafka } from '@tollgate/testing';
+import { applyTopics, checkTopics, withAdmin } from './apply-topics';
+import type { Topics } from './topic-plan';
+
+const kafka = useKafka();
+const connection = () => ({ brokers: kafka.brokers, clientId: 'test' });
+const prefix = () => `test-${randomBytes(5).toString('hex')}.`;
+const withPartitions = (partitions: number): Topics => ({ ...TOPICS, charges: { ...TOPICS.charges, partitions } });
+
+describe('topics apply', () => {
+  it('a start without topics names each one and the cure', async () => {
+    await expect(checkTopics(connection(), { topicPrefix: 'none.' })).rejects.toThrow(
+      /missing: .*"none\.charges".*"none\.charges\.dead".*"none\.requests\.auth".*"none\.replies".*tollgate topics apply/,
+    );
+  });
+
+  it('creates what the tables say, says what it did, and finds nothing to do the second time', async () => {
+    const topicPrefix = prefix();
+    const lines: string[] = [];
+    await applyTopics(connection(), { topicPrefix, print: (line) => lines.push(line) });
+    expect(lines).toHaveLength(2 * Object.keys(TOPICS).length + Object.keys(REQUEST_TOPICS).length);
+    expect(lines).toContain(`${topicPrefix}usage-events: created with 12 partitions`);
+    await checkTopics(connection(), { topicPrefix });
+    lines.length = 0;
+    await applyTopics(connection(), { topicPrefix, print: (line) => lines.push(line) });
+    expect(new Set(lines.map((line) => line.split(': ')[1]))).toEqual(new Set(['as it should be']));
+  });
+
+  it('may run in several places at once', async () => {
+    const topicPrefix = prefix();
+    await Promise.all(Array.from({ length: 3 }, () => applyTopics(connection(), { topicPrefix })));
+    await checkTopics(connection(), { topicPrefix });
+  });
+
+  it('adds partitions only when told to, and says so otherwise', async () => {
+    const topicPrefix = prefix();
+    await applyTopics(connection(), { topicPrefix, topics: withPartitions(2) });
+    const wanted = { topicPrefix, topics: withPartitions(4) };
+    await expect(checkTopics(connection(), wanted)).rejects.toThrow(
+      /charges" has 2 partitions, not 4.*--grow-partitions/,
+    );
+    await expect(applyTopics(connection(), wanted)).rejects.toThrow(/charges" has 2 partitions, not 4/);
+    await applyTopics(connection(), { ...wanted, growPartitions: true });
+    await checkTopics(connection(), wanted);
+    // More than the table says is no defect.
+    await checkTopics(connection(), { topicPrefix, topics: withPartitions(2) });
+  });
+
+  it('finds and corrects settings that would lose messages', async () => {
+    const topicPrefix = prefix();
+    await withAdmin(connection(), 10_000, (admin) =>
+      admin.createTopics({
+        waitForLeaders: false,
+        topics: [
+          {
+            topic: `${topicPrefix}charges`,
+            numPartitions: 12,
+            configEntries: [{ name: 'cleanup.policy', value: 'compact' }],
+          },
+        ],
+      }),
+    );
+    const lines: string[] = [];
+    await eventually(() =>
+      expect(checkTopics(connection(), { topicPrefix })).rejects.toThrow(
+        /charges" has cleanup.policy=compact, not delete/,
+      ),
+    );
+    await applyTopics(connection(), { topicPrefix, print: (line) => lines.push(line) });
+    expect(lines.join('\n')).toMatch(/charges: cleanup.policy compact → delete/);
+    await checkTopics(connection(), { topicPrefix });
+  });
+});

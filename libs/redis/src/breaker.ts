@@ -1,0 +1,68 @@
+const PROBE_INTERVAL_MS = 200;
+const PROBE_TIMEOUT_MS = 400;
+
+/**
+ * Remembers that a server does not answer, so that nobody waits for it: closed → open (a call got no answer in time) → closed again by any answer.
+ * While it is open it probes on its own, five times a second. Lost connections need no breaker: the client knows of them at once.
+ */
+export class Breaker {
+  private timer: NodeJS.Timeout | undefined;
+  private opened = false;
+  private stopped = false;
+
+  /** `probe` asks the server something small. `onSilence`: a probe was not answered in time either. */
+  constructor(
+    private readonly probe: () => Promise<unknown>,
+    private readonly onSilence: () => void,
+  ) {}
+
+  get isOpen(): boolean {
+    return this.opened;
+  }
+
+  open(): void {
+    if (this.opened || this.stopped) return;
+    this.opened = true;
+    this.schedule();
+  }
+
+  /** The server answered something, be it late. */
+  close(): void {
+    this.opened = false;
+    clearTimeout(this.timer);
+  }
+
+  stop(): void {
+    this.stopped = true;
+    clearTimeout(this.timer);
+  }
+
+  private schedule(): void {
+    if (!this.stopped) this.timer = setTimeout(() => void this.tryOnce(), PROBE_INTERVAL_MS).unref();
+  }
+
+  private async tryOnce(): Promise<void> {
+    const answer = await within(PROBE_TIMEOUT_MS, this.probe());
+    if (answer === 'answered') this.close();
+    if (!this.opened || this.stopped) return;
+    this.schedule();
+    if (answer === 'silent') this.onSilence();
+  }
+}
+
+/** How a promise stands after so long; never rejects. */
+export function within(timeoutMs: number, promise: Promise<unknown>): Promise<'answered' | 'failed' | 'silent'> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve('silent'), timeoutMs);
+    promise.then(
+      () => {
+        clearTimeout(timer);
+        resolve('answered');
+      },
+      () => {
+        clearTimeout(timer);
+        resolve('failed');
+      },
+    );
+  });
+}

@@ -1,0 +1,3 @@
+export * from './target';
+export * from './function-library';
+export * from './redis-link';

@@ -1,0 +1,82 @@
+import { slotOf } from './redis-link';
+import { describeTarget, readRedisUrl } from './target';
+
+describe('the address of Redis', () => {
+  it('is one server, with the user and password of its ACL, and TLS where it says so', () => {
+    expect(readRedisUrl('redis://127.0.0.1')).toMatchObject({
+      kind: 'single',
+      nodes: [{ host: '127.0.0.1', port: 6379 }],
+      username: undefined,
+      password: undefined,
+      db: 0,
+      tls: undefined,
+    });
+    expect(readRedisUrl('rediss://tollgate:p%40ss%3Aword@redis.internal:6380/2')).toMatchObject({
+      nodes: [{ host: 'redis.internal', port: 6380 }],
+      username: 'tollgate',
+      password: 'p@ss:word',
+      db: 2,
+      tls: {},
+    });
+    expect(readRedisUrl('redis://:secret@[::1]:7000')).toMatchObject({
+      nodes: [{ host: '::1', port: 7000 }],
+      username: undefined,
+      password: 'secret',
+    });
+  });
+
+  it('is a master behind sentinels', () => {
+    expect(readRedisUrl('redis+sentinel://u:p@a,b:1,c/main?sentinelPassword=x')).toMatchObject({
+      kind: 'sentinel',
+      nodes: [
+        { host: 'a', port: 26379 },
+        { host: 'b', port: 1 },
+        { host: 'c', port: 26379 },
+      ],
+      master: 'main',
+      sentinelPassword: 'x',
+    });
+  });
+
+  it('is some nodes of a cluster', () => {
+    expect(readRedisUrl('rediss+cluster://u:p@a:1,b:2')).toMatchObject({
+      kind: 'cluster',
+      nodes: [
+        { host: 'a', port: 1 },
+        { host: 'b', port: 2 },
+      ],
+      tls: {},
+    });
+  });
+
+  it.each([
+    ['http://a', /none of redis:/],
+    ['redis://a,b', /several hosts/],
+    ['redis+sentinel://a', /name of the master/],
+    ['redis+cluster://a/3', /only database 0/],
+    ['redis://a/x', /is a number/],
+    ['redis://a:b:c', /not host:port/],
+    ['rediss://a?ca=/does/not/exist', /certificate authority/],
+    ['redis://a?tls=1', /unknown option "tls"/],
+  ])('is refused as %s', (url, message) => {
+    expect(() => readRedisUrl(url)).toThrow(message);
+    expect(() => readRedisUrl(url)).toThrow(/^REDIS_URL: /);
+  });
+
+  it('is shown without user and password', () => {
+    expect(describeTarget(readRedisUrl('rediss+sentinel://u:secret@a,b/main'))).toBe(
+      'rediss+sentinel://a:26379,b:26379/main',
+    );
+  });
+});
+
+describe('the slot of a key', () => {
+  it('is that of the Redis Cluster specification', () => {
+    // CLUSTER KEYSLOT of each
+    expect(slotOf('123456789')).toBe(12_739);
+    expect(slotOf('foo')).toBe(12_182);
+    expect(slotOf('{user1000}.following')).toBe(slotOf('user1000'));
+    expect(slotOf('foo{}{bar}')).toBe(slotOf('foo{}{bar}'));
+    expect(slotOf('foo{{bar}}zap')).toBe(slotOf('{bar'));
+  });
+});

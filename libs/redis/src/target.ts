@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+
+/** A service that cannot reach Redis says so within a second: connecting, and asking for the cluster's slots. */
+const CONNECT_TIMEOUT_MS = 500;
+const RECONNECT_DELAY_MS = 100;
+/** A dead server does not answer a farewell. */
+const DISCONNECT_TIMEOUT_MS = 100;
+/** While Redis reads its data after a restart it is asked so often whether it is done. */
+const LOADING_RETRY_MS = 100;
+const SLOTS_REFRESH_INTERVAL_MS = 2_000;
+/** In a cluster: how often a command follows a slot that moves, or tries again around a node that fell away. */
+const MAX_REDIRECTIONS = 5;
+const REDIRECTION_DELAY_MS = 50;
+const DEFAULT_PORT = 6379;
+const DEFAULT_SENTINEL_PORT = 26379;
+
+export type RedisClient = Redis | Cluster;
+
+/** host:port of a node as the cluster names it → where it is reached from here. */
+export type NatMap = Record<string, { host: string; port: number }>;
+
+export interface RedisTarget {
+  kind: 'single' | 'sentinel' | 'cluster';
+  /** Of the server, of the sentinels, or of some nodes of the cluster. */
+  nodes: { host: string; port: number }[];
+  username: string | undefined;
+  password: string | undefined;
+  /** Sentinel: the name of the master. */
+  master: string;
+  db: number;
+  tls: { ca?: string } | undefined;
+  sentinelPassword: string | undefined;
+}
+
+const FORMS =
+  'redis://user:password@host:6379/0, redis+sentinel://user:password@host:26379,host:26379/master or redis+cluster://user:password@host:6379,host:6379 (rediss… for TLS, ?ca=file for its certificate authority)';
+
+/**
+ * Reads one URL: a single server, Sentinel or Cluster; `rediss…` for TLS; user and password are those of the ACL. Query: `ca` (file with the certificate authority,
+ * PEM), `sentinelPassword`. Throws an Error that names the forms; it never has the password in it.
+ */
+export function readRedisUrl(url: string): RedisTarget {
+  const match = /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url);
+  if (!match) throw new Error(`REDIS_URL: this is none of ${FORMS}`);
+  const [, secure, form, credentials, hosts, path = '', query] = match;
+  const kind = (form ?? 'single') as RedisTarget['kind'];
+  const nodes = hosts!.split(',').map((node) => readNode(node, kind));
+  const [username = '', ...password] = (credentials ?? '').split(':');
+  const options = new URLSearchParams(query);
+  for (const name of options.keys())
+    if (name !== 'ca' && name !== 'sentinelPassword') throw new Error(`REDIS_URL: unknown option "${name}"`);
+  if (kind === 'single' && nodes.length > 1) throw new Error(`REDIS_URL: several hosts need one of ${FORMS}`);
+  if (kind === 'sentinel' && !path)
+    throw new Error('REDIS_URL: the name of the master is missing behind the sentinels');
+  if (kind === 'cluster' && path && path !== '0') throw new Error('REDIS_URL: a cluster has only database 0');
+  if (kind === 'single' && !/^\d*$/.test(path)) throw new Error('REDIS_URL: the database behind the host is a number');
+  return {
+    kind,
+    nodes,
+    username: username ? decodeURIComponent(username) : undefined,
+    password: password.length > 0 ? decodeURIComponent(password.join(':')) : undefined,
+    master: kind === 'sentinel' ? path : '',
+    db: kind === 'single' ? Number(path) : 0,
+    tls: secure ? readTls(options.get('ca')) : undefined,
+    sentinelPassword: options.get('sentinelPassword') ?? undefined,
+  };
+}
+
+/**
+ * A client that is not connected yet: reconnects on its own, sends nothing twice, and refuses at once what comes while it has no connection.
+ * `name`: shown in Redis's CLIENT LIST.
+ */
+export function openClient(target: RedisTarget, name: string, natMap?: NatMap): RedisClient {
+  const { username, password, tls, nodes, sentinelPassword } = target;
+  const common: RedisOptions = {
+    connectionName: name,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    maxLoadingRetryTime: LOADING_RETRY_MS,
+    autoResendUnfulfilledCommands: false,
+    // Whoever listens subscribes when the connection is ready, and hears of a refusal.
+    autoResubscribe: false,
+    maxRetriesPerRequest: 0,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    disableClientInfo: true,
+    ...(username ? { username } : {}),
+    ...(password ? { password } : {}),
+    ...(tls ? { tls } : {}),
+  };
+  if (target.kind === 'cluster') {
+    return new Cluster(nodes, {
+      lazyConnect: true,
+      redisOptions: common,
+      clusterRetryStrategy: () => RECONNECT_DELAY_MS,
+      slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
+      slotsRefreshInterval: SLOTS_REFRESH_INTERVAL_MS,
+      maxRedirections: MAX_REDIRECTIONS,
+      retryDelayOnFailover: REDIRECTION_DELAY_MS,
+      retryDelayOnClusterDown: REDIRECTION_DELAY_MS,
+      // A certificate names the host, so it is not resolved here.
+      ...(tls ? { dnsLookup: (host: string, done: (error: null, address: string) => void) => done(null, host) } : {}),
+      ...(natMap ? { natMap } : {}),
+    });
+  }
+  const single: RedisOptions = {
+    ...common,
+    db: target.db,
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    retryStrategy: () => RECONNECT_DELAY_MS,
+    // After a failover the old master may still be there, read-only: look for the new one.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  };
+  if (target.kind === 'single') return new Redis({ ...single, ...nodes[0] });
+  return new Redis({
+    ...single,
+    sentinels: nodes,
+    name: target.master,
+    sentinelRetryStrategy: () => RECONNECT_DELAY_MS,
+    ...(sentinelPassword ? { sentinelPassword } : {}),
+    ...(tls ? { enableTLSForSentinelMode: true, sentinelTLS: tls } : {}),
+  });
+}
+
+/** Without user and password: for messages. */
+export function describeTarget({ kind, nodes, master, tls }: RedisTarget): string {
+  const hosts = nodes.map(({ host, port }) => `${host}:${port}`).join(',');
+  return `redis${tls ? 's' : ''}${kind === 'single' ? '' : `+${kind}`}://${hosts}${master && `/${master}`}`;
+}
+
+function readNode(node: string, kind: RedisTarget['kind']): { host: string; port: number } {
+  const match = /^(\[[0-9a-f:]+\]|[^:]+)(?::(\d{1,5}))?$/i.exec(node);
+  if (!match) throw new Error(`REDIS_URL: "${node}" is not host:port`);
+  const port = Number(match[2] ?? (kind === 'sentinel' ? DEFAULT_SENTINEL_PORT : DEFAULT_PORT));
+  return { host: match[1]!.replace(/^\[|\]$/g, ''), port };
+}
+
+function readTls(ca: string | null): { ca?: string } {
+  if (!ca) return {};
+  try {
+    return { ca: readFileSync(ca, 'utf8') };
+  } catch (error) {
+    throw new Error(`REDIS_URL: cannot read the certificate authority "${ca}"`, { cause: error });
+  }
+}

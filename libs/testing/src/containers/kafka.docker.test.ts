@@ -1,0 +1,38 @@
+import { ask } from './ask';
+import { useKafka } from './kafka';
+
+describe('a Kafka in a container', () => {
+  const kafka = useKafka({ settings: { KAFKA_MESSAGE_MAX_BYTES: '2000000' } });
+  const listens = (): Promise<Buffer> => ask(kafka.port, apiVersions(), (bytes) => bytes.length >= 4);
+
+  it('takes settings, answers the host, and comes back with its data on the same port after stop and kill', async () => {
+    await listens();
+    expect(await kafka.logs()).toMatch(/message\.max\.bytes = 2000000/);
+    const cluster = await clusterId();
+    await kafka.stop();
+    await kafka.start();
+    await kafka.kill();
+    await kafka.start();
+    expect(await clusterId()).toBe(cluster);
+    expect(kafka.brokers).toEqual([`127.0.0.1:${kafka.port}`]);
+  });
+
+  it('is silent while paused and refuses while cut off', async () => {
+    await kafka.pause();
+    await expect(listens()).rejects.toThrow('no answer');
+    await kafka.unpause();
+    await listens();
+    await kafka.disconnect();
+    await expect(listens()).rejects.toThrow(/ECONNREFUSED|closed/);
+    await kafka.connect();
+    await listens();
+  });
+
+  const clusterId = async (): Promise<string> =>
+    kafka.exec(['grep', 'directory.id', '/var/lib/kafka/data/meta.properties']);
+});
+
+/** ApiVersions, version 0, without a client id: what every broker answers. */
+function apiVersions(): Buffer {
+  return Buffer.from([0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 1, 255, 255]);
+}

@@ -1,0 +1,84 @@
+import { ask } from './ask';
+import { imageOf } from './images';
+import { TestContainer, useContainer } from './test-container';
+
+const FIND_COORDINATOR = 10;
+const GROUP = 0;
+const TRANSACTION = 1;
+
+export interface KafkaOptions {
+  /** The broker's own settings over the defaults, as the image takes them: `{ KAFKA_MESSAGE_MAX_BYTES: '…' }`. */
+  settings?: Record<string, string>;
+}
+
+/** A real Kafka 4.1: one KRaft node, no topics, none made by asking for it. Its data outlive stop, kill and start. */
+export class KafkaServer extends TestContainer {
+  get brokers(): string[] {
+    return [`127.0.0.1:${this.port}`];
+  }
+}
+
+/** A Kafka for the calling test file. Ready means that groups and transactions have their coordinator. */
+export function useKafka({ settings = {} }: KafkaOptions = {}): KafkaServer {
+  return useContainer(
+    new KafkaServer(([port = 0]) => ({
+      image: imageOf('KAFKA'),
+      environment: {
+        CLUSTER_ID: '5L6g3nShT-eMCtK--X86sw',
+        KAFKA_NODE_ID: '1',
+        KAFKA_PROCESS_ROLES: 'broker,controller',
+        KAFKA_CONTROLLER_QUORUM_VOTERS: '1@127.0.0.1:9093',
+        KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
+        // Bound to every interface, known as what the host calls it; so what the broker itself asks for goes the same way.
+        KAFKA_LISTENERS: `PLAINTEXT://0.0.0.0:${port},CONTROLLER://127.0.0.1:9093`,
+        KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://127.0.0.1:${port}`,
+        KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+        KAFKA_LOG_DIRS: '/var/lib/kafka/data',
+        KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
+        KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
+        // One node, and few partitions of its own topics: it is up sooner.
+        KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
+        KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS: '4',
+        KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
+        KAFKA_TRANSACTION_STATE_LOG_MIN_ISR: '1',
+        KAFKA_TRANSACTION_STATE_LOG_NUM_PARTITIONS: '4',
+        KAFKA_SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR: '1',
+        KAFKA_SHARE_COORDINATOR_STATE_TOPIC_MIN_ISR: '1',
+        // A killed broker may come back only when its former session is over: by default after 9 s.
+        KAFKA_BROKER_SESSION_TIMEOUT_MS: '3000',
+        KAFKA_BROKER_HEARTBEAT_INTERVAL_MS: '300',
+        KAFKA_HEAP_OPTS: '-Xms128m -Xmx512m',
+        // Compiled quickly rather than well: what a test waits for is the start.
+        KAFKA_OPTS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC',
+        ...settings,
+      },
+      ports: [port],
+      ready: async () => {
+        await coordinatorIsThere(port, GROUP);
+        await coordinatorIsThere(port, TRANSACTION);
+      },
+    })),
+  );
+}
+
+/** Asks who coordinates some group or transaction: the first such question makes the broker create the topic behind it. */
+async function coordinatorIsThere(port: number, kind: number): Promise<void> {
+  const key = Buffer.from('tollgate-ready');
+  const body = Buffer.alloc(2 + key.length + 1);
+  body.writeInt16BE(key.length, 0);
+  key.copy(body, 2);
+  body.writeInt8(kind, 2 + key.length);
+  const header = Buffer.alloc(14);
+  header.writeInt32BE(header.length - 4 + body.length, 0);
+  header.writeInt16BE(FIND_COORDINATOR, 4);
+  header.writeInt16BE(1, 6); // version
+  header.writeInt32BE(1, 8); // correlation id
+  header.writeInt16BE(-1, 12); // no client id
+  const answer = await ask(
+    port,
+    Buffer.concat([header, body]),
+    (bytes) => bytes.length >= 4 && bytes.length >= 4 + bytes.readInt32BE(0),
+  );
+  const errorCode = answer.readInt16BE(12); // after size, correlation id and throttle time
+  if (errorCode !== 0) throw new Error(`Kafka has no coordinator yet (error ${errorCode})`);
+}

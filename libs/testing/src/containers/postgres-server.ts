@@ -1,0 +1,56 @@
+import { Client } from 'pg';
+import { imageOf } from './images';
+import { TestContainer, useContainer } from './test-container';
+
+const PASSWORD = 'tollgate';
+const CONNECT_TIMEOUT_MS = 2_000;
+
+export interface PostgresOptions {
+  /** The server's own settings: `{ max_connections: '20' }`. */
+  settings?: Record<string, string>;
+}
+
+/** A real PostgreSQL 17 with an empty database `tollgate`. Its data outlive stop, kill and start. */
+export class PostgresServer extends TestContainer {
+  /** Of the database `tollgate`, as superuser. */
+  get url(): string {
+    return urlOf(this.port);
+  }
+}
+
+/**
+ * A PostgreSQL for the calling test file, to be stopped, killed, paused and cut off. Tests that do none of that take `useTestDatabase`, which is there at once.
+ */
+export function usePostgresServer({ settings = {} }: PostgresOptions = {}): PostgresServer {
+  return useContainer(
+    new PostgresServer(([port = 0]) => ({
+      image: imageOf('POSTGRES'),
+      command: [
+        'postgres',
+        '-p',
+        String(port),
+        ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
+      environment: { POSTGRES_PASSWORD: PASSWORD, POSTGRES_DB: 'tollgate' },
+      ports: [port],
+      ready: async () => {
+        const client = new Client({
+          connectionString: urlOf(port),
+          connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+          query_timeout: CONNECT_TIMEOUT_MS,
+        });
+        client.on('error', () => client.end()); // Cut while idle: the next attempt tells.
+        await client.connect();
+        try {
+          await client.query('SELECT 1');
+        } finally {
+          await client.end();
+        }
+      },
+    })),
+  );
+}
+
+function urlOf(port: number): string {
+  return `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/tollgate`;
+}

@@ -1,0 +1,46 @@
+import { ask } from './ask';
+import { imageOf } from './images';
+import { TestContainer, useContainer, type ContainerSpec } from './test-container';
+
+export interface RedisOptions {
+  /** More arguments of redis-server, such as `--requirepass`, over the defaults. */
+  args?: string[];
+  /** Files that these name: path in the container to content. */
+  files?: Record<string, string>;
+}
+
+/** A real Redis 8. Its data outlive stop, kill and start; `exec(['redis-cli', …])` asks it behind the clients' back. */
+export class RedisServer extends TestContainer {
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+}
+
+/** A Redis for the calling test file. */
+export function useRedis(options: RedisOptions = {}): RedisServer {
+  return useContainer(
+    new RedisServer(([port = 0]) => ({
+      ...redisNode(port, ['--appendonly', 'yes', ...(options.args ?? [])]),
+      ...(options.files ? { files: options.files } : {}),
+      ports: [port],
+    })),
+  );
+}
+
+/** A Redis on this port of its own network. */
+export function redisNode(port: number, args: string[]): ContainerSpec {
+  return {
+    image: imageOf('REDIS'),
+    command: ['redis-server', '--port', String(port), '--save', '', ...args],
+    ready: () => answers(port),
+  };
+}
+
+/** Loaded and willing: a server that loads its data says LOADING; one that asks for a password or for TLS is up. */
+async function answers(port: number): Promise<void> {
+  const answer = await ask(port, 'PING\r\n', (bytes) => bytes.includes('\r\n')).then(String, (error: Error) => {
+    if (/closed the connection/.test(error.message)) return '-TLS';
+    throw error;
+  });
+  if (!/^\+PONG|^-NOAUTH|^-NOPERM|^-TLS/.test(answer)) throw new Error(`Redis says ${answer}`);
+}

@@ -1,0 +1,207 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ImageName, getContainerRuntimeClient } from 'testcontainers';
+import { eventually } from '../eventually';
+import { freePort } from './free-port';
+
+/** The longest that a server may take from its start to its first answer, and so a hook's limit. */
+export const READY_TIMEOUT_MS = 90_000;
+const READY_EVERY_MS = 50;
+const MAX_PORT_CLASHES = 5;
+const STOP_GRACE_S = 20;
+/** Names the Jest run that a container belongs to: test/setup/docker.mjs removes what killed runs leave. */
+const RUN_LABEL = 'tollgate.test.run';
+
+export interface ContainerSpec {
+  image: string;
+  command?: string[];
+  environment?: Record<string, string>;
+  /** Path in the container to content; readable by everyone, not writable. */
+  files?: Record<string, string>;
+  /** Ports of the container, published on 127.0.0.1 under the same numbers. */
+  ports?: number[];
+  /** Lives in this container's network instead of one of its own. */
+  networkOf?: TestContainer;
+  /** Throws until the server really answers. Each call must be bounded. */
+  ready?: () => Promise<void>;
+}
+
+/**
+ * One real server in a container, with what fault tests do to it. Its ports are the same through stop, kill and start.
+ * `specOf` is asked again with fresh ports when one was taken in between.
+ */
+export class TestContainer {
+  private spec: ContainerSpec | undefined;
+  private id: string | undefined;
+  /** Of the files that it sees. */
+  private folder: string | undefined;
+
+  constructor(
+    private readonly specOf: (ports: number[]) => ContainerSpec,
+    private readonly portCount = 1,
+  ) {}
+
+  /** Its first port on 127.0.0.1. */
+  get port(): number {
+    const port = this.running().spec.ports?.[0];
+    if (port === undefined) throw new Error('this container publishes no port');
+    return port;
+  }
+
+  get ports(): number[] {
+    return this.running().spec.ports ?? [];
+  }
+
+  /** Creates and starts it, and waits until it answers. */
+  async create(): Promise<void> {
+    for (let clashes = 0; ; clashes++) {
+      const ports = await Promise.all(Array.from({ length: this.portCount }, () => freePort()));
+      this.spec = this.specOf(ports);
+      try {
+        await this.createOnce(this.spec);
+        return await this.ready();
+      } catch (error) {
+        const log = await this.logs().catch((reason: unknown) => `no log: ${String(reason)}`);
+        await this.remove();
+        if (/port is already allocated|address already in use/.test(String(error)) && clashes < MAX_PORT_CLASHES)
+          continue;
+        throw new Error(
+          `${this.spec.image} did not start: ${String(error)}\n${log.split('\n').slice(-20).join('\n')}`,
+          { cause: error },
+        );
+      }
+    }
+  }
+
+  /** Freezes its processes: connections stay open, nothing answers. */
+  async pause(): Promise<void> {
+    await (await this.container()).pause();
+  }
+
+  async unpause(): Promise<void> {
+    await (await this.container()).unpause();
+  }
+
+  /** Ends it at once, as a crash would. Data that reached its disk stays. */
+  async kill(): Promise<void> {
+    await (await this.container()).kill();
+  }
+
+  /** Ends it in order, at most 20 s. */
+  async stop(): Promise<void> {
+    await (await this.container()).stop({ t: STOP_GRACE_S });
+  }
+
+  /** After stop or kill: with the same data and ports, and waits until it answers. */
+  async start(): Promise<void> {
+    await (await this.container()).start();
+    await this.ready();
+  }
+
+  /** Cuts it off from everyone: open connections break, new ones are refused. */
+  async disconnect(): Promise<void> {
+    await (await this.bridge()).disconnect({ Container: this.running().id, Force: true });
+  }
+
+  /** Undoes `disconnect`, and waits until it answers. */
+  async connect(): Promise<void> {
+    await (await this.bridge()).connect({ Container: this.running().id });
+    await this.ready();
+  }
+
+  /** Runs a command inside and returns its output. Throws with it when the command fails. */
+  async exec(command: string[]): Promise<string> {
+    const { container } = await getContainerRuntimeClient();
+    const { output, exitCode } = await container.exec(await this.container(), command, { log: false });
+    if (exitCode !== 0) throw new Error(`${command.join(' ')} failed (${exitCode}): ${output}`);
+    return output;
+  }
+
+  async logs(): Promise<string> {
+    const log = await (await this.container()).logs({ stdout: true, stderr: true, follow: false });
+    return log.toString('utf8');
+  }
+
+  /** With its data. May be called in any state, also twice. */
+  async remove(): Promise<void> {
+    if (this.id === undefined) return;
+    const container = await this.container();
+    this.id = undefined;
+    await container.remove({ force: true, v: true });
+    if (this.folder !== undefined) rmSync(this.folder, { recursive: true });
+    this.folder = undefined;
+  }
+
+  private async createOnce(spec: ContainerSpec): Promise<void> {
+    const client = await getContainerRuntimeClient();
+    await client.image.pull(ImageName.fromString(spec.image));
+    const ports = (spec.ports ?? []).map((port) => `${port}/tcp`);
+    const created = await client.container.create({
+      Image: spec.image,
+      ...(spec.command ? { Cmd: spec.command } : {}),
+      Env: Object.entries(spec.environment ?? {}).map(([name, value]) => `${name}=${value}`),
+      Labels: { [RUN_LABEL]: process.env['TOLLGATE_TEST_RUN'] ?? '' },
+      ExposedPorts: Object.fromEntries(ports.map((port) => [port, {}])),
+      HostConfig: {
+        PortBindings: Object.fromEntries(
+          ports.map((port) => [port, [{ HostIp: '127.0.0.1', HostPort: port.slice(0, -4) }]]),
+        ),
+        Binds: Object.entries(spec.files ?? {}).map(
+          ([path, content], index) => `${this.keep(index, content)}:${path}:ro`,
+        ),
+        ...(spec.networkOf ? { NetworkMode: `container:${spec.networkOf.running().id}` } : {}),
+      },
+    });
+    this.id = created.id;
+    await created.start();
+  }
+
+  private keep(index: number, content: string): string {
+    this.folder ??= mkdtempSync(join(tmpdir(), 'tollgate-container-'));
+    const file = join(this.folder, String(index));
+    writeFileSync(file, content);
+    return file;
+  }
+
+  private async ready(): Promise<void> {
+    const { ready } = this.running().spec;
+    if (!ready) return;
+    await eventually(
+      async () => {
+        const { State } = await (await this.container()).inspect();
+        if (State.Running) await ready();
+        // Over with the waiting: it will not come back by itself.
+        return State.Running ? undefined : `it ended with exit code ${State.ExitCode}`;
+      },
+      { timeoutMs: READY_TIMEOUT_MS, everyMs: READY_EVERY_MS },
+    ).then((ended) => {
+      if (ended !== undefined) throw new Error(ended);
+    });
+  }
+
+  private async container() {
+    const { container } = await getContainerRuntimeClient();
+    return container.getById(this.running().id);
+  }
+
+  private async bridge() {
+    const { network } = await getContainerRuntimeClient();
+    return network.getById('bridge');
+  }
+
+  private running(): { id: string; spec: ContainerSpec } {
+    if (this.id === undefined || !this.spec)
+      throw new Error('the container has not been started: it is there from beforeAll to afterAll');
+    return { id: this.id, spec: this.spec };
+  }
+}
+
+/** Starts the container before the calling file's tests and removes it after them. */
+export function useContainer<T extends TestContainer>(container: T): T {
+  // A test that starts a server again may wait as long as the first start may.
+  jest.setTimeout(READY_TIMEOUT_MS);
+  beforeAll(() => container.create(), READY_TIMEOUT_MS);
+  afterAll(() => container.remove(), READY_TIMEOUT_MS);
+  return container;
+}

@@ -1,0 +1,84 @@
+// Whether tests that need a Docker engine (*.docker.test.ts) can run here, and what they need before and after.
+import { execFileSync } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const ANSWER_TIMEOUT_MS = 10_000;
+const RUN_LABEL = 'tollgate.test.run';
+
+/**
+ * Patterns of the test files to leave out: with no engine, those that need one, which one line on stderr says; in CI they may not be missing, so there it
+ * ends the run.
+ * @returns {string[]}
+ */
+export function testsLeftOut() {
+  if (dockerAnswers()) return [];
+  const count = globSync('{apps,libs,test}/**/*.docker.test.ts', {
+    cwd: ROOT,
+    exclude: (path) => /node_modules|dist/.test(path),
+  }).length;
+  const inCi = process.env.CI === 'true';
+  process.stderr.write(
+    `${count} test files (*.docker.test.ts) ${inCi ? 'cannot run' : 'are left out'}: no Docker engine answers. Start one; on Debian, as root, deploy/ci/docker.sh does.\n`,
+  );
+  if (inCi) process.exit(1);
+  return ['\\.docker\\.test\\.ts$'];
+}
+
+let answered;
+function dockerAnswers() {
+  answered ??= ask('docker', 'version', '--format', '{{.Server.Version}}') !== undefined;
+  return answered;
+}
+
+/** Makes the images that cannot be pulled, and removes what killed runs left behind. */
+export function prepareDocker() {
+  if (!dockerAnswers()) return;
+  // Testcontainers knows sockets but not the contexts of the docker command.
+  process.env.DOCKER_HOST ??= ask('docker', 'context', 'inspect', '--format', '{{.Endpoints.docker.Host}}');
+  process.env.TOLLGATE_TEST_RUN = `${hostname()}/${process.pid}`;
+  if (process.env.TOLLGATE_IMAGES === 'local') {
+    execFileSync(join(ROOT, 'deploy', 'images', 'build-local.sh'), { stdio: ['ignore', process.stderr, 'inherit'] });
+  }
+  removeContainers((run) => run.startsWith(`${hostname()}/`) && !isAlive(Number(run.split('/')[1])));
+}
+
+/** Removes the containers of this run that a test file could not remove itself. */
+export function cleanDocker() {
+  if (dockerAnswers()) removeContainers((run) => run === process.env.TOLLGATE_TEST_RUN);
+}
+
+function removeContainers(isOver) {
+  const listed =
+    ask('docker', 'ps', '--all', '--filter', `label=${RUN_LABEL}`, '--format', `{{.ID}} {{.Label "${RUN_LABEL}"}}`) ??
+    '';
+  const over = listed
+    .split('\n')
+    .map((line) => line.split(' '))
+    .filter(([id, run]) => id && isOver(run ?? ''));
+  if (over.length > 0) ask('docker', 'rm', '--force', '--volumes', ...over.map(([id]) => id));
+}
+
+/** What a command prints, or undefined when it fails. */
+function ask(command, ...args) {
+  try {
+    return execFileSync(command, args, {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: ANSWER_TIMEOUT_MS,
+    }).trim();
+  } catch {
+    return undefined;
+  }
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
