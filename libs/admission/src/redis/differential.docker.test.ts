@@ -187,7 +187,6 @@ class Run {
       const { oldestSettledId: _, ...sums } = snapshot;
       return sums;
     });
-    await this.onBoth((store) => Promise.resolve(store.forbiddenTransitions()));
   }
 
   /** The answer of both, which must be one: every hold, refusal, wait, remainder and sum, to the nano and the millisecond. */

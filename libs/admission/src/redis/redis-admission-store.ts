@@ -1,3 +1,4 @@
+import { forbiddenTransitions } from '../admission-metrics';
 import { join } from 'node:path';
 import type { UsageEvent } from '@tollgate/contracts';
 import { readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
@@ -55,7 +56,6 @@ export class RedisAdmissionStore extends AdmissionStore {
   private readonly restorer: CreditRestorer | undefined;
   private readonly leaseMs: number;
   private readonly now: () => number | '';
-  private readonly forbidden = { extend: 0, progress: 0, settle: 0, void: 0 };
 
   constructor(options: RedisAdmissionOptions) {
     super();
@@ -181,10 +181,6 @@ export class RedisAdmissionStore extends AdmissionStore {
     return readSnapshots(this.background, this.registry, options);
   }
 
-  forbiddenTransitions(): Record<'extend' | 'progress' | 'settle' | 'void', number> {
-    return { ...this.forbidden };
-  }
-
   /** Rejects when Redis cannot be reached, refuses user and password, or has no Functions: the message names setting and cure. */
   async start(): Promise<void> {
     await Promise.all([this.link.start(), this.background.start()]);
@@ -216,8 +212,8 @@ export class RedisAdmissionStore extends AdmissionStore {
       : { kind: code as 'refused' | 'forbidden' };
   }
 
-  private count(operation: keyof typeof this.forbidden, allowed: boolean): boolean {
-    if (!allowed) this.forbidden[operation]++;
+  private count(operation: 'extend' | 'progress' | 'settle' | 'void', allowed: boolean): boolean {
+    if (!allowed) forbiddenTransitions.inc({ operation });
     return allowed;
   }
 }

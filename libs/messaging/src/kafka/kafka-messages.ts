@@ -9,7 +9,13 @@ import {
   type TopicTypes,
 } from '@tollgate/contracts';
 import { seal } from '../envelope';
-import { DEFAULT_REQUEST_DEADLINE_MS, Messages, type BatchHandler, type RequestHandler } from '../messages';
+import {
+  DEFAULT_REQUEST_DEADLINE_MS,
+  Messages,
+  MessagesRefusedError,
+  type BatchHandler,
+  type RequestHandler,
+} from '../messages';
 import { checkTopics } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { GroupConsumer, type ConsumedGroup, type ConsumerTuning } from './group-consumer';
@@ -106,10 +112,11 @@ export class KafkaMessages extends Messages {
   async publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void> {
     this.assertStarted();
     const definition = this.topics[topic];
+    if (!definition) throw new MessagesRefusedError(`there is no topic "${topic}"`);
     const sealed = seal(definition, messages).map((envelope) => {
       const value = Buffer.from(JSON.stringify(envelope));
       if (value.length > MAX_MESSAGE_BYTES)
-        throw new RangeError(`a message of "${topic}" is over ${MAX_MESSAGE_BYTES} bytes`);
+        throw new MessagesRefusedError(`a message of "${topic}" is over ${MAX_MESSAGE_BYTES} bytes`);
       return { key: envelope.data[definition.key], value };
     });
     await this.publisher.send({ topic: this.names.topic(topic), messages: sealed });
