@@ -68,7 +68,7 @@ function operation({ id, summary, description, request, examples, answer, event,
             },
           }
         : success,
-      ...errorResponses(ERRORS, OF_INFERENCE),
+      ...errorResponses(ERRORS, OF_INFERENCE, RATE_HEADERS),
     },
   };
 }
@@ -129,8 +129,8 @@ export const INFERENCE_PATHS: JsonObject = {
       description: 'Those that the key may use.',
       security: [{ inferenceKey: [] }],
       responses: {
-        '200': jsonResponse('The catalog of the key.', refTo(answers.ModelList)),
-        ...errorResponses(ERRORS, OF_MODELS),
+        '200': jsonResponse('The catalog of the key.', refTo(answers.ModelList), RATE_HEADERS),
+        ...errorResponses(ERRORS, OF_MODELS, RATE_HEADERS),
       },
     },
   },

@@ -20,8 +20,11 @@ function headersOf(status: number): JsonObject {
   };
 }
 
-/** The error responses of an operation: codes gathered by status, each with its message and an example. */
-export function errorResponses(errors: DocumentedErrors, codes: readonly string[]): JsonObject {
+/**
+ * The error responses of an operation: codes gathered by status, each with its message and an example.
+ * @param known headers of the answers to a caller that is known: all but 401
+ */
+export function errorResponses(errors: DocumentedErrors, codes: readonly string[], known: JsonObject = {}): JsonObject {
   const byStatus = new Map<number, string[]>();
   for (const code of codes) byStatus.set(errors.status(code), [...(byStatus.get(errors.status(code)) ?? []), code]);
   const entries = [...byStatus].sort(([a], [b]) => a - b);
@@ -30,7 +33,7 @@ export function errorResponses(errors: DocumentedErrors, codes: readonly string[
       String(status),
       {
         description: ofStatus.map((code) => `\`${code}\`: ${errors.message(code)}`).join('\n\n'),
-        headers: headersOf(status),
+        headers: { ...headersOf(status), ...(status === 401 ? {} : known) },
         content: {
           'application/json': {
             schema: errors.schema,

@@ -1,11 +1,11 @@
 import type { AdmissionClient } from '@tollgate/admission';
 import * as fc from 'fast-check';
-import type { CatalogModel } from '../catalog/catalog';
-import { countTokens } from '../catalog/tokenizer';
-import { toStringBody } from '../upstream/json-text';
-import { DeliveredText } from '../upstream/delivered-text';
-import type { Hold } from './admit';
-import { StreamAllowance } from './stream-allowance';
+import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
+import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
+import { toStringBody } from '../../apps/gateway/src/upstream/json-text';
+import { DeliveredText } from '../../apps/gateway/src/upstream/delivered-text';
+import type { Hold } from '../../apps/gateway/src/admit/admit';
+import { StreamAllowance } from '../../apps/gateway/src/admit/stream-allowance';
 
 const SEED = 20_261_123;
 const count = (text: string) => countTokens('o200k_base', text);
