@@ -96,6 +96,20 @@ export class RedisLink {
     return reply;
   }
 
+  /** Returns when all that this connection wrote has reached so many replicas (of each master); rejects with UnavailableError after `timeoutMs`. What follows on this connection waits with it. */
+  async waitForReplicas(count: number, timeoutMs: number): Promise<void> {
+    const waits = Promise.all(this.nodes().map((node) => node.wait(count, timeoutMs)));
+    let reached: number[];
+    try {
+      const state = await within(timeoutMs + this.callTimeoutMs, waits);
+      reached = state === 'silent' ? [0] : await waits;
+    } catch (error) {
+      throw unavailable('replicas were not reached', error as Error);
+    }
+    if (Math.min(...reached) < count)
+      throw unavailable(`only ${Math.min(...reached)} of ${count} replicas were reached`);
+  }
+
   close(): void {
     for (const breaker of this.breakers.values()) breaker.stop();
     this.client.disconnect();

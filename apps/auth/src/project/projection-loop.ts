@@ -15,6 +15,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
   constructor(private readonly projector: Projector) {}
 
   onApplicationBootstrap(): void {
+    this.projector.keepFilled();
     this.running = this.run();
   }
 

@@ -110,6 +110,11 @@ export class Projector {
     return this.projectAll();
   }
 
+  /** For a store that may lose its records while we run: it asks for all of them. */
+  keepFilled(): void {
+    this.store.refillWith(() => this.projectAll());
+  }
+
   private async write(queries: Queries, rows: Row[]): Promise<number> {
     if (rows.length === 0) return 0;
     await this.store.put(rows.map(toRecord));

@@ -1,64 +1,22 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { UnavailableError } from '@tollgate/contracts';
-import { functionLibrary, RedisLink } from '@tollgate/redis';
+import { functionLibrary } from '@tollgate/redis';
 import { configureLogging } from '@tollgate/runtime';
+import { eventually, useRedis } from '@tollgate/testing';
+import { TOKEN_NANOS } from '../suite/fixture.suite';
 import {
-  eventually,
-  PRIMARY_NAME,
-  useRedis,
-  useRedisCluster,
-  useRedisSentinels,
-  type RedisServer,
-} from '@tollgate/testing';
-import { AdmissionClient } from '../admission-client';
-import { Fixture, TOKEN_NANOS } from '../suite/fixture.suite';
-import { RedisAdmissionStore, type RedisAdmissionOptions } from './redis-admission-store';
+  BALANCE,
+  open,
+  RECOVERY_LIMIT_MS,
+  recoveredAfterMs,
+  REFUSAL_LIMIT_MS,
+  REFUSED_AT_ONCE_MS,
+  refusedAfterMs,
+} from './faults.suite';
+import { RedisAdmissionStore } from './redis-admission-store';
 
 // Servers that are away are the subject here; each would be a warning.
 configureLogging({ level: 'silent', pretty: false });
-
-/** What a client of the API waits for its 503 at most. */
-const REFUSAL_LIMIT_MS = 1_000;
-/** Once a silent server is known, nobody waits for it. */
-const REFUSED_AT_ONCE_MS = 50;
-const RECOVERY_LIMIT_MS = 2_000;
-const FAILOVER_LIMIT_MS = 20_000;
-const BALANCE = 10n ** 12n;
-
-/** A fixture on the store's own clock, with the client that a gateway has. */
-async function open(
-  options: RedisAdmissionOptions,
-): Promise<{ f: Fixture; client: AdmissionClient; close(): Promise<void> }> {
-  const f = new Fixture(async () => {
-    const store = new RedisAdmissionStore(options);
-    await store.start();
-    return store;
-  });
-  await f.setUp();
-  const client = new AdmissionClient(f.store);
-  const close = async () => {
-    await client.close();
-    await f.tearDown();
-  };
-  return { f, client, close };
-}
-
-/** Milliseconds until it was refused as unavailable. */
-async function refusedAfterMs(work: () => Promise<unknown>): Promise<number> {
-  const from = performance.now();
-  await expect(work()).rejects.toThrow(UnavailableError);
-  return performance.now() - from;
-}
-
-/** Milliseconds until a request is admitted again; each refusal on the way is quick. */
-async function recoveredAfterMs(f: Fixture, client: AdmissionClient): Promise<number> {
-  const from = performance.now();
-  await eventually(async () => expect(await client.admit(f.request())).toMatchObject({ kind: 'held' }), {
-    everyMs: 10,
-  });
-  return performance.now() - from;
-}
 
 describe('one Redis', () => {
   const redis = useRedis();
@@ -250,117 +208,6 @@ describe('a wrong Redis', () => {
     await f.settle(await f.hold(), TOKEN_NANOS);
     expect(await f.sweep()).toEqual([]);
     expect(await f.sums()).toMatchObject({ settledHolds: 1 });
-    await close();
-  });
-});
-
-describe('a cluster', () => {
-  const cluster = useRedisCluster();
-  const url = () => `redis+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
-
-  it('that lost a node serves the tenants of the others, at their usual speed', async () => {
-    const { f, client, close } = await open({ url: url() });
-    const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
-    for (const tenantId of tenants) await f.news(BALANCE, { tenantId });
-    const admitAll = () =>
-      Promise.all(tenants.map((tenantId) => client.admit(f.request({ tenantId })).catch((error: unknown) => error)));
-    expect((await admitAll()).every((result) => (result as { kind?: string }).kind === 'held')).toBe(true);
-    const { server } = cluster.nodes[2]!;
-    // Others go on without it, as `cluster-require-full-coverage no` has it.
-    for (const node of cluster.nodes)
-      await node.server.exec([
-        'redis-cli',
-        '-p',
-        String(node.port),
-        'CONFIG',
-        'SET',
-        'cluster-require-full-coverage',
-        'no',
-      ]);
-    await server.pause();
-    const from = performance.now();
-    const first = await admitAll();
-    const firstMs = performance.now() - from;
-    const again = performance.now();
-    const second = await admitAll();
-    const secondMs = performance.now() - again;
-    await server.unpause();
-    process.stderr.write(
-      `a silent node of a cluster: first call ${firstMs.toFixed()} ms, then ${secondMs.toFixed()} ms\n`,
-    );
-    for (const results of [first, second]) {
-      const refused = results.filter((result) => result instanceof UnavailableError);
-      expect(refused.length).toBeGreaterThan(0);
-      expect(refused.length).toBeLessThan(tenants.length);
-      expect(
-        results.filter((result) => !(result instanceof Error) && (result as { kind: string }).kind === 'held'),
-      ).toHaveLength(tenants.length - refused.length);
-    }
-    expect(firstMs).toBeLessThan(REFUSAL_LIMIT_MS);
-    expect(secondMs).toBeLessThan(REFUSAL_LIMIT_MS / 4);
-    await eventually(async () => expect((await admitAll()).some((result) => result instanceof Error)).toBe(false), {
-      timeoutMs: FAILOVER_LIMIT_MS,
-    });
-    await close();
-  });
-
-  it('has the keys of a tenant in one slot, and takes an idle tenant off the list only when nobody told of it since', async () => {
-    const { f, close } = await open({ url: url() });
-    await f.news(BALANCE);
-    await f.hold();
-    const link = new RedisLink({ url: url(), name: 'test' });
-    await link.start();
-    const active = async () => {
-      const keys = Array.from({ length: 16 }, (_, n) => `tga:{registry${n}}:active`);
-      for (const key of keys) {
-        const score = await link.one({ command: 'zscore', keys: [key], args: [f.tenantId] });
-        if (score !== null) return { key, score: Number(score) };
-      }
-      return null;
-    };
-    const { key, score } = (await active())!;
-    // Told of eleven minutes ago, and without holds.
-    await link.one({ command: 'zadd', keys: [key], args: [score - 660_000, f.tenantId] });
-    await f.sweep();
-    expect(await active()).not.toBeNull();
-    await f.store.void([{ id: (await holdIds(link, f.tenantId))[0]!, tenantId: f.tenantId }]);
-    await f.sweep();
-    expect(await active()).toBeNull();
-    expect(await f.store.snapshot({ tenantId: f.tenantId, limit: 1 })).toHaveLength(1);
-    link.close();
-    await close();
-  });
-});
-
-async function holdIds(link: RedisLink, tenantId: string): Promise<string[]> {
-  return (await link.one({ command: 'hkeys', keys: [`tga:{${tenantId}}:pending`], args: [] })) as string[];
-}
-
-describe('Redis with Sentinel', () => {
-  const group = useRedisSentinels();
-  const offset = async (server: RedisServer, index: number) => {
-    const info = await server.exec(['redis-cli', '-p', String(group.network.ports[index]), 'INFO', 'replication']);
-    return /(?:slave|master)_repl_offset:(\d+)/.exec(info)?.[1];
-  };
-
-  it('goes on with the replica when the primary is killed', async () => {
-    const url = `redis+sentinel://${group.sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/${PRIMARY_NAME}`;
-    const { f, client, close } = await open({ url });
-    await f.news(BALANCE);
-    await f.hold();
-    // Replication is asynchronous: what it has not reached is lost with the primary.
-    await eventually(async () => {
-      const [primary, replica] = await Promise.all([offset(group.primary, 0), offset(group.replica, 1)]);
-      expect(replica).toBe(primary);
-    });
-    await group.primary.kill();
-    expect(await refusedAfterMs(() => client.admit(f.request()))).toBeLessThan(REFUSAL_LIMIT_MS);
-    const from = performance.now();
-    await eventually(async () => expect(await client.admit(f.request())).toMatchObject({ kind: 'held' }), {
-      timeoutMs: FAILOVER_LIMIT_MS,
-    });
-    process.stderr.write(`failover by Sentinel: ${(performance.now() - from).toFixed()} ms\n`);
-    expect(await f.sums()).toMatchObject({ balanceNanos: BALANCE });
     await close();
   });
 });

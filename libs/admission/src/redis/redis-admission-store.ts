@@ -27,6 +27,7 @@ import { TenantRegistry } from './tenant-registry';
 
 /** Sweep, news and snapshot: not in the way of a request, so on a connection of their own. */
 const BACKGROUND_TIMEOUT_MS = 10_000;
+const REPLICAS_TIMEOUT_MS = 300;
 /** Seam and version of the data in Redis. */
 const FAMILY = 'tollgate_admission_v1';
 
@@ -38,6 +39,8 @@ export interface RedisAdmissionOptions {
   now?: () => number;
   /** Asked when a tenant's credit was never heard of (a new tenant, or an emptied Redis). Without it such a tenant has no credit. */
   onUnknownTenant?: AskForCredit;
+  /** A settlement is acknowledged only when so many replicas have it (WAIT, on a connection of its own); default 0: when Redis has it. */
+  settledReplicas?: number;
   /** In a cluster behind address translation. */
   natMap?: NatMap;
   /** Another release's functions. For tests. */
@@ -52,6 +55,9 @@ export interface RedisAdmissionOptions {
 export class RedisAdmissionStore extends AdmissionStore {
   private readonly link: RedisLink;
   private readonly background: RedisLink;
+  /** `link`, unless settlements wait for replicas. */
+  private readonly settling: RedisLink;
+  private readonly settledReplicas: number;
   private readonly registry: TenantRegistry;
   private readonly restorer: CreditRestorer | undefined;
   private readonly leaseMs: number;
@@ -67,6 +73,9 @@ export class RedisAdmissionStore extends AdmissionStore {
       name: 'tollgate-admission-background',
       callTimeoutMs: BACKGROUND_TIMEOUT_MS,
     });
+    this.settledReplicas = options.settledReplicas ?? 0;
+    this.settling =
+      this.settledReplicas > 0 ? new RedisLink({ ...common, name: 'tollgate-admission-settlements' }) : this.link;
     this.registry = new TenantRegistry(this.link, this.background);
     this.restorer = options.onUnknownTenant && new CreditRestorer(this.background, options.onUnknownTenant);
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
@@ -120,7 +129,7 @@ export class RedisAdmissionStore extends AdmissionStore {
     const results: (SettleResult | Error | undefined)[] = settlements.map(settleMistake);
     const events = settlements.filter((_, index) => !results[index]).map(({ event }) => event);
     const answers = await callByTenant<UsageEvent, SettleResult>(
-      this.link,
+      this.settling,
       'settle',
       events,
       (event) => event.tenantId,
@@ -143,6 +152,9 @@ export class RedisAdmissionStore extends AdmissionStore {
           return settleResult(code!, record ?? null, event);
         }),
     );
+    // When it does not come to that, the settlements stand, and their repeat waits again.
+    if (this.settledReplicas > 0 && events.length > 0)
+      await this.settling.waitForReplicas(this.settledReplicas, REPLICAS_TIMEOUT_MS);
     return fillIn(results, answers);
   }
 
@@ -183,13 +195,16 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   /** Rejects when Redis cannot be reached, refuses user and password, or has no Functions: the message names setting and cure. */
   async start(): Promise<void> {
-    await Promise.all([this.link.start(), this.background.start()]);
+    await Promise.all([...this.links()].map((link) => link.start()));
   }
 
   close(): Promise<void> {
-    this.link.close();
-    this.background.close();
+    for (const link of this.links()) link.close();
     return Promise.resolve();
+  }
+
+  private links(): Set<RedisLink> {
+    return new Set([this.link, this.settling, this.background]);
   }
 
   private readAdmitted(reply: unknown, tenantId: string, count: number): (AdmitResult | Error)[] {

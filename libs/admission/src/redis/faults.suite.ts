@@ -1,0 +1,47 @@
+import { UnavailableError } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { AdmissionClient } from '../admission-client';
+import { Fixture } from '../suite/fixture.suite';
+import { RedisAdmissionStore, type RedisAdmissionOptions } from './redis-admission-store';
+
+/** What a client of the API waits for its 503 at most. */
+export const REFUSAL_LIMIT_MS = 1_000;
+/** Once a silent server is known, nobody waits for it. */
+export const REFUSED_AT_ONCE_MS = 50;
+export const RECOVERY_LIMIT_MS = 2_000;
+export const FAILOVER_LIMIT_MS = 20_000;
+export const BALANCE = 10n ** 12n;
+
+/** A fixture on the store's own clock, with the client that a gateway has. */
+export async function open(
+  options: RedisAdmissionOptions,
+): Promise<{ f: Fixture; client: AdmissionClient; close(): Promise<void> }> {
+  const f = new Fixture(async () => {
+    const store = new RedisAdmissionStore(options);
+    await store.start();
+    return store;
+  });
+  await f.setUp();
+  const client = new AdmissionClient(f.store);
+  const close = async () => {
+    await client.close();
+    await f.tearDown();
+  };
+  return { f, client, close };
+}
+
+/** Milliseconds until it was refused as unavailable. */
+export async function refusedAfterMs(work: () => Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await expect(work()).rejects.toThrow(UnavailableError);
+  return performance.now() - from;
+}
+
+/** Milliseconds until a request is admitted again; each refusal on the way is quick. */
+export async function recoveredAfterMs(f: Fixture, client: AdmissionClient): Promise<number> {
+  const from = performance.now();
+  await eventually(async () => expect(await client.admit(f.request())).toMatchObject({ kind: 'held' }), {
+    everyMs: 10,
+  });
+  return performance.now() - from;
+}

@@ -1,0 +1,141 @@
+import { UnavailableError } from '@tollgate/contracts';
+import { RedisLink } from '@tollgate/redis';
+import { configureLogging } from '@tollgate/runtime';
+import { eventually, PRIMARY_NAME, useRedisCluster, useRedisSentinels, type RedisServer } from '@tollgate/testing';
+import { TOKEN_NANOS } from '../suite/fixture.suite';
+import { BALANCE, FAILOVER_LIMIT_MS, open, REFUSAL_LIMIT_MS, refusedAfterMs } from './faults.suite';
+
+// Servers that are away are the subject here; each would be a warning.
+configureLogging({ level: 'silent', pretty: false });
+
+describe('a cluster', () => {
+  const cluster = useRedisCluster();
+  const url = () => `redis+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
+
+  it('that lost a node serves the tenants of the others, at their usual speed', async () => {
+    const { f, client, close } = await open({ url: url() });
+    const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
+    for (const tenantId of tenants) await f.news(BALANCE, { tenantId });
+    const admitAll = () =>
+      Promise.all(tenants.map((tenantId) => client.admit(f.request({ tenantId })).catch((error: unknown) => error)));
+    expect((await admitAll()).every((result) => (result as { kind?: string }).kind === 'held')).toBe(true);
+    const { server } = cluster.nodes[2]!;
+    // Others go on without it, as `cluster-require-full-coverage no` has it.
+    for (const node of cluster.nodes)
+      await node.server.exec([
+        'redis-cli',
+        '-p',
+        String(node.port),
+        'CONFIG',
+        'SET',
+        'cluster-require-full-coverage',
+        'no',
+      ]);
+    await server.pause();
+    const from = performance.now();
+    const first = await admitAll();
+    const firstMs = performance.now() - from;
+    const again = performance.now();
+    const second = await admitAll();
+    const secondMs = performance.now() - again;
+    await server.unpause();
+    process.stderr.write(
+      `a silent node of a cluster: first call ${firstMs.toFixed()} ms, then ${secondMs.toFixed()} ms\n`,
+    );
+    for (const results of [first, second]) {
+      const refused = results.filter((result) => result instanceof UnavailableError);
+      expect(refused.length).toBeGreaterThan(0);
+      expect(refused.length).toBeLessThan(tenants.length);
+      expect(
+        results.filter((result) => !(result instanceof Error) && (result as { kind: string }).kind === 'held'),
+      ).toHaveLength(tenants.length - refused.length);
+    }
+    expect(firstMs).toBeLessThan(REFUSAL_LIMIT_MS);
+    expect(secondMs).toBeLessThan(REFUSAL_LIMIT_MS / 4);
+    await eventually(async () => expect((await admitAll()).some((result) => result instanceof Error)).toBe(false), {
+      timeoutMs: FAILOVER_LIMIT_MS,
+    });
+    await close();
+  });
+
+  it('has the keys of a tenant in one slot, and takes an idle tenant off the list only when nobody told of it since', async () => {
+    const { f, close } = await open({ url: url() });
+    await f.news(BALANCE);
+    await f.hold();
+    const link = new RedisLink({ url: url(), name: 'test' });
+    await link.start();
+    const active = async () => {
+      const keys = Array.from({ length: 16 }, (_, n) => `tga:{registry${n}}:active`);
+      for (const key of keys) {
+        const score = await link.one({ command: 'zscore', keys: [key], args: [f.tenantId] });
+        if (score !== null) return { key, score: Number(score) };
+      }
+      return null;
+    };
+    const { key, score } = (await active())!;
+    // Told of eleven minutes ago, and without holds.
+    await link.one({ command: 'zadd', keys: [key], args: [score - 660_000, f.tenantId] });
+    await f.sweep();
+    expect(await active()).not.toBeNull();
+    await f.store.void([{ id: (await holdIds(link, f.tenantId))[0]!, tenantId: f.tenantId }]);
+    await f.sweep();
+    expect(await active()).toBeNull();
+    expect(await f.store.snapshot({ tenantId: f.tenantId, limit: 1 })).toHaveLength(1);
+    link.close();
+    await close();
+  });
+});
+
+async function holdIds(link: RedisLink, tenantId: string): Promise<string[]> {
+  return (await link.one({ command: 'hkeys', keys: [`tga:{${tenantId}}:pending`], args: [] })) as string[];
+}
+
+describe('Redis with Sentinel', () => {
+  const group = useRedisSentinels();
+  const url = () => `redis+sentinel://${group.sentinels.map((port) => `127.0.0.1:${port}`).join(',')}/${PRIMARY_NAME}`;
+  const offset = async (server: RedisServer, index: number) => {
+    const info = await server.exec(['redis-cli', '-p', String(group.network.ports[index]), 'INFO', 'replication']);
+    return /(?:slave|master)_repl_offset:(\d+)/.exec(info)?.[1];
+  };
+
+  /** The replica has all that the primary has. */
+  const inStep = () =>
+    eventually(async () => {
+      const [primary, replica] = await Promise.all([offset(group.primary, 0), offset(group.replica, 1)]);
+      expect(replica).toBe(primary);
+    });
+
+  it('acknowledges a settlement, where that is wanted, only when the replica has it', async () => {
+    const { f, client, close } = await open({ url: url(), settledReplicas: 1 });
+    await f.news(BALANCE);
+    const [first, second] = [await f.hold(), await f.hold()];
+    await inStep();
+    expect(await client.settle({ event: f.event(first, TOKEN_NANOS) })).toMatchObject({ repeated: false });
+    expect(await offset(group.replica, 1)).toBe(await offset(group.primary, 0));
+    await group.replica.pause();
+    expect(await refusedAfterMs(() => client.settle({ event: f.event(second, TOKEN_NANOS) }))).toBeGreaterThan(300);
+    expect(await client.admit(f.request())).toMatchObject({ kind: 'held' });
+    await group.replica.unpause();
+    await eventually(async () =>
+      expect(await client.settle({ event: f.event(second, TOKEN_NANOS) })).toMatchObject({ repeated: true }),
+    );
+    await close();
+  });
+
+  it('goes on with the replica when the primary is killed', async () => {
+    const { f, client, close } = await open({ url: url() });
+    await f.news(BALANCE);
+    await f.hold();
+    // Replication is asynchronous: what it has not reached is lost with the primary.
+    await inStep();
+    await group.primary.kill();
+    expect(await refusedAfterMs(() => client.admit(f.request()))).toBeLessThan(REFUSAL_LIMIT_MS);
+    const from = performance.now();
+    await eventually(async () => expect(await client.admit(f.request())).toMatchObject({ kind: 'held' }), {
+      timeoutMs: FAILOVER_LIMIT_MS,
+    });
+    process.stderr.write(`failover by Sentinel: ${(performance.now() - from).toFixed()} ms\n`);
+    expect(await f.sums()).toMatchObject({ balanceNanos: BALANCE });
+    await close();
+  });
+});
