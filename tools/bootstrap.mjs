@@ -1,10 +1,9 @@
 // What the npm scripts run: prepares the checkout, then starts the command on Node 24. No dependencies, as there may be none yet.
-import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { launch } from './setup/launch.mjs';
-import { prepare, ROOT, SetupError } from './setup/prepare.mjs';
+import { fingerprints, prepare, ROOT, SetupError } from './setup/prepare.mjs';
 
-const REBUILD_DELAY_MS = 150;
+const LOOK_INTERVAL_MS = 500;
 const [command, ...args] = process.argv.slice(2);
 
 const STANDALONE = [
@@ -23,36 +22,26 @@ const COMMANDS = {
   bench: () => launch([join(ROOT, 'tools', 'bench', 'bench.mjs'), ...args]).exited,
 };
 
-/** As `start`, compiled and started again whenever a source changes. */
+/** As `start`, compiled and started again whenever a source changes. Looked at, not watched: watching loses files that an editor replaces. */
 async function dev() {
-  let change = deferred();
-  let timer;
-  for (const folder of ['apps', 'libs']) {
-    watch(join(ROOT, folder), { recursive: true }, (_event, name) => {
-      if (!name || !/[\\/]src[\\/]/.test(name)) return;
-      clearTimeout(timer);
-      timer = setTimeout(() => change.resolve('changed'), REBUILD_DELAY_MS);
-    });
-  }
-  for (;;) {
-    const running = launch(STANDALONE);
-    const event = await Promise.race([change.promise, running.exited]);
-    if (event !== 'changed') {
-      // Stopped by hand: so are we. Fallen over: wait for the next change.
-      if (event === 0 || event >= 128) return event;
-      await change.promise;
+  const sources = () => JSON.stringify(fingerprints());
+  for (let built = true; ;) {
+    const seen = sources();
+    const running = built ? launch(STANDALONE) : null;
+    let code = null;
+    void running?.exited.then((exitCode) => (code = exitCode));
+    while (sources() === seen) {
+      // Stopped by hand: so are we. Fallen over: the next change may mend it.
+      if (code === 0 || code >= 128) return code;
+      await new Promise((resolve) => setTimeout(resolve, LOOK_INTERVAL_MS));
     }
-    running.stop();
-    await running.exited;
-    change = deferred();
-    await prepare().catch((error) => process.stderr.write(`${error.message}\n`));
+    running?.stop();
+    await running?.exited;
+    built = await prepare().then(
+      () => true,
+      (error) => void process.stderr.write(`${error.message}\nWaiting for the next change …\n`),
+    );
   }
-}
-
-function deferred() {
-  let resolve;
-  const promise = new Promise((done) => (resolve = done));
-  return { promise, resolve };
 }
 
 try {

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const BUILD_STAMP = join(ROOT, '.build-stamp.json');
 const LOCK_WAIT_MS = 200;
 const LOCK_STALE_MS = 10 * 60_000;
 const say = (line) => process.stderr.write(`${line}\n`);
@@ -61,19 +62,27 @@ async function install() {
 }
 
 async function compile() {
-  const file = join(ROOT, '.build-stamp.json');
-  const before = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
-  const tools = fingerprint(join(ROOT, 'tools', 'build'));
-  const now = Object.fromEntries(
-    projects().map((project) => [project, hash(tools + fingerprint(join(ROOT, project, 'src')))]),
-  );
-  const stale = Object.keys(now).filter(
-    (project) => now[project] !== before[project] || !existsSync(join(ROOT, project, 'dist')),
-  );
+  const now = fingerprints();
+  const stale = staleProjects(now);
   if (stale.length === 0) return;
   say(`Building ${stale.length === Object.keys(now).length ? 'everything' : stale.join(', ')} …`);
   await run(node24(), [join('tools', 'build', 'build.mjs'), ...stale]);
-  writeFileSync(file, JSON.stringify(now));
+  writeFileSync(BUILD_STAMP, JSON.stringify(now));
+}
+
+function staleProjects(now) {
+  const before = existsSync(BUILD_STAMP) ? JSON.parse(readFileSync(BUILD_STAMP, 'utf8')) : {};
+  return Object.keys(now).filter(
+    (project) => now[project] !== before[project] || !existsSync(join(ROOT, project, 'dist')),
+  );
+}
+
+/** What the sources of each project are at this moment. */
+export function fingerprints() {
+  const tools = fingerprint(join(ROOT, 'tools', 'build'));
+  return Object.fromEntries(
+    projects().map((project) => [project, hash(tools + fingerprint(join(ROOT, project, 'src')))]),
+  );
 }
 
 function projects() {

@@ -1,4 +1,4 @@
-import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
 import { Messages, PostgresMessages } from '@tollgate/messaging';
@@ -23,7 +23,14 @@ export function openSeams(url: string, config: ConfigSource): Seams {
 
 @Global()
 @Module({})
-export class SeamsModule {
+export class SeamsModule implements OnApplicationBootstrap {
+  constructor(private readonly messages: Messages) {}
+
+  /** Every service has registered what it consumes and handles by now; what publishes by itself starts after this. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.messages.start();
+  }
+
   static register({ messages, admission, credentials, config }: Seams): DynamicModule {
     const providers = [
       { provide: Messages, useValue: messages },

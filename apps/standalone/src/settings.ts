@@ -3,7 +3,7 @@ import { plainToInstance, Transform } from 'class-transformer';
 import { IsBoolean, IsIn, IsInt, IsOptional, IsUrl, Length, Matches, Max, Min, validateSync } from 'class-validator';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 const toNumber = Transform(({ value }: { value: unknown }) =>
   typeof value === 'string' && value.trim() !== '' ? Number(value) : value,
@@ -12,11 +12,13 @@ const toBoolean = Transform(({ value }: { value: unknown }) =>
   value === 'true' ? true : value === 'false' ? false : value,
 );
 
+const MAX_PORT = 65_535;
+
 /** The standalone's settings, from the environment. Names and defaults: docs/operating.md. */
 class Settings {
-  @toNumber @IsInt() @Min(0) @Max(65_535) TOLLGATE_PORT: number = 8080;
+  @toNumber @IsInt() @Min(0) @Max(MAX_PORT) TOLLGATE_PORT: number = 8080;
   /** The next port after TOLLGATE_PORT when it is not set; any when that is 0. */
-  @IsOptional() @toNumber @IsInt() @Min(0) @Max(65_535) TOLLGATE_OPERATOR_PORT?: number;
+  @IsOptional() @toNumber @IsInt() @Min(0) @Max(MAX_PORT) TOLLGATE_OPERATOR_PORT?: number;
   @Length(1, 255) TOLLGATE_HOST: string = '127.0.0.1';
   @Length(1, 4096) TOLLGATE_CONFIG: string = 'tollgate.yaml';
   @Length(1, 4096) TOLLGATE_DATA_DIR: string = '.tollgate';
@@ -65,13 +67,19 @@ export function readSettings(env: NodeJS.ProcessEnv): StandaloneSettings {
   );
   const known = Object.fromEntries(Object.entries(EMPTY_IS_UNSET(env)).filter(([name]) => names.includes(name)));
   const settings = plainToInstance(Settings, known, { exposeDefaultValues: true });
-  const problems = validateSync(settings).flatMap((error) => Object.values(error.constraints ?? {}));
+  const problems = validateSync(settings, { stopAtFirstError: true }).flatMap((error) =>
+    Object.values(error.constraints ?? {}),
+  );
   if (problems.length > 0) throw new SettingsError(problems.join('\n'));
   const port = settings.TOLLGATE_PORT;
+  const operatorPort = settings.TOLLGATE_OPERATOR_PORT ?? (port === 0 ? 0 : port + 1);
+  if (operatorPort > MAX_PORT) {
+    throw new SettingsError(`There is no port after ${port} for the operator API: set TOLLGATE_OPERATOR_PORT.`);
+  }
   return {
     host: settings.TOLLGATE_HOST,
     port,
-    operatorPort: settings.TOLLGATE_OPERATOR_PORT ?? (port === 0 ? 0 : port + 1),
+    operatorPort,
     configFile: resolve(settings.TOLLGATE_CONFIG),
     dataDirectory: resolve(settings.TOLLGATE_DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
@@ -85,7 +93,7 @@ export function readSettings(env: NodeJS.ProcessEnv): StandaloneSettings {
 /** The operator API's secret: the one given, or one made on the first start and kept in the data directory. Throws SettingsError where that cannot be written. */
 export function operatorSecret({ operatorSecret: given, dataDirectory }: StandaloneSettings): string {
   try {
-    mkdirSync(dataDirectory, { recursive: true });
+    makeDirectory(dataDirectory);
     const file = join(dataDirectory, 'operator.secret');
     if (given !== null) {
       accessSync(dataDirectory, constants.W_OK);
@@ -99,6 +107,13 @@ export function operatorSecret({ operatorSecret: given, dataDirectory }: Standal
       `The data directory ${dataDirectory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,
     );
   }
+}
+
+/** Not `recursive`: that never returns for a folder that a special file system does not let be made, such as one below /proc. */
+function makeDirectory(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectory(dirname(path));
+  mkdirSync(path);
 }
 
 /** Where the `tollgate` command finds this instance. */

@@ -10,6 +10,7 @@ import { migrate, startEmbeddedPostgres } from '@tollgate/postgres';
 import { FileConfigSource, logger } from '@tollgate/runtime';
 import { startSimulator } from '@tollgate/simulator';
 import { type AddressInfo } from 'node:net';
+import { Client } from 'pg';
 import { createDemo } from './demo';
 import { flushBooks } from './flush-books';
 import { readyJson, readyText } from './ready-lines';
@@ -18,6 +19,8 @@ import { operatorSecret, type StandaloneSettings, writeOperatorFile } from './se
 import { explainDatabase, explainListen, StartError } from './start-error';
 
 const OPERATOR_HOST = '127.0.0.1';
+const MIN_SERVER_VERSION = 16;
+const CONNECT_TIMEOUT_MS = 5_000;
 
 export interface Standalone {
   readyJson: string;
@@ -94,7 +97,6 @@ async function start(
     () => flushUsage(app),
     () => endRequests(app, settings.drainTimeoutMs),
   );
-  await seams.messages.start();
 
   const operatorApp = await createOperatorApp(seams, {
     secret,
@@ -142,12 +144,31 @@ async function openDatabase(
     url = server.url;
   }
   try {
+    await requireVersion(url);
     for (const { schema, directory } of [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS])
       await migrate({ url, schema, directory });
   } catch (error) {
     throw explainDatabase(error, url);
   }
   return url;
+}
+
+/** Before anything is made on it: the migrations use what older servers do not know. */
+async function requireVersion(url: string): Promise<void> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ number: string; name: string }>(
+      `SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS name`,
+    );
+    if (Number(rows[0]!.number) < MIN_SERVER_VERSION * 10_000) {
+      throw new StartError(
+        `PostgreSQL ${rows[0]!.name} is too old: Tollgate needs ${MIN_SERVER_VERSION} or newer at DATABASE_URL.`,
+      );
+    }
+  } finally {
+    await client.end();
+  }
 }
 
 /** The base URL, without a slash at its end. */

@@ -1,3 +1,4 @@
+import { parse } from 'pg-connection-string';
 import { MigrationError } from '@tollgate/postgres';
 
 /** Something of the operator's stands in the way; `message` is the one line that is shown, with the cure. */
@@ -22,6 +23,14 @@ export function explainDatabase(error: unknown, url: string): unknown {
   };
   const cure = cures[code ?? ''];
   if (cure) return new StartError(cure, { cause: error });
+  if (/Connection terminated|ECONNRESET|EPIPE/i.test(`${code} ${message}`)) {
+    return new StartError(
+      `What answers at ${where} is no PostgreSQL, or closes the connection: correct DATABASE_URL.`,
+      {
+        cause: error,
+      },
+    );
+  }
   if (/timeout/i.test(message ?? '')) {
     return new StartError(`PostgreSQL at ${where} does not answer: check DATABASE_URL and the network.`, {
       cause: error,
@@ -32,8 +41,8 @@ export function explainDatabase(error: unknown, url: string): unknown {
 
 /** Host, port and database, never the password. */
 function describeUrl(url: string): string {
-  const { hostname, port, pathname, searchParams } = new URL(url);
-  return `${searchParams.get('host') ?? hostname}${port ? `:${port}` : ''}${pathname}`;
+  const { host, port, database } = parse(url);
+  return `${host ?? 'localhost'}${port ? `:${port}` : ''}/${database ?? ''}`;
 }
 
 /** The line for a port that cannot be had. */

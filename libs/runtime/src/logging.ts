@@ -18,7 +18,7 @@ const SECRET_PATHS = [
 ];
 
 let root: Logger = pino(
-  { level: process.env['TOLLGATE_LOG_LEVEL'] ?? 'info', redact: { paths: SECRET_PATHS, censor: '[hidden]' } },
+  { level: 'info', redact: { paths: SECRET_PATHS, censor: '[hidden]' } },
   pino.destination({ fd: 2, sync: true }),
 );
 

@@ -71,7 +71,12 @@ export function readConfigFile(file: string, env: NodeJS.ProcessEnv): TollgateCo
   }
   resolveSecrets(raw as Record<string, unknown>, dirname(resolve(file)), env, problems);
   const config = plainToInstance(TollgateConfig, raw, { exposeDefaultValues: true });
-  const errors = validateSync(config, { whitelist: true, forbidNonWhitelisted: true, forbidUnknownValues: true });
+  const errors = validateSync(config, {
+    whitelist: true,
+    forbidNonWhitelisted: true,
+    forbidUnknownValues: true,
+    stopAtFirstError: true,
+  });
   problems.push(...errors.flatMap((error) => flatten(error, [])));
   if (problems.length === 0) problems.push(...crossChecks(config));
   if (problems.length > 0) {
