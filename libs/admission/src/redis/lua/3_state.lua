@@ -25,10 +25,19 @@ local function load_tenant(keys)
   }
 end
 
-local function save_tenant(keys, t)
-  redis.call('HSET', keys[CREDIT], 'version', text(t.version), 'settled', text(t.settled), 'pending', text(t.pending),
-    'in_flight', text(t.in_flight), 'month', text(t.month), 'spent', text(t.spent),
-    'requests_us', text(t.requests_us), 'tokens_us', text(t.tokens_us), 'deadline_ms', t.deadline_ms and text(t.deadline_ms) or '')
+-- Writes these fields, which the call has changed; every known tenant has a version.
+local function save_tenant(keys, t, ...)
+  local values = {}
+  if not t.exists then
+    values[1], values[2] = 'version', text(t.version)
+  end
+  for _, field in ipairs({ ... }) do
+    local n, value = #values, t[field]
+    values[n + 1], values[n + 2] = field, value and text(value) or ''
+  end
+  if #values > 0 then
+    redis.call('HSET', keys[CREDIT], unpack(values))
+  end
 end
 
 -- `loaded`: the key states that this call has in hand, by id.

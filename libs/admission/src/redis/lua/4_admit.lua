@@ -149,12 +149,11 @@ local function admit(keys, args)
   end
 
   if #writes > 0 then
-    if not t.deadline_ms or deadline_ms < t.deadline_ms then
-      t.deadline_ms = deadline_ms
-    end
     in_parts('HSET', keys[PENDING], writes, 2)
     save_keys(keys, loaded)
-    save_tenant(keys, t)
+    local is_first = not t.deadline_ms or deadline_ms < t.deadline_ms
+    t.deadline_ms = is_first and deadline_ms or t.deadline_ms
+    save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', is_first and 'deadline_ms' or nil)
   elseif not t.exists then
     save_tenant(keys, t)
   end

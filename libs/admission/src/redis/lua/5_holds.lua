@@ -55,7 +55,7 @@ local function extend(keys, args)
   if #writes > 0 then
     in_parts('HSET', keys[PENDING], writes, 2)
     save_keys(keys, loaded)
-    save_tenant(keys, t)
+    save_tenant(keys, t, 'pending')
   end
   return out
 end
@@ -166,7 +166,7 @@ local function end_holds(keys, now, ends)
       correct_tokens(k, now)
     end
     save_keys(keys, loaded)
-    save_tenant(keys, t)
+    save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'tokens_us')
   end
   return out
 end

@@ -119,7 +119,7 @@ local function restore(keys, args)
     k.changed = true
   end
   save_keys(keys, loaded)
-  save_tenant(keys, t)
+  save_tenant(keys, t, 'month', 'spent')
   redis.call('HSET', keys[CREDIT], 'restored', '1')
   return 1
 end
