@@ -183,9 +183,7 @@ class Run {
   async compareBooks(): Promise<void> {
     await this.onBoth(async (store) => {
       const [snapshot] = await store.snapshot({ tenantId: this.tenantId, limit: 1 });
-      if (!snapshot) return undefined;
-      const { oldestSettledId: _, ...sums } = snapshot;
-      return sums;
+      return snapshot;
     });
   }
 
