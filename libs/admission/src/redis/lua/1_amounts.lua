@@ -8,7 +8,7 @@ local MILLION = 1000000
 
 -- As stored and answered: digits only, never an exponent.
 local function text(amount)
-  return type(amount) == 'number' and string.format('%.0f', amount) or amount
+  return type(amount) == 'number' and string.format('%.0f', amount + 0) or amount
 end
 
 -- From text or a number; nothing is 0.
@@ -127,7 +127,7 @@ end
 
 local function mul(a, b)
   if type(a) == 'number' and type(b) == 'number' then
-    local product = a * b
+    local product = a * b + 0 -- never -0
     if product < SAFE and product > -SAFE then
       return product
     end
