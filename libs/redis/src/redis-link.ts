@@ -178,9 +178,12 @@ export class RedisLink {
   private breaker(shard: string, key: string): Breaker {
     let breaker = this.breakers.get(shard);
     if (!breaker) {
-      // The connection itself may be dead: a new one finds out.
-      const drop = () => this.node(shard)?.stream?.destroy();
-      this.breakers.set(shard, (breaker = new Breaker(() => this.client.exists(key), drop)));
+      // The connection itself may be dead: a new one finds out. Or another node has taken the shard over.
+      const onSilence = () => {
+        this.node(shard)?.stream?.destroy();
+        if (this.client instanceof Cluster) this.client.refreshSlotsCache();
+      };
+      this.breakers.set(shard, (breaker = new Breaker(() => this.client.exists(key), onSilence)));
     }
     return breaker;
   }

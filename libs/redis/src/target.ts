@@ -8,7 +8,6 @@ const RECONNECT_DELAY_MS = 100;
 const DISCONNECT_TIMEOUT_MS = 100;
 /** While Redis reads its data after a restart it is asked so often whether it is done. */
 const LOADING_RETRY_MS = 100;
-const SLOTS_REFRESH_INTERVAL_MS = 2_000;
 /** In a cluster: how often a command follows a slot that moves, or tries again around a node that fell away. */
 const MAX_REDIRECTIONS = 5;
 const REDIRECTION_DELAY_MS = 50;
@@ -93,7 +92,8 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
       redisOptions: common,
       clusterRetryStrategy: () => RECONNECT_DELAY_MS,
       slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-      slotsRefreshInterval: SLOTS_REFRESH_INTERVAL_MS,
+      // Not by a timer, which outlives the client in ioredis 5: a slot that moved is noticed by MOVED, a shard that fell silent by its breaker.
+      slotsRefreshInterval: 0,
       maxRedirections: MAX_REDIRECTIONS,
       retryDelayOnFailover: REDIRECTION_DELAY_MS,
       retryDelayOnClusterDown: REDIRECTION_DELAY_MS,

@@ -86,6 +86,41 @@ describe('a cluster', () => {
   });
 });
 
+describe('a cluster with replicas', () => {
+  const cluster = useRedisCluster({ replicas: 1 });
+
+  it.each(['falls silent', 'dies'] as const)('goes on with the replica of a node that %s', async (fault) => {
+    const url = `redis+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
+    const { f, client, close } = await open({ url });
+    const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
+    for (const tenantId of tenants) await f.news(BALANCE, { tenantId });
+    const admitAll = () =>
+      Promise.all(tenants.map((tenantId) => client.admit(f.request({ tenantId })).catch((error: unknown) => error)));
+    await admitAll();
+    // A replica that has not yet copied its primary (Redis waits 5 s before it begins) cannot take over.
+    const info = (port: number, server: RedisServer) =>
+      server.exec(['redis-cli', '-p', String(port), 'INFO', 'replication']);
+    const infos = await eventually(
+      async () => {
+        const all = await Promise.all(cluster.nodes.map(({ port, server }) => info(port, server)));
+        expect(all.filter((one) => /master_link_status:down/.test(one))).toHaveLength(0);
+        return all;
+      },
+      { timeoutMs: FAILOVER_LIMIT_MS },
+    );
+    const { server } = cluster.nodes[infos.findIndex((one) => /role:master\s+connected_slaves:1/.test(one))]!;
+    await (fault === 'dies' ? server.kill() : server.pause());
+    const from = performance.now();
+    await eventually(
+      async () => expect((await admitAll()).filter((result) => result instanceof Error)).toHaveLength(0),
+      { timeoutMs: FAILOVER_LIMIT_MS },
+    );
+    process.stderr.write(`failover in a cluster whose node ${fault}: ${(performance.now() - from).toFixed()} ms\n`);
+    await (fault === 'dies' ? server.start() : server.unpause());
+    await close();
+  });
+});
+
 async function holdIds(link: RedisLink, tenantId: string): Promise<string[]> {
   return (await link.one({ command: 'hkeys', keys: [`tga:{${tenantId}}:pending`], args: [] })) as string[];
 }
