@@ -84,6 +84,11 @@ describe('what is not there', () => {
     (path) => expectRefusal(path, {}, 404, 'not_found'),
   );
 
+  it('answers 404 not_found to an id of any length, and to a method that nobody takes', async () => {
+    await expectRefusal(`/keys/${'x'.repeat(5_000)}`, { method: 'DELETE' }, 404, 'not_found');
+    await expectRefusal('/nothing', { method: 'PROPFIND' }, 404, 'not_found');
+  });
+
   it.each([
     ['PUT', '/keys', 'GET, HEAD, POST'],
     ['DELETE', '/keys', 'GET, HEAD, POST'],
@@ -92,6 +97,7 @@ describe('what is not there', () => {
     ['PATCH', '/billing', 'GET, HEAD'],
     ['POST', '/tokens', 'GET, HEAD'],
     ['OPTIONS', '/tokens', 'GET, HEAD'],
+    ['PROPFIND', '/billing', 'GET, HEAD'],
   ])('answers 405 with Allow to %s %s', async (method, path, allow) => {
     const { headers } = await expectRefusal(path, { method }, 405, 'method_not_allowed');
     expect(headers.get('allow')).toBe(allow);

@@ -13,6 +13,7 @@ import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/rout
 import { sendError } from './management/envelope';
 import { MANAGEMENT_ERRORS } from './management/errors';
 import { MANAGEMENT_PREFIX } from './management/routes';
+import { unknownRoute } from './management/unknown-route.controller';
 import { MAX_MANAGEMENT_BODY_BYTES } from './management/validate';
 import { UsageEmitter } from './usage/emitter';
 
@@ -22,6 +23,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /** For requests that are cut off to be settled and written. */
 const CUT_OFF_TIMEOUT_MS = 2_000;
 const FLUSH_TIMEOUT_MS = 2_000;
+/** More than node:http lets a whole head have. */
+const MAX_PARAM_CHARS = 16_384;
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
@@ -37,6 +40,8 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
     requestIdHeader: false,
     genReqId,
     return503OnClosing: false,
+    // An id of any length is an id that nobody has; the head's size is bounded by node:http.
+    routerOptions: { maxParamLength: MAX_PARAM_CHARS },
     clientErrorHandler,
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       sendEarlyError(error, request, reply),
@@ -71,6 +76,8 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
     });
   }
   server.setNotFoundHandler((request, reply) => {
+    // A method that Nest binds no route for.
+    if (isManagement(request)) return sendError(MANAGEMENT_ERRORS, 'management', unknownRoute(request.url), reply);
     reply.hijack();
     refuseUnknownRoute(request.url, reply.raw, request.id);
   });

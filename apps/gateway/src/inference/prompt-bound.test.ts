@@ -31,7 +31,16 @@ describe('the bound of a prompt', () => {
     fc.assert(
       fc.property(
         fc.array(message, { minLength: 1, maxLength: 8 }),
-        fc.array(fc.record({ type: fc.constant('function'), function: fc.jsonValue() })),
+        fc.array(
+          fc.record({
+            type: fc.constant('function'),
+            function: fc.record({
+              name: fc.stringMatching(/^[a-zA-Z0-9_-]{1,64}$/),
+              description: text,
+              parameters: fc.dictionary(fc.string(), fc.jsonValue()),
+            }),
+          }),
+        ),
         (messages, tools) => {
           const asked = ask({ messages, tools });
           expect(cheapBound(asked, MODEL)).toBeGreaterThanOrEqual(countPrompt(asked, MODEL).total);

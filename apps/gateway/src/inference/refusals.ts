@@ -76,9 +76,9 @@ export function ofUpstream(
 }
 
 /** As ofUpstream, and logged: the reason is the operator's to know. */
-export function failureAnswer(failure: UpstreamFailure, { model, logged }: Job): InferenceError {
+export function failureAnswer(failure: UpstreamFailure, { model, logged }: Job, backend: string): InferenceError {
   if (failure.kind !== 'refused' && failure.kind !== 'stopped')
-    logger('gateway').warn({ ...logged, ...failure }, 'a backend failed');
+    logger('gateway').warn({ ...logged, backend, ...failure }, 'a backend failed');
   return ofUpstream(failure, model);
 }
 

@@ -14,6 +14,8 @@ export const MAX_TOP_LOGPROBS = 20;
 export const DEFAULT_COMPLETION_TOKENS = 16;
 
 export const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;
+export const TOOL_CHOICES = ['none', 'auto', 'required'] as const;
+export const RESPONSE_FORMATS = ['text', 'json_object', 'json_schema'] as const;
 export const PART_TYPES = ['text', 'image_url', 'input_audio', 'refusal'] as const;
 
 /** A field that may be left out or null, which is the same. */
@@ -102,6 +104,31 @@ const Message = Type.Object(
   },
 );
 
+const TOOL_NAME = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
+
+/** A function is checked as far as its name; other kinds of tools are the backend's to judge. */
+const Tool = {
+  type: 'object',
+  required: ['type'],
+  properties: { type: { type: 'string' } },
+  if: { required: ['type'], properties: { type: { const: 'function' } } },
+  then: {
+    required: ['function'],
+    properties: {
+      function: {
+        type: 'object',
+        required: ['name'],
+        properties: {
+          name: TOOL_NAME,
+          description: { type: ['string', 'null'] },
+          parameters: { type: ['object', 'null'] },
+          strict: { type: ['boolean', 'null'] },
+        },
+      },
+    },
+  },
+};
+
 const model = Type.String({ minLength: 1, maxLength: 256, description: 'An id of `GET /models`.' });
 
 export const ChatCompletionRequest = Type.Object(
@@ -116,21 +143,43 @@ export const ChatCompletionRequest = Type.Object(
     }),
     logprobs: optional<boolean>('boolean', {}),
     top_logprobs: optional<number>('integer', { minimum: 0, maximum: MAX_TOP_LOGPROBS }),
-    tools: optional<object[]>('array', {
-      items: { type: 'object', required: ['type'], properties: { type: { type: 'string' } } },
-    }),
-    tool_choice: Type.Optional(Type.Unsafe<string | object | null>({ type: ['string', 'object', 'null'] })),
+    tools: optional<object[]>('array', { items: Tool }),
+    tool_choice: Type.Optional(
+      Type.Unsafe<string | object | null>({
+        type: ['string', 'object', 'null'],
+        required: ['type'],
+        properties: { type: { type: 'string' } },
+        if: { type: 'string' },
+        then: { enum: TOOL_CHOICES },
+        description: `One of ${TOOL_CHOICES.join(', ')}, or the tool that is to be called.`,
+      }),
+    ),
     parallel_tool_calls: optional<boolean>('boolean', {}),
-    response_format: optional<object>('object', { required: ['type'], properties: { type: { type: 'string' } } }),
+    response_format: optional<object>('object', {
+      required: ['type'],
+      properties: { type: { type: 'string', enum: RESPONSE_FORMATS } },
+      if: { required: ['type'], properties: { type: { const: 'json_schema' } } },
+      then: {
+        required: ['json_schema'],
+        properties: { json_schema: { type: 'object', required: ['name'], properties: { name: TOOL_NAME } } },
+      },
+      description: 'Structured output, where the model has it.',
+    }),
   },
   { $id: 'ChatCompletionRequest', title: 'Chat completion request' },
 );
 
+const PROMPT_ITEM = {
+  type: ['string', 'integer', 'array'],
+  minimum: 0,
+  minItems: 1,
+  items: { type: 'integer', minimum: 0 },
+};
 const PROMPT: TSchema = {
   type: ['string', 'array'],
   minItems: 1,
   maxItems: MAX_EMBEDDING_INPUTS * 64,
-  items: { type: ['string', 'integer', 'array'], minimum: 0, minItems: 1, items: { type: 'integer', minimum: 0 } },
+  items: PROMPT_ITEM,
 } as unknown as TSchema;
 type Prompt = string | (string | number | number[])[];
 
@@ -164,6 +213,9 @@ export const EmbeddingRequest = Type.Object(
     model,
     input: Type.Unsafe<Prompt>({
       ...PROMPT,
+      // Unlike a prompt: of nothing there is no vector.
+      minLength: 1,
+      items: { ...PROMPT_ITEM, minLength: 1 },
       description: `A string, up to ${MAX_EMBEDDING_INPUTS} strings, tokens, or lists of tokens.`,
     }),
     encoding_format: optional<'float' | 'base64'>('string', { enum: ['float', 'base64', null] }),

@@ -19,20 +19,21 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
     stream: false,
     body: (name: string) => upstreamBody(ask, name, hold.maxTokensPerChoice),
   };
-  const answer = await relay.run(upstream.exchange(call, relay));
+  const exchange = upstream.exchange(call, relay);
+  const answer = await relay.run(exchange);
   switch (answer.kind) {
     case 'client_closed':
       return { kind: 'nothing', error: null };
     case 'hold_lost':
       return { kind: 'nothing', error: interrupted() };
     case 'failed':
-      return { kind: 'nothing', error: failureAnswer(answer.failure, job) };
+      return { kind: 'nothing', error: failureAnswer(answer.failure, job, exchange.backendUrl) };
   }
   const response = readPlainResponse(ask.kind, answer.body);
   if (!response)
     return {
       kind: 'nothing',
-      error: failureAnswer({ kind: 'failed', reason: 'the answer cannot be read' }, job),
+      error: failureAnswer({ kind: 'failed', reason: 'the answer cannot be read' }, job, exchange.backendUrl),
     };
   return {
     kind: 'delivered',

@@ -36,11 +36,12 @@ export async function serveStream(
   });
   streams.add(relay, Date.now(), () => client.destroy());
   const call = { model, path, stream: true, body: (name: string) => upstreamBody(ask, name, hold.maxTokensPerChoice) };
-  const { outcome, failure, usage } = await relay.run(upstream.exchange(call, relay));
+  const exchange = upstream.exchange(call, relay);
+  const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);
 
   if (outcome === 'hold_lost') return { kind: 'nothing', error: interrupted() };
-  const error = failure && failureAnswer(failure, job);
+  const error = failure && failureAnswer(failure, job, exchange.backendUrl);
   // Not a token reached the client, and the model did not finish: nobody pays.
   if (outcome !== 'complete' && outcome !== 'credit_ended' && relay.chunks === 0) return { kind: 'nothing', error };
   const tokens = usage ?? job.count(relay.delivered.tokens());

@@ -1,3 +1,4 @@
+import { logger } from '@tollgate/runtime';
 import type { Client, Dispatcher } from 'undici';
 import type { Backend, CatalogModel } from '../catalog/catalog';
 import type { Connections, UpstreamLimits } from './connections';
@@ -55,6 +56,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     private readonly sink: AnswerSink,
   ) {
     this.untried = [...call.model.backends];
+  }
+
+  /** The one asked last: for the log. */
+  get backendUrl(): string {
+    return this.backend.origin + this.backend.basePath;
   }
 
   start(): void {
@@ -167,8 +173,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
       failure.kind === 'failed' &&
       CLOSED_BY_PEER.has(failure.reason);
     if (this.state === 'waiting' && this.attempts < MAX_ATTEMPTS && (stale || mayRetry(failure, connected))) {
-      if (!stale && this.untried.length > 0) this.backend = takeByWeight(this.untried);
-      else if (!stale) return this.end(failure);
+      if (stale) return this.attempt();
+      if (this.untried.length === 0) return this.end(failure);
+      const { model } = this.call;
+      logger('gateway').warn(
+        { model: model.id, backend: this.backendUrl, ...failure },
+        'a backend failed; asking another',
+      );
+      this.backend = takeByWeight(this.untried);
       return this.attempt();
     }
     this.end(failure);
