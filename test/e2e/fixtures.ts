@@ -1,22 +1,23 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import { Client, type ClientConfig } from 'pg';
 import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { eventually } from '@tollgate/testing';
-import { operator, type Ready } from './standalone-process';
+import { operator, type Database, type Ready } from './deployment';
 
 /** Nanos per token of the models in CONFIG. */
 export const PRICE = { input: 5_000, output: 20_000 };
 
 const LIMITS = '{ requestsPerMinute: 1000000, tokensPerMinute: 1000000000, concurrency: 10000 }';
-const CONFIG = `
-models:
+const MODEL = `
   - id: sim
     kind: chat
     contextTokens: 100000
     maxOutputTokens: 4096
     price: { input: '5', output: '20' }
     backends: [{ url: 'simulator:' }]
+`;
+const PLANS = `
 plans:
   - id: default
     limits: ${LIMITS}
@@ -25,10 +26,13 @@ plans:
       - { id: slow, limits: { requestsPerMinute: 10, tokensPerMinute: 1000000, concurrency: 4 } }
 `;
 
-/** A tollgate.yaml with one model and no limit that a test would meet by accident; the profile \`slow\` has 10 requests a minute, 4 at once. */
+/**
+ * A tollgate.yaml with the shipped models and `sim`, and no limit that a test would meet by accident; the profile `slow` has 10 requests a minute, 4 at once.
+ */
 export function writeConfig(directory: string): string {
+  const shipped = readFileSync(join(__dirname, '../../tollgate.yaml'), 'utf8');
   const file = join(directory, 'tollgate.yaml');
-  writeFileSync(file, CONFIG);
+  writeFileSync(file, shipped.replace(/\nplans:[^]*/, PLANS).replace('models:\n', `models:${MODEL}`));
   return file;
 }
 
@@ -118,26 +122,32 @@ export function costOf({ promptTokens, completionTokens }: Completion): number {
   return promptTokens * PRICE.input + completionTokens * PRICE.output;
 }
 
-/** Reads the embedded server of a running process, past every API. */
-export async function withDatabase<T>(dataDirectory: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const password = readFileSync(join(dataDirectory, 'postgres.password'), 'utf8').trim();
-  const sockets = readFileSync(join(dataDirectory, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[4]!;
-  const client = new Client({ host: sockets, port: 5432, user: 'postgres', password, database: 'tollgate' });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+/** The embedded server of a data directory on which Tollgate runs. */
+export function embedded(dataDirectory: string): Database {
+  return (work) => {
+    const password = readFileSync(join(dataDirectory, 'postgres.password'), 'utf8').trim();
+    const sockets = readFileSync(join(dataDirectory, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[4]!;
+    return connected({ host: sockets, port: 5432, user: 'postgres', password, database: 'tollgate' }, work);
+  };
 }
 
 /** The same of a data directory on which nothing runs. */
 export async function withStoppedDatabase<T>(dataDirectory: string, work: (client: Client) => Promise<T>): Promise<T> {
   const server = await startEmbeddedPostgres({ dataDirectory });
   try {
-    return await withDatabase(dataDirectory, work);
+    return await embedded(dataDirectory)(work);
   } finally {
     await server.stop();
+  }
+}
+
+export async function connected<T>(config: ClientConfig, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client(config);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
   }
 }
 
@@ -153,8 +163,8 @@ export interface Books {
 }
 
 /** A tenant's books as the tables have them, past every API. */
-export async function ledgerOf(dataDirectory: string, tenantId: string): Promise<Books> {
-  return withDatabase(dataDirectory, async (client) => {
+export async function ledgerOf(database: Database, tenantId: string): Promise<Books> {
+  return database(async (client) => {
     const all = async <T extends object>(sql: string) => (await client.query<T>(sql, [tenantId])).rows;
     const covering = `LEFT JOIN billing.coverage v
       ON v.tenant_id = c.tenant_id AND v.period = c.period AND c.seq BETWEEN v.from_seq AND v.to_seq`;
@@ -186,6 +196,14 @@ interface Report {
   settledHolds: number;
   differences: unknown[];
   eventsNanos: string;
+}
+
+/** Waits until so many requests hold credit. */
+export async function pendingHolds(ready: Ready, count: number): Promise<void> {
+  await eventually(async () => {
+    const { data } = await expectStatus(operator(ready).post<{ data: Report }>('/_operator/v1/reconcile'), 200);
+    expect(data.pendingHolds).toBe(count);
+  });
 }
 
 /** Waits until nothing is under way any more, and gives reconcile's report then. */

@@ -2,20 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import type { Ready } from './deployment';
 
 const ROOT = resolve(__dirname, '../..');
 const READY_TIMEOUT_MS = 30_000;
 const EXIT_TIMEOUT_MS = 40_000;
 const STDERR_SHOWN_CHARS = 2_000;
-
-export interface Ready {
-  inferenceUrl: string;
-  managementUrl: string;
-  operatorUrl: string;
-  docsUrl: string;
-  operatorSecret: string;
-  demo?: { tenantId: string; key: string; token: string };
-}
 
 /** A data directory of its own under the system's temporary folder; whatever still runs on it is stopped when the test file ends. */
 export function useDataDirectory(): { path: string } {
@@ -26,7 +18,7 @@ export function useDataDirectory(): { path: string } {
   afterAll(async () => {
     await Promise.all(
       [...StandaloneProcess.running]
-        .filter((tollgate) => tollgate.dataDirectory === directory.path)
+        .filter((tollgate) => tollgate.dataDirectory?.startsWith(directory.path))
         .map((tollgate) => tollgate.end()),
     );
     await stopPostgres(directory.path);
@@ -120,32 +112,4 @@ export function postgresPid(dataDirectory: string): number | null {
   } catch {
     return null;
   }
-}
-
-/** GET (or what `init` says) with a bearer; the parsed body and the status. */
-export async function call<T = unknown>(
-  url: string,
-  bearer: string,
-  init: RequestInit = {},
-): Promise<{ status: number; body: T; headers: Headers }> {
-  const response = await fetch(url, {
-    ...init,
-    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json', ...init.headers },
-  });
-  const text = await response.text();
-  return { status: response.status, body: (text ? JSON.parse(text) : null) as T, headers: response.headers };
-}
-
-/** The operator API of a running process. */
-export function operator(ready: Ready) {
-  const at = <T>(method: string, path: string, body?: unknown) =>
-    call<T>(`${ready.operatorUrl}${path}`, ready.operatorSecret, {
-      method,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-  return {
-    get: <T>(path: string) => at<T>('GET', path),
-    post: <T>(path: string, body: unknown = {}) => at<T>('POST', path, body),
-    delete: <T>(path: string) => at<T>('DELETE', path),
-  };
 }

@@ -1,0 +1,86 @@
+import type { Deployment } from './deployment';
+import { complete, costOf, createTenant, ledgerOf, reconciled, type Completion, type TestTenant } from './fixtures';
+
+const CREDIT_CENTS = 100_000;
+
+/** 20 long streams and 200 plain requests, 40 at once; everything is killed in the middle. What the client saw complete. */
+async function loadUntilKilled(
+  tollgate: Deployment,
+  tenant: TestTenant,
+  killAfter: number,
+  servers: 'servers live on' | 'servers end',
+): Promise<{ seen: Completion[]; refused: Completion[]; broken: number }> {
+  const seen: Completion[] = [];
+  // On a machine that is far too busy a request may get a 503 before it began: no answer, and no charge.
+  const refused: Completion[] = [];
+  let broken = 0;
+  let toStart = 200;
+  let killed: Promise<void> | undefined;
+  const note = (answer: Promise<Completion>) =>
+    answer.then(
+      (completion) => {
+        (completion.status === 200 ? seen : refused).push(completion);
+        if (seen.length === killAfter) killed = tollgate.kill(servers);
+      },
+      () => void broken++,
+    );
+  const streams = Array.from({ length: 20 }, (_, i) =>
+    note(
+      complete(tollgate.ready, tenant.key, {
+        messages: [{ role: 'user', content: `stream ${i}` }],
+        stream: true,
+        // Half of them would go on for minutes; the others end around the kill.
+        simulator: { tokensPerSecond: 200, answerTokens: i % 2 ? 4_000 : 40 + i * 20 },
+      }),
+    ),
+  );
+  const workers = Array.from({ length: 40 }, async (_, worker) => {
+    while (toStart > 0 && !killed) {
+      const i = toStart--;
+      await note(
+        complete(tollgate.ready, tenant.key, {
+          messages: [{ role: 'user', content: `request ${worker} ${i}` }],
+          max_tokens: 30,
+          simulator: { firstTokenDelayMs: 20 + ((i * 37) % 200) },
+        }),
+      );
+    }
+  });
+  await Promise.all([...streams, ...workers]);
+  await killed;
+  expect(refused.every((completion) => completion.status === 503)).toBe(true);
+  expect(broken).toBeGreaterThan(10);
+  return { seen, refused, broken };
+}
+
+export function crashSuite(tollgate: Deployment): void {
+  describe('after kill -9 in the middle of 20 streams and 200 requests', () => {
+    it.each([
+      ['servers live on', 80],
+      ['servers end', 120],
+    ] as const)(
+      '(%s), every answer that a client saw complete is in the ledger exactly once',
+      async (servers, killAfter) => {
+        const tenant = await createTenant(tollgate.ready, CREDIT_CENTS);
+        const { seen, broken } = await loadUntilKilled(tollgate, tenant, killAfter, servers);
+        expect(seen.length).toBeGreaterThanOrEqual(killAfter);
+
+        expect(await tollgate.start()).not.toHaveProperty('demo');
+        await reconciled(tollgate.ready);
+        const books = await ledgerOf(tollgate.database, tenant.id);
+        for (const completion of seen)
+          expect([completion.requestId, books.charges.get(completion.requestId)]).toEqual([
+            completion.requestId,
+            costOf(completion),
+          ]);
+        // Besides, at most each request that broke: a stream at its recorded progress, or an answer that was settled and never seen whole.
+        expect(books.charges.size - seen.length).toBeLessThanOrEqual(broken);
+        // Each of them is in the ledger once: debits and the carried rest add up to the charges, and the balance is what is left.
+        const charged = [...books.charges.values()].reduce((sum, nanos) => sum + nanos, 0);
+        expect(books.debitCents * 1e7 + books.carriedNanos).toBe(charged);
+        expect(books.balanceCents).toBe(CREDIT_CENTS - books.debitCents);
+        expect(books.coveredTwice).toBe(0);
+      },
+    );
+  });
+}

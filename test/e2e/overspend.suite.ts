@@ -1,0 +1,82 @@
+import { eventually } from '@tollgate/testing';
+import { operator, type Deployment, type Ready } from './deployment';
+import { complete, costOf, createTenant, PRICE, reconciled } from './fixtures';
+
+async function balanceOf(ready: Ready, tenantId: string): Promise<{ balanceCents: number; carriedNanos: string }> {
+  const { body } = await operator(ready).get<{ data: { balanceCents: number; carriedNanos: string } }>(
+    `/_operator/v1/tenants/${tenantId}/credit`,
+  );
+  return body.data;
+}
+
+/** Fires `total` requests, `atOnce` at a time; a refused one is not repeated. */
+async function fire(ready: Ready, total: number, atOnce: number, key: string, body: Record<string, unknown>) {
+  let left = total;
+  const answers: Awaited<ReturnType<typeof complete>>[] = [];
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      while (left-- > 0) answers.push(await complete(ready, key, body));
+    }),
+  );
+  return answers;
+}
+
+/** A chat that costs exactly one cent (10,000,000 nanos), so that credit in whole cents is for a whole number of them. */
+async function requestOfOneCent(ready: Ready): Promise<Record<string, unknown>> {
+  const measuring = await createTenant(ready, 1_000);
+  for (let words = 1; words < 20; words++) {
+    const messages = [{ role: 'user', content: 'word '.repeat(words).trim() }];
+    const { promptTokens } = await complete(ready, measuring.key, { messages, max_tokens: 1 });
+    const output = (1e7 - promptTokens * PRICE.input) / PRICE.output;
+    if (Number.isInteger(output)) return { messages, max_tokens: output };
+  }
+  throw new Error('no prompt of a fitting length');
+}
+
+export function overspendSuite(tollgate: Deployment): void {
+  describe('credit for exactly 20 requests, 400 fired at 64 at once', () => {
+    it.each([
+      ['plain', false],
+      ['streamed', true],
+    ])('gives exactly 20 answers (%s), and the balance does not go below zero', async (_name, stream) => {
+      const body = await requestOfOneCent(tollgate.ready);
+      const tenant = await createTenant(tollgate.ready, 20);
+
+      const answers = await fire(tollgate.ready, 400, 64, tenant.key, {
+        ...body,
+        stream,
+        simulator: { firstTokenDelayMs: 5, answerTokens: 4_000 },
+      });
+
+      const served = answers.filter((answer) => answer.status === 200);
+      expect(served.map(costOf)).toEqual(Array.from({ length: 20 }, () => 1e7));
+      const refusals = answers
+        .filter((answer) => answer.status !== 200)
+        .map((answer) => `${answer.status} ${answer.code}`);
+      expect(refusals).toHaveLength(380);
+      expect(refusals.filter((refusal) => !['402 credit_exhausted', '429 credit_held'].includes(refusal))).toEqual([]);
+      await reconciled(tollgate.ready);
+      await eventually(async () =>
+        expect(await balanceOf(tollgate.ready, tenant.id)).toMatchObject({ balanceCents: 0, carriedNanos: '0' }),
+      );
+    });
+  });
+
+  describe('a long stream without max_tokens', () => {
+    it('ends properly when the credit ends, with less than one token left', async () => {
+      const tenant = await createTenant(tollgate.ready, 5);
+      const answer = await complete(tollgate.ready, tenant.key, {
+        messages: [{ role: 'user', content: 'go on' }],
+        stream: true,
+        simulator: { answerTokens: 4_000 },
+      });
+      expect(answer.status).toBe(200);
+      expect(answer.completionTokens).toBeGreaterThan(2_000);
+      await reconciled(tollgate.ready);
+      const { balanceCents, carriedNanos } = await balanceOf(tollgate.ready, tenant.id);
+      const rest = balanceCents * 1e7 - Number(carriedNanos);
+      expect(rest).toBeGreaterThanOrEqual(0);
+      expect(rest).toBeLessThan(20_000);
+    });
+  });
+}

@@ -1,0 +1,59 @@
+import { call, operator, type Deployment } from './deployment';
+import { complete, createTenant, reconciled } from './fixtures';
+
+/** Of a deployment that logs all it can (TOLLGATE_LOG_LEVEL=trace). */
+export function secretsSuite(tollgate: Deployment): void {
+  describe('secrets and prompts', () => {
+    it('are in no log line, no table and no message, whatever was done with them', async () => {
+      const { ready } = tollgate;
+      await tollgate.keepMessages();
+      const tenant = await createTenant(ready, 1_000);
+      const token = ready.demo!.token;
+      const prompt = 'an-unmistakable-prompt-4711';
+      const answers = [
+        await complete(ready, tenant.key, { messages: [{ role: 'user', content: prompt }] }),
+        await complete(ready, tenant.key, { messages: [{ role: 'user', content: prompt }], stream: true }),
+        await complete(ready, tenant.key, { messages: [{ role: 'user', content: prompt }], temperature: 9 }),
+        await complete(ready, `${tenant.key}x`, { messages: [{ role: 'user', content: prompt }] }),
+      ];
+      expect(answers.map((answer) => answer.status)).toEqual([200, 200, 400, 401]);
+      const issued = await call<{ data: { id: string; key: string } }>(`${ready.managementUrl}/keys`, token, {
+        method: 'POST',
+        body: JSON.stringify({ name: 'another' }),
+      });
+      const minted = await operator(ready).post<{ data: { token: string } }>(
+        `/_operator/v1/tenants/${tenant.id}/tokens`,
+        { name: 't', scopes: ['keys:read'] },
+      );
+      await call(`${ready.managementUrl}/usage`, token);
+      await call(`${ready.managementUrl}/keys/${issued.body.data.id}`, token, { method: 'DELETE' });
+      await call(`${ready.managementUrl}/keys`, tenant.key);
+      await reconciled(ready);
+
+      const secrets = [
+        tenant.key,
+        `${tenant.key}x`,
+        ready.demo!.key,
+        token,
+        issued.body.data.key,
+        minted.body.data.token,
+        ready.operatorSecret,
+        prompt,
+      ];
+      expect(secrets.every((secret) => secret.length > 15)).toBe(true);
+      const [rows, log] = await Promise.all([tollgate.contents(), tollgate.logs()]);
+      expect(rows.length).toBeGreaterThan(20);
+      for (const answer of answers.slice(0, 2)) {
+        // The messages about these requests were seen: on their way to metering, to billing and back.
+        const about = rows.filter((row) => row.startsWith('message') && row.includes(answer.requestId));
+        expect(about.length).toBeGreaterThanOrEqual(3);
+      }
+      for (const secret of secrets) {
+        expect(log.includes(secret)).toBe(false);
+        expect(rows.filter((row) => row.includes(secret))).toEqual([]);
+      }
+      // The log did see these requests.
+      expect(log).toContain(answers[0]!.requestId);
+    });
+  });
+}

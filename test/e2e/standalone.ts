@@ -1,0 +1,166 @@
+import { withDatabase as databaseUrl } from '@tollgate/testing';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import type { Database, Deployment, Ready } from './deployment';
+import { connected, embedded, writeConfig } from './fixtures';
+import { StandaloneProcess, stopPostgres, useDataDirectory } from './standalone-process';
+
+/** The longest hook or test: a start, a stop and what a test waits for between them. */
+const TEST_TIMEOUT_MS = 120_000;
+
+export interface StandaloneOptions {
+  env?: Record<string, string>;
+  /** `shipped`: tollgate.yaml as users get it. */
+  config?: 'shipped';
+  /** More than one: on a PostgreSQL that they share. */
+  processes?: number;
+}
+
+/** The standalone form, started before the calling file's tests and removed after them. */
+export function useStandalone(options: StandaloneOptions = {}): Deployment {
+  jest.setTimeout(TEST_TIMEOUT_MS);
+  const directory = useDataDirectory();
+  const standalone = new StandaloneDeployment(directory, options);
+  beforeAll(() => standalone.create());
+  afterAll(() => standalone.remove());
+  return standalone;
+}
+
+type Running = StandaloneProcess & { ready: Ready };
+
+class StandaloneDeployment implements Deployment {
+  readonly database: Database;
+  private readonly processes: (Running | undefined)[] = [];
+  /** On the tests' server, when it is shared. */
+  private readonly sharedName: string | undefined;
+  private demo: Ready['demo'];
+  private logged = '';
+
+  constructor(
+    private readonly directory: { path: string },
+    private readonly options: StandaloneOptions,
+  ) {
+    const { processes = 1 } = options;
+    this.processes.length = processes;
+    this.sharedName = processes > 1 ? `e2e_${process.pid}` : undefined;
+    this.database = (work) =>
+      this.sharedName === undefined
+        ? embedded(directory.path)(work)
+        : connected({ connectionString: this.sharedUrl(this.sharedName) }, work);
+  }
+
+  get ready(): Ready {
+    const { ready } = this.running()[0]!;
+    return { ...ready, ...(this.demo ? { demo: this.demo } : {}) };
+  }
+
+  get gateways(): readonly Ready[] {
+    return this.running().map(({ ready }) => ready);
+  }
+
+  async create(): Promise<void> {
+    if (this.sharedName !== undefined) await this.admin(`CREATE DATABASE ${this.sharedName}`);
+    await this.start();
+  }
+
+  async start(): Promise<Ready> {
+    const started: Running[] = [];
+    await Promise.all(
+      Array.from(this.processes, async (running, index) => {
+        if (running?.child.exitCode === null && running.child.signalCode === null) return;
+        this.logged += running?.stderr ?? '';
+        const next = (this.processes[index] = await StandaloneProcess.start(this.env(index)));
+        started.push(next);
+      }),
+    );
+    const withDemo = started.filter(({ ready }) => ready.demo);
+    if (withDemo.length > 1) throw new Error('there is more than one demo');
+    this.demo ??= withDemo[0]?.ready.demo;
+    return (withDemo[0] ?? started[0]!).ready;
+  }
+
+  async stop(): Promise<void> {
+    const codes = await Promise.all(this.running().map((running) => running.end()));
+    if (codes.some((code) => code !== 0)) throw new Error(`it ended with ${codes.join(', ')}`);
+  }
+
+  async kill(servers: 'servers live on' | 'servers end'): Promise<void> {
+    await Promise.all(this.running().map((running) => running.end('SIGKILL')));
+    if (servers === 'servers end') await stopPostgres(this.directory.path);
+  }
+
+  async killGateway(index: number): Promise<void> {
+    await this.running()[index]!.end('SIGKILL');
+  }
+
+  /** Messages are gone once they are handled: a copy is kept in a table, which is read with the others. */
+  keepMessages(): Promise<void> {
+    return this.database(async (client) => {
+      await client.query(`CREATE TABLE public.seen_message (text text)`);
+      await client.query(`CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
+        $$ BEGIN INSERT INTO public.seen_message VALUES (NEW::text); RETURN NEW; END $$`);
+      for (const table of ['pgboss.job', 'metering.outbox', 'billing.outbox', 'admission.hold'])
+        await client.query(`CREATE TRIGGER keep AFTER INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION public.keep()`);
+    });
+  }
+
+  contents(): Promise<string[]> {
+    return this.database(async (client) => {
+      const { rows: tables } = await client.query<{ name: string }>(
+        `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+      );
+      if (tables.length < 15) throw new Error('these are not all tables');
+      const lines: string[] = [];
+      for (const { name } of tables) {
+        const { rows } = await client.query<{ text: string }>(`SELECT t::text AS text FROM ${name} t`);
+        lines.push(...rows.map(({ text }) => `${name === 'public.seen_message' ? 'message' : name}: ${text}`));
+      }
+      return lines;
+    });
+  }
+
+  logs(): Promise<string> {
+    return Promise.resolve(
+      this.logged +
+        this.running()
+          .map(({ stderr }) => stderr)
+          .join(''),
+    );
+  }
+
+  /** After the directory's own hook: by then all processes have ended. */
+  async remove(): Promise<void> {
+    if (this.sharedName === undefined) return;
+    await this.admin(`DROP DATABASE ${this.sharedName} WITH (FORCE)`);
+  }
+
+  private env(index: number): Record<string, string> {
+    const { path } = this.directory;
+    const dataDirectory = index === 0 ? path : join(path, `process-${index}`);
+    mkdirSync(dataDirectory, { recursive: true });
+    return {
+      TOLLGATE_DATA_DIR: dataDirectory,
+      ...(this.options.config === 'shipped' ? {} : { TOLLGATE_CONFIG: writeConfig(dataDirectory) }),
+      ...(this.sharedName === undefined ? {} : { DATABASE_URL: this.sharedUrl(this.sharedName) }),
+      ...this.options.env,
+    };
+  }
+
+  private running(): Running[] {
+    return this.processes.map((running) => {
+      if (!running) throw new Error('it has not been started: it is there from beforeAll to afterAll');
+      return running;
+    });
+  }
+
+  private sharedUrl(name: string): string {
+    return databaseUrl(process.env['TOLLGATE_TEST_DATABASE_URL']!, name);
+  }
+
+  private admin(sql: string): Promise<void> {
+    return connected({ connectionString: process.env['TOLLGATE_TEST_DATABASE_URL']! }, async (client: Client) => {
+      await client.query(sql);
+    });
+  }
+}

@@ -1,0 +1,57 @@
+import type { Deployment } from './deployment';
+import { complete, costOf, createTenant, ledgerOf, pendingHolds, reconciled } from './fixtures';
+
+/** Of a deployment with TOLLGATE_DRAIN_SECONDS=3. */
+export function stoppingSuite(tollgate: Deployment): void {
+  describe('stopping', () => {
+    it('finishes running requests, and the next start finds everything as it was', async () => {
+      const tenant = await createTenant(tollgate.ready, 1_000);
+      const stream = complete(tollgate.ready, tenant.key, {
+        messages: [{ role: 'user', content: 'x' }],
+        stream: true,
+        simulator: { tokensPerSecond: 60, answerTokens: 60 },
+      });
+      const plain = complete(tollgate.ready, tenant.key, {
+        messages: [{ role: 'user', content: 'x' }],
+        simulator: { firstTokenDelayMs: 600 },
+      });
+      await pendingHolds(tollgate.ready, 2);
+      const stopped = tollgate.stop();
+      const answers = await Promise.all([stream, plain]);
+      expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
+      await stopped;
+
+      await tollgate.start();
+      await reconciled(tollgate.ready);
+      const { charges } = await ledgerOf(tollgate.database, tenant.id);
+      for (const answer of answers) expect(charges.get(answer.requestId)).toBe(costOf(answer));
+      expect(
+        (await complete(tollgate.ready, tenant.key, { messages: [{ role: 'user', content: 'still here' }] })).status,
+      ).toBe(200);
+    });
+
+    it('ends a stream that would go on for minutes after the time to drain, charged for what was delivered', async () => {
+      const tenant = await createTenant(tollgate.ready, 1_000);
+      const stream = complete(tollgate.ready, tenant.key, {
+        messages: [{ role: 'user', content: 'x' }],
+        stream: true,
+        simulator: { tokensPerSecond: 50, answerTokens: 4_000 },
+      });
+      await pendingHolds(tollgate.ready, 1);
+      await tollgate.stop();
+      expect((await stream).code).toBeTruthy();
+      await tollgate.start();
+      await reconciled(tollgate.ready);
+      const { rows } = await tollgate.database((client) =>
+        client.query<{ completion_tokens: number; outcome: string; estimated: boolean }>(
+          'SELECT completion_tokens, outcome, estimated FROM metering.usage_event WHERE tenant_id = $1',
+          [tenant.id],
+        ),
+      );
+      expect(rows).toEqual([expect.objectContaining({ estimated: true })]);
+      // Three seconds at 50 a second, and what came before the signal; far from 4,000.
+      expect(rows[0]!.completion_tokens).toBeGreaterThan(10);
+      expect(rows[0]!.completion_tokens).toBeLessThan(1_000);
+    });
+  });
+}

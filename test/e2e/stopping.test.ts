@@ -1,0 +1,4 @@
+import { stoppingSuite } from './stopping.suite';
+import { useStandalone } from './standalone';
+
+stoppingSuite(useStandalone({ env: { TOLLGATE_DRAIN_SECONDS: '3', TOLLGATE_DEMO: 'false' } }));
