@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build.sh [<target>…]: the images tollgate/<target>, by default all of the Dockerfile's. TOLLGATE_IMAGES=local: on the local base image, which is made when it is
-# missing. NODE_EXTRA_CA_CERTS, when set, is trusted while packages are downloaded.
+# build.sh [<target>…]: the images tollgate/<target>:$TOLLGATE_TAG (latest), by default all of the Dockerfile's. TOLLGATE_IMAGES=local: on the local base image, which is
+# made when it is missing. NODE_EXTRA_CA_CERTS, when set, is trusted while packages are downloaded.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -14,11 +14,8 @@ secrets=()
 [ ! -s "${NODE_EXTRA_CA_CERTS:-}" ] || secrets=(--secret "id=ca,src=$NODE_EXTRA_CA_CERTS")
 [ $# -gt 0 ] || set -- gateway auth metering billing simulator tools
 
-# All at once: they share most of their stages, and wait for the network rather than for the processor.
-builds=()
+# One after the other: the first makes what all of them share, and the others only copy from it.
 for target in "$@"; do
-  docker buildx build --load --progress=quiet -f Dockerfile --target "$target" -t "tollgate/$target" --build-arg "NODE_IMAGE=$base" \
-    ${secrets[@]+"${secrets[@]}"} .. >/dev/null &
-  builds+=($!)
+  docker buildx build --load --progress=quiet -f Dockerfile --target "$target" -t "tollgate/$target:${TOLLGATE_TAG:-latest}" \
+    --build-arg "NODE_IMAGE=$base" ${secrets[@]+"${secrets[@]}"} .. >/dev/null
 done
-for build in "${builds[@]}"; do wait "$build"; done

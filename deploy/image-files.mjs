@@ -1,38 +1,72 @@
-// image-files.mjs <out>: sorts the compiled workspaces by image, for the Dockerfile. For each target <out>/<target>/workspaces has the arguments of npm that
-// name its workspaces, and <out>/<target>/app their files. What an app needs is read from what it loads, so that no list can go stale.
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+// image-files.mjs <app> <out>: what an image of this app holds, for the Dockerfile. <out>/app gets the compiled workspaces, <out>/node_modules the packages that they
+// depend on, directly or not, and links to the workspaces; what it takes is read from each package.json, so that no list can go stale.
+import { cpSync, existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 
-const TARGETS = {
-  gateway: ['apps/gateway'],
-  auth: ['apps/auth'],
-  metering: ['apps/metering'],
-  billing: ['apps/billing'],
-  simulator: ['apps/simulator'],
-  // The command line, with every service's migrations.
-  tools: ['apps/cli', 'apps/auth', 'apps/metering', 'apps/billing'],
+const ROOT = process.cwd();
+const [app, out] = process.argv.slice(2);
+
+/** What only compilers, debuggers and people read. */
+const NOT_LOADED = /\.(d\.[cm]?ts|map|md|markdown|flow)$/i;
+/** Parts of packages that Node does not load: other module formats of the same code, and what is for browsers. Half of what is left otherwise. */
+const UNUSED = {
+  'gpt-tokenizer': ['data', 'esm', 'src'],
+  'libphonenumber-js': ['bundle', 'es6', 'es6-modern'],
+  rxjs: ['src', 'dist/bundles', 'dist/esm', 'dist/esm5', 'dist/types'],
+  'swagger-ui-dist': ['swagger-ui.js', 'swagger-ui-es-bundle.js', 'swagger-ui-es-bundle-core.js'],
+  typeorm: ['browser'],
 };
 
-/** `workspaces` and every library that they load, directly or not. */
-function withLibraries(workspaces) {
-  const found = new Set(workspaces);
-  for (const workspace of found) {
-    for (const file of globSync(`${workspace}/dist/**/*.js`)) {
-      for (const [, name] of readFileSync(file, 'utf8').matchAll(/(?:require|import)\("@tollgate\/([a-z-]+)"\)/g)) {
-        found.add(existsSync(`libs/${name}`) ? `libs/${name}` : `apps/${name}`);
-      }
-    }
+const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+
+/** Where Node finds a package from a folder: the nearest node_modules upwards; undefined when it is not installed. */
+function find(name, from) {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const found = join(folder, 'node_modules', name);
+    if (existsSync(join(found, 'package.json'))) return found;
+    if (folder === ROOT || folder === dirname(folder)) return undefined;
   }
-  return [...found].sort();
 }
 
-const out = process.argv[2];
-for (const [target, apps] of Object.entries(TARGETS)) {
-  const workspaces = withLibraries(apps);
-  for (const workspace of workspaces) {
-    for (const part of ['package.json', 'dist'])
-      cpSync(join(workspace, part), join(out, target, 'app', workspace, part), { recursive: true });
+/** The packages that this one cannot do without, and those that it uses where they are installed. */
+function wants({ dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} }) {
+  const optional = new Set(Object.keys(optionalDependencies));
+  const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
+  return [...new Set([...Object.keys(dependencies), ...optional, ...peers])].map((name) => ({
+    name,
+    required: !optional.has(name),
+  }));
+}
+
+const seen = new Set([join(ROOT, app)]);
+for (const folder of seen) {
+  const manifest = manifestOf(folder);
+  for (const { name, required } of wants(manifest)) {
+    const found = find(name, realpathSync(folder));
+    if (found) seen.add(found);
+    else if (required) throw new Error(`${manifest.name} needs ${name}, which is not installed`);
   }
-  mkdirSync(join(out, target), { recursive: true });
-  writeFileSync(join(out, target, 'workspaces'), workspaces.map((workspace) => `--workspace=${workspace}`).join(' '));
+}
+
+for (const folder of seen) {
+  const path = relative(ROOT, folder);
+  const isLink = lstatSync(folder).isSymbolicLink();
+  if (isLink) {
+    const link = resolve(out, path);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(relative(dirname(folder), realpathSync(folder)), link);
+  }
+  if (isLink || folder === join(ROOT, app)) {
+    for (const part of ['package.json', 'dist']) {
+      const source = join(realpathSync(folder), part);
+      cpSync(source, join(out, 'app', relative(ROOT, source)), { recursive: true });
+    }
+    continue;
+  }
+  const unused = (UNUSED[manifestOf(folder).name] ?? []).map((part) => join(folder, part));
+  const wanted = (source) =>
+    !NOT_LOADED.test(source) && !unused.includes(source) && source !== join(folder, 'node_modules');
+  // A package of a workspace's own, at another version than the root's, lies beside the workspace.
+  const to = path.startsWith('node_modules') ? join(out, path) : join(out, 'app', path);
+  cpSync(folder, to, { recursive: true, filter: wanted });
 }
