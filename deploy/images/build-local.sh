@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 . ./debian.sh
 
-IMAGES="redis postgres kafka node"
+IMAGES="redis postgres kafka node haproxy"
 NPM_VERSION=11.21.2
 NODE=../../node_modules/node/bin
 
@@ -54,6 +54,15 @@ download() {
       tar -xzf "$work/npm-$NPM_VERSION.tgz" --strip-components=1 -C "$context/npm"
       cp "$NODE/node" "$context/node"
       ;;
+    haproxy)
+      # What the base lacks, told by its own list of packages: so the base must be there.
+      wait "$bootstrapped"
+      docker run --rm tollgate-local/base cat /var/lib/dpkg/status >"$work/status"
+      trixie_apt "$work/apt" update -qq
+      trixie_apt "$work/apt" -o Dir::State::status="$work/status" install -qq -y --download-only --no-install-recommends haproxy >/dev/null
+      mkdir "$context/packages"
+      cp "$work"/apt/archives/*.deb "$context/packages"
+      ;;
   esac
 }
 
@@ -67,8 +76,9 @@ need mvn maven
 stale=()
 for name in $IMAGES; do current "$name" build-local.sh "$name" || stale+=("$name"); done
 bootstrap &
+bootstrapped=$!
 for name in "${stale[@]}"; do download "$name"; done
-wait $!
+wait "$bootstrapped"
 for name in "${stale[@]}"; do build "$name"; done
 # What they replace would only fill the disk; what still runs stays.
 docker image prune --force --filter label=tollgate.content >/dev/null
