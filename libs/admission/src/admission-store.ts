@@ -96,6 +96,18 @@ export interface News {
   suspended: boolean;
 }
 
+/** A debit that the books are about to take: a refund. */
+export interface Withdrawal {
+  tenantId: string;
+  /** Of the books with the debit inside; the caller holds the tenant's books locked, so that nobody else makes this version meanwhile. */
+  version: bigint;
+  nanos: bigint;
+}
+
+/** `overtaken`: the store has heard of this version already, so the books have it without this debit. */
+export type WithdrawResult =
+  { kind: 'withdrawn' } | { kind: 'refused'; availableNanos: bigint } | { kind: 'overtaken' };
+
 export interface SweepOptions {
   /** At most so many holds of each kind. */
   limit: number;
@@ -103,7 +115,7 @@ export interface SweepOptions {
   confirmAfterMs: number;
 }
 
-/** What the store knows of a tenant: spendable = balance − settled; available = spendable − pending. */
+/** What the store knows of a tenant: spendable = balance − settled; available = spendable − pending. The balance is without what is withdrawn and not yet in the news. */
 export interface Snapshot {
   tenantId: string;
   version: bigint;
@@ -148,6 +160,12 @@ export abstract class AdmissionStore {
   /** Settles or voids what has expired, and hands out the records of settled holds that were not confirmed in time (each to one sweeper at a time): publish them again. */
   abstract sweep(options: SweepOptions): Promise<UsageEvent[]>;
   abstract applyNews(news: readonly News[]): Promise<void>;
+  /**
+   * Takes an amount out of what is available, all or nothing, before the books are debited: what running requests hold stays theirs, and what is withdrawn nobody is admitted on. It
+   * stays withdrawn until news of `version` or a newer one comes, whether that has the debit inside (then nothing changes) or not (then it is available again). A repeat for
+   * the same version takes the first one's place. One at a time: it is rare.
+   */
+  abstract withdraw(withdrawal: Withdrawal): Promise<WithdrawResult>;
   /** Tenants ascending by id after `after`, at most `limit`; one instant. */
   abstract snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]>;
   abstract start(): Promise<void>;

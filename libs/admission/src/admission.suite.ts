@@ -5,6 +5,7 @@ import { holdsSuite } from './suite/holds.suite';
 import { limitsSuite } from './suite/limits.suite';
 import { propertySuite } from './suite/property.suite';
 import { sharingSuite } from './suite/sharing.suite';
+import { withdrawSuite } from './suite/withdraw.suite';
 
 /** The guarantees of an admission store. Every implementation passes all of them. */
 export function admissionSuite(name: string, open: OpenStore): void {
@@ -12,6 +13,7 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: credit and budgets`, () => creditSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
   describe(`${name}: books`, () => booksSuite(open));
+  describe(`${name}: withdrawals`, () => withdrawSuite(open));
   describe(`${name}: any order`, () => propertySuite(open));
   describe(`${name}: several processes`, () => sharingSuite(open));
 }

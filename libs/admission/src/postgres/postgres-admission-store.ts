@@ -13,6 +13,8 @@ import {
   type SettleResult,
   type Snapshot,
   type SweepOptions,
+  type Withdrawal,
+  type WithdrawResult,
 } from '../admission-store';
 import { admitCall, admitResult } from './admit-call';
 import { admitMistake, settleMistake } from './caller-mistakes';
@@ -182,6 +184,18 @@ export class PostgresAdmissionStore extends AdmissionStore {
         releases.map((release) => release.id),
       ],
     });
+  }
+
+  async withdraw({ tenantId, version, nanos }: Withdrawal): Promise<WithdrawResult> {
+    const [row] = await this.connections.callDurablyInBackground({
+      name: 'withdraw',
+      text: 'SELECT * FROM withdraw($1,$2,$3)',
+      values: [tenantId, String(version), String(cappedNanos(nanos))],
+    });
+    const [code, availableNanos] = row as [string, string];
+    return code === 'refused'
+      ? { kind: code, availableNanos: BigInt(availableNanos) }
+      : { kind: code as 'withdrawn' | 'overtaken' };
   }
 
   async snapshot({

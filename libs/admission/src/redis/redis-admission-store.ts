@@ -15,10 +15,12 @@ import {
   type SettleResult,
   type Snapshot,
   type SweepOptions,
+  type Withdrawal,
+  type WithdrawResult,
 } from '../admission-store';
 import { admitMistake, settleMistake } from '../postgres/caller-mistakes';
 import { admitArguments, readAdmitReply } from './admit-call';
-import { allOrNothing, callByTenant } from './by-tenant';
+import { allOrNothing, callByTenant, tenantKeys } from './by-tenant';
 import { CreditRestorer, TenantUnknownError, type AskForCredit } from './credit-restorer';
 import { amount, monthOf, nanos } from './json-arguments';
 import { readSnapshots } from './snapshots';
@@ -189,6 +191,20 @@ export class RedisAdmissionStore extends AdmissionStore {
     allOrNothing(results);
   }
 
+  async withdraw({ tenantId, version, nanos: taken }: Withdrawal): Promise<WithdrawResult> {
+    await this.registry.tell([tenantId]);
+    const [code, available] = (await this.settling.one({
+      function: 'withdraw',
+      keys: tenantKeys(tenantId),
+      args: [this.restorer ? '1' : '', String(version), String(nanos(taken))],
+    })) as [string, string];
+    if (code === 'unknown') throw this.unknown(tenantId);
+    if (this.settledReplicas > 0) await this.settling.waitForReplicas(this.settledReplicas, REPLICAS_TIMEOUT_MS);
+    return code === 'refused'
+      ? { kind: code, availableNanos: BigInt(available) }
+      : { kind: code as 'withdrawn' | 'overtaken' };
+  }
+
   snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]> {
     return readSnapshots(this.background, this.registry, options);
   }
@@ -210,14 +226,20 @@ export class RedisAdmissionStore extends AdmissionStore {
   private readAdmitted(reply: unknown, tenantId: string, count: number): (AdmitResult | Error)[] {
     const read = readAdmitReply(reply);
     if (!read.known) {
-      const known = this.restorer!.restore(tenantId).then(() => this.registry.tellAgain(tenantId));
-      // Whoever asked for it waits for it; nobody need.
-      known.catch(() => {});
-      return Array.from({ length: count }, () => new TenantUnknownError(tenantId, known));
+      const error = this.unknown(tenantId);
+      return Array.from({ length: count }, () => error);
     }
     if (read.created) void this.registry.tellAgain(tenantId);
     if (!read.restored) this.restorer?.restoreInBackground(tenantId);
     return read.results;
+  }
+
+  /** Asks for the credit of a tenant that the store does not know: the error to reject with until it is known. */
+  private unknown(tenantId: string): TenantUnknownError {
+    const known = this.restorer!.restore(tenantId).then(() => this.registry.tellAgain(tenantId));
+    // Whoever asked for it waits for it; nobody need.
+    known.catch(() => {});
+    return new TenantUnknownError(tenantId, known);
   }
 
   private readExtended([code, granted, total]: (string | number | null)[]): ExtendResult {

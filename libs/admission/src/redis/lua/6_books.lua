@@ -66,10 +66,11 @@ local function sweep(keys, args)
 end
 
 -- The balance only if it is newer, the releases always: settled holds go, and their cost comes off what is settled, at the instant of the balance
--- that has them inside.
+-- that has them inside. A balance of before a withdrawal does not undo it.
 local function take_news(keys, version, balance, suspended, releases)
   if less(amount_of(redis.call('HGET', keys[CREDIT], 'version')), version) then
-    redis.call('HSET', keys[CREDIT], 'version', text(version), 'balance', text(balance), 'suspended', suspended and '1' or '0')
+    local left = sub(balance, withdrawals_after(keys, version))
+    redis.call('HSET', keys[CREDIT], 'version', text(version), 'balance', text(left), 'suspended', suspended and '1' or '0')
   else
     redis.call('HSETNX', keys[CREDIT], 'version', '0')
   end
