@@ -52,17 +52,21 @@ export interface RunningAuth {
   /** A new tenant's id. */
   tenant(plan?: string): Promise<string>;
   /** The credential store of another process: a gateway's. */
-  edge: PostgresCredentialStore;
+  edge: CredentialStore;
   projector: Projector;
   config: TollgateConfig;
   close(): Promise<void>;
 }
 
-/** The real auth service on real Postgres implementations of all its seams, and a gateway's view of the credential store. */
-export async function startAuth(url: string): Promise<RunningAuth> {
+/** The real auth service on real implementations of all its seams, Postgres ones unless told otherwise, and a gateway's view of the credential store. */
+export async function startAuth(
+  url: string,
+  openStore: (name: string) => CredentialStore = (applicationName) =>
+    new PostgresCredentialStore({ url, applicationName }),
+): Promise<RunningAuth> {
   const messages = new PostgresMessages({ url, applicationName: 'auth-test-messages' });
-  const store = new PostgresCredentialStore({ url, applicationName: 'auth-test-credentials' });
-  const edge = new PostgresCredentialStore({ url, applicationName: 'auth-test-edge' });
+  const store = openStore('auth-test-credentials');
+  const edge = openStore('auth-test-edge');
   const config = new TwoPlans();
   await Promise.all([store.start(), edge.start()]);
   const imports = [Seams.of(messages, store, config), AuthModule.register({ databaseUrl: url })];

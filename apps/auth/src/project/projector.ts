@@ -26,6 +26,7 @@ interface Row {
 const SELECT = `
   SELECT hash, kind, credential.id, tenant_id, plan, profile, scopes, expires_at, revoked_at, version
     FROM credential JOIN tenant ON tenant.id = tenant_id`;
+const JUST_REVOKED = `${SELECT} WHERE revoked_at > now() - interval '1 minute' ORDER BY revoked_at DESC LIMIT $1`;
 const UNPROJECTED = 'projected_version < version';
 const MARK = `
   UPDATE credential SET projected_version = done.version FROM unnest($1::text[], $2::int[]) AS done (id, version)
@@ -86,10 +87,10 @@ export class Projector {
     });
   }
 
-  /** Writes every credential anew, for a store that lost them; the number of records. */
+  /** Writes every credential anew, for a store that lost them; the number of records. What was revoked a moment ago comes first: no edge may know of it yet. */
   async projectAll(): Promise<number> {
     const { dataSource } = this.database;
-    let written = 0;
+    let written = await this.write(dataSource, await dataSource.query<Row[]>(JUST_REVOKED, [MAX_RECORDS_PER_BATCH]));
     for (let after = ''; ;) {
       const rows = await dataSource.query<Row[]>(`${SELECT} WHERE credential.id > $1 ORDER BY credential.id LIMIT $2`, [
         after,

@@ -1,57 +1,58 @@
-import { randomUUID } from 'node:crypto';
 import type { RedisLink } from '@tollgate/redis';
 import { logger } from '@tollgate/runtime';
-import type { ChangeListener } from '../postgres/change-feed';
 import type { CredentialRecord } from '../credential-store';
+import { KEYS } from './keys';
 
 /** The longest that a change whose notification was lost stays unseen, give or take a round trip: well below the promised second. */
 export const CHECK_INTERVAL_MS = 300;
 const MAX_RECORDS_PER_CHECK = 1_000;
-const FILL_AGAIN_MS = 1_000;
 
-/** One slot for all, so that changes have one order. */
-export const KEYS = ['tgc:{credentials}:records', 'tgc:{credentials}:changes', 'tgc:{credentials}:meta'];
+export interface FeedListener {
+  /** Records that were written since the last call, in the order of their changes. */
+  changed(records: CredentialRecord[]): void;
+  /** The store lacks credentials, or may lack some (after a restart or a failover). Called at every check while that is so. */
+  notComplete(): void;
+}
 
-/** Writes all credentials anew. */
-export type Refill = () => Promise<unknown>;
+interface Changes {
+  generation: string;
+  /** It can be read. */
+  complete: boolean;
+  /** And has been since this server started. */
+  sure: boolean;
+  /** Of the last change. */
+  number: number;
+  changed: CredentialRecord[];
+  /** Of the last one in `changed`. */
+  last: number;
+}
 
 /**
  * Follows the changes of the store: asks for all behind the last one seen when a notification comes, every CHECK_INTERVAL_MS, and as soon as a lost connection is back.
  *
- * Redis may lose what it had. `filled` in its meta key says that auth has written all credentials, under a token made for that: when it is gone, the store was emptied. Then
- * memory goes on serving, unknown values are refused as unavailable (they may be good), and the process that can writes all anew. A new token: everything
- * is there again, and memory begins anew.
+ * Redis may lose what it had. Then its generation is another one, or (an older copy) its last change is before the one seen: its changes are followed from the first one on, and nothing in memory is
+ * forgotten: what auth writes anew are changes like others, and no older version replaces a newer one.
  */
 export class ChangeFeed {
   private seen = 0;
-  private token = '';
+  private generation = '';
+  private complete = true;
   private stopped = false;
   private woken = false;
   private wakeUp: () => void = () => {};
   private running: Promise<void> = Promise.resolve();
-  private refill: Refill | undefined;
-  private filling: Promise<void> | undefined;
-  private fillAgainAtMs = 0;
 
   constructor(
     private readonly link: RedisLink,
-    private readonly listener: ChangeListener,
+    private readonly listener: FeedListener,
   ) {}
-
-  refillWith(refill: Refill): void {
-    this.refill = refill;
-    this.wake();
-  }
 
   /** Rejects when the store cannot be reached. All changes from here on are told. */
   async start(): Promise<void> {
-    const { number, token } = await this.ask(Number.MAX_SAFE_INTEGER);
-    [this.seen, this.token] = [number, token];
-    if (!token && this.refill) {
-      await this.fill();
-      await this.check();
-    }
+    const { number, generation } = await this.ask(Number.MAX_SAFE_INTEGER);
+    [this.seen, this.generation] = [number, generation];
     this.link.client.on('ready', () => this.wake());
+    this.woken = true;
     this.running = this.run();
   }
 
@@ -89,65 +90,43 @@ export class ChangeFeed {
 
   private async check(): Promise<void> {
     for (;;) {
-      const { number, token, changed, last } = await this.ask(this.seen);
-      if (token !== this.token) {
-        this.takeToken(token, number);
+      const store = await this.ask(this.seen);
+      const { generation, number, changed } = store;
+      if (generation !== this.generation) {
+        this.generation = generation;
+        this.seen = 0;
         continue;
       }
-      if (token && number < this.seen) {
-        await this.link.one({ function: 'not_filled', keys: KEYS, args: [token] });
+      if (number < this.seen) {
+        logger('credentials').warn('credential store: an older copy; it is to be filled again');
+        await this.link.one({ function: 'not_complete', keys: KEYS, args: [generation] });
+        this.seen = 0;
         continue;
       }
       this.listener.changed(changed);
-      this.seen = last;
-      if (changed.length < MAX_RECORDS_PER_CHECK) break;
-    }
-    if (!this.token && this.refill && Date.now() >= this.fillAgainAtMs) this.filling ??= this.fillOnce(this.refill);
-  }
-
-  private takeToken(token: string, number: number): void {
-    this.token = token;
-    if (token) {
-      this.listener.reset();
-      this.seen = number;
-      logger('credentials').info('credential store: filled anew');
-    } else {
-      // Its changes count from the beginning again.
-      this.seen = 0;
-      logger('credentials').warn('credential store: emptied; memory goes on serving until it is filled again');
+      this.seen = store.last;
+      this.tell(store);
+      if (changed.length < MAX_RECORDS_PER_CHECK) return;
     }
   }
 
-  private async fill(): Promise<void> {
-    if (this.refill) await (this.filling ??= this.fillOnce(this.refill));
-  }
-
-  /** Never rejects: a later check tries again. */
-  private async fillOnce(refill: Refill): Promise<void> {
-    const token = randomUUID();
-    try {
-      await this.link.one({ function: 'begin_filling', keys: KEYS, args: [token] });
-      await refill();
-      await this.link.one({ function: 'end_filling', keys: KEYS, args: [token] });
-    } catch (error) {
-      logger('credentials').warn(
-        { reason: (error as Error).message },
-        'credential store: could not be filled; trying on',
-      );
-      this.fillAgainAtMs = Date.now() + FILL_AGAIN_MS;
+  private tell({ complete, sure }: Changes): void {
+    if (complete !== this.complete) {
+      const log = logger('credentials');
+      if (complete) log.info('credential store: complete');
+      else log.warn('credential store: not complete; memory serves, unknown values are refused until it is filled');
     }
-    this.filling = undefined;
-    this.wake();
+    this.complete = complete;
+    if (!sure) this.listener.notComplete();
   }
 
-  private async ask(
-    after: number,
-  ): Promise<{ number: number; token: string; changed: CredentialRecord[]; last: number }> {
+  private async ask(after: number): Promise<Changes> {
     const reply = await this.link.one({ function: 'changes', keys: KEYS, args: [after, MAX_RECORDS_PER_CHECK] });
-    const [number, token, list] = reply as [number, string, (number | string)[]];
+    const [generation, complete, sure, number, list] = reply as [string, number, number, number, (number | string)[]];
     const changed: CredentialRecord[] = [];
     for (let i = 1; i < list.length; i += 2) changed.push(JSON.parse(list[i] as string) as CredentialRecord);
-    return { number, token, changed, last: (list.at(-2) as number | undefined) ?? after };
+    const last = (list.at(-2) as number | undefined) ?? after;
+    return { generation, complete: complete === 1, sure: sure === 1, number, changed, last };
   }
 
   private pause(timeoutMs: number): Promise<void> {

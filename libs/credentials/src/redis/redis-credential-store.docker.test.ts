@@ -1,13 +1,13 @@
 import { configureLogging } from '@tollgate/runtime';
-import { useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
-import { credentialsSuite, type CredentialsUnderTest } from '../credentials.suite';
+import { eventually, useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
+import { aRecord, credentialsSuite, type CredentialsUnderTest } from '../credentials.suite';
 import { Link } from '../link.suite';
 import { RedisCredentialStore } from './redis-credential-store';
 
 // Lost connections are the subject here; each would be a warning.
 configureLogging({ level: 'silent', pretty: false });
 
-/** A store on links of its own, that has nothing to fill Redis with. */
+/** A store on links of its own. */
 async function open(ports: number[]): ReturnType<CredentialsUnderTest['open']> {
   const links = await Promise.all(ports.map((port) => Link.open({ host: '127.0.0.1', port })));
   const addresses = links.map((link) => `127.0.0.1:${link.port}`).join(',');
@@ -17,7 +17,6 @@ async function open(ports: number[]): ReturnType<CredentialsUnderTest['open']> {
   const store = new RedisCredentialStore(
     ports.length === 1 ? { url: `redis://${addresses}` } : { url: `redis+cluster://${addresses}`, natMap },
   );
-  store.refillWith(async () => {});
   return { store, link: all(links) };
 }
 
@@ -32,17 +31,30 @@ function all(links: Link[]): Pick<Link, 'breakConnections' | 'refuse' | 'hang' |
   };
 }
 
-function subject(nodes: () => { port: number; server: RedisServer }[]): () => CredentialsUnderTest {
+/** Auth has been here, and had nothing to write. */
+async function complete(ports: number[]): Promise<void> {
+  const { store, link } = await open(ports);
+  store.refillWith(async () => {});
+  await store.start();
+  await eventually(async () => expect(await store.lookup(aRecord().hash)).toBeNull());
+  await store.close();
+  await link.close();
+}
+
+function subject(nodes: () => { port: number; server: RedisServer }[]): () => Promise<CredentialsUnderTest> {
   const onAll = (...command: string[]) =>
     Promise.all(nodes().map(({ port, server }) => server.exec(['redis-cli', '-p', String(port), ...command])));
-  return () => ({
-    open: () => open(nodes().map(({ port }) => port)),
-    async loseNotifications() {
-      await onAll('ACL', 'SETUSER', 'default', 'resetchannels');
-      return async () => void (await onAll('ACL', 'SETUSER', 'default', 'allchannels'));
-    },
-    inMemory: (store) => (store as RedisCredentialStore).size,
-  });
+  return async () => {
+    await complete(nodes().map(({ port }) => port));
+    return {
+      open: () => open(nodes().map(({ port }) => port)),
+      async loseNotifications() {
+        await onAll('ACL', 'SETUSER', 'default', 'resetchannels');
+        return async () => void (await onAll('ACL', 'SETUSER', 'default', 'allchannels'));
+      },
+      inMemory: (store) => (store as RedisCredentialStore).size,
+    };
+  };
 }
 
 describe('one server', () => {

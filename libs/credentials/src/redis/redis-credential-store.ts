@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { UnavailableError } from '@tollgate/contracts';
 import { readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
 import { CredentialMemory } from '../credential-memory';
 import { CredentialStore, type CredentialRecord } from '../credential-store';
-import { ChangeFeed, KEYS, type Refill } from './change-feed';
+import { ChangeFeed } from './change-feed';
+import { Filler, FILLER_LEASE_MS, type Refill } from './filler';
+import { KEYS } from './keys';
 import { Notifications } from './notifications';
 
 const MAX_RECORDS_PER_WRITE = 500;
@@ -28,6 +31,7 @@ export class RedisCredentialStore extends CredentialStore {
   private readonly link: RedisLink;
   private readonly memory: CredentialMemory;
   private readonly feed: ChangeFeed;
+  private readonly filler: Filler;
   private readonly notifications: Notifications;
   private started = false;
 
@@ -39,8 +43,9 @@ export class RedisCredentialStore extends CredentialStore {
     this.memory = new CredentialMemory((hashes) => this.read(hashes));
     this.feed = new ChangeFeed(this.link, {
       changed: (records) => this.memory.apply(records),
-      reset: () => this.memory.forgetAll(),
+      notComplete: () => this.filler.notComplete(),
     });
+    this.filler = new Filler(this.link, () => this.feed.wake());
     this.notifications = new Notifications(common, CHANNEL, () => this.feed.wake());
   }
 
@@ -50,14 +55,19 @@ export class RedisCredentialStore extends CredentialStore {
   }
 
   override refillWith(refill: Refill): void {
-    this.feed.refillWith(refill);
+    this.filler.fillWith(refill);
+    this.feed.wake();
   }
 
   async put(records: readonly CredentialRecord[]): Promise<void> {
     for (let from = 0; from < records.length; from += MAX_RECORDS_PER_WRITE) {
       const batch = records.slice(from, from + MAX_RECORDS_PER_WRITE);
       const args = batch.flatMap((record) => [record.hash, record.version, JSON.stringify(record)]);
-      await this.link.one({ function: 'put', keys: KEYS, args: [CHANNEL, ...args] });
+      await this.link.one({
+        function: 'put',
+        keys: KEYS,
+        args: [CHANNEL, randomUUID(), this.filler.id, FILLER_LEASE_MS, ...args],
+      });
       // In force here at once; the other processes hear of it.
       this.memory.apply(batch);
     }
@@ -86,11 +96,9 @@ export class RedisCredentialStore extends CredentialStore {
 
   private async read(hashes: string[]): Promise<CredentialRecord[]> {
     const reply = await this.link.one({ function: 'read', keys: KEYS, args: hashes });
-    const [filled, records] = reply as [number, (string | null)[]];
-    const found = records.flatMap((record) => (record === null ? [] : (JSON.parse(record) as CredentialRecord)));
-    // A value that is not there may be good all the same: nobody may be told that it is not.
-    if (filled === 0 && found.length < hashes.length)
-      throw new UnavailableError('the credentials are not all there yet');
-    return found;
+    const [complete, records] = reply as [number, (string | null)[]];
+    // A value that is not there may be good all the same, and what is there may be older than what was lost.
+    if (complete === 0) throw new UnavailableError('the credentials are not all there yet');
+    return records.flatMap((record) => (record === null ? [] : (JSON.parse(record) as CredentialRecord)));
   }
 }

@@ -1,30 +1,54 @@
 -- What the edge must know of each credential: auth's projection. All in one slot, as the order of all changes is what keeps every process's memory young:
 --   1 records  hash  credential hash → version and record (JSON)
 --   2 changes  zset  credential hash by the number of its last change
---   3 meta     hash  number: of the last change; filled: a token, made when auth has written all credentials; filling:<token>: auth is at it
+--   3 meta     hash  number: of the last change; generation: a token made by the first write into an empty store; complete: the run id of the server on which auth has
+--                    last written all credentials; filler, filler_until: who is at it, and until when (ms) nobody else need be
+-- A store without `complete` may lack credentials: nothing is read from it. A store that is complete on another server than this one (a restart, a failover, a slot that moved) serves, and auth
+-- writes all anew, as its last moments may be lost.
 local RECORDS, CHANGES, META = 1, 2, 3
 -- Arguments of one command: Lua's stack bears a few thousand.
 local MAX_UNPACKED = 1000
 
--- args: the channel, and hash, version, record of each. Keeps those that are newer than what is there, each as a change of its own.
+local function now_us()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000000 + tonumber(time[2])
+end
+
+local function run_id()
+  return redis.call('INFO', 'server'):match('run_id:(%w+)')
+end
+
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+-- args: the channel, a token for the case that the store is empty, the writer and its lease (ms), and hash, version, record of each. Keeps those that are newer than what is there, each as a
+-- change of its own. Numbers follow the clock: what is written into an emptied store, or into an older copy, is behind all that anybody has seen, and if the clock was set back it is far before it, which
+-- a reader notices.
 local function put(keys, args)
+  redis.call('HSETNX', keys[META], 'generation', args[2])
+  local now = now_us()
+  if redis.call('HGET', keys[META], 'filler') == args[3] then
+    redis.call('HSET', keys[META], 'filler_until', whole(now / 1000 + args[4]))
+  end
   local before = tonumber(redis.call('HGET', keys[META], 'number') or 0)
-  local number = before
-  for i = 2, #args, 3 do
+  local number = math.max(before, now)
+  local changed = false
+  for i = 5, #args, 3 do
     local hash, version = args[i], tonumber(args[i + 1])
     local packed = redis.call('HGET', keys[RECORDS], hash)
     if not packed or cmsgpack.unpack(packed) < version then
-      number = number + 1
+      number, changed = number + 1, true
       redis.call('HSET', keys[RECORDS], hash, cmsgpack.pack(version, args[i + 2]))
-      redis.call('ZADD', keys[CHANGES], string.format('%.0f', number), hash)
+      redis.call('ZADD', keys[CHANGES], whole(number), hash)
     end
   end
-  if number > before then
-    redis.call('HSET', keys[META], 'number', string.format('%.0f', number))
+  if changed then
+    redis.call('HSET', keys[META], 'number', whole(number))
     -- It says only that something changed; each process asks, as it does on its timer. Without the right to publish that must do.
     redis.pcall('PUBLISH', args[1], '')
   end
-  return number
+  return 1
 end
 
 local function records_of(keys, hashes)
@@ -43,15 +67,19 @@ local function records_of(keys, hashes)
   return records
 end
 
--- args: hashes. Whether the store is filled, and the records (nil where there is none).
+-- args: hashes. Whether the store is complete, and the records (nil where there is none). Of an incomplete one nothing: a late writer may have put an older record there than the one
+-- that was lost.
 local function read(keys, args)
-  local filled = redis.call('HEXISTS', keys[META], 'filled')
-  return { filled, records_of(keys, args) }
+  if redis.call('HEXISTS', keys[META], 'complete') == 0 then
+    return { 0, {} }
+  end
+  return { 1, records_of(keys, args) }
 end
 
--- args: number of a change, at most so many. The number of the last change, the token of the filling, and what was changed after that change, in order: number and record of each.
+-- args: number of a change, at most so many. The generation, whether the store is complete, whether it is so on this server, the number of the last change, and what was changed after that change,
+-- in order: number and record of each.
 local function changes(keys, args)
-  local meta = redis.call('HMGET', keys[META], 'number', 'filled')
+  local generation, complete, number = unpack(redis.call('HMGET', keys[META], 'generation', 'complete', 'number'))
   local found = redis.call('ZRANGEBYSCORE', keys[CHANGES], '(' .. args[1], '+inf', 'WITHSCORES', 'LIMIT', 0, args[2])
   local hashes, list = {}, {}
   for i = 1, #found, 2 do
@@ -60,34 +88,37 @@ local function changes(keys, args)
   for i, record in ipairs(records_of(keys, hashes)) do
     list[2 * i - 1], list[2 * i] = tonumber(found[2 * i]), record
   end
-  return { tonumber(meta[1] or 0), meta[2] or '', list }
+  return { generation or '', complete and 1 or 0, complete == run_id() and 1 or 0, tonumber(number or 0), list }
 end
 
--- args: a token. Auth begins to write all credentials.
+-- args: a token for the case that the store is empty, the writer, its lease (ms). Auth wants to write all credentials. Answers the generation when it is to, nothing when all is written or another is
+-- at it: the lease is renewed with each `put`, so who died of it, or hangs, is replaced.
 local function begin_filling(keys, args)
-  redis.call('HSET', keys[META], 'filling:' .. args[1], '1')
-  return 1
+  redis.call('HSETNX', keys[META], 'generation', args[1])
+  local generation, complete, filler, filler_until =
+    unpack(redis.call('HMGET', keys[META], 'generation', 'complete', 'filler', 'filler_until'))
+  local now_ms = now_us() / 1000
+  if complete == run_id() or (filler and filler ~= args[2] and tonumber(filler_until) > now_ms) then
+    return false
+  end
+  redis.call('HSET', keys[META], 'filler', args[2], 'filler_until', whole(now_ms + args[3]))
+  return generation
 end
 
--- args: the token. All are written. 0: the store was emptied meanwhile, so some of them are gone again.
+-- args: the generation in which it began. All are written. 0: the store was emptied meanwhile, so some of them are gone again.
 local function end_filling(keys, args)
-  if redis.call('HDEL', keys[META], 'filling:' .. args[1]) == 0 then
+  if redis.call('HGET', keys[META], 'generation') ~= args[1] then
     return 0
   end
-  redis.call('HSETNX', keys[META], 'filled', args[1])
-  -- Others that are at it, or died of it, are not needed any more.
-  for _, field in ipairs(redis.call('HKEYS', keys[META])) do
-    if field:sub(1, 8) == 'filling:' then
-      redis.call('HDEL', keys[META], field)
-    end
-  end
+  redis.call('HDEL', keys[META], 'filler', 'filler_until')
+  redis.call('HSET', keys[META], 'complete', run_id())
   return 1
 end
 
--- args: the token under which the store was filled. Somebody saw later changes than there are: it is an older copy, to be filled again.
-local function not_filled(keys, args)
-  if redis.call('HGET', keys[META], 'filled') == args[1] then
-    redis.call('HDEL', keys[META], 'filled')
+-- args: the generation. Somebody saw later changes than there are: it is an older copy, to be filled again.
+local function not_complete(keys, args)
+  if redis.call('HGET', keys[META], 'generation') == args[1] then
+    redis.call('HDEL', keys[META], 'complete')
   end
   return 1
 end
@@ -100,4 +131,4 @@ register('read', read, { 'no-writes' })
 register('changes', changes, { 'no-writes' })
 register('begin_filling', begin_filling, {})
 register('end_filling', end_filling, {})
-register('not_filled', not_filled, { 'allow-oom' })
+register('not_complete', not_complete, { 'allow-oom' })

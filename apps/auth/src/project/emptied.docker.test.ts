@@ -1,0 +1,154 @@
+import { UnavailableError } from '@tollgate/contracts';
+import { RedisCredentialStore, type CredentialRecord } from '@tollgate/credentials';
+import { configureLogging } from '@tollgate/runtime';
+import { eventually, useRedis, useTestDatabase } from '@tollgate/testing';
+import { minted, startAuth, type RunningAuth } from '../running-auth.suite';
+
+// A store that was emptied is the subject here; each would be a warning.
+configureLogging({ level: 'silent', pretty: false });
+
+const REVOCATION_LIMIT_MS = 1_000;
+const REPLICAS = 3;
+const ROUNDS = 6;
+const KEYS_A_ROUND = 12;
+
+const redis = useRedis();
+const database = useTestDatabase();
+const cli = (...command: string[]) => redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
+let replicas: RunningAuth[];
+let gateways: RedisCredentialStore[];
+
+beforeEach(async () => {
+  await cli('FLUSHALL');
+  const open = () => new RedisCredentialStore({ url: redis.url });
+  replicas = await Promise.all(Array.from({ length: REPLICAS }, () => startAuth(database.url, open)));
+  gateways = [open(), open()];
+  await Promise.all(gateways.map((gateway) => gateway.start()));
+});
+afterEach(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.close()));
+  for (const replica of replicas) await replica.close();
+});
+
+/** A small generator of numbers below `bound`: the same seed, the same run. */
+function random(seed: number): (bound: number) => number {
+  let state = seed;
+  return (bound) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * bound);
+  };
+}
+
+/** What the gateways may say of a key at any moment, watched without a pause. */
+class Watch {
+  readonly wrong: string[] = [];
+  /** Hash to the instant at which the revocation was answered. */
+  readonly revokedAt = new Map<string, number>();
+  readonly hashes: string[] = [];
+  worstMs = 0;
+  private stopped = false;
+  private running = Promise.resolve();
+
+  start(): void {
+    this.running = this.run();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.running;
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopped) {
+      for (const gateway of gateways) await Promise.all(this.hashes.map((hash) => this.look(gateway, hash)));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  private async look(gateway: RedisCredentialStore, hash: string): Promise<void> {
+    const from = performance.now();
+    const revokedAt = this.revokedAt.get(hash);
+    let record: CredentialRecord | null;
+    try {
+      record = await gateway.lookup(hash);
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) this.wrong.push(String(error));
+      return;
+    }
+    if (!record) this.wrong.push(`${hash} is unknown`);
+    if (!record || record.revokedAtMs !== null || revokedAt === undefined) return;
+    this.worstMs = Math.max(this.worstMs, from - revokedAt);
+    if (from - revokedAt > REVOCATION_LIMIT_MS)
+      this.wrong.push(`${hash} in force ${(from - revokedAt).toFixed()} ms after its revocation`);
+  }
+}
+
+it('refills an emptied Redis from all replicas at once: no issued key is ever unknown, no revocation is undone or late', async () => {
+  const seed = Number(process.env['TOLLGATE_TEST_SEED'] ?? Date.now() % 2 ** 32);
+  process.stderr.write(`emptied credential store: TOLLGATE_TEST_SEED=${seed}\n`);
+  const below = random(seed);
+  const watch = new Watch();
+  const tenantId = await replicas[0]!.tenant();
+  const keys: { id: string; hash: string }[] = [];
+  watch.start();
+  for (let round = 0; round < ROUNDS; round++) {
+    const work: Promise<unknown>[] = [];
+    for (let n = 0; n < KEYS_A_ROUND; n++) {
+      const issue = async () => {
+        const { hash, last4 } = minted('key');
+        const { id } = await replicas[below(REPLICAS)]!.request('auth.keys.create', {
+          tenantId,
+          name: 'k',
+          hash,
+          last4,
+        });
+        keys.push({ id, hash });
+        // Answered: from here on it is known, or the store says that it cannot tell.
+        watch.hashes.push(hash);
+      };
+      const revoke = async () => {
+        const [key] = keys.splice(below(keys.length), 1);
+        if (!key) return;
+        await replicas[below(REPLICAS)]!.request('auth.keys.revoke', { tenantId, id: key.id });
+        watch.revokedAt.set(key.hash, performance.now());
+      };
+      work.push(below(3) > 0 ? issue() : revoke());
+      if (below(KEYS_A_ROUND / 2) === 0) work.push(cli('FLUSHALL'));
+      if (below(2) === 0) await work.at(-1);
+    }
+    await Promise.all(work);
+  }
+  const cold = new RedisCredentialStore({ url: redis.url });
+  await cold.start();
+  await eventually(async () => {
+    for (const store of [...gateways, cold]) {
+      for (const hash of watch.hashes) {
+        const record = await store.lookup(hash);
+        expect(record === null ? 'unknown' : record.revokedAtMs !== null).toBe(watch.revokedAt.has(hash));
+      }
+    }
+  });
+  await cold.close();
+  await watch.stop();
+  process.stderr.write(`a revocation in force everywhere after ${watch.worstMs.toFixed()} ms at the most\n`);
+  expect(watch.wrong).toEqual([]);
+});
+
+it('is emptied while auth is away: known keys go on, unknown ones are 503; filled as soon as one replica is back', async () => {
+  const [first] = replicas as [RunningAuth];
+  const tenantId = await first.tenant();
+  const [known, other] = [minted('key'), minted('key')];
+  for (const { hash, last4 } of [known, other])
+    await first.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+  for (const gateway of gateways)
+    await eventually(async () => expect(await gateway.lookup(known.hash)).toMatchObject({ tenantId }));
+  for (const replica of replicas.splice(0)) await replica.close();
+  await cli('FLUSHALL');
+  for (const gateway of gateways) {
+    await eventually(() => expect(gateway.lookup(other.hash)).rejects.toThrow(UnavailableError));
+    expect(gateway.lookup(known.hash)).toMatchObject({ tenantId });
+  }
+  replicas.push(await startAuth(database.url, () => new RedisCredentialStore({ url: redis.url })));
+  for (const gateway of gateways)
+    await eventually(async () => expect(await gateway.lookup(other.hash)).toMatchObject({ tenantId }));
+});
