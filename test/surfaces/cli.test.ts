@@ -73,7 +73,7 @@ describe('what an operator does', () => {
       /^25\.00 USD added \(ref .+\)\. Balance: 25\.00 USD\.\n$/,
     );
     expect(await text('credit', 'show', tenant)).toMatch(
-      /Balance: +25\.00 USD\nNot yet posted: +0\.000000000 USD\n\nTIME .*\n.* topup +25\.00 USD +manual/,
+      /Balance: +25\.00 USD\nNot yet posted: +0\.000000000 USD\nSpendable now: .*\n\nTIME .*\n.* topup +25\.00 USD +manual/,
     );
     expect(await text('key', 'list', tenant)).toContain(`tollgate key create ${tenant}`);
     const key = await text('key', 'create', tenant);

@@ -117,6 +117,12 @@ describe('credit', () => {
     expect(json.nextCursor).toBe(json.data.entries[1].id);
   });
 
+  it('says what can be spent now, as soon as admission knows of it', () =>
+    eventually(async () => {
+      const { json } = await ask(`/tenants/${tenantId}/credit`);
+      expect(json.data.spendableCents).toBe(1_010);
+    }));
+
   it.each([
     [{}, 'invalid_amount'],
     [{ amountCents: 0 }, 'invalid_amount'],

@@ -109,6 +109,11 @@ describe('billing, as the main program runs it', () => {
       { everyMs: 2 },
     );
     expect(Date.now() - since).toBeLessThan(500);
+    expect(await second.messages.request('billing.credit.spendable', { tenantId })).toEqual({
+      spendableNanos: String(1_000n * CENT),
+    });
+    const unknown = { tenantId: newId('ten') };
+    expect(await first.messages.request('billing.credit.spendable', unknown)).toEqual({ spendableNanos: null });
   });
 
   it('brings published charges into the ledger and the store, exactly once, with two processes at work', async () => {

@@ -19,6 +19,7 @@ import { openBillingDatabase } from './database';
 import { Reconciler } from './reconcile/reconciler';
 import { Stores } from './reconcile/stores';
 import { billingSummary } from './summary/billing-summary';
+import { spendableNanos } from './summary/spendable';
 import { TopUps } from './topups/top-ups';
 
 export interface BillingOptions {
@@ -68,6 +69,9 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
       this.committed({ dueInMs });
       return reply;
     });
+    this.messages.handle('billing.credit.spendable', async ({ tenantId }) => ({
+      spendableNanos: (await spendableNanos(this.admission, tenantId))?.toString() ?? null,
+    }));
     this.messages.handle('billing.summary', (request) => billingSummary(this.dataSource, request));
     this.messages.handle('billing.reconcile', () => reconciler.reconcile());
   }

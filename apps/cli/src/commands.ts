@@ -57,10 +57,10 @@ export async function addCredit(
 }
 
 export async function showCredit({ client, output }: Context, tenant: string, limit: number): Promise<void> {
-  const { data } = await client.get<{ data: Omit<BillingSummary, 'nextCursor'> & { currency: string } }>(
-    at(tenant, `/credit?limit=${limit}`),
-  );
-  const { balanceCents, carriedNanos, currency, entries, invoices } = data;
+  const { data } = await client.get<{
+    data: Omit<BillingSummary, 'nextCursor'> & { spendableCents: number | null; currency: string };
+  }>(at(tenant, `/credit?limit=${limit}`));
+  const { balanceCents, spendableCents, carriedNanos, currency, entries, invoices } = data;
   const entryCells = entries.map(({ createdAt, type, amountCents, source, ref }) => [
     createdAt,
     type,
@@ -77,6 +77,7 @@ export async function showCredit({ client, output }: Context, tenant: string, li
   const text = [
     `Balance:         ${formatCents(balanceCents, currency)}`,
     `Not yet posted:  ${formatNanos(carriedNanos, currency)}`,
+    `Spendable now:   ${spendableCents === null ? 'not known at the moment' : formatCents(spendableCents, currency)}`,
     '',
     table(['TIME', 'TYPE', 'AMOUNT', 'SOURCE', 'REF'], entryCells, 'No entries yet.'),
     ...(invoices.length > 0 ? ['', table(['MONTH', 'AMOUNT', 'STATUS', 'NUMBER'], invoiceCells, '')] : []),

@@ -4,6 +4,7 @@ import { MIGRATIONS as ADMISSION } from '@tollgate/admission';
 import { AuthModule, MIGRATIONS as AUTH } from '@tollgate/auth';
 import { BillingModule, MIGRATIONS as BILLING } from '@tollgate/billing';
 import { MIGRATIONS as CREDENTIALS } from '@tollgate/credentials';
+import { readyJson, readyText } from '@tollgate/cli';
 import { createOperatorApp, createPublicApp, cutOff, drain, flushUsage, GatewayModule } from '@tollgate/gateway';
 import { MeteringModule, MIGRATIONS as METERING } from '@tollgate/metering';
 import { migrate, startEmbeddedPostgres } from '@tollgate/postgres';
@@ -11,9 +12,8 @@ import { FileConfigSource, logger } from '@tollgate/runtime';
 import { startSimulator } from '@tollgate/simulator';
 import { type AddressInfo } from 'node:net';
 import { Client } from 'pg';
-import { createDemo } from './demo';
+import { createDemoOnce } from './demo';
 import { flushBooks } from './flush-books';
-import { readyJson, readyText } from './ready-lines';
 import { openSeams, type Seams, SeamsModule } from './seams.module';
 import { operatorSecret, type StandaloneSettings, writeOperatorFile } from './settings';
 import { explainDatabase, explainListen, StartError } from './start-error';
@@ -106,7 +106,7 @@ async function start(
   const operatorUrl = await listen(operatorApp, OPERATOR_HOST, settings.operatorPort, 'TOLLGATE_OPERATOR_PORT');
   const publicUrl = await listen(app, settings.host, settings.port, 'TOLLGATE_PORT');
   // Only when nothing can stand in the way any more: its secrets are shown this once.
-  const demo = settings.demo ? await createDemo(databaseUrl, seams.messages, seams.admission) : null;
+  const demo = settings.demo ? await createDemoOnce(databaseUrl, { url: operatorUrl, secret }) : null;
   writeOperatorFile(settings, operatorUrl, secret);
 
   const addresses = {
@@ -118,7 +118,7 @@ async function start(
   };
   const model =
     config.current.models.find((candidate) => candidate.kind === 'chat')?.id ?? config.current.models[0]!.id;
-  return { readyJson: readyJson(addresses, demo), readyText: readyText(addresses, demo, model) };
+  return { readyJson: readyJson(addresses, demo), readyText: readyText(addresses, demo, model, 'Ctrl-C stops it.') };
 }
 
 /** Running requests finish; those that take too long are ended. */

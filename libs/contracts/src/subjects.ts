@@ -35,6 +35,8 @@ export interface Subjects {
 
   /** entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
+  /** What admission would let the tenant spend now, decimal string; null while it cannot be asked or has not heard of the tenant. */
+  'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
   /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first entry. */
   'billing.credit.add': [
     { tenantId: string; amountCents: number; source: string; ref: string },

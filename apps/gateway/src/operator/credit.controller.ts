@@ -1,4 +1,5 @@
 import { Controller, Get, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
+import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
@@ -28,8 +29,12 @@ export class CreditController {
   async show(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
     await this.tenants.get(tenantId);
-    const { nextCursor, ...data } = await this.messages.request('billing.summary', { tenantId, ...page });
-    return { data: { ...data, currency: this.config.current.currency }, nextCursor };
+    const [{ nextCursor, ...data }, { spendableNanos }] = await Promise.all([
+      this.messages.request('billing.summary', { tenantId, ...page }),
+      this.messages.request('billing.credit.spendable', { tenantId }),
+    ]);
+    const spendableCents = spendableNanos === null ? null : Number(BigInt(spendableNanos) / NANOS_PER_CENT);
+    return { data: { ...data, spendableCents, currency: this.config.current.currency }, nextCursor };
   }
 
   @Post()

@@ -15,8 +15,8 @@ export function readyJson(addresses: Addresses, demo: Demo | null): string {
   return JSON.stringify({ ...addresses, ...(demo ? { demo } : {}) });
 }
 
-/** What a person reads when the service is ready; `model` is one that the curl line may ask. */
-export function readyText(addresses: Addresses, demo: Demo | null, model: string): string {
+/** What a person reads when the service is ready; `model` is one that the curl line may ask, `stop` says how to stop it. */
+export function readyText(addresses: Addresses, demo: Demo | null, model: string, stop: string): string {
   const lines = [
     '',
     'Tollgate is ready.',
@@ -39,6 +39,6 @@ export function readyText(addresses: Addresses, demo: Demo | null, model: string
   } else {
     lines.push('', 'Tenants, credit, keys: npx tollgate --help');
   }
-  lines.push('', 'Ctrl-C stops it.', '');
+  lines.push('', stop, '');
   return lines.join('\n');
 }
