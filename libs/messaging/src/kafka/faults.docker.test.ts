@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { UnavailableError, type CreditNews } from '@tollgate/contracts';
+import { RequestError, UnavailableError, type CreditNews } from '@tollgate/contracts';
 import { eventually, useKafka } from '@tollgate/testing';
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { Signal } from '../signal';
@@ -77,6 +77,10 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
 
   it('publish and request fail within a bounded time while Kafka is away, and work when it is back', async () => {
     const messages = await start();
+    const answering = store.open();
+    opened.push(answering);
+    answering.handle('auth.tenants.get', ({ tenantId }) => Promise.reject(new RequestError('not_found', tenantId)));
+    await answering.start();
     await kafka.stop();
     const before = Date.now();
     const publish = messages.publish(TOPIC, [news('a', 1)]).catch((error: unknown) => error);
@@ -89,7 +93,10 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     expect(Date.now() - before).toBeLessThan(12_000);
     await kafka.start();
     await eventually(() => messages.publish(TOPIC, [news('a', 1)]), { timeoutMs: 15_000 });
-  }, 60_000);
+    // Sooner than the session of the former reader of the replies is over.
+    const asked = () => messages.request('auth.tenants.get', { tenantId: 'x' }, { deadlineMs: 1_000 });
+    await eventually(() => expect(asked()).rejects.toMatchObject({ code: 'not_found' }), { timeoutMs: 15_000 });
+  }, 90_000);
 
   it('consumers that come and go under load: nothing is lost, and each key keeps its order', async () => {
     const received = new Received();

@@ -70,12 +70,12 @@ export class GroupConsumer {
       connection,
       topic: names.topic(topic),
       fromBeginning: true,
-      config: {
+      config: () => ({
         groupId: names.group(topic, group),
         sessionTimeout: tuning.sessionTimeoutMs,
         heartbeatInterval: HEARTBEAT_MS,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-      },
+      }),
       busy: () => this.inHand > 0,
       run: () => {
         this.forgetRetries();

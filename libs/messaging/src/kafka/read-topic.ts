@@ -25,7 +25,7 @@ export async function readTopic(
     topic,
     fromBeginning: true,
     // A group of its own, which commits nothing and so is gone when it is left.
-    config: { groupId: `${topic}.reader.${randomUUID()}` },
+    config: () => ({ groupId: `${topic}.reader.${randomUUID()}` }),
     run: () => ({
       autoCommit: false,
       eachBatch: async ({ batch }) => {

@@ -42,12 +42,13 @@ export class RequestClient {
       connection,
       topic,
       fromBeginning: false,
-      config: {
+      config: () => ({
+        // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's session is over.
         groupId: names.group('replies', randomUUID()),
         partitionAssigners: [onlyPartition(partition)],
         sessionTimeout: SESSION_TIMEOUT_MS,
         heartbeatInterval: HEARTBEAT_MS,
-      },
+      }),
       onJoin: (consumer) => {
         if (this.nextOffset !== undefined) consumer.seek({ topic, partition, offset: this.nextOffset });
       },

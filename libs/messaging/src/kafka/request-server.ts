@@ -45,12 +45,12 @@ export class RequestServer {
       connection,
       topic: names.topic(topic),
       fromBeginning: true,
-      config: {
+      config: () => ({
         groupId: names.group(topic, 'handlers'),
         sessionTimeout: sessionTimeoutMs,
         heartbeatInterval: HEARTBEAT_MS,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
-      },
+      }),
       run: () => ({
         eachBatch: async ({ batch, heartbeat }) => {
           for (const message of batch.messages) await this.take(message, heartbeat);

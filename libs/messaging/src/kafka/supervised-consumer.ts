@@ -21,7 +21,8 @@ export interface ConsumerSettings {
   topic: string;
   /** Where a group without offsets begins. */
   fromBeginning: boolean;
-  config: ConsumerConfig;
+  /** Made anew for each consumer. */
+  config(): ConsumerConfig;
   /** Made anew for each consumer. */
   run(): ConsumerRunConfig;
   /** Called at each joining of the group, before anything is fetched. */
@@ -39,6 +40,7 @@ export interface ConsumerSettings {
 export class SupervisedConsumer {
   private sockets = new Sockets();
   private stopping = false;
+  private groupId = '';
   private joined = false;
   private failures = 0;
   private silenceTimer: NodeJS.Timeout | undefined;
@@ -71,10 +73,12 @@ export class SupervisedConsumer {
     while (!this.stopping) {
       this.sockets = new Sockets();
       this.joined = false;
+      const config = this.settings.config();
+      this.groupId = config.groupId;
       const consumer = createKafka(this.settings.connection, this.sockets).consumer({
         maxWaitTimeInMs: FETCH_WAIT_MS,
         allowAutoTopicCreation: false,
-        ...this.settings.config,
+        ...config,
         retry: { ...RETRY, restartOnFailure: async () => false },
       });
       try {
@@ -140,6 +144,6 @@ export class SupervisedConsumer {
   }
 
   private log() {
-    return logger('kafka').child({ topic: this.settings.topic, group: this.settings.config.groupId });
+    return logger('kafka').child({ topic: this.settings.topic, group: this.groupId });
   }
 }
