@@ -1,4 +1,5 @@
 import { Counter, metrics } from '@tollgate/runtime';
+import { REFUSABLE_OPERATIONS, type RefusableOperation } from './hold-states';
 
 /** Counted by every implementation of the store. */
 export const forbiddenTransitions = new Counter<'operation'>({
@@ -8,5 +9,10 @@ export const forbiddenTransitions = new Counter<'operation'>({
   registers: [metrics],
 });
 
+/** `count` times, the table of transitions forbade this (hold-states.ts). */
+export function countForbidden(operation: RefusableOperation, count = 1): void {
+  if (count > 0) forbiddenTransitions.inc({ operation }, count);
+}
+
 // All from the start on: a series that begins with its first count hides that count from a rate.
-for (const operation of ['extend', 'progress', 'settle', 'void']) forbiddenTransitions.inc({ operation }, 0);
+for (const operation of REFUSABLE_OPERATIONS) forbiddenTransitions.inc({ operation }, 0);

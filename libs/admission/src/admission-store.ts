@@ -13,7 +13,7 @@ export interface AdmitRequest {
   draft: UsageDraft;
   tenantLimits: Limits;
   keyLimits: Limits;
-  /** Budget of the key for the calendar month (UTC) in nanos, null for none. */
+  /** Budgets for the calendar month (UTC) that the configuration gives by default, null for none. What the operator set (`Budget`) stands before them. */
   keyBudgetNanos: bigint | null;
   tenantBudgetNanos: bigint | null;
   /** Upper bound of the prompt's tokens. */
@@ -94,6 +94,18 @@ export interface News {
   balanceNanos: bigint;
   releases: readonly string[];
   suspended: boolean;
+  /** Those that changed; each is applied only if it is newer than what the store has of it. */
+  budgets?: readonly Budget[];
+}
+
+/** What the operator set for a calendar month (UTC). In force for each admission and each extension from the instant at which it is applied. */
+export interface Budget {
+  /** Null: the tenant's own, over all its keys. */
+  keyId: string | null;
+  /** Counts up with each change of this budget, from 1. */
+  version: bigint;
+  /** `none`: no budget at all, whatever the configuration says. `default`: what the configuration says. */
+  nanos: bigint | 'none' | 'default';
 }
 
 /** A debit that the books are about to take: a refund. */
@@ -138,8 +150,7 @@ export const DEFAULT_LEASE_MS = 10_000;
  * (`admission.suite.ts`): SQL functions for the standalone form, Redis Functions for the distributed one. Every operation takes an array and
  * answers in its order; callers use the batching `AdmissionClient` beside it.
  *
- * States of a hold: `pending` → `settled` → gone (released by news); `pending` → gone (void); `pending` → `settled` by the sweep at its
- * recorded progress when its deadline passed (`expired`), or gone at none. Any other transition is refused and counted, never applied.
+ * The states of a hold and every transition between them: hold-states.ts. Any other is refused and counted, never applied.
  */
 export abstract class AdmissionStore {
   /**

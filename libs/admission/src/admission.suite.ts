@@ -1,3 +1,4 @@
+import { budgetsSuite } from './suite/budgets.suite';
 import { booksSuite } from './suite/books.suite';
 import { creditSuite } from './suite/credit.suite';
 import type { OpenStore } from './suite/fixture.suite';
@@ -6,11 +7,14 @@ import { limitsSuite } from './suite/limits.suite';
 import { propertySuite } from './suite/property.suite';
 import { sharingSuite } from './suite/sharing.suite';
 import { withdrawSuite } from './suite/withdraw.suite';
+import { statesSuite } from './suite/states.suite';
 
 /** The guarantees of an admission store. Every implementation passes all of them. */
 export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: limits`, () => limitsSuite(open));
-  describe(`${name}: credit and budgets`, () => creditSuite(open));
+  describe(`${name}: credit`, () => creditSuite(open));
+  describe(`${name}: budgets`, () => budgetsSuite(open));
+  describe(`${name}: states of a hold`, () => statesSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
   describe(`${name}: books`, () => booksSuite(open));
   describe(`${name}: withdrawals`, () => withdrawSuite(open));

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 
 export * from './admission-store';
+export * from './hold-states';
 export * from './admission-client';
 export type { RunningRequest } from './signs-of-life';
 export * from './postgres/postgres-admission-store';

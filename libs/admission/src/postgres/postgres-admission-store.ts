@@ -1,5 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import { forbiddenTransitions } from '../admission-metrics';
+import { countForbidden } from '../admission-metrics';
 import {
   AdmissionStore,
   DEFAULT_LEASE_MS,
@@ -20,7 +20,7 @@ import { admitCall, admitResult } from './admit-call';
 import { admitMistake, settleMistake } from './caller-mistakes';
 import { Connections, type Row } from './connections';
 import { eachIdOnce } from './each-id-once';
-import { cappedNanos, monthOf, numbers } from './sql-arrays';
+import { cappedNanos, monthOf, numbers, UNLIMITED_NANOS } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
   /** Of the database with the `admission` schema migrated. */
@@ -78,7 +78,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
     });
     const results: ExtendResult[] = [];
     for (const [n, code, granted, total] of rows) {
-      if (code === 'forbidden') forbiddenTransitions.inc({ operation: 'extend' });
+      if (code === 'forbidden') countForbidden('extend');
       results[Number(n) - 1] =
         code === 'extended'
           ? { kind: 'extended', grantedNanos: BigInt(granted!), holdNanos: BigInt(total!) }
@@ -134,7 +134,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
       });
       for (const [n, code, record] of rows) {
         const index = Number(n) - 1;
-        if (code === 'forbidden') forbiddenTransitions.inc({ operation: 'settle' });
+        if (code === 'forbidden') countForbidden('settle');
         answers[index] = settleResult(code!, record ?? null, events[index]!);
       }
     }
@@ -171,6 +171,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
 
   async applyNews(news: readonly News[]): Promise<void> {
     if (news.length === 0) return;
+    await this.applyBudgets(news);
     const releases = news.flatMap(({ tenantId, releases }) => releases.map((id) => ({ tenantId, id })));
     await this.connections.callInBackground({
       name: 'apply_news',
@@ -196,6 +197,24 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return code === 'refused'
       ? { kind: code, availableNanos: BigInt(availableNanos) }
       : { kind: code as 'withdrawn' | 'overtaken' };
+  }
+
+  private async applyBudgets(news: readonly News[]): Promise<void> {
+    const changes = news.flatMap(({ tenantId, budgets = [] }) => budgets.map((budget) => ({ tenantId, ...budget })));
+    if (changes.length === 0) return;
+    await this.connections.callInBackground({
+      name: 'apply_budgets',
+      text: 'SELECT apply_budgets($1,$2,$3,$4)',
+      values: [
+        changes.map(({ tenantId }) => tenantId),
+        changes.map(({ keyId }) => keyId ?? ''),
+        numbers(changes, ({ version }) => version),
+        numbers(changes, ({ nanos }) => {
+          if (nanos === 'default') return null;
+          return nanos === 'none' ? UNLIMITED_NANOS : cappedNanos(nanos);
+        }),
+      ],
+    });
   }
 
   async snapshot({
@@ -238,7 +257,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
   private positions(operation: 'progress' | 'void', rows: readonly Row[], count: number): boolean[] {
     const done = new Array<boolean>(count).fill(false);
     for (const [n] of rows) done[Number(n) - 1] = true;
-    forbiddenTransitions.inc({ operation }, count - rows.length);
+    countForbidden(operation, count - rows.length);
     return done;
   }
 }

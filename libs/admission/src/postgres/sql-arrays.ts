@@ -1,6 +1,9 @@
 /** Amounts beyond this are treated as this: no balance reaches it (4 × 10⁹ currency units), and sums of two stay inside a bigint. */
 const MAX_NANOS = 4n * 10n ** 18n;
 
+/** More than can be spent: stands for "no budget at all". */
+export const UNLIMITED_NANOS = MAX_NANOS;
+
 /** A Postgres array literal of numbers; null elements are NULL. Quicker than node-postgres, which quotes and escapes each element. */
 export function numbers<T>(items: readonly T[], of: (item: T) => number | bigint | boolean | null): string {
   let out = '{';

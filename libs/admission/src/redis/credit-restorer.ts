@@ -3,7 +3,7 @@ import type { RedisLink } from '@tollgate/redis';
 import { logger } from '@tollgate/runtime';
 import type { News } from '../admission-store';
 import { tenantKeys } from './by-tenant';
-import { amount, monthOf, nanos } from './json-arguments';
+import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
 
 /** What a request of a tenant that the store does not know waits at most before it is refused with 503. */
 const MAX_WAIT_MS = 2_000;
@@ -13,6 +13,7 @@ const TRY_AGAIN_MS = 10_000;
 
 /** What the books have of a tenant. */
 export interface TenantCredit {
+  /** With every budget that was ever set. */
   news: News;
   /** Charged in a calendar month (UTC, `YYYY-MM`), for budgets; absent: there are none. */
   spent?: { month: string; tenantNanos: bigint; keys: readonly { keyId: string; nanos: bigint }[] };
@@ -85,7 +86,7 @@ export class CreditRestorer {
 
 /** Of a tenant that nobody knows: version 0, so that any news replaces it. */
 function restoreArgument(credit: TenantCredit | null): string {
-  if (!credit) return '[0,0,false,[],0,0,[]]';
+  if (!credit) return '[0,0,false,[],0,0,[],[]]';
   const { news, spent } = credit;
   return JSON.stringify([
     amount(news.version),
@@ -95,5 +96,6 @@ function restoreArgument(credit: TenantCredit | null): string {
     spent ? monthOf(spent.month) : 0,
     spent ? nanos(spent.tenantNanos) : 0,
     spent ? spent.keys.map(({ keyId, nanos: spentNanos }) => [keyId, nanos(spentNanos)]) : [],
+    budgetChanges(news.budgets),
   ]);
 }

@@ -78,6 +78,14 @@ const operation = fc.oneof(
       below: fc.boolean(),
       version: fc.nat(60),
       releases: some(pick),
+      budgets: fc.array(
+        fc.record({
+          key: fc.option(fc.nat(1)),
+          version: fc.nat(20).map((version) => BigInt(version + 1)),
+          nanos: fc.oneof(nanos, fc.constantFrom('none' as const, 'default' as const)),
+        }),
+        { maxLength: 3 },
+      ),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('sweep' as const) }) },
@@ -167,6 +175,10 @@ class Run {
           balanceNanos,
           releases,
           suspended: operation.version % 11 === 10,
+          budgets: operation.budgets.map(({ key, ...rest }) => ({
+            keyId: key === null ? null : this.keyIds[key]!,
+            ...rest,
+          })),
         };
         await this.onBoth((store) => store.applyNews([news]));
         return;
@@ -228,7 +240,7 @@ describe('Postgres and Redis', () => {
           runs++;
           nowMs = START_MS;
           const run = new Run(fixture, stores);
-          await run.apply({ kind: 'news', balance: 10n ** 18n, below: false, version: 1, releases: [] });
+          await run.apply({ kind: 'news', balance: 10n ** 18n, below: false, version: 1, releases: [], budgets: [] });
           for (const one of operations) {
             await run.apply(one);
             await run.compareBooks();

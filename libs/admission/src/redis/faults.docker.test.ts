@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { newId } from '@tollgate/contracts';
 import { functionLibrary } from '@tollgate/redis';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis } from '@tollgate/testing';
@@ -114,12 +115,20 @@ describe('an emptied Redis', () => {
 
   it('asks for the credit of a tenant at its first request, once for all that wait, and knows budgets again', async () => {
     let asked = 0;
+    const budgeted = newId('key');
     const { f, client, close } = await open({
       url: redis.url,
       onUnknownTenant: (tenantId) => {
         asked++;
         return Promise.resolve({
-          news: { tenantId, version: 7n, balanceNanos: 50n * TOKEN_NANOS, releases: [], suspended: false },
+          news: {
+            tenantId,
+            version: 7n,
+            balanceNanos: 50n * TOKEN_NANOS,
+            releases: [],
+            suspended: false,
+            budgets: [{ keyId: budgeted, version: 3n, nanos: 5n * TOKEN_NANOS }],
+          },
           spent: {
             month: new Date().toISOString().slice(0, 7),
             tenantNanos: 9n * TOKEN_NANOS,
@@ -140,6 +149,9 @@ describe('an emptied Redis', () => {
     await Promise.all(requests.map(({ draft }) => client.void({ id: draft.id, tenantId: f.tenantId })));
     // 8 of a budget of 10 are spent already.
     expect(await client.admit(f.request({ keyBudgetNanos: 10n * TOKEN_NANOS }))).toMatchObject({ outputTokens: 2 });
+    const clamped = f.request({ keyId: budgeted });
+    expect(await client.admit(clamped)).toMatchObject({ outputTokens: 5 });
+    await client.void({ id: clamped.draft.id, tenantId: f.tenantId });
     // What was lost with it cannot be settled any more.
     expect(await client.settle({ event: f.event(lost, TOKEN_NANOS) })).toEqual({ kind: 'forbidden' });
     // Its holds are swept, though the registry was emptied too.

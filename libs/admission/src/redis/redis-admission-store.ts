@@ -1,4 +1,4 @@
-import { forbiddenTransitions } from '../admission-metrics';
+import { countForbidden } from '../admission-metrics';
 import { join } from 'node:path';
 import type { UsageEvent } from '@tollgate/contracts';
 import { readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
@@ -18,11 +18,12 @@ import {
   type Withdrawal,
   type WithdrawResult,
 } from '../admission-store';
+import type { RefusableOperation } from '../hold-states';
 import { admitMistake, settleMistake } from '../postgres/caller-mistakes';
 import { admitArguments, readAdmitReply } from './admit-call';
 import { allOrNothing, callByTenant, tenantKeys } from './by-tenant';
 import { CreditRestorer, TenantUnknownError, type AskForCredit } from './credit-restorer';
-import { amount, monthOf, nanos } from './json-arguments';
+import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
 import { readSnapshots } from './snapshots';
 import { sweepTenants } from './sweep-tenants';
 import { TenantRegistry } from './tenant-registry';
@@ -184,7 +185,15 @@ export class RedisAdmissionStore extends AdmissionStore {
       news,
       (one) => one.tenantId,
       (items) => [
-        JSON.stringify(items.map((one) => [amount(one.version), nanos(one.balanceNanos), one.suspended, one.releases])),
+        JSON.stringify(
+          items.map((one) => [
+            amount(one.version),
+            nanos(one.balanceNanos),
+            one.suspended,
+            one.releases,
+            budgetChanges(one.budgets),
+          ]),
+        ),
       ],
       (_, { items }) => items.map(() => true),
     );
@@ -249,8 +258,8 @@ export class RedisAdmissionStore extends AdmissionStore {
       : { kind: code as 'refused' | 'forbidden' };
   }
 
-  private count(operation: 'extend' | 'progress' | 'settle' | 'void', allowed: boolean): boolean {
-    if (!allowed) forbiddenTransitions.inc({ operation });
+  private count(operation: RefusableOperation, allowed: boolean): boolean {
+    if (!allowed) countForbidden(operation);
     return allowed;
   }
 }

@@ -3,6 +3,7 @@ import type {
   AdmissionStore,
   AdmitRequest,
   AdmitResult,
+  Budget,
   Limits,
   Progress,
   SettleResult,
@@ -55,10 +56,10 @@ export class Fixture {
   /** News with the next version. */
   async news(
     balanceNanos: bigint,
-    more: { releases?: string[]; suspended?: boolean; tenantId?: string } = {},
+    more: { releases?: string[]; suspended?: boolean; tenantId?: string; budgets?: Budget[] } = {},
   ): Promise<void> {
-    const { releases = [], suspended = false, tenantId = this.tenantId } = more;
-    await this.store.applyNews([{ tenantId, version: ++this.version, balanceNanos, releases, suspended }]);
+    const { releases = [], suspended = false, tenantId = this.tenantId, budgets = [] } = more;
+    await this.store.applyNews([{ tenantId, version: ++this.version, balanceNanos, releases, suspended, budgets }]);
   }
 
   request(overrides: Partial<AdmitRequest> & { id?: string; tenantId?: string; keyId?: string } = {}): AdmitRequest {

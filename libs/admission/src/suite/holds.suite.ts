@@ -1,9 +1,8 @@
 import { newId } from '@tollgate/contracts';
 import { DEFAULT_LEASE_MS } from '../admission-store';
-import { forbiddenTransitions } from '../admission-metrics';
 import { TOKEN_NANOS, useFixture, type OpenStore } from './fixture.suite';
 
-/** A hold's life: every transition that the table allows, and every one that it forbids. */
+/** A hold's life, and the amounts in it. Which transitions there are is states.suite.ts. */
 export function holdsSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   beforeEach(() => fixture().news(1_000n * TOKEN_NANOS));
@@ -117,7 +116,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.settle(id, 1_000n * TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
   });
 
-  it('an extension stays within the budgets of its admission', async () => {
+  it('an extension stays within the budgets of its admission, where none were set since', async () => {
     const f = fixture();
     for (const budget of [{ keyBudgetNanos: 15n * TOKEN_NANOS }, { tenantBudgetNanos: 30n * TOKEN_NANOS }]) {
       const id = await f.hold({ ...budget, keyId: newId('key') });
@@ -147,31 +146,6 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.settle(id, 0n)).toEqual({ kind: 'forbidden' });
   });
 
-  it('refuses and counts every transition that the table forbids', async () => {
-    const f = fixture();
-    const settled = await f.hold();
-    await f.settle(settled, TOKEN_NANOS);
-    const gone = await f.hold();
-    await f.void(gone);
-    const foreign = await f.hold();
-    const before = await forbidden();
-    const stranger = newId('ten');
-    const extend = (id: string, tenantId = f.tenantId) => ({ id, tenantId, wantNanos: 1n, minNanos: 1n });
-    expect(
-      await f.store.extend([extend(settled), extend(gone), extend('req_never'), extend(foreign, stranger)]),
-    ).toEqual(Array(4).fill({ kind: 'forbidden' }));
-    for (const id of [settled, gone, 'req_never']) {
-      expect(await f.progress(id, 1)).toBe(false);
-      expect(await f.void(id)).toBe(false);
-    }
-    expect(await f.store.void([{ id: foreign, tenantId: stranger }])).toEqual([false]);
-    for (const id of [gone, 'req_never']) expect(await f.settle(id, 0n)).toEqual({ kind: 'forbidden' });
-    const after = await forbidden();
-    const counted = Object.entries(after).map(([operation, count]) => [operation, count - before[operation]!]);
-    expect(Object.fromEntries(counted)).toEqual({ extend: 4, progress: 3, void: 4, settle: 2 });
-    expect(await f.sums()).toMatchObject({ pendingHolds: 1, settledHolds: 1, settledNanos: TOKEN_NANOS });
-  });
-
   it('lives for its lease after admission and after each sign of life, and not longer', async () => {
     const f = fixture();
     const id = await f.hold();
@@ -194,10 +168,4 @@ export function holdsSuite(open: OpenStore): void {
     ).toEqual(Array(5).fill([]));
     await store.applyNews([]);
   });
-}
-
-/** Counts of the metric that a process serves, by operation. */
-async function forbidden(): Promise<Record<string, number>> {
-  const { values } = await forbiddenTransitions.get();
-  return Object.fromEntries(values.map(({ labels, value }) => [labels.operation, value]));
 }

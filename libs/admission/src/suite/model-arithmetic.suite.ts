@@ -1,7 +1,28 @@
-import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
-import type { AdmitRequest, Refusal } from '../admission-store';
+import { ceilDiv, FEMTOS_PER_NANO, type UsageEvent } from '@tollgate/contracts';
+import type { AdmitRequest, Progress, Refusal } from '../admission-store';
 
 export const MINUTE_US = 60_000_000;
+
+export interface ModelHold {
+  request: AdmitRequest;
+  state: 'pending' | 'settled';
+  holdNanos: bigint;
+  outputTokens: number;
+  deadlineMs: number;
+  progressedMs: number;
+  delivered: Progress['delivered'];
+  costNanos: bigint;
+  unconfirmedSinceMs: number;
+  event: UsageEvent | null;
+}
+
+/** Of a tenant or a key. */
+export interface Account {
+  month: string;
+  spentNanos: bigint;
+  requestsUs: number;
+  tokensUs: number;
+}
 
 /** The tenant's credit, or a budget: what is not spent, and what running requests hold of it. */
 export interface Purse {
@@ -18,6 +39,7 @@ export function grant(
 ): number | [Refusal, 'key' | 'tenant', (number | null)?] {
   const { wantOutputTokens, minOutputTokens, boundIsExact } = request;
   const all = costOf(request, wantOutputTokens);
+  if (all === 0n) return wantOutputTokens;
   if (!boundIsExact && purses.some(({ spendable, held }) => all > spendable - held)) return ['bound', 'tenant'];
   const empty = purses.find(({ spendable }) => costOf(request, Math.min(1, wantOutputTokens)) > spendable);
   if (empty) return [empty.name === 'credit' ? 'credit_exhausted' : 'budget_reached', empty.scope];

@@ -3,6 +3,7 @@ import {
   DEFAULT_LEASE_MS,
   type AdmitRequest,
   type AdmitResult,
+  type Budget,
   type ExtendRequest,
   type ExtendResult,
   type LimitState,
@@ -11,27 +12,16 @@ import {
   type Refusal,
   type SettleResult,
 } from '../admission-store';
-import { bucketLeft, bucketUs, costOf, grant, MINUTE_US, type Purse } from './model-arithmetic.suite';
-
-interface ModelHold {
-  request: AdmitRequest;
-  state: 'pending' | 'settled';
-  holdNanos: bigint;
-  outputTokens: number;
-  deadlineMs: number;
-  progressedMs: number;
-  delivered: Progress['delivered'];
-  costNanos: bigint;
-  unconfirmedSinceMs: number;
-  event: UsageEvent | null;
-}
-
-interface Account {
-  month: string;
-  spentNanos: bigint;
-  requestsUs: number;
-  tokensUs: number;
-}
+import {
+  type Account,
+  bucketLeft,
+  bucketUs,
+  costOf,
+  grant,
+  MINUTE_US,
+  type ModelHold,
+  type Purse,
+} from './model-arithmetic.suite';
 
 /**
  * The admission store as one page of plain code, one request at a time: what every implementation must answer. Written from the rules and not from
@@ -43,6 +33,8 @@ export class Model {
   private readonly tenants = new Map<string, { version: bigint; balanceNanos: bigint; suspended: boolean }>();
   private readonly accounts = new Map<string, Account>();
   private readonly corrections = new Map<Account, number>();
+  /** What the operator set, by tenant and key (or null). */
+  private readonly budgets = new Map<string, Budget>();
 
   admit(request: AdmitRequest): AdmitResult | 'mistake' {
     const { id, tenantId, keyId } = request.draft;
@@ -176,7 +168,11 @@ export class Model {
     return [...unconfirmed, ...expired.filter((hold) => hold.event)].map((hold) => hold.event!);
   }
 
-  applyNews({ tenantId, version, balanceNanos, releases, suspended }: News): void {
+  applyNews({ tenantId, version, balanceNanos, releases, suspended, budgets = [] }: News): void {
+    for (const budget of budgets) {
+      const name = `${tenantId}/${budget.keyId}`;
+      if (budget.version > (this.budgets.get(name)?.version ?? 0n)) this.budgets.set(name, budget);
+    }
     if (version > (this.tenants.get(tenantId)?.version ?? 0n))
       this.tenants.set(tenantId, { version, balanceNanos, suspended });
     for (const id of releases) {
@@ -211,18 +207,20 @@ export class Model {
     const [keyHeld, tenantHeld] = [sum(this.pending(tenantId, keyId)), sum(this.pending(tenantId))];
     const { balanceNanos, settledNanos } = this.sums(tenantId);
     const purses: Purse[] = [];
-    if (keyBudgetNanos !== null)
-      purses.push({ name: 'budget', scope: 'key', spendable: keyBudgetNanos - key.spentNanos, held: keyHeld });
-    if (tenantBudgetNanos !== null) {
-      purses.push({
-        name: 'budget',
-        scope: 'tenant',
-        spendable: tenantBudgetNanos - tenant.spentNanos,
-        held: tenantHeld,
-      });
-    }
+    const keyBudget = this.budget(tenantId, keyId, keyBudgetNanos);
+    const tenantBudget = this.budget(tenantId, null, tenantBudgetNanos);
+    if (keyBudget !== null)
+      purses.push({ name: 'budget', scope: 'key', spendable: keyBudget - key.spentNanos, held: keyHeld });
+    if (tenantBudget !== null)
+      purses.push({ name: 'budget', scope: 'tenant', spendable: tenantBudget - tenant.spentNanos, held: tenantHeld });
     purses.push({ name: 'credit', scope: 'tenant', spendable: balanceNanos - settledNanos, held: tenantHeld });
     return purses;
+  }
+
+  private budget(tenantId: string, keyId: string | null, byDefault: bigint | null): bigint | null {
+    const set = this.budgets.get(`${tenantId}/${keyId}`)?.nanos ?? 'default';
+    if (set === 'default') return byDefault;
+    return set === 'none' ? null : set;
   }
 
   /** The differences of one call, added up. */

@@ -1,103 +1,13 @@
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import fc from 'fast-check';
-import type { AdmissionStore, AdmitRequest, News } from '../admission-store';
+import type { AdmissionStore, News } from '../admission-store';
 import { Fixture, TOKEN_NANOS, type OpenStore } from './fixture.suite';
 import { Model } from './model.suite';
+import { operation, type Operation } from './operations.suite';
 
 const TIME_BOX_MS = 8_000;
 /** Repeats a failed run: the seed is in its message. */
 const SEED = process.env['TOLLGATE_TEST_SEED'];
-
-type Operation =
-  | { kind: 'admit'; requests: { tenant: number; key: number; repeat: number | null; shape: Partial<AdmitRequest> }[] }
-  | { kind: 'extend'; holds: { pick: number; want: number; min: number }[] }
-  | { kind: 'progress'; holds: { pick: number; completionTokens: number | null }[] }
-  | { kind: 'settle'; holds: { pick: number; tokens: number }[] }
-  | { kind: 'void'; holds: { pick: number }[] }
-  | { kind: 'topUp'; tenant: number; tokens: number }
-  | { kind: 'post'; tenant: number; count: number }
-  | { kind: 'deliver'; picks: number[] }
-  | { kind: 'sweep' }
-  | { kind: 'wait'; ms: number };
-
-const limits = fc.record({
-  requestsPerMinute: fc.constantFrom(7, 60, 10_000),
-  tokensPerMinute: fc.constantFrom(97, 1_000, 1_000_000),
-  concurrency: fc.constantFrom(3, 100),
-});
-const budget = fc.oneof(
-  { weight: 3, arbitrary: fc.constant(null) },
-  { weight: 1, arbitrary: fc.bigInt(0n, 150n * TOKEN_NANOS) },
-);
-const shape = fc
-  .record({
-    keyLimits: limits,
-    tenantLimits: limits,
-    keyBudgetNanos: budget,
-    tenantBudgetNanos: budget,
-    promptTokens: fc.nat(20),
-    promptFemtos: fc.bigInt(0n, 5n * TOKEN_NANOS * 1_000_000n),
-    outputFemtosPerToken: fc.constantFrom(0n, 1n, 333_333_333n, TOKEN_NANOS * 1_000_000n),
-    boundIsExact: fc.constantFrom(true, true, true, false),
-    output: fc.tuple(fc.nat(30), fc.nat(30)),
-  })
-  .map(({ output: [want, least], ...rest }) => ({
-    ...rest,
-    wantOutputTokens: want,
-    minOutputTokens: want === 0 ? 0 : Math.max(1, Math.min(want, least)),
-  }));
-const pick = fc.nat(40);
-const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 4 });
-const tenant = fc.nat(1);
-const operation: fc.Arbitrary<Operation> = fc.oneof(
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      kind: fc.constant('admit' as const),
-      requests: some(
-        fc.record({
-          tenant,
-          key: fc.nat(1),
-          repeat: fc.oneof({ weight: 8, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: pick }),
-          shape,
-        }),
-      ),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('extend' as const),
-      holds: some(fc.record({ pick, want: fc.nat(20), min: fc.nat(20) })),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('progress' as const),
-      holds: some(fc.record({ pick, completionTokens: fc.option(fc.nat(40)) })),
-    }),
-  },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      kind: fc.constant('settle' as const),
-      holds: some(fc.record({ pick, tokens: fc.nat(30) })),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('void' as const), holds: some(fc.record({ pick })) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('topUp' as const), tenant, tokens: fc.nat(400) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('post' as const), tenant, count: fc.nat(3) }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('deliver' as const), picks: some(pick) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('sweep' as const) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant('wait' as const),
-      ms: fc.oneof(fc.nat(30), fc.nat(15_000), fc.constant(2_678_400_000)),
-    }),
-  },
-);
 
 /** One run: the store and the model side by side, and a ledger that sends its news in any order and any number of times. */
 class Run {
@@ -110,6 +20,7 @@ class Run {
   private readonly unposted = new Map<string, UsageEvent>();
   private readonly posted = new Set<string>();
   private readonly news: News[] = [];
+  private budgetVersion = 0n;
 
   constructor(
     private readonly fixture: Fixture,
@@ -201,6 +112,13 @@ class Run {
         );
         return;
       }
+      case 'budget': {
+        const keyId = operation.key === null ? null : this.keys[operation.key]!;
+        this.budgetVersion += 1n;
+        const budget = { keyId, version: this.budgetVersion, nanos: operation.nanos };
+        this.news.push({ ...this.books(operation.tenant), releases: [], budgets: [budget] });
+        return;
+      }
       case 'deliver': {
         const batch = operation.picks.flatMap((pick) => this.news.at(-1 - (pick % 5)) ?? []);
         await store.applyNews(batch);
@@ -231,9 +149,13 @@ class Run {
   }
 
   private write(tenant: number, releases: string[]): void {
+    this.ledger[tenant]!.version += 1n;
+    this.news.push({ ...this.books(tenant), releases });
+  }
+
+  private books(tenant: number): Omit<News, 'releases'> {
     const ledger = this.ledger[tenant]!;
-    ledger.version += 1n;
-    this.news.push({ tenantId: this.tenants[tenant]!, ...ledger, releases, suspended: ledger.version % 13n === 0n });
+    return { tenantId: this.tenants[tenant]!, ...ledger, suspended: ledger.version % 13n === 0n };
   }
 
   /** Mostly a hold that there is, now and then any id that ever was. */

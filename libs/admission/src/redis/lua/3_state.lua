@@ -1,18 +1,27 @@
 -- What is kept of a tenant, in five keys of one slot:
---   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us, tokens_us (the tenant's buckets), …
---   2 keys         hash   key id → the same per inference key
+--   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us, tokens_us (the tenant's buckets), budget, …
+--   2 keys         hash   key id → the same per inference key; and its budget, apart, under key id .. BUDGET
 --   3 pending      hash   hold id → hold
 --   4 settled      hash   hold id → cost and record
 --   5 unconfirmed  zset   hold id by the instant (ms) since which the ledger owes its release
 -- A newer version of this library may add fields and append to the packed tuples; it must read what this one writes, and the other way round.
 local CREDIT, KEYS_OF, PENDING, SETTLED, UNCONFIRMED = 1, 2, 3, 4, 5
+local BUDGET = ':budget'
 local MINUTE_US = 60000000
 -- Arguments of one command: Lua's stack bears a few thousand.
 local MAX_UNPACKED = 1000
 
+-- A budget that the operator set, packed with its version: nanos, or false where what the request brings from the configuration stands; then the version.
+local function unpack_budget(packed)
+  if not packed then
+    return false, 0
+  end
+  return cmsgpack.unpack(packed)
+end
+
 local function load_tenant(keys)
   local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
-    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored')
+    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget')
   return {
     exists = v[1] ~= false,
     version = amount_of(v[1]), balance = amount_of(v[2]), settled = amount_of(v[3]), pending = amount_of(v[4]),
@@ -22,6 +31,7 @@ local function load_tenant(keys)
     deadline_ms = v[11] and v[11] ~= '' and tonumber(v[11]) or nil,
     -- Credit and what was spent in the month were asked for and taken over.
     restored = v[12] == '1',
+    own_budget = (unpack_budget(v[13])),
   }
 end
 
@@ -44,11 +54,12 @@ end
 local function load_key(keys, loaded, key_id)
   local k = loaded[key_id]
   if not k then
-    local packed = redis.call('HGET', keys[KEYS_OF], key_id)
+    local packed = redis.call('HMGET', keys[KEYS_OF], key_id, key_id .. BUDGET)
     k = { pending = 0, in_flight = 0, month = 0, spent = 0, requests_us = 0, tokens_us = 0 }
-    if packed then
-      k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us = cmsgpack.unpack(packed)
+    if packed[1] then
+      k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us = cmsgpack.unpack(packed[1])
     end
+    k.own_budget = (unpack_budget(packed[2]))
     loaded[key_id] = k
   end
   return k
@@ -62,9 +73,11 @@ local function save_keys(keys, loaded)
   end
 end
 
--- Spent in the month of the call: an older month's sum counts for nothing.
-local function spent_in(month, of)
-  return of.month >= month and of.spent or 0
+-- What may be spent in the month of the call and is not yet (an older month's sum counts for nothing), or false where there is no budget. `default` is what
+-- the request brings from the configuration, or false.
+local function unspent(month, of, default)
+  local budget = of.own_budget or default
+  return budget and sub(budget, of.month >= month and of.spent or 0)
 end
 
 local function pack_hold(h)

@@ -14,8 +14,8 @@ end
 local function grant(r, t, k, month)
   local spendable = sub(t.balance, t.settled)
   local credit = sub(spendable, t.pending)
-  local key_left = r.key_budget and sub(r.key_budget, spent_in(month, k))
-  local tenant_left = r.tenant_budget and sub(r.tenant_budget, spent_in(month, t))
+  local key_left = unspent(month, k, r.key_budget)
+  local tenant_left = unspent(month, t, r.tenant_budget)
   local available = credit
   if key_left then
     available = least(available, sub(key_left, k.pending))
@@ -23,7 +23,8 @@ local function grant(r, t, k, month)
   if tenant_left then
     available = least(available, sub(tenant_left, t.pending))
   end
-  if not less(available, r.want_nanos) then
+  -- What costs nothing needs none, whatever is owed or spent.
+  if r.want_nanos == 0 or not less(available, r.want_nanos) then
     return r.want_tokens, r.want_nanos
   end
   if not r.bound_is_exact then

@@ -31,11 +31,13 @@ local function extend(keys, args)
     if h then
       local k = load_key(keys, loaded, h.key_id)
       granted = least(a[2], sub(sub(t.balance, t.settled), t.pending))
-      if h.tenant_budget then
-        granted = least(granted, sub(sub(h.tenant_budget, t.pending), spent_in(month, t)))
+      local tenant_left = unspent(month, t, h.tenant_budget)
+      if tenant_left then
+        granted = least(granted, sub(tenant_left, t.pending))
       end
-      if h.key_budget then
-        granted = least(granted, sub(sub(h.key_budget, k.pending), spent_in(month, k)))
+      local key_left = unspent(month, k, h.key_budget)
+      if key_left then
+        granted = least(granted, sub(key_left, k.pending))
       end
       if less(granted, a[3]) then
         code, granted = 'refused', false

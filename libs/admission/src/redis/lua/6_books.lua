@@ -90,10 +90,26 @@ local function take_news(keys, version, balance, suspended, releases)
   end
 end
 
--- args: [[version, balance, suspended, [ids]], …] as JSON
+-- `budgets`: [[key id or '', version, nanos or false], …]. Each only if it is newer than what is there: any order, any repeat.
+local function take_budgets(keys, budgets)
+  for _, one in ipairs(budgets) do
+    local key_id, version, nanos = one[1], one[2], one[3]
+    local of, field = keys[KEYS_OF], key_id .. BUDGET
+    if key_id == '' then
+      of, field = keys[CREDIT], 'budget'
+    end
+    local _, known = unpack_budget(redis.call('HGET', of, field))
+    if known < version then
+      redis.call('HSET', of, field, cmsgpack.pack(nanos, version))
+    end
+  end
+end
+
+-- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON
 local function apply_news(keys, args)
   for _, a in ipairs(cjson.decode(args[1])) do
     take_news(keys, a[1], a[2], a[3], a[4])
+    take_budgets(keys, a[5])
   end
   return 1
 end
@@ -107,11 +123,12 @@ local function take_spent(of, month, spent)
   end
 end
 
--- What was asked for because the store had lost it, or never had it. args: version, balance, suspended, ids, month, spent by the tenant in it, and [[key id, spent by the key], …]
--- as one JSON array.
+-- What was asked for because the store had lost it, or never had it. args: version, balance, suspended, ids, month, spent by the tenant in it, [[key id, spent by the key], …]
+-- and the budgets, as one JSON array.
 local function restore(keys, args)
   local a = cjson.decode(args[1])
   take_news(keys, a[1], a[2], a[3], a[4])
+  take_budgets(keys, a[8])
   local t, loaded = load_tenant(keys), {}
   take_spent(t, a[5], a[6])
   for _, one in ipairs(a[7]) do

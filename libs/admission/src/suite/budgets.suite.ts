@@ -1,0 +1,172 @@
+import { newId } from '@tollgate/contracts';
+import type { Budget } from '../admission-store';
+import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './fixture.suite';
+
+const PLENTY_NANOS = 10n ** 15n;
+
+/** Budgets of the calendar month: those that requests bring from the configuration, and those that the operator sets. */
+export function budgetsSuite(open: OpenStore): void {
+  const fixture = useFixture(open);
+
+  it.each(['key', 'tenant'] as const)(
+    'the budget of a %s clamps, holds, and is reached by spending only',
+    async (scope) => {
+      const f = fixture();
+      await f.news(10n ** 15n);
+      const budget = scope === 'key' ? { keyBudgetNanos: 10n * TOKEN_NANOS } : { tenantBudgetNanos: 10n * TOKEN_NANOS };
+      const id = await f.hold({ ...budget, wantOutputTokens: 6 });
+      expect(await f.admit(f.request({ ...budget, minOutputTokens: 5 }))).toMatchObject({
+        reason: 'credit_held',
+        scope,
+        retryAfterMs: 1_000,
+      });
+      const second = f.request({ ...budget, minOutputTokens: 4 });
+      expect(await f.admit(second)).toMatchObject({ kind: 'held', outputTokens: 4 });
+      await f.settle(id, 6n * TOKEN_NANOS);
+      expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'credit_held', scope });
+      await f.settle(second.draft.id, 4n * TOKEN_NANOS);
+      expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'budget_reached', scope, retryAfterMs: null });
+      // Releases take nothing off what was spent in the month.
+      await f.news(10n ** 15n, { releases: [id, second.draft.id] });
+      expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'budget_reached', scope });
+      const other = await f.admit(f.request({ ...budget, keyId: newId('key') }));
+      expect(other.kind).toBe(scope === 'key' ? 'held' : 'refused');
+    },
+  );
+
+  it('budgets begin anew with the calendar month in UTC, and what ended before does not count in it', async () => {
+    const f = fixture();
+    await f.news(10n ** 15n);
+    f.nowMs = Date.UTC(2026, 4, 31, 23, 59, 59, 999);
+    const budgets = { keyBudgetNanos: 10n * TOKEN_NANOS, tenantBudgetNanos: 10n * TOKEN_NANOS };
+    await f.settle(await f.hold({ ...budgets, wantOutputTokens: 4 }), 4n * TOKEN_NANOS);
+    const late = await f.hold({ ...budgets, wantOutputTokens: 6 });
+    expect(await f.admit(f.request(budgets))).toMatchObject({ reason: 'credit_held' });
+    const endedAt = new Date(f.nowMs).toISOString();
+    f.nowMs += 1;
+    // A hold over the turn of the month still counts as held.
+    expect(await f.admit(f.request({ ...budgets, minOutputTokens: 5 }))).toMatchObject({ reason: 'credit_held' });
+    await f.settle(late, 6n * TOKEN_NANOS, { endedAt });
+    const next = f.request(budgets);
+    expect(await f.admit(next)).toMatchObject({ kind: 'held', outputTokens: 10 });
+    await f.settle(next.draft.id, 10n * TOKEN_NANOS);
+    expect(await f.admit(f.request(budgets))).toMatchObject({ reason: 'budget_reached', scope: 'key' });
+  });
+
+  it('grants the least of what credit and both budgets grant', async () => {
+    const f = fixture();
+    await f.news(9n * TOKEN_NANOS);
+    expect(
+      await f.admit(f.request({ keyBudgetNanos: 7n * TOKEN_NANOS, tenantBudgetNanos: 8n * TOKEN_NANOS })),
+    ).toMatchObject({ outputTokens: 7 });
+    expect(
+      await f.admit(
+        f.request({ keyId: newId('key'), keyBudgetNanos: 7n * TOKEN_NANOS, tenantBudgetNanos: 8n * TOKEN_NANOS }),
+      ),
+    ).toMatchObject({ outputTokens: 1 });
+    expect(await f.admit(f.request({ keyId: newId('key') }))).toMatchObject({ outputTokens: 1 });
+    expect(await f.admit(f.request({ keyId: newId('key') }))).toMatchObject({ reason: 'credit_held' });
+  });
+
+  describe.each(['key', 'tenant'] as const)('a budget that was set for a %s', (scope) => {
+    const keyIdOf = (f: Fixture) => (scope === 'key' ? f.keyId : null);
+    const set = (f: Fixture, version: bigint, nanos: Budget['nanos']) =>
+      f.news(PLENTY_NANOS, { budgets: [{ keyId: keyIdOf(f), version, nanos }] });
+    const byDefault = (nanos: bigint) => (scope === 'key' ? { keyBudgetNanos: nanos } : { tenantBudgetNanos: nanos });
+
+    it('is in force for the next admission, before the default that the request brings', async () => {
+      const f = fixture();
+      await set(f, 1n, 4n * TOKEN_NANOS);
+      expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 4 });
+      expect(await f.admit(f.request(byDefault(100n * TOKEN_NANOS)))).toMatchObject({ reason: 'credit_held', scope });
+      await set(f, 2n, 6n * TOKEN_NANOS);
+      expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 2 });
+    });
+
+    it('"none" takes the default away, "default" brings it back', async () => {
+      const f = fixture();
+      const request = () => f.request({ ...byDefault(3n * TOKEN_NANOS), wantOutputTokens: 3 });
+      await set(f, 1n, 'none');
+      expect(await f.admit(request())).toMatchObject({ kind: 'held', outputTokens: 3 });
+      expect(await f.admit(request())).toMatchObject({ kind: 'held', outputTokens: 3 });
+      await set(f, 2n, 'default');
+      expect(await f.admit(request())).toMatchObject({ reason: 'credit_held', scope });
+      expect(await f.admit(f.request())).toMatchObject({ kind: 'held' });
+    });
+
+    it('comes in any order and any number of times: the newest stands', async () => {
+      const f = fixture();
+      await set(f, 3n, 5n * TOKEN_NANOS);
+      await set(f, 2n, 100n * TOKEN_NANOS);
+      await set(f, 3n, 200n * TOKEN_NANOS);
+      await set(f, 1n, 'none');
+      expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 5 });
+    });
+
+    it('comes with old news too: its version is its own', async () => {
+      const f = fixture();
+      await f.news(PLENTY_NANOS);
+      const old = { tenantId: f.tenantId, version: 0n, balanceNanos: 0n, releases: [], suspended: false };
+      await f.store.applyNews([{ ...old, budgets: [{ keyId: keyIdOf(f), version: 1n, nanos: 5n * TOKEN_NANOS }] }]);
+      expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 5 });
+    });
+
+    it('of zero lets nothing through that costs anything', async () => {
+      const f = fixture();
+      await set(f, 1n, 0n);
+      expect(await f.admit(f.request())).toMatchObject({ reason: 'budget_reached', scope, retryAfterMs: null });
+      expect(await f.admit(f.request({ outputFemtosPerToken: 0n }))).toMatchObject({ kind: 'held' });
+    });
+
+    it('binds and frees extensions of requests that run', async () => {
+      const f = fixture();
+      await f.news(PLENTY_NANOS);
+      const id = await f.hold(byDefault(12n * TOKEN_NANOS));
+      const extend = async () =>
+        (await f.store.extend([{ id, tenantId: f.tenantId, wantNanos: 5n * TOKEN_NANOS, minNanos: TOKEN_NANOS }]))[0];
+      expect(await extend()).toMatchObject({ kind: 'extended', grantedNanos: 2n * TOKEN_NANOS });
+      expect(await extend()).toEqual({ kind: 'refused' });
+      await set(f, 1n, 15n * TOKEN_NANOS);
+      expect(await extend()).toMatchObject({ kind: 'extended', grantedNanos: 3n * TOKEN_NANOS });
+      // Below what is held already: what runs is not taken back, and gets no more.
+      await set(f, 2n, 1n * TOKEN_NANOS);
+      expect(await extend()).toEqual({ kind: 'refused' });
+      expect(await f.settle(id, 15n * TOKEN_NANOS)).toMatchObject({ kind: 'settled' });
+      expect(await f.admit()).toMatchObject({ reason: 'budget_reached', scope });
+      await set(f, 3n, 'none');
+      expect(await f.admit()).toMatchObject({ kind: 'held' });
+    });
+
+    it('is there for every process', async () => {
+      const f = fixture();
+      const other = await f.open();
+      await set(f, 1n, 4n * TOKEN_NANOS);
+      expect(await other.admit([f.request()])).toMatchObject([{ kind: 'held', outputTokens: 4 }]);
+      expect(await f.admit()).toMatchObject({ reason: 'credit_held', scope });
+    });
+  });
+
+  it('a budget that was set for one key or tenant is nothing to another', async () => {
+    const f = fixture();
+    const [otherKey, otherTenant] = [newId('key'), newId('ten')];
+    await f.news(PLENTY_NANOS, { budgets: [{ keyId: otherKey, version: 1n, nanos: 0n }] });
+    await f.news(PLENTY_NANOS, { tenantId: otherTenant, budgets: [{ keyId: null, version: 1n, nanos: 0n }] });
+    expect(await f.admit()).toMatchObject({ kind: 'held', outputTokens: 10 });
+    expect(await f.admit(f.request({ keyId: otherKey }))).toMatchObject({ reason: 'budget_reached', scope: 'key' });
+  });
+
+  it('several in one call, also twice the same, are taken each by its version', async () => {
+    const f = fixture();
+    const keyId = f.keyId;
+    await f.news(PLENTY_NANOS, {
+      budgets: [
+        { keyId, version: 2n, nanos: 6n * TOKEN_NANOS },
+        { keyId, version: 1n, nanos: TOKEN_NANOS },
+        { keyId: null, version: 1n, nanos: 8n * TOKEN_NANOS },
+        { keyId, version: 2n, nanos: 3n * TOKEN_NANOS },
+      ],
+    });
+    expect(await f.admit()).toMatchObject({ kind: 'held', outputTokens: 6 });
+    expect(await f.admit(f.request({ keyId: newId('key') }))).toMatchObject({ kind: 'held', outputTokens: 2 });
+  });
+}

@@ -1,0 +1,159 @@
+import { newId } from '@tollgate/contracts';
+import { forbiddenTransitions } from '../admission-metrics';
+import { DEFAULT_LEASE_MS, type AdmissionStore } from '../admission-store';
+import { HOLD_TRANSITIONS, REFUSABLE_OPERATIONS, transition, type HoldOperation, type HoldState } from '../hold-states';
+import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './fixture.suite';
+
+const NEVER_MS = 1_000_000_000;
+
+/** Every way into a state; each returns the hold's id. */
+const WAYS: Record<HoldState, Record<string, (f: Fixture) => Promise<string>>> = {
+  none: {
+    'was never admitted': () => Promise.resolve(newId('req')),
+    'was void': async (f) => {
+      const id = await f.hold();
+      await f.void(id);
+      return id;
+    },
+    'expired with nothing delivered': async (f) => {
+      const id = await f.hold();
+      f.nowMs += DEFAULT_LEASE_MS;
+      await f.sweep();
+      return id;
+    },
+    'was released': async (f) => {
+      const id = await f.hold();
+      await f.settle(id, TOKEN_NANOS);
+      await f.news(1_000n * TOKEN_NANOS, { releases: [id] });
+      return id;
+    },
+  },
+  pending: {
+    'was admitted': (f) => f.hold(),
+    'was extended': async (f) => {
+      const id = await f.hold();
+      await f.store.extend([extension(f, id)]);
+      return id;
+    },
+    'has recorded progress': async (f) => {
+      const id = await f.hold();
+      await f.progress(id, 1);
+      return id;
+    },
+  },
+  settled: {
+    'was settled': async (f) => {
+      const id = await f.hold();
+      await f.settle(id, TOKEN_NANOS);
+      return id;
+    },
+    'expired with something delivered': async (f) => {
+      const id = await f.hold();
+      await f.progress(id, 1);
+      f.nowMs += DEFAULT_LEASE_MS;
+      await f.sweep(NEVER_MS);
+      return id;
+    },
+    'was handed out': async (f) => {
+      const id = await f.hold();
+      await f.settle(id, TOKEN_NANOS);
+      await f.sweep(0);
+      return id;
+    },
+  },
+};
+
+type Outcome = 'done' | 'refused' | 'mistake';
+const done = (applied: boolean): Outcome => (applied ? 'done' : 'refused');
+const extension = (f: Fixture, id: string) => ({ id, tenantId: f.tenantId, wantNanos: TOKEN_NANOS, minNanos: 1n });
+
+/** Each operation as it is asked for. Sweep and news have no answer: `done`. */
+const OPERATIONS: Record<HoldOperation, (f: Fixture, id: string, state: HoldState) => Promise<Outcome>> = {
+  admit: async (f, id) => ((await f.store.admit([f.request({ id })]))[0] instanceof RangeError ? 'mistake' : 'done'),
+  extend: async (f, id) => done((await f.store.extend([extension(f, id)]))[0]!.kind === 'extended'),
+  progress: async (f, id) => done(await f.progress(id, 2)),
+  settle: async (f, id) => done((await f.settle(id, 2n * TOKEN_NANOS)).kind === 'settled'),
+  void: async (f, id) => done(await f.void(id)),
+  expire: async (f, id, state) => {
+    if (state === 'pending') await f.progress(id, 2);
+    return expire(f);
+  },
+  expireEmpty: (f) => expire(f),
+  handOut: async (f) => {
+    await f.sweep(0);
+    return 'done';
+  },
+  release: async (f, id) => {
+    await f.news(1_000n * TOKEN_NANOS, { releases: [id] });
+    return 'done';
+  },
+};
+
+async function expire(f: Fixture): Promise<Outcome> {
+  f.nowMs += DEFAULT_LEASE_MS;
+  await f.sweep(NEVER_MS);
+  return 'done';
+}
+
+const CASES = (Object.keys(WAYS) as HoldState[]).flatMap((state) =>
+  Object.entries(WAYS[state]).flatMap(([way, arrive]) =>
+    (Object.keys(HOLD_TRANSITIONS) as HoldOperation[])
+      // Something is delivered already.
+      .filter((operation) => way !== 'has recorded progress' || operation !== 'expireEmpty')
+      .map((operation) => ({ state, way, arrive, operation, to: transition(state, operation) })),
+  ),
+);
+
+/** The table of hold-states.ts: every operation in every state, whichever way the hold came into it. */
+export function statesSuite(open: OpenStore): void {
+  const fixture = useFixture(open);
+  beforeEach(() => fixture().news(1_000n * TOKEN_NANOS));
+
+  it.each(CASES)('$operation, where the hold $way ($state): $to', async ({ state, arrive, operation, to }) => {
+    const f = fixture();
+    const id = await arrive(f);
+    expect(await stateOf(f)).toBe(state);
+    const before = { sums: await f.sums(), counted: await counts() };
+    const outcome = await OPERATIONS[operation](f, id, state);
+    const isState = to === 'none' || to === 'pending' || to === 'settled';
+    expect(outcome).toBe(to === 'forbidden' ? 'refused' : to === 'mistake' ? 'mistake' : 'done');
+    expect(await stateOf(f)).toBe(isState ? to : state);
+    const counted = Object.fromEntries(REFUSABLE_OPERATIONS.map((name) => [name, before.counted[name]!]));
+    if (to === 'forbidden') counted[operation]! += 1;
+    expect(await counts()).toEqual(counted);
+    // A version that news brings moves on; of the hold and of money nothing may have.
+    if (!isState) expect(await f.sums()).toEqual({ ...before.sums, version: expect.any(BigInt) });
+  });
+
+  it("another tenant's hold is no hold: nothing reaches it", async () => {
+    const f = fixture();
+    const id = await f.hold();
+    const before = { sums: await f.sums(), counted: await counts() };
+    const tenantId = newId('ten');
+    expect(await reach(f.store, f, id, tenantId)).toEqual(['forbidden', false, false, 'forbidden']);
+    await f.news(0n, { tenantId, releases: [id] });
+    expect(await f.sums()).toEqual(before.sums);
+    const after = await counts();
+    for (const name of REFUSABLE_OPERATIONS) expect(after[name]! - before.counted[name]!).toBe(1);
+  });
+}
+
+async function reach(store: AdmissionStore, f: Fixture, id: string, tenantId: string): Promise<unknown[]> {
+  const [extended] = await store.extend([{ ...extension(f, id), tenantId }]);
+  const [alive] = await store.progress([{ id, tenantId, delivered: null }]);
+  const [voided] = await store.void([{ id, tenantId }]);
+  const [settled] = await store.settle([{ event: f.event(id, 0n, { tenantId }) }]);
+  return [extended!.kind, alive, voided, (settled as { kind: string }).kind];
+}
+
+/** Of the one hold that the tenant has. */
+async function stateOf(f: Fixture): Promise<HoldState> {
+  const { pendingHolds, settledHolds } = await f.sums();
+  return pendingHolds > 0 ? 'pending' : settledHolds > 0 ? 'settled' : 'none';
+}
+
+/** Of the metric that a process serves, by operation. */
+async function counts(): Promise<Record<string, number>> {
+  const { values } = await forbiddenTransitions.get();
+  return Object.fromEntries(values.map(({ labels, value }) => [labels.operation, value]));
+}
