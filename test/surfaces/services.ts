@@ -3,7 +3,7 @@ import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import { mintCredential, SCOPES, type Scope } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
 import { Messages, PostgresMessages } from '@tollgate/messaging';
-import { ConfigSource, readConfigFile } from '@tollgate/runtime';
+import { ConfigSource, Health, readConfigFile } from '@tollgate/runtime';
 import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
@@ -76,7 +76,9 @@ async function startServices(database: TestDatabase): Promise<Services> {
     ],
   });
   await front.listen(0, '127.0.0.1');
-  const operator = await createOperatorApp({ messages, config }, { secret: OPERATOR_SECRET, ready: async () => {} });
+  const health = new Health();
+  health.state = 'serving';
+  const operator = await createOperatorApp({ messages, config }, { secret: OPERATOR_SECRET, health });
   await operator.listen(0, '127.0.0.1');
   await messages.start();
   return {

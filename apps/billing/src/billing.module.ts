@@ -32,7 +32,7 @@ const DEFAULT_POSTING_INTERVAL_MS = 1_000;
 const BILLING_OPTIONS = Symbol('BILLING_OPTIONS');
 
 /** Own class, so that in one process with other services each gets its own data source. */
-class BillingDataSource extends DataSource {}
+export class BillingDataSource extends DataSource {}
 
 /** Connects the ledger with the messages, and both with the process's life. */
 @Injectable()

@@ -108,6 +108,13 @@ export async function cutOff(app: NestFastifyApplication, timeoutMs = CUT_OFF_TI
   return ended;
 }
 
+/** Running requests finish; those that take longer are ended, as by `cutOff`. */
+export async function endRequests(app: NestFastifyApplication, timeoutMs: number): Promise<void> {
+  if (!(await drain(app, timeoutMs)))
+    logger('gateway').warn('requests that did not finish in time are ended, and settled at what was delivered');
+  await cutOff(app);
+}
+
 /** Waits until the usage events of all requests that have ended are published, or left to the sweeper; false when that took longer than `timeoutMs`. */
 export function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
   return within(timeoutMs, app.get(UsageEmitter, { strict: false }).flush());

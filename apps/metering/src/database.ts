@@ -4,8 +4,8 @@ import type { DataSource } from 'typeorm';
 
 export const MIGRATIONS = { schema: 'metering', directory: join(__dirname, 'migrations') };
 
-/** One consumer, the outbox relay, the partitions, and usage queries beside them. */
-const POOL_SIZE = 6;
+/** Four batches at the same time, the outbox relay, the partitions, and usage queries beside them. */
+const POOL_SIZE = 9;
 
 export function openMeteringDatabase(databaseUrl: string): Promise<DataSource> {
   return openDataSource({

@@ -29,7 +29,7 @@ export interface MeteringOptions {
 const METERING_OPTIONS = Symbol('METERING_OPTIONS');
 
 /** Own class, so that in one process with other services each gets its own data source. */
-class MeteringDataSource extends DataSource {}
+export class MeteringDataSource extends DataSource {}
 
 /** Connects metering with the messages, and both with the process's life. */
 @Injectable()

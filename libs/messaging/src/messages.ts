@@ -47,7 +47,9 @@ export abstract class Messages {
 
   abstract start(): Promise<void>;
 
-  /** Finishes the batches in hand, acknowledges them, and takes no more. `publish` and `request` go on working until `close`. */
+  /**
+   * Finishes the batches and the other processes' requests in hand, acknowledges them, and takes no more. `publish` and one's own `request` go on working until `close`.
+   */
   abstract stopConsuming(): Promise<void>;
 
   abstract close(): Promise<void>;

@@ -1,3 +1,6 @@
 export * from './database';
+export * from './database-settings';
 export * from './migrate';
+export * from './check-server';
+export * from './explain-database';
 export * from './embedded/embedded-postgres';

@@ -1,3 +1,4 @@
 export * from './target';
+export * from './redis-settings';
 export * from './function-library';
 export * from './redis-link';

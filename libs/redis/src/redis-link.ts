@@ -1,4 +1,5 @@
 import { UnavailableError } from '@tollgate/contracts';
+import { StartError } from '@tollgate/runtime';
 import { Cluster, type Redis } from 'ioredis';
 import { Breaker, within } from './breaker';
 import type { FunctionLibrary } from './function-library';
@@ -50,7 +51,7 @@ export class RedisLink {
     this.client.on('node error', (error: Error) => (this.lastError = error));
   }
 
-  /** Connects and loads the library. UnavailableError: nobody answers there. Error: credentials, rights or version are wrong; the message names setting and cure. */
+  /** Connects and loads the library. Rejects with StartError when nobody answers there, or credentials, rights or version are wrong: it names setting and cure. */
   async start(): Promise<void> {
     const where = `REDIS_URL (${describeTarget(this.target)})`;
     this.client.connect().catch(() => {});
@@ -58,21 +59,21 @@ export class RedisLink {
     const reason = this.lastError ? `: ${innermost(this.lastError).message}` : '';
     if (this.client.status !== 'ready') {
       if (/WRONGPASS|NOAUTH|invalid password|NOPERM/.test(reason))
-        throw new Error(`${where}: Redis refuses this user and password${reason}`);
-      throw new UnavailableError(`${where}: Redis does not answer${reason}. Is it running there?`);
+        throw new StartError(`${where}: Redis refuses this user and password${reason}: correct them.`);
+      throw new StartError(`${where}: Redis does not answer${reason}: start it, or correct the address.`);
     }
     try {
       await this.loadLibrary();
     } catch (error) {
       const { message } = error as Error;
       if (/unknown command/i.test(message))
-        throw new Error(`${where}: this server has no Functions; Redis 7.0 or newer is needed`, { cause: error });
+        throw new StartError(`${where}: this server has no Functions: Redis 7.0 or newer is needed.`, { cause: error });
       if (/NOPERM|NOAUTH/.test(message))
-        throw new Error(
-          `${where}: the user lacks rights (${message}); it needs +@all -@admin +function on ~tg*:* and &tg*`,
+        throw new StartError(
+          `${where}: the user lacks rights (${message}): it needs +@all -@admin +function on ~tg*:* and &tg*`,
           { cause: error },
         );
-      throw error;
+      throw new StartError(`${where}: Redis does not take our functions (${message}).`, { cause: error });
     }
   }
 
@@ -94,6 +95,14 @@ export class RedisLink {
     const [reply] = await this.call([call]);
     if (reply instanceof Error) throw reply;
     return reply;
+  }
+
+  /** Rejects when nobody answers now; in a cluster, no master. */
+  async check(): Promise<void> {
+    if (this.client.status !== 'ready') throw unavailable('no connection');
+    const pings = Promise.any(this.nodes().map((node) => node.ping()));
+    pings.catch(() => {});
+    if ((await within(this.callTimeoutMs, pings)) !== 'answered') throw unavailable('no answer in time');
   }
 
   /** Returns when all that this connection wrote has reached so many replicas (of each master); rejects with UnavailableError after `timeoutMs`. What follows on this connection waits with it. */

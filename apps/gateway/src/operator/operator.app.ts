@@ -3,14 +3,14 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
-import { ConfigSource } from '@tollgate/runtime';
+import { ConfigSource, Health } from '@tollgate/runtime';
 import { EnvelopeFilter, sendError } from '../management/envelope';
 import { MAX_MANAGEMENT_BODY_BYTES } from '../management/validate';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
 import { OperatorKeysController } from './keys.controller';
-import { ProbesController, READINESS } from './probes.controller';
+import { ProbesController } from './probes.controller';
 import { ReconcileController } from './reconcile.controller';
 import { OPERATOR_SECRET, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
@@ -21,8 +21,8 @@ import { OperatorUnknownRouteController } from './unknown-route.controller';
 export interface OperatorOptions {
   /** What callers must send as `Authorization: Bearer …`. */
   secret: string;
-  /** Rejects with the reason while the process cannot serve; asked by /readyz. */
-  ready: () => Promise<void>;
+  /** Asked by /readyz. */
+  health: Health;
 }
 
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
@@ -46,7 +46,7 @@ class OperatorModule {}
  */
 export async function createOperatorApp(
   { messages, config }: { messages: Messages; config: ConfigSource },
-  { secret, ready }: OperatorOptions,
+  { secret, health }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
     bodyLimit: MAX_MANAGEMENT_BODY_BYTES,
@@ -70,7 +70,7 @@ export async function createOperatorApp(
         { provide: Messages, useValue: messages },
         { provide: ConfigSource, useValue: config },
         { provide: OPERATOR_SECRET, useValue: secret },
-        { provide: READINESS, useValue: ready },
+        { provide: Health, useValue: health },
         SecretGuard,
         TenantLookup,
       ],

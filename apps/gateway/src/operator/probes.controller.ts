@@ -1,45 +1,15 @@
-import { Controller, Get, Inject, Res } from '@nestjs/common';
-import { logger, metrics } from '@tollgate/runtime';
-import type { FastifyReply } from 'fastify';
-import { ApiError } from '../management/envelope';
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { answerProbe, Health, type ProbePath } from '@tollgate/runtime';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 
-export const READINESS = Symbol('readiness');
-/** A probe that hangs is worse than one that says no. */
-const READINESS_DEADLINE_MS = 2_000;
-
-/** For Prometheus and the platform; without the secret, as the port is not public. */
+/** For Prometheus and the platform; without the secret, as the port is not public. The deployables serve the same on a port of their own. */
 @Controller()
 export class ProbesController {
-  constructor(@Inject(READINESS) private readonly ready: () => Promise<void>) {}
+  constructor(private readonly health: Health) {}
 
-  @Get('livez')
-  livez() {
-    return { status: 'ok' };
-  }
-
-  @Get('readyz')
-  async readyz() {
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new Error(`no answer within ${READINESS_DEADLINE_MS} ms`)),
-        READINESS_DEADLINE_MS,
-      );
-    });
-    try {
-      await Promise.race([this.ready(), deadline]);
-      return { status: 'ok' };
-    } catch (error) {
-      logger('operator').warn({ reason: String(error) }, 'not ready');
-      throw new ApiError('unavailable', 'Not ready.');
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  @Get('metrics')
-  async metrics(@Res() reply: FastifyReply): Promise<void> {
-    const text = await metrics.metrics();
-    await reply.type(metrics.contentType).send(text);
+  @Get(['livez', 'readyz', 'metrics'])
+  async probe(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { status, type, body } = await answerProbe(request.routeOptions.url as ProbePath, this.health);
+    await reply.status(status).type(type).send(body);
   }
 }

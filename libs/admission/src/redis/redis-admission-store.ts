@@ -223,6 +223,11 @@ export class RedisAdmissionStore extends AdmissionStore {
     await Promise.all([...this.links()].map((link) => link.start()));
   }
 
+  /** Rejects when Redis does not answer now. */
+  check(): Promise<void> {
+    return this.link.check();
+  }
+
   close(): Promise<void> {
     for (const link of this.links()) link.close();
     return Promise.resolve();

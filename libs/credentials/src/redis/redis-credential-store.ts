@@ -86,6 +86,11 @@ export class RedisCredentialStore extends CredentialStore {
     this.started = true;
   }
 
+  /** Rejects when Redis does not answer now. */
+  check(): Promise<void> {
+    return this.link.check();
+  }
+
   async close(): Promise<void> {
     this.started = false;
     this.memory.close();

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { TOPICS } from '@tollgate/contracts';
+import { StartError } from '@tollgate/runtime';
 import { ConfigResourceTypes, type Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
 import { withTimeout } from './with-timeout';
@@ -104,15 +105,13 @@ export async function withAdmin<T>(
 }
 
 /** The brokers answered, and this is what is wrong. */
-class TopicsError extends Error {}
+class TopicsError extends StartError {}
 
 function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown): Error {
   const why = error instanceof Error ? error.message : String(error);
   const how = `${tls ? 'with' : 'without'} TLS, ${sasl ? `as "${sasl.username}" by ${sasl.mechanism}` : 'without a user'}`;
-  return Object.assign(
-    new Error(
-      `Kafka cannot be used at ${brokers.join(', ')} (${how}): ${why}: check the brokers' addresses, TLS and SASL settings`,
-    ),
+  return new StartError(
+    `Kafka cannot be used at ${brokers.join(', ')} (${how}): ${why}: check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM with its user`,
     { cause: error },
   );
 }

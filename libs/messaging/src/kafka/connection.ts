@@ -4,8 +4,6 @@ import { logger } from '@tollgate/runtime';
 import { Kafka, logLevel, type ISocketFactory, type KafkaConfig, type LogEntry } from 'kafkajs';
 import { mendRequestQueue } from './request-queue';
 
-mendRequestQueue();
-
 /** How to reach the brokers. */
 export interface KafkaConnection {
   /** `host:port`, one or more of the cluster's. */
@@ -80,6 +78,7 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets): Kafk
     logLevel: logLevel.INFO,
     logCreator: () => log,
   };
+  mendRequestQueue();
   if (sasl) config.sasl = sasl as NonNullable<KafkaConfig['sasl']>;
   return new Kafka(config);
 }

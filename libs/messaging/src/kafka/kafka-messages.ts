@@ -17,6 +17,7 @@ import {
   type RequestHandler,
 } from '../messages';
 import { checkTopics } from './apply-topics';
+import { BrokerProbe } from './broker-probe';
 import type { KafkaConnection } from './connection';
 import { GroupConsumer, type ConsumedGroup, type ConsumerTuning } from './group-consumer';
 import { MAX_MESSAGE_BYTES, Publisher } from './publisher';
@@ -53,6 +54,7 @@ export class KafkaMessages extends Messages {
   private readonly handlers = new Map<Subject, AnyHandler>();
   private readonly publisher: Publisher;
   private readonly client: RequestClient;
+  private readonly probe: BrokerProbe;
   private consumers: GroupConsumer[] = [];
   private servers: RequestServer[] = [];
   private state: State = 'new';
@@ -71,6 +73,7 @@ export class KafkaMessages extends Messages {
     };
     this.publisher = new Publisher(connection);
     this.client = new RequestClient(connection, this.names, this.publisher);
+    this.probe = new BrokerProbe(connection);
   }
 
   consume<T extends Topic>(topic: T, group: string, handler: BatchHandler<TopicTypes[T]>): void {
@@ -131,9 +134,14 @@ export class KafkaMessages extends Messages {
     return (await this.client.request(subject, request, deadlineMs)) as ReplyOf<S>;
   }
 
+  /** Rejects with the reason when the brokers do not answer now. */
+  async check(): Promise<void> {
+    await this.probe.ask((admin) => admin.describeCluster());
+  }
+
   async stopConsuming(): Promise<void> {
-    const consumers = this.consumers.splice(0);
-    await Promise.all(consumers.map((consumer) => consumer.stop()));
+    const stopping = [...this.consumers.splice(0), ...this.servers.splice(0)];
+    await Promise.all(stopping.map((one) => one.stop()));
   }
 
   close(): Promise<void> {
@@ -141,8 +149,9 @@ export class KafkaMessages extends Messages {
   }
 
   private async end(): Promise<void> {
+    this.probe.close();
     // 1. Batches and requests in hand are finished, while their handlers can still publish; 2. requests that wait for an answer are told; 3. what waits is sent.
-    await Promise.all([this.stopConsuming(), ...this.servers.map((server) => server.stop())]);
+    await this.stopConsuming();
     this.state = 'closed';
     await this.client.close();
     await this.publisher.close();

@@ -11,12 +11,15 @@ interface RequestQueue {
 
 /** A request that waits for a place in flight is looked at again after so long. */
 const CHECK_PENDING_MS = 10;
+let mended = false;
 
 /**
  * Mends a defect of kafkajs 2.2.4 (its issues 1704 and 1751): after a connection's first answer, each check of its queue schedules the next one at a negative time, which
  * makes Node 24 warn (TimeoutNegativeWarning) and every connection wake up each millisecond for as long as it lives. Mended: a check is scheduled only while something waits.
  */
 export function mendRequestQueue(): void {
+  if (mended) return;
+  mended = true;
   const queue = createRequire(__filename)('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
   queue.prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
     if (this.throttleCheckTimeoutId || this.pending.length === 0) return;

@@ -1,15 +1,14 @@
+import { StartError } from '@tollgate/runtime';
 import { parse } from 'pg-connection-string';
-import { MigrationError } from '@tollgate/postgres';
+import { sqlState } from './database';
+import { MigrationError } from './migrate';
 
-/** Something of the operator's stands in the way; `message` is the one line that is shown, with the cure. */
-export class StartError extends Error {
-  readonly operator = true;
-}
-
-/** The line for a server at DATABASE_URL that does not take us; other errors are given back as they are. */
+/** The line for a server at DATABASE_URL that does not take us, with the cure; other errors are given back as they are. */
 export function explainDatabase(error: unknown, url: string): unknown {
+  if (error instanceof StartError) return error;
   if (error instanceof MigrationError) return new StartError(error.message, { cause: error });
-  const { code, message } = error as { code?: string; message?: string };
+  const { message } = error as { message?: string };
+  const code = sqlState(error);
   const where = describeUrl(url);
   const cures: Record<string, string> = {
     ECONNREFUSED: `No PostgreSQL answers at ${where}: start it, or correct DATABASE_URL.`,
@@ -19,16 +18,16 @@ export function explainDatabase(error: unknown, url: string): unknown {
     '28P01': `PostgreSQL at ${where} refuses the password of DATABASE_URL.`,
     '28000': `PostgreSQL at ${where} refuses the user of DATABASE_URL.`,
     '3D000': `PostgreSQL at ${where} has no such database: create it, or correct DATABASE_URL.`,
-    '42501': `The user of DATABASE_URL may not create schemas in ${where}: grant CREATE on the database.`,
+    '42501': `The user of DATABASE_URL lacks rights in ${where} (${message}): grant them. To migrate takes CREATE on the database, to serve takes the schema's.`,
+    '57P03': `PostgreSQL at ${where} is starting or stopping: try again when it answers.`,
+    '53300': `PostgreSQL at ${where} has no connection left: raise its max_connections.`,
   };
   const cure = cures[code ?? ''];
   if (cure) return new StartError(cure, { cause: error });
   if (/Connection terminated|ECONNRESET|EPIPE/i.test(`${code} ${message}`)) {
     return new StartError(
       `What answers at ${where} is no PostgreSQL, or closes the connection: correct DATABASE_URL.`,
-      {
-        cause: error,
-      },
+      { cause: error },
     );
   }
   if (/timeout/i.test(message ?? '')) {
@@ -43,23 +42,4 @@ export function explainDatabase(error: unknown, url: string): unknown {
 function describeUrl(url: string): string {
   const { host, port, database } = parse(url);
   return `${host ?? 'localhost'}${port ? `:${port}` : ''}/${database ?? ''}`;
-}
-
-/** The line for a port that cannot be had. */
-export function explainListen(error: unknown, host: string, port: number, setting: string): unknown {
-  const { code } = error as { code?: string };
-  if (code === 'EADDRINUSE') {
-    return new StartError(
-      `Port ${port} on ${host} is in use: stop what listens there, or set ${setting} (0 = any free port).`,
-      { cause: error },
-    );
-  }
-  if (code === 'EACCES')
-    return new StartError(`Port ${port} may not be used by this user: set ${setting} to one above 1023.`, {
-      cause: error,
-    });
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new StartError(`${host} is not an address of this machine: correct TOLLGATE_HOST.`, { cause: error });
-  }
-  return error;
 }

@@ -1,0 +1,56 @@
+import { NestFactory } from '@nestjs/core';
+import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
+import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
+import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
+import { RedisSettings } from '@tollgate/redis';
+import {
+  ConfigFileSettings,
+  ConfigSource,
+  FileConfigSource,
+  globalModule,
+  provide,
+  runService,
+} from '@tollgate/runtime';
+import { AuthModule } from './auth.module';
+import { AuthDatabase, MIGRATIONS } from './database';
+
+runService(
+  {
+    name: 'auth',
+    purpose: 'Keeps tenants, inference keys and management tokens, and projects them to Redis.',
+    settings: [KafkaSettings, RedisSettings, DatabaseSettings, ConfigFileSettings],
+    migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
+    async start(settings, { takeDown, health }) {
+      const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
+      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
+      const credentials = new RedisCredentialStore({ url });
+      const messages = kafkaMessages(settings, 'tollgate-auth');
+      takeDown.add(
+        () => config.close(),
+        () => credentials.close(),
+        () => messages.close(),
+      );
+      await Promise.all([checkSchema(databaseUrl, MIGRATIONS), credentials.start()]);
+
+      const seams = globalModule(
+        [provide(Messages, messages), provide(CredentialStore, credentials), provide(ConfigSource, config)],
+        () => messages.start(),
+      );
+      const imports = [seams, AuthModule.register({ databaseUrl })];
+      const app = await NestFactory.createApplicationContext(
+        { module: class Auth {}, imports },
+        { logger: false, abortOnError: false },
+      );
+      takeDown.add(
+        () => app.close(),
+        () => messages.stopConsuming(),
+      );
+      const { dataSource } = app.get(AuthDatabase, { strict: false });
+      health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
+      health.depend('kafka', { required: true, check: () => messages.check() });
+      // What cannot be projected now is projected when it is back.
+      health.depend('redis', { required: false, check: () => credentials.check() });
+    },
+  },
+  process.argv.slice(2),
+);

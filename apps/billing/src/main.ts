@@ -1,0 +1,49 @@
+import { NestFactory } from '@nestjs/core';
+import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
+import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
+import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
+import { RedisSettings } from '@tollgate/redis';
+import { globalModule, provide, runService } from '@tollgate/runtime';
+import { BillingDataSource, BillingModule } from './billing.module';
+import { MIGRATIONS } from './database';
+
+/** Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order. */
+const CONCURRENT_PARTITIONS = 4;
+
+runService(
+  {
+    name: 'billing',
+    purpose: 'Keeps the ledger: credit, charges, postings, and their reconciliation.',
+    settings: [KafkaSettings, RedisSettings, DatabaseSettings],
+    migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
+    async start(settings, { takeDown, health }) {
+      const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
+      const admission = new RedisAdmissionStore({ url });
+      const messages = kafkaMessages(settings, 'tollgate-billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
+      takeDown.add(
+        () => admission.close(),
+        () => messages.close(),
+      );
+      await Promise.all([checkSchema(databaseUrl, MIGRATIONS), admission.start()]);
+
+      const seams = globalModule([provide(Messages, messages), provide(AdmissionStore, admission)], () =>
+        messages.start(),
+      );
+      const imports = [seams, BillingModule.register({ databaseUrl })];
+      const app = await NestFactory.createApplicationContext(
+        { module: class Billing {}, imports },
+        { logger: false, abortOnError: false },
+      );
+      takeDown.add(
+        () => app.close(),
+        () => messages.stopConsuming(),
+      );
+      const dataSource = app.get(BillingDataSource, { strict: false });
+      health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
+      health.depend('kafka', { required: true, check: () => messages.check() });
+      // Only reconcile asks it.
+      health.depend('redis', { required: false, check: () => admission.check() });
+    },
+  },
+  process.argv.slice(2),
+);

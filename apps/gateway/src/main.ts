@@ -1,0 +1,91 @@
+import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
+import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
+import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
+import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
+import {
+  ConfigFileSettings,
+  ConfigSource,
+  DrainSettings,
+  FileConfigSource,
+  globalModule,
+  logger,
+  provide,
+  runService,
+} from '@tollgate/runtime';
+import { setTimeout } from 'node:timers/promises';
+import { GatewayModule } from './gateway.module';
+import { listen } from './listen';
+import { createOperatorApp } from './operator/operator.app';
+import { createPublicApp, endRequests, flushUsage } from './public-app';
+import { LameDuckSettings, OperatorSettings, PublicSettings, SimulatorSettings } from './settings';
+
+runService(
+  {
+    name: 'gateway',
+    purpose: 'Serves the inference, management and operator APIs.',
+    settings: [
+      KafkaSettings,
+      RedisSettings,
+      SettledReplicasSettings,
+      ConfigFileSettings,
+      PublicSettings,
+      OperatorSettings,
+      SimulatorSettings,
+      DrainSettings,
+      LameDuckSettings,
+    ],
+    async start(settings, { takeDown, health }) {
+      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
+      takeDown.add(() => config.close());
+      const url = settings.REDIS_URL;
+      const admission = new RedisAdmissionStore({ url, settledReplicas: settings.REDIS_SETTLED_REPLICAS });
+      const credentials = new RedisCredentialStore({ url });
+      const messages = kafkaMessages(settings, 'tollgate-gateway');
+      takeDown.add(
+        () => admission.close(),
+        () => credentials.close(),
+        () => messages.close(),
+      );
+      health.depend('redis', { required: true, check: () => admission.check() });
+      // Inference goes on without it: usage waits in its holds.
+      health.depend('kafka', { required: false, check: () => messages.check() });
+      await Promise.all([admission.start(), credentials.start()]);
+
+      const seams = globalModule(
+        [
+          provide(Messages, messages),
+          provide(AdmissionStore, admission),
+          provide(CredentialStore, credentials),
+          provide(ConfigSource, config),
+        ],
+        () => messages.start(),
+      );
+      const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
+      const gateway = GatewayModule.register(simulatorUrl === undefined ? {} : { simulatorUrl });
+      const app = await createPublicApp({ module: class Gateway {}, imports: [seams, gateway] });
+      takeDown.add(
+        () => app.close(),
+        () => messages.stopConsuming(),
+        () => flushUsage(app),
+      );
+      const secret = settings.TOLLGATE_OPERATOR_SECRET;
+      const operatorApp = await createOperatorApp({ messages, config }, { secret, health });
+      takeDown.add(
+        () => operatorApp.close(),
+        () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
+        // Not ready, and still serving: whoever balances the load shall notice before anything is refused.
+        () => setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000),
+      );
+      const operatorUrl = await listen(operatorApp, settings.TOLLGATE_OPERATOR_HOST, settings.TOLLGATE_OPERATOR_PORT, {
+        host: 'TOLLGATE_OPERATOR_HOST',
+        port: 'TOLLGATE_OPERATOR_PORT',
+      });
+      const publicUrl = await listen(app, settings.TOLLGATE_HOST, settings.TOLLGATE_PORT, {
+        host: 'TOLLGATE_HOST',
+        port: 'TOLLGATE_PORT',
+      });
+      logger('gateway').info({ publicUrl, operatorUrl }, 'listening');
+    },
+  },
+  process.argv.slice(2),
+);

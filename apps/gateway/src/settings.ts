@@ -1,0 +1,27 @@
+import { hostText, Optional, Port, Secret, Text, WholeNumber } from '@tollgate/runtime';
+
+export const OPERATOR_SECRET_FORM = /^[\x21-\x7e]{16,256}$/;
+export const OPERATOR_SECRET_WHAT = '16 to 256 printable characters';
+
+/** Where both public surfaces are served. */
+export class PublicSettings {
+  @hostText() TOLLGATE_HOST: string = '127.0.0.1';
+  @Port() TOLLGATE_PORT: number = 8080;
+}
+
+/** Where the operator API is served, and what its callers send. */
+export class OperatorSettings {
+  @hostText() TOLLGATE_OPERATOR_HOST: string = '127.0.0.1';
+  @Port() TOLLGATE_OPERATOR_PORT: number = 8081;
+  @Secret() @Text(OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT) TOLLGATE_OPERATOR_SECRET!: string;
+}
+
+export class SimulatorSettings {
+  /** What the backend url "simulator:" of tollgate.yaml stands for. */
+  @Optional() @Text(/^https?:\/\/\S+\/v1$/, 'a URL that ends in /v1') TOLLGATE_SIMULATOR_URL?: string;
+}
+
+export class LameDuckSettings {
+  /** After a signal: how long it says that it is not ready and still serves, so that load balancers notice. */
+  @WholeNumber(0, 300) TOLLGATE_LAME_DUCK_SECONDS: number = 5;
+}

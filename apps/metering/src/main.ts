@@ -1,0 +1,49 @@
+import { NestFactory } from '@nestjs/core';
+import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
+import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
+import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
+import { RedisSettings } from '@tollgate/redis';
+import { globalModule, provide, runService } from '@tollgate/runtime';
+import { MIGRATIONS } from './database';
+import { MeteringDataSource, MeteringModule } from './metering.module';
+
+/** Batches of different tenants at the same time: each is a transaction of its own, which locks in sorted order. */
+const CONCURRENT_PARTITIONS = 4;
+
+runService(
+  {
+    name: 'metering',
+    purpose: 'Records and rates usage, answers usage queries, and sweeps holds that nobody ends.',
+    settings: [KafkaSettings, RedisSettings, DatabaseSettings],
+    migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
+    async start(settings, { takeDown, health }) {
+      const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
+      const admission = new RedisAdmissionStore({ url });
+      const messages = kafkaMessages(settings, 'tollgate-metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
+      takeDown.add(
+        () => admission.close(),
+        () => messages.close(),
+      );
+      await Promise.all([checkSchema(databaseUrl, MIGRATIONS), admission.start()]);
+
+      const seams = globalModule([provide(Messages, messages), provide(AdmissionStore, admission)], () =>
+        messages.start(),
+      );
+      const imports = [seams, MeteringModule.register({ databaseUrl })];
+      const app = await NestFactory.createApplicationContext(
+        { module: class Metering {}, imports },
+        { logger: false, abortOnError: false },
+      );
+      takeDown.add(
+        () => app.close(),
+        () => messages.stopConsuming(),
+      );
+      const dataSource = app.get(MeteringDataSource, { strict: false });
+      health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
+      health.depend('kafka', { required: true, check: () => messages.check() });
+      // Usage is recorded without it; only the sweep waits.
+      health.depend('redis', { required: false, check: () => admission.check() });
+    },
+  },
+  process.argv.slice(2),
+);

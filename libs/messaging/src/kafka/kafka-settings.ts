@@ -1,0 +1,67 @@
+import { Flag, OneOf, Optional, Path, Secret, Text, WholeNumber, type ChecksItself } from '@tollgate/runtime';
+import { readFileSync } from 'node:fs';
+import type { KafkaConnection } from './connection';
+import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
+
+const BROKERS = /^\s*[^\s,:]+:\d{1,5}\s*(,\s*[^\s,:]+:\d{1,5}\s*)*$/;
+const USER = /^[^\0]{1,1024}$/;
+type Mechanism = NonNullable<KafkaConnection['sasl']>['mechanism'];
+
+/** Of every process that talks over Kafka. */
+export class KafkaSettings implements ChecksItself {
+  @Text(BROKERS, 'host:port of one or more brokers, with commas between them') KAFKA_BROKERS!: string;
+  @Flag() KAFKA_TLS: boolean = false;
+  /** PEM; the system's authorities when absent. */
+  @Optional() @Path('the path of a PEM file') KAFKA_CA_FILE?: string;
+  @Optional() @OneOf('plain', 'scram-sha-256', 'scram-sha-512') KAFKA_SASL_MECHANISM?: Mechanism;
+  @Optional() @Text(USER, 'a user of the brokers') KAFKA_USERNAME?: string;
+  @Secret() @Optional() @Text(USER, 'the password of KAFKA_USERNAME') KAFKA_PASSWORD?: string;
+  @Text(/^[A-Za-z0-9._-]{0,100}$/, 'letters, digits and . _ -') KAFKA_TOPIC_PREFIX: string = '';
+  /** A replica that is silent for so long has lost its partitions. Brokers refuse less than 6 s unless told otherwise (group.min.session.timeout.ms). */
+  @WholeNumber(1_000, 300_000) KAFKA_SESSION_TIMEOUT_MS: number = 6_000;
+
+  problems(): string[] {
+    const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_USERNAME: user, KAFKA_PASSWORD: password } = this;
+    const problems: string[] = [];
+    if (mechanism && (!user || !password))
+      problems.push('KAFKA_SASL_MECHANISM is set: KAFKA_USERNAME and KAFKA_PASSWORD must be, too');
+    if (!mechanism && (user || password))
+      problems.push('KAFKA_USERNAME or KAFKA_PASSWORD is set: KAFKA_SASL_MECHANISM must be, too');
+    if (this.KAFKA_CA_FILE !== undefined) {
+      if (!this.KAFKA_TLS) problems.push('KAFKA_CA_FILE is set: KAFKA_TLS must be true, or it has no effect');
+      try {
+        readFileSync(this.KAFKA_CA_FILE);
+      } catch (error) {
+        problems.push(`KAFKA_CA_FILE: ${this.KAFKA_CA_FILE} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      }
+    }
+    return problems;
+  }
+}
+
+/** How the settings say that the brokers are reached. `clientId` names this process there. */
+export function kafkaConnection(settings: KafkaSettings, clientId: string): KafkaConnection {
+  const { KAFKA_CA_FILE: ca, KAFKA_SASL_MECHANISM: mechanism } = settings;
+  return {
+    brokers: settings.KAFKA_BROKERS.split(',').map((broker) => broker.trim()),
+    clientId,
+    ...(settings.KAFKA_TLS ? { tls: ca === undefined ? true : { ca: readFileSync(ca, 'utf8') } } : {}),
+    ...(mechanism
+      ? { sasl: { mechanism, username: settings.KAFKA_USERNAME!, password: settings.KAFKA_PASSWORD! } }
+      : {}),
+  };
+}
+
+/** Messages by the settings of a service. */
+export function kafkaMessages(
+  settings: KafkaSettings,
+  clientId: string,
+  tuning: Pick<KafkaMessagesOptions, 'concurrentPartitions'> = {},
+): KafkaMessages {
+  return new KafkaMessages({
+    connection: kafkaConnection(settings, clientId),
+    topicPrefix: settings.KAFKA_TOPIC_PREFIX,
+    sessionTimeoutMs: settings.KAFKA_SESSION_TIMEOUT_MS,
+    ...tuning,
+  });
+}

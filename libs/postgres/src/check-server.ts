@@ -1,0 +1,58 @@
+import { StartError } from '@tollgate/runtime';
+import { Client } from 'pg';
+import { connectionConfig } from './database';
+import { explainDatabase } from './explain-database';
+import { checkMigrations, migrate, type Migrations } from './migrate';
+
+/** The migrations use what older servers do not know. */
+const MIN_SERVER_VERSION = 16;
+
+/** Brings the schemas up to date, on a server that is new enough. Rejects with StartError: one line with the cure. */
+export async function migrateSchemas(
+  url: string,
+  schemas: readonly Migrations[],
+  minVersion = MIN_SERVER_VERSION,
+): Promise<{ schema: string; applied: string[] }[]> {
+  const results: { schema: string; applied: string[] }[] = [];
+  try {
+    await requireVersion(url, minVersion);
+    for (const { schema, directory } of schemas)
+      results.push({ schema, applied: (await migrate({ url, schema, directory })).applied });
+  } catch (error) {
+    throw explainDatabase(error, url);
+  }
+  return results;
+}
+
+/** For a service that starts: the server is new enough and the schema is the one that this version knows. Changes nothing. Rejects with StartError: one line with the cure. */
+export async function checkSchema(url: string, schema: Migrations, minVersion = MIN_SERVER_VERSION): Promise<void> {
+  try {
+    await requireVersion(url, minVersion);
+    await checkMigrations({ url, ...schema });
+  } catch (error) {
+    throw explainDatabase(error, url);
+  }
+}
+
+/** What --migrate says it did. */
+export async function migrateSchema(url: string, migrations: Migrations): Promise<string> {
+  const [{ applied } = { applied: [] }] = await migrateSchemas(url, [migrations]);
+  return applied.length === 0
+    ? `The schema "${migrations.schema}" is up to date.`
+    : `The schema "${migrations.schema}" was migrated: ${applied.join(', ')}.`;
+}
+
+async function requireVersion(url: string, minVersion: number): Promise<void> {
+  const client = new Client(connectionConfig({ url, schema: 'public', applicationName: 'tollgate-start' }));
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ number: string; name: string }>(
+      `SELECT current_setting('server_version_num') AS number, current_setting('server_version') AS name`,
+    );
+    const [{ number, name } = { number: '0', name: 'unknown' }] = rows;
+    if (Number(number) < minVersion * 10_000)
+      throw new StartError(`PostgreSQL ${name} is too old: Tollgate needs ${minVersion} or newer at DATABASE_URL.`);
+  } finally {
+    await client.end();
+  }
+}

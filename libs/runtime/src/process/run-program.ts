@@ -1,0 +1,80 @@
+import { ConfigError } from '../read-config';
+import { configureLogging, logger } from '../logging';
+import type { ProcessSettings } from '../settings/process-settings';
+import { SettingsError } from '../settings/read-settings';
+import { StartError } from './start-error';
+import { TakeDown } from './take-down';
+
+export interface Program<S extends ProcessSettings> {
+  /** The component of its log lines. */
+  name: string;
+  /** Shown by --help. */
+  usage: string;
+  /** Throws SettingsError. */
+  settings(env: NodeJS.ProcessEnv): S;
+  /** For --validate: what else can be judged without a server. Throws ConfigError. Returns what was found valid, for people. */
+  validate(settings: S): string;
+  /** Instead of running on: what an option does. Returns what it says on stdout. */
+  jobs?: Record<string, (settings: S) => Promise<string>>;
+  /** Options that `start` itself looks at. */
+  flags?: readonly string[];
+  /** Resolves when it serves. What it has started goes to `takeDown`, which is called at the end, or when it rejects. */
+  start(settings: S, takeDown: TakeDown, flags: ReadonlySet<string>): Promise<void>;
+}
+
+/**
+ * Runs a program until a signal asks it to stop, and ends the process: exit code 0 after a clean stop or a job, 1 when it cannot start, with one clear line on stderr for
+ * each reason. A signal is heeded from the beginning, also while it starts; further ones are the same wish again.
+ */
+export function runProgram<S extends ProcessSettings>(program: Program<S>, args: readonly string[]): void {
+  run(program, args).then(
+    (code) => {
+      // After what is still on its way into a pipe. An exit all the same: nothing that was forgotten open may keep us.
+      process.stdout.write('', () => process.exit(code));
+    },
+    (error: unknown) => {
+      process.stderr.write(`${explain(error).replace(/^(?=.)/gm, 'tollgate: ')}\n`);
+      process.exit(1);
+    },
+  );
+}
+
+async function run<S extends ProcessSettings>(program: Program<S>, args: readonly string[]): Promise<number> {
+  const { name, usage, jobs = {}, flags = [] } = program;
+  const known = ['--validate', '--help', '-h', ...Object.keys(jobs), ...flags];
+  const unknown = args.find((arg) => !known.includes(arg));
+  if (unknown !== undefined) throw new SettingsError(`There is no option ${unknown}.\n${usage}`);
+  if (args.includes('--help') || args.includes('-h')) {
+    console.log(usage);
+    return 0;
+  }
+  const settings = program.settings(process.env);
+  configureLogging({ level: settings.TOLLGATE_LOG_LEVEL, pretty: process.stderr.isTTY });
+  if (args.includes('--validate')) {
+    console.log(program.validate(settings));
+    return 0;
+  }
+  const job = Object.keys(jobs).find((option) => args.includes(option));
+  if (job !== undefined) {
+    console.log(await jobs[job]!(settings));
+    return 0;
+  }
+  const stopWanted = new Promise<string>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve(signal));
+    process.on('disconnect', () => resolve('the launcher is gone'));
+  });
+  const takeDown = new TakeDown(name);
+  try {
+    await program.start(settings, takeDown, new Set(args));
+    logger(name).info(`stopping: ${await stopWanted}`);
+  } finally {
+    await takeDown.run();
+  }
+  return 0;
+}
+
+/** What the operator can mend is said in a line; anything else is a defect, and its stack tells more. */
+function explain(error: unknown): string {
+  if (error instanceof StartError || error instanceof ConfigError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

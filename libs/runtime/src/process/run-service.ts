@@ -1,0 +1,75 @@
+import { Health } from '../health/health';
+import { HealthServer } from '../health/health-server';
+import { logger } from '../logging';
+import { readConfigFile } from '../read-config';
+import { HealthSettings, ProcessSettings } from '../settings/process-settings';
+import { readSettings, type SettingsClass, type Together } from '../settings/read-settings';
+import { runProgram } from './run-program';
+import type { TakeDown } from './take-down';
+
+export interface RunningService {
+  /** What the service starts is taken down in the opposite order. */
+  takeDown: TakeDown;
+  /** What its readiness depends on is told here. */
+  health: Health;
+}
+
+export interface Service<C extends readonly SettingsClass[]> {
+  name: string;
+  /** What it does, in a few words: shown by --help. */
+  purpose: string;
+  /** Besides those of every service. */
+  settings: C;
+  /** Brings the service's own schema up to date, with the rights of its owner, and says what it did: --migrate. */
+  migrate?(settings: Settings<C>): Promise<string>;
+  /** Resolves when it serves. */
+  start(settings: Settings<C>, running: RunningService): Promise<void>;
+}
+
+type Settings<C extends readonly SettingsClass[]> = Together<C> & ProcessSettings & HealthSettings;
+
+/** Runs one of the deployables: `runProgram` with /livez, /readyz and /metrics from its beginning to its end. */
+export function runService<const C extends readonly SettingsClass[]>(
+  service: Service<C>,
+  args: readonly string[],
+): void {
+  const { name, purpose } = service;
+  const classes = [ProcessSettings, HealthSettings, ...service.settings];
+  runProgram<Settings<C>>(
+    {
+      name,
+      usage: usage(name, purpose, service.migrate !== undefined),
+      settings: (env) => readSettings(env, classes) as Settings<C>,
+      validate,
+      ...(service.migrate ? { jobs: { '--migrate': (settings) => service.migrate!(settings) } } : {}),
+      async start(settings, takeDown) {
+        const health = new Health();
+        const server = await HealthServer.listen(health, settings.TOLLGATE_HEALTH_HOST, settings.TOLLGATE_HEALTH_PORT);
+        takeDown.add(() => server.close());
+        await service.start(settings, { takeDown, health });
+        // Added last, so done first.
+        takeDown.add(() => (health.state = 'stopping'));
+        health.state = 'serving';
+        logger(name).info({ health: server.url }, 'ready');
+      },
+    },
+    args,
+  );
+}
+
+/** tollgate.yaml too, where the service reads it. */
+function validate(settings: object): string {
+  const { TOLLGATE_CONFIG: file } = settings as { TOLLGATE_CONFIG?: string };
+  if (file === undefined) return 'The settings are valid.';
+  readConfigFile(file, process.env);
+  return `The settings and ${file} are valid.`;
+}
+
+const usage = (name: string, purpose: string, migrates: boolean): string =>
+  [
+    `Usage: node apps/${name}/dist/main.js [--validate${migrates ? ' | --migrate' : ''}]`,
+    purpose,
+    '  --validate  check the settings, and exit',
+    ...(migrates ? ['  --migrate   bring the schema of this service up to date, and exit'] : []),
+    'Settings are environment variables: docs/operating.md.',
+  ].join('\n');

@@ -1,0 +1,30 @@
+/** Something of the operator's stands in the way of a start; `message` is what is shown, a line for each thing, with its cure. */
+export class StartError extends Error {}
+
+/** Names of the settings that a listening address comes from. */
+export interface AddressSettings {
+  host: string;
+  port: string;
+}
+
+/** The line for a port that cannot be had; other errors are given back as they are. */
+export function explainListen(error: unknown, host: string, port: number, settings: AddressSettings): unknown {
+  const { code } = error as { code?: string };
+  const cause = { cause: error };
+  if (code === 'EADDRINUSE')
+    return new StartError(
+      `Port ${port} on ${host} is in use: stop what listens there, or set ${settings.port} (0 = any free port).`,
+      cause,
+    );
+  if (code === 'EACCES')
+    return new StartError(`Port ${port} may not be used by this user: set ${settings.port} to one above 1023.`, cause);
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return new StartError(`${host} is not an address of this machine: correct ${settings.host}.`, cause);
+  return error;
+}
+
+/** The base URL of a listening address, without a slash at its end. One that means "all" cannot be called: it is shown as this machine. */
+export function baseUrl(host: string, port: number): string {
+  const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return `http://${shown}:${port}`;
+}

@@ -1,0 +1,62 @@
+import 'reflect-metadata';
+import { Transform } from 'class-transformer';
+import { IsBoolean, IsIn, IsInt, IsOptional, Matches, Max, Min, type ValidationArguments } from 'class-validator';
+
+// The forms that a setting of the environment can have. What is wrong is one line that names the setting and what it must be; a value is never in it.
+
+const readableFromFile = new Map<object, Set<string>>();
+
+/** Absent is fine. Above the form: `@Optional() @Text(…) NAME?: string`. */
+export const Optional = IsOptional;
+
+/** `what` completes "NAME must be …". */
+export const Text = (form: RegExp, what: string) => Matches(form, { message: must(what) });
+
+/** Nothing said of its form but that it is there and not absurdly long. */
+export const Path = (what: string) => Text(/^[^\0]{1,4096}$/, what);
+
+export function WholeNumber(min: number, max: number): PropertyDecorator {
+  const message = must(`a whole number from ${min} to ${max}`);
+  return (target, name) => {
+    for (const apply of [Max(max, { message }), Min(min, { message }), IsInt({ message }), toNumber])
+      apply(target, name as string);
+  };
+}
+
+/** 0 is any free one. */
+export const Port = () => WholeNumber(0, 65_535);
+
+export function Flag(): PropertyDecorator {
+  return (target, name) => {
+    IsBoolean({ message: must('true or false') })(target, name as string);
+    toBoolean(target, name as string);
+  };
+}
+
+export const OneOf = (...values: readonly string[]) => IsIn(values, { message: must(`one of ${values.join(', ')}`) });
+
+/** May also stand in a file that `<NAME>_FILE` names, as platforms hand out secrets. */
+export function Secret(): PropertyDecorator {
+  return (target, name) => {
+    const names = readableFromFile.get(target) ?? new Set();
+    readableFromFile.set(target, names.add(name as string));
+  };
+}
+
+/** The names of a settings class for which there is a `<NAME>_FILE`. */
+export function secretsOf(type: { prototype: object }): ReadonlySet<string> {
+  return readableFromFile.get(type.prototype) ?? new Set();
+}
+
+const must =
+  (what: string) =>
+  ({ property, value }: ValidationArguments): string =>
+    value === undefined ? `${property} is not set: it must be ${what}` : `${property} must be ${what}`;
+
+const toNumber = Transform(({ value }: { value: unknown }) =>
+  typeof value === 'string' && value.trim() !== '' ? Number(value) : value,
+);
+
+const toBoolean = Transform(({ value }: { value: unknown }) =>
+  value === 'true' ? true : value === 'false' ? false : value,
+);

@@ -1,0 +1,26 @@
+import { OneOf, Path, Port, Text, WholeNumber } from './decorators';
+
+const HOST = /^[A-Za-z0-9.:_-]{1,255}$/;
+export const hostText = () => Text(HOST, 'a name or an address of this machine');
+
+/** Of every process that runs on. */
+export class ProcessSettings {
+  @OneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent') TOLLGATE_LOG_LEVEL: string = 'info';
+}
+
+/** Of the processes with requests of users in hand. */
+export class DrainSettings {
+  /** How long running requests may go on when it stops; then they are ended, settled at what was delivered. */
+  @WholeNumber(0, 3_600) TOLLGATE_DRAIN_SECONDS: number = 30;
+}
+
+/** Where /livez, /readyz and /metrics are served. */
+export class HealthSettings {
+  @hostText() TOLLGATE_HEALTH_HOST: string = '127.0.0.1';
+  @Port() TOLLGATE_HEALTH_PORT: number = 9090;
+}
+
+/** Of the processes that read models, prices and plans. */
+export class ConfigFileSettings {
+  @Path('the path of a tollgate.yaml') TOLLGATE_CONFIG: string = 'tollgate.yaml';
+}

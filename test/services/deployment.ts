@@ -1,0 +1,82 @@
+import { applyTopics } from '@tollgate/messaging';
+import {
+  useKafka,
+  usePostgresServer,
+  useRedis,
+  type KafkaServer,
+  type PostgresServer,
+  type RedisServer,
+} from '@tollgate/testing';
+import { join, resolve } from 'node:path';
+import { startSimulator, type Simulator } from '../../apps/simulator/src';
+import { ServiceProcess, type App } from './service-process';
+
+export const OPERATOR_SECRET = 'the-operators-secret-in-tests';
+const MIGRATED: readonly App[] = ['auth', 'metering', 'billing'];
+
+/** Real Kafka, Redis and PostgreSQL in containers, topics and schemas as an operator makes them, the simulator, and any number of each deployable as processes. */
+export class Deployment {
+  readonly running = new Set<ServiceProcess>();
+  simulator!: Simulator;
+
+  constructor(
+    readonly kafka: KafkaServer,
+    readonly redis: RedisServer,
+    readonly postgres: PostgresServer,
+    private readonly more: Record<string, string>,
+  ) {}
+
+  /** The settings of every deployable. */
+  get env(): Record<string, string> {
+    return {
+      KAFKA_BROKERS: this.kafka.brokers.join(','),
+      REDIS_URL: this.redis.url,
+      DATABASE_URL: this.postgres.url,
+      TOLLGATE_CONFIG: join(resolve(__dirname, '../..'), 'tollgate.yaml'),
+      TOLLGATE_OPERATOR_SECRET: OPERATOR_SECRET,
+      TOLLGATE_SIMULATOR_URL: this.simulator.url,
+      TOLLGATE_LAME_DUCK_SECONDS: '0',
+      ...this.more,
+    };
+  }
+
+  async prepare(): Promise<void> {
+    this.simulator = await startSimulator({});
+    await applyTopics({ brokers: this.kafka.brokers, clientId: 'test' });
+    await Promise.all(
+      MIGRATED.map(async (app) => {
+        const job = this.spawn(app, {}, ['--migrate']);
+        if ((await job.exited()) !== 0) throw new Error(`${app} --migrate failed:\n${job.stderr}`);
+      }),
+    );
+  }
+
+  /** Begins to start one; not yet ready. */
+  spawn(app: App, env: Record<string, string> = {}, args: readonly string[] = []): ServiceProcess {
+    const service = ServiceProcess.spawn(app, { ...this.env, ...env }, args);
+    this.running.add(service);
+    service.child.once('exit', () => this.running.delete(service));
+    return service;
+  }
+
+  /** Starts one and waits until it is ready. */
+  start(app: App, env: Record<string, string> = {}): Promise<ServiceProcess> {
+    return this.spawn(app, env).ready();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.running].map((service) => service.end('SIGKILL')));
+    await this.simulator.close();
+  }
+}
+
+/** A deployment for the calling test file: the servers run and are prepared, no service is started. `env`: settings for all services. */
+export function useDeployment(env: Record<string, string> = {}): Deployment {
+  const kafka = useKafka();
+  const redis = useRedis();
+  const postgres = usePostgresServer();
+  const deployment = new Deployment(kafka, redis, postgres, env);
+  beforeAll(() => deployment.prepare());
+  afterAll(() => deployment.close());
+  return deployment;
+}

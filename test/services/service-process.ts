@@ -1,0 +1,102 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { eventually } from '@tollgate/testing';
+
+const ROOT = resolve(__dirname, '../..');
+const READY_TIMEOUT_MS = 90_000;
+const EXIT_TIMEOUT_MS = 60_000;
+const STDERR_SHOWN_CHARS = 3_000;
+
+export type App = 'gateway' | 'auth' | 'metering' | 'billing';
+
+export interface Readiness {
+  status: string;
+  dependencies: Record<string, { ok: boolean; required: boolean; reason?: string }>;
+}
+
+/** One deployable as a process of its own, from `apps/<app>/dist/main.js`: on free ports, with nothing of this process's own settings. */
+export class ServiceProcess {
+  stdout = '';
+  stderr = '';
+
+  private constructor(
+    readonly app: App,
+    readonly child: ChildProcess,
+  ) {
+    child.stdout!.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
+    child.stderr!.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
+  }
+
+  static spawn(app: App, env: Record<string, string>, args: readonly string[] = []): ServiceProcess {
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^(TOLLGATE_|KAFKA_|REDIS_|DATABASE_URL|NODE_OPTIONS)/.test(name),
+    );
+    const child = spawn(process.execPath, ['--enable-source-maps', join(ROOT, 'apps', app, 'dist/main.js'), ...args], {
+      cwd: ROOT,
+      env: {
+        ...Object.fromEntries(inherited),
+        TOLLGATE_HEALTH_PORT: '0',
+        TOLLGATE_PORT: '0',
+        TOLLGATE_OPERATOR_PORT: '0',
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    return new ServiceProcess(app, child);
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** What it logged when it began to serve: its addresses. */
+  get addresses(): { health: string; publicUrl: string; operatorUrl: string } {
+    const lines = this.stderr.split('\n').filter((line) => /"msg":"(ready|listening)"/.test(line));
+    return Object.assign({}, ...lines.map((line) => JSON.parse(line) as object)) as ReturnType<
+      () => typeof this.addresses
+    >;
+  }
+
+  /** Waits until it says that it is ready. Throws with its stderr when it ends instead. */
+  async ready(timeoutMs = READY_TIMEOUT_MS): Promise<this> {
+    await eventually(
+      async () => {
+        if (this.hasEnded) return;
+        const { status, dependencies } = await this.readiness();
+        if (status !== 'ok') throw new Error(`${this.app} is ${status}: ${JSON.stringify(dependencies)}`);
+      },
+      { timeoutMs, everyMs: 50 },
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${this.stderr.slice(-STDERR_SHOWN_CHARS)}`, { cause: error });
+    });
+    if (this.hasEnded)
+      throw new Error(`${this.app} ended (${this.child.exitCode}):\n${this.stderr.slice(-STDERR_SHOWN_CHARS)}`);
+    return this;
+  }
+
+  async readiness(): Promise<Readiness> {
+    const { health } = this.addresses;
+    if (!health) throw new Error(`${this.app} has not said yet that it is ready`);
+    return (await (await fetch(`${health}/readyz`)).json()) as Readiness;
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.addresses.health}/metrics`)).text();
+  }
+
+  /** Sends the signal and waits for the end; the exit code, or null when a signal ended it. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    if (!this.hasEnded) this.child.kill(signal);
+    return this.exited();
+  }
+
+  async exited(timeoutMs = EXIT_TIMEOUT_MS): Promise<number | null> {
+    await eventually(
+      () => {
+        if (!this.hasEnded) throw new Error(`${this.app} still runs:\n${this.stderr.slice(-STDERR_SHOWN_CHARS)}`);
+      },
+      { timeoutMs },
+    );
+    return this.child.exitCode;
+  }
+}
