@@ -1,5 +1,5 @@
 import { eventually } from '@tollgate/testing';
-import { call } from '../e2e/standalone-process';
+import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, useDeployment } from './deployment';
 import type { ServiceProcess } from './service-process';
 
