@@ -5,6 +5,7 @@ import { AuthHandlers } from './handlers';
 import { Keys } from './keys/keys';
 import { ProjectionLoop } from './project/projection-loop';
 import { Projector } from './project/projector';
+import { TenantOutbox } from './tenants/tenant-outbox';
 import { Tenants } from './tenants/tenants';
 import { Tokens } from './tokens/tokens';
 
@@ -15,7 +16,17 @@ export class AuthModule {
     const database = { provide: AuthDatabase, useFactory: () => AuthDatabase.open(databaseUrl) };
     return {
       module: AuthModule,
-      providers: [database, Projector, ProjectionLoop, CredentialBook, Tenants, Keys, Tokens, AuthHandlers],
+      providers: [
+        database,
+        Projector,
+        ProjectionLoop,
+        CredentialBook,
+        TenantOutbox,
+        Tenants,
+        Keys,
+        Tokens,
+        AuthHandlers,
+      ],
     };
   }
 }

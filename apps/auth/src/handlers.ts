@@ -19,6 +19,7 @@ export class AuthHandlers implements OnModuleInit {
     messages.handle('auth.tenants.create', (request) => tenants.create(request));
     messages.handle('auth.tenants.list', (request) => tenants.list(request));
     messages.handle('auth.tenants.get', (request) => tenants.get(request));
+    messages.handle('auth.tenants.setStatus', (request) => tenants.setStatus(request));
     messages.handle('auth.keys.create', (request) => keys.create(request));
     messages.handle('auth.keys.list', (request) => keys.list(request));
     messages.handle('auth.keys.revoke', (request) => keys.revoke(request));

@@ -16,10 +16,14 @@ import { countCharges, countPostings } from './consume/metrics';
 import { Poster } from './consume/poster';
 import { PostingLoop } from './consume/posting-loop';
 import { openBillingDatabase } from './database';
+import type { Booked } from './ledger/booking';
+import { MoneyOut } from './refunds/money-out';
+import { PeriodicTask } from './periodic-task';
 import { Reconciler } from './reconcile/reconciler';
 import { Stores } from './reconcile/stores';
 import { billingSummary } from './summary/billing-summary';
 import { spendableNanos } from './summary/spendable';
+import { TenantStatus } from './tenants/tenant-status';
 import { TopUps } from './topups/top-ups';
 
 export interface BillingOptions {
@@ -29,6 +33,7 @@ export interface BillingOptions {
 }
 
 const DEFAULT_POSTING_INTERVAL_MS = 1_000;
+const RELEASE_ABANDONED_EVERY_MS = 5_000;
 const BILLING_OPTIONS = Symbol('BILLING_OPTIONS');
 
 /** Own class, so that in one process with other services each gets its own data source. */
@@ -39,6 +44,8 @@ export class BillingDataSource extends DataSource {}
 class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown {
   private readonly relay: OutboxRelay;
   private readonly loop: PostingLoop;
+  private readonly moneyOut: MoneyOut;
+  private readonly tasks: PeriodicTask[];
   private readonly options: { postingIntervalMs: number };
 
   constructor(
@@ -53,10 +60,17 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
       countPostings(tenants);
       this.relay.wake();
     });
+    this.moneyOut = new MoneyOut(dataSource, messages, admission, this.options);
+    this.tasks = [
+      new PeriodicTask('give back withdrawals that nobody booked', RELEASE_ABANDONED_EVERY_MS, async () => {
+        if ((await this.moneyOut.releaseAbandoned()) > 0) this.relay.wake();
+      }),
+    ];
   }
 
   onModuleInit(): void {
     const gatherer = new ChargeGatherer(this.dataSource, this.options);
+    const status = new TenantStatus(this.dataSource, this.options);
     const topUps = new TopUps(this.dataSource, this.messages, this.options);
     const reconciler = new Reconciler(this.dataSource, new Stores(this.dataSource, this.messages, this.admission));
     this.messages.consume('charges', 'billing', async (batch) => {
@@ -64,14 +78,16 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
       countCharges(result);
       this.committed(result);
     });
-    this.messages.handle('billing.credit.add', async (request) => {
-      const { reply, dueInMs } = await topUps.add(request);
-      this.committed({ dueInMs });
-      return reply;
+    this.messages.consume('tenant-news', 'billing', async (batch) => {
+      await status.apply(batch);
+      this.relay.wake();
     });
     this.messages.handle('billing.credit.spendable', async ({ tenantId }) => ({
       spendableNanos: (await spendableNanos(this.admission, tenantId))?.toString() ?? null,
     }));
+    this.messages.handle('billing.credit.add', (request) => this.booked(topUps.add(request)));
+    this.messages.handle('billing.credit.refund', (request) => this.booked(this.moneyOut.refund(request)));
+    this.messages.handle('billing.credit.adjust', (request) => this.booked(this.moneyOut.adjust(request)));
     this.messages.handle('billing.summary', (request) => billingSummary(this.dataSource, request));
     this.messages.handle('billing.reconcile', () => reconciler.reconcile());
   }
@@ -79,16 +95,24 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   onApplicationBootstrap(): void {
     this.relay.start();
     this.loop.start();
+    for (const task of this.tasks) task.start();
   }
 
   /** The books are flushed and the news published while messages still take them; whoever stops the process stops consuming first. */
   async beforeApplicationShutdown(): Promise<void> {
+    await Promise.all(this.tasks.map((task) => task.stop()));
     await this.loop.stop();
     await this.relay.stop();
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.dataSource.destroy();
+  }
+
+  private async booked(work: Promise<Booked>): Promise<Booked['reply']> {
+    const { reply, dueInMs } = await work;
+    this.committed({ dueInMs });
+    return reply;
   }
 
   private committed({ dueInMs }: { dueInMs: number | null }): void {

@@ -47,6 +47,14 @@ export interface Charge {
   endedAt: string;
 }
 
+/** Whether a tenant may run requests, as auth has it. Topic `tenant-news`, keyed by tenant; only what is newer than the last counts. */
+export interface TenantNews {
+  tenantId: string;
+  /** Counts up with every change of the tenant's status. */
+  version: number;
+  status: 'active' | 'suspended';
+}
+
 /**
  * A tenant's credit as billing's books have it. Topic `credit-news`, keyed by tenant; applied in any order and any number of times:
  * the balance only if `version` is newer, the releases always.

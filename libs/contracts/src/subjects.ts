@@ -9,6 +9,9 @@ export interface Subjects {
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
 
+  /** not_found. The same status again succeeds. Running requests end as they would; new ones are refused within a second of the answer. */
+  'auth.tenants.setStatus': [{ tenantId: string; status: TenantRow['status'] }, TenantRow];
+
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
   /** not_found (tenant), invalid_profile */
   'auth.keys.create': [
@@ -40,6 +43,18 @@ export interface Subjects {
   /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first entry. */
   'billing.credit.add': [
     { tenantId: string; amountCents: number; source: string; ref: string },
+    { entry: LedgerEntry; balanceCents: number },
+  ];
+  /**
+   * Money out, at most what is not spent, gathered or held by running requests. insufficient_credit; else as billing.credit.add.
+   */
+  'billing.credit.refund': [
+    { tenantId: string; amountCents: number; source: string; ref: string; reason?: string },
+    { entry: LedgerEntry; balanceCents: number },
+  ];
+  /** A correction by a person, signed. A negative one is limited as a refund is, unless `allowDebt`. Errors as billing.credit.refund. */
+  'billing.credit.adjust': [
+    { tenantId: string; amountCents: number; source: string; ref: string; reason: string; allowDebt?: boolean },
     { entry: LedgerEntry; balanceCents: number },
   ];
   'billing.reconcile': [Record<string, never>, ReconcileReport];
@@ -129,6 +144,8 @@ export interface LedgerEntry {
   amountCents: number;
   source: string;
   ref: string;
+  /** Why a person booked it, where one said so. Not shown by the management API. */
+  reason?: string;
   createdAt: string;
 }
 

@@ -1,4 +1,4 @@
-import type { Charge, CreditNews, UsageEvent } from './events';
+import type { Charge, CreditNews, TenantNews, UsageEvent } from './events';
 import type { Subject } from './subjects';
 
 /** The message type of each topic. */
@@ -6,6 +6,7 @@ export interface TopicTypes {
   'usage-events': UsageEvent;
   charges: Charge;
   'credit-news': CreditNews;
+  'tenant-news': TenantNews;
 }
 
 export type Topic = keyof TopicTypes;
@@ -56,6 +57,14 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
     groups: ['admission'],
     partitions: 12,
     retentionMs: 7 * DAY_MS,
+    compacted: false,
+  },
+  'tenant-news': {
+    key: 'tenantId',
+    schemaVersion: 1,
+    groups: ['billing'],
+    partitions: 3,
+    retentionMs: 30 * DAY_MS,
     compacted: false,
   },
 };

@@ -16,6 +16,10 @@ export class Tenant {
   @Column('text')
   status!: 'active' | 'suspended';
 
+  /** Counts up with every change of the status. */
+  @Column('int', { name: 'status_version', default: 0 })
+  statusVersion!: number;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 }

@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { newId } from '@tollgate/contracts';
+import { OUTBOX_TABLE_SQL } from '@tollgate/messaging';
+import { eventually } from '@tollgate/testing';
 import { useAuth } from '../running-auth.suite';
 
 const { auth, database } = useAuth();
@@ -54,4 +58,38 @@ it('the database itself refuses a blank, untrimmed or overlong name', async () =
     ]);
     await expect(insert).rejects.toThrow(/tenant_name_check/);
   }
+});
+
+describe('suspension', () => {
+  const told = (tenantId: string) =>
+    database.query(`SELECT data FROM auth.outbox WHERE data->>'tenantId' = $1 ORDER BY id`, [tenantId]);
+
+  it('suspends and resumes, also again, and tells it in the order of the changes', async () => {
+    const tenantId = await auth.tenant();
+    for (const status of ['suspended', 'suspended', 'active'] as const) {
+      expect(await auth.request('auth.tenants.setStatus', { tenantId, status })).toMatchObject({
+        id: tenantId,
+        status,
+      });
+      expect(await auth.request('auth.tenants.get', { tenantId })).toMatchObject({ status });
+    }
+    const [row] = await database.query<{ version: number }>(
+      'SELECT status_version AS version FROM auth.tenant WHERE id = $1',
+      [tenantId],
+    );
+    expect(row).toEqual({ version: 2 });
+    await eventually(async () => expect(await told(tenantId)).toEqual([]));
+  });
+
+  it('refuses an unknown tenant and another status', async () => {
+    for (const tenantId of [newId('ten'), 'x', '\0']) {
+      expect(await auth.refusal('auth.tenants.setStatus', { tenantId, status: 'active' })).toBe('not_found');
+    }
+    const wrong = { tenantId: await auth.tenant(), status: 'closed' as 'active' };
+    expect(await auth.refusal('auth.tenants.setStatus', wrong)).toBe('invalid_parameter');
+  });
+
+  it('the outbox is the one that the relay expects', () => {
+    expect(readFileSync(join(__dirname, '../migrations/002_suspension.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);
+  });
 });

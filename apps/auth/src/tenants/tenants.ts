@@ -8,10 +8,13 @@ import {
   type RequestOf,
   type TenantRow,
 } from '@tollgate/contracts';
+import { enqueue } from '@tollgate/messaging';
+import { transaction } from '@tollgate/postgres';
 import { ConfigSource } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
-import type { Tenant } from './tenant.entity';
+import { TenantOutbox } from './tenant-outbox';
+import { Tenant } from './tenant.entity';
 
 /** `auth.tenants.*` */
 @Injectable()
@@ -19,6 +22,7 @@ export class Tenants {
   constructor(
     private readonly database: AuthDatabase,
     private readonly config: ConfigSource,
+    private readonly outbox: TenantOutbox,
   ) {}
 
   /** RequestError invalid_plan. Without a plan: the first one of tollgate.yaml. */
@@ -26,7 +30,13 @@ export class Tenants {
     const { plans } = this.config.current;
     const chosen = plan === undefined ? plans[0] : plans.find(({ id }) => id === plan);
     if (!chosen) throw new RequestError('invalid_plan', 'plan must name a plan of tollgate.yaml.');
-    const tenant = this.database.tenants.create({ id: newId('ten'), name, plan: chosen.id, status: 'active' });
+    const tenant = this.database.tenants.create({
+      id: newId('ten'),
+      name,
+      plan: chosen.id,
+      status: 'active',
+      statusVersion: 0,
+    });
     await this.database.tenants.insert(tenant);
     return toRow(tenant);
   }
@@ -40,6 +50,28 @@ export class Tenants {
     const tenant = isId('ten', tenantId) && (await this.database.tenants.findOneBy({ id: tenantId }));
     if (!tenant) throw new RequestError('not_found', 'No such tenant.');
     return toRow(tenant);
+  }
+
+  /** Commits the status with the news of it; billing passes it on to where requests are admitted. RequestError not_found. */
+  async setStatus({ tenantId, status }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
+    if (status !== 'active' && status !== 'suspended')
+      throw new RequestError('invalid_parameter', 'status must be active or suspended.');
+    const row = await transaction(this.database.dataSource, async (tx) => {
+      const tenant =
+        isId('ten', tenantId) &&
+        (await tx.findOne(Tenant, { where: { id: tenantId }, lock: { mode: 'pessimistic_write' } }));
+      if (!tenant) throw new RequestError('not_found', 'No such tenant.');
+      if (tenant.status !== status) {
+        tenant.status = status;
+        tenant.statusVersion += 1;
+        await tx.update(Tenant, { id: tenantId }, { status, statusVersion: tenant.statusVersion });
+      }
+      // Told again when nothing changed, too: that is what an operator wants who asks twice.
+      await enqueue(tx, 'tenant-news', [{ tenantId, version: tenant.statusVersion, status }]);
+      return toRow(tenant);
+    });
+    this.outbox.wake();
+    return row;
   }
 }
 

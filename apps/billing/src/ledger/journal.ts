@@ -8,9 +8,9 @@ import type { Cover } from './core/post';
 export async function insertEntries(tx: EntityManager, entries: readonly Entry[]): Promise<LedgerEntry[]> {
   if (entries.length === 0) return [];
   const rows = await tx.query<{ id: string; created_at: Date }[]>(
-    `INSERT INTO journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, created_at)
+    `INSERT INTO journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, reason, created_at)
      SELECT n.*, date_trunc('milliseconds', clock_timestamp()) FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[],
-       $6::text[], $7::text[], $8::bytea[], $9::text[], $10::bigint[]) AS n
+       $6::text[], $7::text[], $8::bytea[], $9::text[], $10::bigint[], $11::text[]) AS n
      RETURNING id, created_at`,
     [
       entries.map((entry) => entry.id),
@@ -23,6 +23,7 @@ export async function insertEntries(tx: EntityManager, entries: readonly Entry[]
       entries.map((entry) => entry.inputHash),
       entries.map((entry) => entry.period),
       entries.map((entry) => String(entry.balanceAfterCents)),
+      entries.map((entry) => entry.reason ?? null),
     ],
   );
   const legs = entries.flatMap((entry) => entry.postings.map((posting) => ({ ...posting, entryId: entry.id })));
@@ -37,6 +38,7 @@ export async function insertEntries(tx: EntityManager, entries: readonly Entry[]
     amountCents: Number(entry.amountCents),
     source: entry.source,
     ref: entry.ref,
+    ...(entry.reason !== undefined && { reason: entry.reason }),
     createdAt: createdAt.get(entry.id)!.toISOString(),
   }));
 }

@@ -1,6 +1,6 @@
 import type { LedgerEntry } from '@tollgate/contracts';
 
-export const ENTRY_COLUMNS = 'id, type, amount_cents, source, ref, created_at';
+export const ENTRY_COLUMNS = 'id, type, amount_cents, source, ref, reason, created_at';
 
 /** A journal_entry row as node-postgres gives it. */
 export interface EntryRow {
@@ -9,6 +9,7 @@ export interface EntryRow {
   amount_cents: string;
   source: string;
   ref: string;
+  reason: string | null;
   created_at: Date;
 }
 
@@ -20,6 +21,7 @@ export function ledgerEntry(row: EntryRow): LedgerEntry {
     amountCents: Number(row.amount_cents),
     source: row.source,
     ref: row.ref,
+    ...(row.reason !== null && { reason: row.reason }),
     createdAt: row.created_at.toISOString(),
   };
 }

@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
+import { MAX_ENTRY_CENTS } from '../ledger/booking';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
-import { MAX_TOPUP_CENTS } from './top-ups';
 
 // Real: Postgres and messages; auth's answer is the test's.
 const database = useTestDatabase();
@@ -55,7 +55,7 @@ describe('a top-up', () => {
     expect((await add(newId('ten'), 501, 'pi_4')).balanceCents).toBe(501);
   });
 
-  it.each([0, -5, 1.5, NaN, Infinity, '5', null, undefined, MAX_TOPUP_CENTS + 1, 2 ** 53])(
+  it.each([0, -5, 1.5, NaN, Infinity, '5', null, undefined, MAX_ENTRY_CENTS + 1, 2 ** 53])(
     'of %p cents is refused and writes nothing',
     async (amount) => {
       const tenantId = newId('ten');
@@ -69,7 +69,7 @@ describe('a top-up', () => {
     await database.query(`BEGIN`);
     await database.query(`INSERT INTO billing.tenant_books (tenant_id) VALUES ($1)`, [tenantId]);
     await database.query(
-      `INSERT INTO billing.journal_entry VALUES ('ent_' || $1, $1, 1, 'adjustment', 9007199254740990, 'manual', 'a', sha256('x'), '2026-11', 9007199254740990, now())`,
+      `INSERT INTO billing.journal_entry VALUES ('ent_' || $1, $1, 1, 'adjustment', 9007199254740990, 'manual', 'a', sha256('x'), '2026-11', 9007199254740990, now(), 'test')`,
       [tenantId],
     );
     await database.query(

@@ -65,6 +65,12 @@ export function canPost(books: Books): boolean {
   return cents >= 1n && cents <= books.balanceCents;
 }
 
+/** What can leave by the books, in whole cents: the balance less what is gathered and not posted yet. Never negative. */
+export function refundableCents(books: Books): bigint {
+  const nanos = books.balanceCents * NANOS_PER_CENT - unpostedNanos(books);
+  return nanos > 0n ? nanos / NANOS_PER_CENT : 0n;
+}
+
 /** What the admission store is told: see CreditNews. */
 export function creditNews(books: Books, releases: readonly string[]): CreditNews {
   return {

@@ -7,6 +7,8 @@ export type EntryType = 'topup' | 'usage' | 'adjustment' | 'refund';
 
 /** The source of usage entries; nobody else may use it. */
 export const METERING_SOURCE = 'metering';
+/** The source of entries that reverse an invoice; nobody else may use it. */
+export const INVOICE_SOURCE = 'invoice';
 
 /** Where the other side of each kind of entry is booked. */
 const CONTRA_ACCOUNT: Record<EntryType, Account> = {
@@ -24,6 +26,10 @@ export interface EntryRequest {
   source: string;
   ref: string;
   period: Period;
+  /** Why a person wanted it; an adjustment always says so. */
+  reason?: string | undefined;
+  /** What an adjustment reverses, where that is not the account of adjustments. */
+  contra?: Account;
 }
 
 export interface Entry extends EntryRequest {
@@ -54,7 +60,7 @@ export function book(books: Books, id: string, request: EntryRequest): { books: 
     throw new LedgerError(`a balance of ${balanceCents} cents`);
   const postings: Posting[] = [
     { account: 'credit', amountCents },
-    { account: CONTRA_ACCOUNT[type], amountCents: -amountCents },
+    { account: request.contra ?? CONTRA_ACCOUNT[type], amountCents: -amountCents },
   ];
   assertBalanced(postings, amountCents);
   const sequence = books.lastSequence + 1n;
@@ -73,8 +79,11 @@ export function book(books: Books, id: string, request: EntryRequest): { books: 
 }
 
 /** SHA-256 of what was asked for beside the idempotency key. The month is not part of it: a repeat may come in the next one. */
-export function inputHash({ type, amountCents }: Pick<EntryRequest, 'type' | 'amountCents'>): Buffer {
-  return createHash('sha256')
-    .update(JSON.stringify([type, String(amountCents)]))
-    .digest();
+export function inputHash({
+  type,
+  amountCents,
+  reason,
+}: Pick<EntryRequest, 'type' | 'amountCents' | 'reason'>): Buffer {
+  const asked = [type, String(amountCents), ...(reason === undefined ? [] : [reason])];
+  return createHash('sha256').update(JSON.stringify(asked)).digest();
 }

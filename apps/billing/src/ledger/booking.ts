@@ -1,0 +1,93 @@
+import { newId, RequestError, type LedgerEntry } from '@tollgate/contracts';
+import { enqueue } from '@tollgate/messaging';
+import type { EntityManager } from 'typeorm';
+import { saveBooks } from './books-store';
+import { creditNews, MAX_BALANCE_CENTS, type Books } from './core/books';
+import { book, inputHash, INVOICE_SOURCE, METERING_SOURCE, type EntryRequest } from './core/entry';
+import { insertEntries } from './journal';
+import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from './ledger-entry';
+
+/** The most that one entry of money in or out may be. */
+export const MAX_ENTRY_CENTS = 1_000_000_000_000;
+const MAX_SOURCE_CHARS = 64;
+const MAX_REF_CHARS = 200;
+const MAX_REASON_CHARS = 500;
+const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE];
+
+/** What became of a request to book: the reply, and milliseconds until gathered usage of the tenant is due (null: none is, or nothing changed). */
+export interface Booked {
+  reply: { entry: LedgerEntry; balanceCents: number };
+  dueInMs: number | null;
+}
+
+/**
+ * Checks what callers choose of an entry: `source` and `ref`, the idempotency key with the tenant, and the reason.
+ * @throws RequestError invalid_parameter
+ */
+export function assertNamed({ source, ref, reason }: { source: string; ref: string; reason?: string }): void {
+  if (!isPlainText(source, MAX_SOURCE_CHARS) || RESERVED_SOURCES.includes(source)) {
+    throw new RequestError(
+      'invalid_parameter',
+      `source must be 1 to ${MAX_SOURCE_CHARS} characters, and none of ${RESERVED_SOURCES.join(', ')}.`,
+    );
+  }
+  if (!isPlainText(ref, MAX_REF_CHARS))
+    throw new RequestError('invalid_parameter', `ref must be 1 to ${MAX_REF_CHARS} characters.`);
+  assertReason(reason);
+}
+
+/** @throws RequestError invalid_parameter */
+export function assertReason(reason: string | undefined): void {
+  if (reason !== undefined && (!isPlainText(reason, MAX_REASON_CHARS) || reason.trim() === ''))
+    throw new RequestError('invalid_parameter', `reason must be 1 to ${MAX_REASON_CHARS} characters.`);
+}
+
+/** The entry that this source and ref booked before, if any. RequestError ref_conflict when it was asked for with other input. */
+export async function findFirst(
+  tx: EntityManager,
+  tenantId: string,
+  entry: EntryRequest,
+): Promise<LedgerEntry | undefined> {
+  const [row] = await tx.query<(EntryRow & { input_hash: Buffer })[]>(
+    `SELECT ${ENTRY_COLUMNS}, input_hash FROM journal_entry WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
+    [tenantId, entry.source, entry.ref],
+  );
+  if (!row) return undefined;
+  if (!row.input_hash.equals(inputHash(entry))) {
+    throw new RequestError(
+      'ref_conflict',
+      `${entry.source} ${entry.ref} was booked before with another amount, type or reason.`,
+    );
+  }
+  return ledgerEntry(row);
+}
+
+/** A repeat: the first entry, and the balance as it is now. */
+export function repeated(entry: LedgerEntry, books: Books): Booked {
+  return { reply: { entry, balanceCents: Number(books.balanceCents) }, dueInMs: null };
+}
+
+/**
+ * Books one entry under the tenant's lock: entry, postings, books and news, all in the caller's transaction.
+ * @throws RequestError invalid_amount when the balance would leave the safe integers
+ */
+export async function bookEntry(
+  tx: EntityManager,
+  books: Books,
+  entry: EntryRequest,
+  options: { postingIntervalMs: number },
+): Promise<Booked> {
+  const balanceCents = books.balanceCents + entry.amountCents;
+  if (balanceCents > MAX_BALANCE_CENTS || balanceCents < -MAX_BALANCE_CENTS)
+    throw new RequestError('invalid_amount', 'The balance would be more than 2^53 - 1 cents.');
+  const booked = book(books, newId('ent'), entry);
+  const [written] = await insertEntries(tx, [booked.entry]);
+  const dueInMs = await saveBooks(tx, [booked.books], options);
+  await enqueue(tx, 'credit-news', [creditNews(booked.books, [])]);
+  return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs };
+}
+
+/** No control characters: Postgres cannot store a NUL, and nobody can read the others on a receipt. */
+function isPlainText(value: unknown, maxChars: number): value is string {
+  return typeof value === 'string' && value.length >= 1 && value.length <= maxChars && !/[\p{Cc}\p{Cs}]/u.test(value);
+}

@@ -1,0 +1,38 @@
+import { logger } from '@tollgate/runtime';
+
+/**
+ * Does something again and again while the service runs: at once, then `everyMs` after the last run ended. A run that fails is logged and comes again: what it is to do stands in
+ * the database, and any number of replicas may run it.
+ */
+export class PeriodicTask {
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> = Promise.resolve();
+  private stopped = true;
+
+  constructor(
+    private readonly name: string,
+    private readonly everyMs: number,
+    private readonly run: () => Promise<unknown>,
+  ) {}
+
+  start(): void {
+    this.stopped = false;
+    this.running = this.runOnce();
+  }
+
+  /** Finishes the run in hand. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.running;
+  }
+
+  private async runOnce(): Promise<void> {
+    try {
+      await this.run();
+    } catch (error) {
+      logger('billing').error({ err: error, task: this.name }, 'a task failed; it is tried again');
+    }
+    if (!this.stopped) this.timer = setTimeout(() => (this.running = this.runOnce()), this.everyMs);
+  }
+}

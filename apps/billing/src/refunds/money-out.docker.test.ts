@@ -1,0 +1,8 @@
+import { RedisAdmissionStore } from '@tollgate/admission';
+import { useRedis } from '@tollgate/testing';
+import { moneyOutSuite } from './money-out.suite';
+
+describe('beside the admission store on Redis', () => {
+  const redis = useRedis();
+  moneyOutSuite(() => new RedisAdmissionStore({ url: redis.url }));
+});

@@ -1,0 +1,302 @@
+import type { AdmissionStore, AdmitRequest, Withdrawal } from '@tollgate/admission';
+import { newId, type UsageEvent } from '@tollgate/contracts';
+import { useTestDatabase } from '@tollgate/testing';
+import { MAX_ENTRY_CENTS } from '../ledger/booking';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { MoneyOut } from './money-out';
+
+const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000_000 };
+const PRICE = { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos: '0' };
+
+/** The guarantees of money out beside a real admission store; both implementations pass them. */
+export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore): void {
+  const database = useTestDatabase();
+  describe('money out', () => {
+    const billing = useBilling(database);
+    let store: AdmissionStore;
+    let moneyOut: MoneyOut;
+    beforeAll(async () => {
+      store = openStore(database.url);
+      await store.start();
+      moneyOut = new MoneyOut(billing.dataSource, billing.messages, store, { postingIntervalMs: 0 });
+    });
+    afterAll(() => store.close());
+
+    const refund = (tenantId: string, amountCents: number, ref: string = newId('msg'), out = moneyOut) =>
+      out.refund({ tenantId, amountCents, source: 'stripe', ref }).then(({ reply }) => reply);
+    const adjust = (tenantId: string, amountCents: number, more: { ref?: string; allowDebt?: boolean } = {}) =>
+      moneyOut
+        .adjust({ tenantId, amountCents, source: 'manual', ref: newId('msg'), reason: 'goodwill', ...more })
+        .then(({ reply }) => reply);
+    /** As the relay and the gateway would: all news so far, in any number of repeats. */
+    const deliver = async (tenantId: string) =>
+      store.applyNews(
+        (await billing.news(tenantId)).map((one) => ({
+          ...one,
+          version: BigInt(one.version),
+          balanceNanos: BigInt(one.balanceNanos),
+        })),
+      );
+    const sums = async (tenantId: string) => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
+    const available = async (tenantId: string) => {
+      const { balanceNanos, settledNanos, pendingNanos } = await sums(tenantId);
+      return balanceNanos - settledNanos - pendingNanos;
+    };
+    /** A running request that holds so much; its draft, or null when it is refused. */
+    const admit = async (tenantId: string, nanos: bigint): Promise<AdmitRequest['draft'] | null> => {
+      const startedAt = new Date().toISOString();
+      const draft = {
+        id: newId('req'),
+        tenantId,
+        keyId: 'key_test',
+        model: 'm',
+        kind: 'chat' as const,
+        stream: false,
+        price: PRICE,
+        startedAt,
+      };
+      const [result] = await store.admit([
+        {
+          draft,
+          tenantLimits: WIDE,
+          keyLimits: WIDE,
+          keyBudgetNanos: null,
+          tenantBudgetNanos: null,
+          promptTokens: 0,
+          promptFemtos: nanos * 1_000_000n,
+          outputFemtosPerToken: 0n,
+          wantOutputTokens: 0,
+          minOutputTokens: 0,
+          boundIsExact: true,
+        },
+      ]);
+      if (result instanceof Error) throw result;
+      return result!.kind === 'held' ? draft : null;
+    };
+    const settle = (draft: AdmitRequest['draft'], costNanos: bigint) => {
+      const event: UsageEvent = {
+        ...draft,
+        promptTokens: 0,
+        cachedTokens: 0,
+        completionTokens: 1,
+        costNanos: String(costNanos),
+        overrunNanos: '0',
+        estimated: false,
+        outcome: 'complete',
+        endedAt: new Date().toISOString(),
+      };
+      return store.settle([{ event }]);
+    };
+    const intents = () => database.query('SELECT id FROM billing.withdrawal_intent');
+
+    it('books a balanced refund, takes it out of the admission store before the news, and leaves no trace beside', async () => {
+      const tenantId = await billing.tenant(1_000);
+      const { entry, balanceCents } = await refund(tenantId, 400, 're_1');
+      expect(entry).toMatchObject({ type: 'refund', amountCents: -400, source: 'stripe', ref: 're_1' });
+      expect(balanceCents).toBe(600);
+      expect(await available(tenantId)).toBe(600n * CENT);
+      await deliver(tenantId);
+      expect(await sums(tenantId)).toMatchObject({ version: 2n, balanceNanos: 600n * CENT });
+      expect(
+        await database.query(
+          `SELECT account, amount_cents::int AS cents FROM billing.posting WHERE entry_id = $1 ORDER BY 1`,
+          [entry.id],
+        ),
+      ).toEqual([
+        { account: 'credit', cents: -400 },
+        { account: 'payments_clearing', cents: 400 },
+      ]);
+      expect(await intents()).toEqual([]);
+    });
+
+    it('never takes what requests hold, owe, or have used', async () => {
+      const tenantId = await billing.tenant(1_000);
+      await deliver(tenantId);
+      const running = (await admit(tenantId, 300n * CENT))!;
+      const settled = (await admit(tenantId, 200n * CENT))!;
+      await settle(settled, 150n * CENT + 1n);
+      for (const tooMuch of [550, 1_000, 1_001]) {
+        await expect(refund(tenantId, tooMuch)).rejects.toMatchObject({ code: 'insufficient_credit' });
+      }
+      await billing.gatherer.gather([charge(tenantId, 150n * CENT + 1n, { id: settled.id })]);
+      await deliver(tenantId);
+      await expect(refund(tenantId, 550)).rejects.toMatchObject({ code: 'insufficient_credit' });
+      expect(await refund(tenantId, 549)).toMatchObject({ balanceCents: 451 });
+      await store.void([running]);
+      expect(await refund(tenantId, 300)).toMatchObject({ balanceCents: 151 });
+      await billing.poster.postDue();
+      expect((await billing.entries(tenantId)).map((entry) => entry.amount)).toEqual([1_000, -549, -300, -150]);
+      expect(await billing.books(tenantId)).toMatchObject({ balance: 1, unposted: 1n });
+    });
+
+    it('when refused, nothing is written and nobody is told anything', async () => {
+      const tenantId = await billing.tenant(10);
+      const [books, news] = [await billing.books(tenantId), await billing.news(tenantId)];
+      await expect(refund(tenantId, 11)).rejects.toMatchObject({ code: 'insufficient_credit' });
+      await deliver(tenantId);
+      await admit(tenantId, 10n * CENT);
+      await expect(refund(tenantId, 1)).rejects.toMatchObject({ code: 'insufficient_credit' });
+      expect(await billing.books(tenantId)).toEqual(books);
+      expect(await billing.news(tenantId)).toEqual(news);
+      expect(await intents()).toEqual([]);
+    });
+
+    it('repeated with the same source and ref returns the first entry, also many at once; with other input it is a conflict', async () => {
+      const tenantId = await billing.tenant(1_000);
+      const replies = await Promise.all(Array.from({ length: 8 }, () => refund(tenantId, 700, 're_2')));
+      expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
+      expect(replies[0]!.balanceCents).toBe(300);
+      // Not affordable any more, and a repeat all the same.
+      expect(await refund(tenantId, 700, 're_2')).toEqual(replies[0]);
+      await expect(refund(tenantId, 701, 're_2')).rejects.toMatchObject({ code: 'ref_conflict' });
+      await expect(
+        moneyOut.refund({ tenantId, amountCents: 700, source: 'stripe', ref: 're_2', reason: 'other' }),
+      ).rejects.toMatchObject({ code: 'ref_conflict' });
+      await expect(
+        billing.topUps.add({ tenantId, amountCents: 700, source: 'stripe', ref: 're_2' }),
+      ).rejects.toMatchObject({ code: 'ref_conflict' });
+      expect(await billing.entries(tenantId)).toHaveLength(2);
+      expect(await intents()).toEqual([]);
+    });
+
+    it.each([0, -5, 1.5, NaN, Infinity, '5', null, MAX_ENTRY_CENTS + 1, 2 ** 53, 2 ** 64])(
+      'a refund of %p cents is refused and writes nothing',
+      async (amount) => {
+        const tenantId = newId('ten');
+        await expect(refund(tenantId, amount as number)).rejects.toMatchObject({ code: 'invalid_amount' });
+        expect(await database.query('SELECT FROM billing.tenant_books WHERE tenant_id = $1', [tenantId])).toEqual([]);
+      },
+    );
+
+    it('for a tenant that auth does not know is refused and writes nothing', async () => {
+      const tenantId = newId('ten');
+      billing.unknownTenants.add(tenantId);
+      await expect(refund(tenantId, 5)).rejects.toMatchObject({ code: 'not_found' });
+      await expect(adjust(tenantId, 5)).rejects.toMatchObject({ code: 'not_found' });
+      await expect(adjust(tenantId, -5)).rejects.toMatchObject({ code: 'not_found' });
+      expect(await database.query('SELECT FROM billing.tenant_books WHERE tenant_id = $1', [tenantId])).toEqual([]);
+      expect(await intents()).toEqual([]);
+    });
+
+    it('when the database is lost after the store gave the money, the money is available again and nothing is booked', async () => {
+      const tenantId = await billing.tenant(1_000);
+      const losing = withdrawing(store, async () => {
+        await database.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate-billing' AND state LIKE 'idle in transaction%' AND datname = current_database()`,
+        );
+      });
+      const out = new MoneyOut(billing.dataSource, billing.messages, losing, { postingIntervalMs: 0 });
+      await expect(refund(tenantId, 600, 're_3', out)).rejects.toThrow();
+      await deliver(tenantId);
+      expect(await available(tenantId)).toBe(1_000n * CENT);
+      expect(await intents()).toEqual([]);
+      expect(await refund(tenantId, 600, 're_3')).toMatchObject({ balanceCents: 400 });
+    });
+
+    it('when the process died between store and books, the money is given back once it is overdue, and not before', async () => {
+      const tenantId = await billing.tenant(1_000);
+      await deliver(tenantId);
+      const id = newId('msg');
+      await database.query('INSERT INTO billing.withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [id, tenantId]);
+      await store.withdraw({ tenantId, version: 2n, nanos: 900n * CENT });
+      expect(await moneyOut.releaseAbandoned()).toBe(0);
+      await deliver(tenantId);
+      expect(await available(tenantId)).toBe(100n * CENT);
+      await database.query(`UPDATE billing.withdrawal_intent SET created_at = now() - interval '11 s'`);
+      expect(await Promise.all([moneyOut.releaseAbandoned(), moneyOut.releaseAbandoned()])).toContain(1);
+      await deliver(tenantId);
+      expect(await available(tenantId)).toBe(1_000n * CENT);
+      expect(await intents()).toEqual([]);
+    });
+
+    it('an adjustment is signed, says why, and as a debit is limited like a refund unless debt is allowed', async () => {
+      const tenantId = await billing.tenant(100);
+      expect((await adjust(tenantId, 50)).entry).toMatchObject({
+        type: 'adjustment',
+        amountCents: 50,
+        reason: 'goodwill',
+      });
+      await expect(adjust(tenantId, -151)).rejects.toMatchObject({ code: 'insufficient_credit' });
+      expect(await adjust(tenantId, -150)).toMatchObject({ balanceCents: 0 });
+      expect(await adjust(tenantId, -70, { allowDebt: true })).toMatchObject({ balanceCents: -70 });
+      await deliver(tenantId);
+      expect(await admit(tenantId, 1n)).toBeNull();
+      await expect(refund(tenantId, 1)).rejects.toMatchObject({ code: 'insufficient_credit' });
+      await expect(adjust(tenantId, 0)).rejects.toMatchObject({ code: 'invalid_amount' });
+      await expect(adjust(tenantId, 1.5)).rejects.toMatchObject({ code: 'invalid_amount' });
+      for (const reason of ['', ' ', 'x'.repeat(501), 'nul\0', undefined as unknown as string]) {
+        const wanted = { tenantId, amountCents: 1, source: 'manual', ref: 'r', reason };
+        await expect(moneyOut.adjust(wanted)).rejects.toMatchObject({ code: 'invalid_parameter' });
+      }
+    });
+
+    it('refunds against running requests: the balance never goes below zero, and every cent is accounted for', async () => {
+      const START_CENTS = 3_000;
+      const tenantId = await billing.tenant(START_CENTS);
+      await deliver(tenantId);
+      const charges: ReturnType<typeof charge>[] = [];
+      let [refunded, served, running] = [0, 0, 6];
+      const requests = async (seed: number) => {
+        for (let i = 0; i < 30; i++) {
+          const nanos = BigInt(1 + ((seed * 31 + i * 17) % 40)) * CENT + 3n;
+          const draft = await admit(tenantId, nanos);
+          if (!draft) continue;
+          const cost = nanos - BigInt((seed + i) % 5) * 1_234_567n;
+          await settle(draft, cost);
+          served++;
+          const one = charge(tenantId, cost, { id: draft.id });
+          charges.push(one);
+          await billing.gatherer.gather([one]);
+          if (i % 2 === 0) await billing.poster.postDue();
+        }
+        running--;
+      };
+      const refunds = async (seed: number) => {
+        for (let i = 0; running > 0; i++) {
+          const amount = 1 + ((seed * 7 + i * 13) % 60);
+          await refund(tenantId, amount).then(
+            () => (refunded += amount),
+            (error: { code?: string }) => expect(error.code).toBe('insufficient_credit'),
+          );
+        }
+      };
+      const watch = async () => {
+        while (running > 0) {
+          await deliver(tenantId);
+          expect(await available(tenantId)).toBeGreaterThanOrEqual(0n);
+          const { balance, unposted } = await billing.books(tenantId);
+          expect(BigInt(balance) * CENT - unposted).toBeGreaterThanOrEqual(0n);
+        }
+      };
+      await Promise.all([...[1, 2, 3, 4, 5, 6].map(requests), refunds(1), refunds(2), watch()]);
+      await billing.poster.postDue();
+      await deliver(tenantId);
+      const { balance, unposted } = await billing.books(tenantId);
+      const spent = charges.reduce((sum, one) => sum + BigInt(one.costNanos), 0n);
+      expect(BigInt(START_CENTS - refunded) * CENT - spent).toBe(BigInt(balance) * CENT - unposted);
+      expect(await sums(tenantId)).toMatchObject({
+        settledNanos: 0n,
+        pendingNanos: 0n,
+        balanceNanos: BigInt(balance) * CENT - unposted,
+      });
+      expect([refunded > 0, served > 0]).toEqual([true, true]);
+      await expectBooksToProve(billing, charges);
+      expect(await intents()).toEqual([]);
+    });
+  });
+}
+
+/** The store, with something that happens right after each withdrawal. */
+function withdrawing(store: AdmissionStore, then: () => Promise<void>): AdmissionStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const value = Reflect.get(target, name) as unknown;
+      if (name !== 'withdraw') return typeof value === 'function' ? value.bind(target) : value;
+      return async (withdrawal: Withdrawal) => {
+        const result = await target.withdraw(withdrawal);
+        await then();
+        return result;
+      };
+    },
+  });
+}

@@ -1,0 +1,170 @@
+import type { AdmissionStore } from '@tollgate/admission';
+import { NANOS_PER_CENT, newId, RequestError, UnavailableError, type RequestOf } from '@tollgate/contracts';
+import { enqueue, type Messages } from '@tollgate/messaging';
+import { transaction } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
+import type { DataSource, EntityManager } from 'typeorm';
+import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, repeated, type Booked } from '../ledger/booking';
+import { lockBooks, saveBooks } from '../ledger/books-store';
+import { creditNews, refundableCents, type Books } from '../ledger/core/books';
+import type { EntryRequest } from '../ledger/core/entry';
+import { periodOf } from '../ledger/core/period';
+
+/** A debit that was announced and not booked for so long was given up: the process died, or it waited too long and will be refused. */
+const ABANDONED_AFTER_MS = 10_000;
+const MAX_RELEASES_A_ROUND = 100;
+
+type Refund = RequestOf<'billing.credit.refund'>;
+type Adjust = RequestOf<'billing.credit.adjust'>;
+
+/**
+ * Money out, and corrections. Requests run on what the admission store believes, so a debit is taken out of that store before the books have it:
+ *
+ * 1. the intent is written and committed;
+ * 2. the tenant's books are locked; the intent is claimed, so that nobody gives it up meanwhile;
+ * 3. the store is asked for the amount: all or nothing of what requests neither hold nor owe. It keeps the amount away until it hears of the books' next version;
+ * 4. the entry is booked as that version, with its news: committed together with the claim.
+ *
+ * Whatever fails after 3, the store is told a version without the debit, at once or by `releaseAbandoned`: so credit is neither spent twice nor lost.
+ */
+export class MoneyOut {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly messages: Messages,
+    private readonly admission: AdmissionStore,
+    private readonly options: { postingIntervalMs: number },
+  ) {}
+
+  /**
+   * @throws RequestError invalid_amount (no integer from 1 to 10^12), invalid_parameter (source, ref, reason), not_found (tenant), ref_conflict,
+   * insufficient_credit; UnavailableError when auth or the admission store does not answer
+   */
+  async refund({ tenantId, amountCents, source, ref, reason }: Refund): Promise<Booked> {
+    if (!isAmount(amountCents) || amountCents < 1)
+      throw new RequestError('invalid_amount', `amountCents must be an integer from 1 to ${MAX_ENTRY_CENTS}.`);
+    assertNamed({ source, ref, ...(reason === undefined ? {} : { reason }) });
+    return this.debit(tenantId, entryOf('refund', -amountCents, { source, ref, reason }));
+  }
+
+  /** @throws as `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
+  async adjust({ tenantId, amountCents, source, ref, reason, allowDebt = false }: Adjust): Promise<Booked> {
+    if (!isAmount(amountCents) || amountCents === 0)
+      throw new RequestError('invalid_amount', `amountCents must be an integer up to ±${MAX_ENTRY_CENTS}, not zero.`);
+    if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'An adjustment needs a reason.');
+    assertNamed({ source, ref, reason });
+    const entry = entryOf('adjustment', amountCents, { source, ref, reason });
+    return amountCents < 0 && !allowDebt ? this.debit(tenantId, entry) : this.enter(tenantId, entry);
+  }
+
+  /** Gives back what was withdrawn for debits that nobody booked; returns their number. */
+  async releaseAbandoned(): Promise<number> {
+    const rows = await this.dataSource.query<{ id: string; tenant_id: string }[]>(
+      `SELECT id, tenant_id FROM withdrawal_intent WHERE created_at < now() - $1 * interval '1 millisecond' LIMIT $2`,
+      [ABANDONED_AFTER_MS, MAX_RELEASES_A_ROUND],
+    );
+    for (const { id, tenant_id } of rows) await this.release(id, tenant_id);
+    return rows.length;
+  }
+
+  /** Books what needs no asking: money in, or a debt that a person allows. */
+  private async enter(tenantId: string, entry: EntryRequest): Promise<Booked> {
+    await this.messages.request('auth.tenants.get', { tenantId });
+    return transaction(this.dataSource, async (tx) => {
+      const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
+      const first = await findFirst(tx, tenantId, entry);
+      return first ? repeated(first, books) : bookEntry(tx, books, entry, this.options);
+    });
+  }
+
+  private async debit(tenantId: string, entry: EntryRequest): Promise<Booked> {
+    await this.messages.request('auth.tenants.get', { tenantId });
+    const intent = newId('msg');
+    await this.dataSource.query('INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
+    let mayBeWithdrawn = false;
+    try {
+      return await transaction(this.dataSource, async (tx) => {
+        const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
+        if (!(await claim(tx, intent))) throw new UnavailableError('the debit waited too long for the books');
+        const first = await findFirst(tx, tenantId, entry);
+        if (first) return repeated(first, books);
+        if (-entry.amountCents > refundableCents(books)) throw insufficient(refundableCents(books));
+        const before = mayBeWithdrawn;
+        mayBeWithdrawn = true;
+        const availableCents = await this.withdraw(books, entry);
+        if (availableCents !== null) {
+          mayBeWithdrawn = before;
+          throw insufficient(availableCents);
+        }
+        return bookEntry(tx, books, entry, this.options);
+      });
+    } catch (error) {
+      await this.undo(intent, tenantId, mayBeWithdrawn);
+      throw error;
+    }
+  }
+
+  /** Null: withdrawn; else what is available, in whole cents. */
+  private async withdraw(books: Books, { amountCents }: EntryRequest): Promise<bigint | null> {
+    const { tenantId, version } = books;
+    const withdrawal = { tenantId, version: version + 1n, nanos: -amountCents * NANOS_PER_CENT };
+    let result = await this.admission.withdraw(withdrawal);
+    if (result.kind === 'refused') {
+      // What was paid in a moment ago may still be on its way there.
+      const { balanceNanos, suspended } = creditNews(books, []);
+      await this.admission.applyNews([
+        { tenantId, version, balanceNanos: BigInt(balanceNanos), releases: [], suspended },
+      ]);
+      result = await this.admission.withdraw(withdrawal);
+    }
+    if (result.kind === 'withdrawn') return null;
+    if (result.kind === 'overtaken')
+      throw new UnavailableError(`the admission store is ahead of the books of ${tenantId}`);
+    return result.availableNanos > 0n ? result.availableNanos / NANOS_PER_CENT : 0n;
+  }
+
+  /** After a failure. Its own failure is left to `releaseAbandoned`: the first error is what the caller must hear of. */
+  private async undo(intent: string, tenantId: string, mayBeWithdrawn: boolean): Promise<void> {
+    try {
+      if (mayBeWithdrawn) await this.release(intent, tenantId);
+      else await claim(this.dataSource.manager, intent);
+    } catch (error) {
+      logger('billing').warn({ err: error, tenantId }, 'a withdrawal is not given back yet; it is tried again');
+    }
+  }
+
+  /** Unless it was booked after all, the books move on without it: news of the version that the store waits for. */
+  private async release(intent: string, tenantId: string): Promise<void> {
+    await transaction(this.dataSource, async (tx) => {
+      const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
+      if (!(await claim(tx, intent))) return;
+      const moved = { ...books, version: books.version + 1n };
+      await saveBooks(tx, [moved], this.options);
+      await enqueue(tx, 'credit-news', [creditNews(moved, [])]);
+    });
+  }
+}
+
+/** False: it was booked, or given up. */
+async function claim(tx: EntityManager, intent: string): Promise<boolean> {
+  const [, count] = await tx.query<[unknown, number]>('DELETE FROM withdrawal_intent WHERE id = $1', [intent]);
+  return count === 1;
+}
+
+function entryOf(
+  type: 'refund' | 'adjustment',
+  amountCents: number,
+  { source, ref, reason }: { source: string; ref: string; reason: string | undefined },
+): EntryRequest {
+  return { type, amountCents: BigInt(amountCents), source, ref, reason, period: periodOf(new Date()) };
+}
+
+function isAmount(amountCents: unknown): amountCents is number {
+  return Number.isSafeInteger(amountCents) && Math.abs(amountCents as number) <= MAX_ENTRY_CENTS;
+}
+
+function insufficient(availableCents: bigint): RequestError {
+  return new RequestError(
+    'insufficient_credit',
+    `Only ${availableCents} cents are neither spent nor held by running requests.`,
+  );
+}

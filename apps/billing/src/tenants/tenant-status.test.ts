@@ -1,0 +1,46 @@
+import type { TenantNews } from '@tollgate/contracts';
+import { newId } from '@tollgate/contracts';
+import { useTestDatabase } from '@tollgate/testing';
+import { useBilling } from '../testing/billing.suite';
+import { TenantStatus } from './tenant-status';
+
+const database = useTestDatabase();
+
+describe('what auth tells of a tenant', () => {
+  const billing = useBilling(database);
+  const apply = (...batch: TenantNews[]) => new TenantStatus(billing.dataSource, { postingIntervalMs: 0 }).apply(batch);
+  const suspensions = async (tenantId: string) => (await billing.news(tenantId)).map((one) => one.suspended);
+
+  it('goes on to the admission store with the next version of the books, and every later news says it too', async () => {
+    const tenantId = await billing.tenant(10);
+    await apply({ tenantId, version: 1, status: 'suspended' });
+    await billing.topUps.add({ tenantId, amountCents: 1, source: 'manual', ref: 'more' });
+    expect(await billing.news(tenantId)).toMatchObject([
+      { version: '1', suspended: false },
+      { version: '2', suspended: true },
+      { version: '3', suspended: true },
+    ]);
+  });
+
+  it('counts only when it is newer, in whatever order it comes', async () => {
+    const tenantId = await billing.tenant(10);
+    await apply({ tenantId, version: 2, status: 'active' }, { tenantId, version: 3, status: 'suspended' });
+    await apply({ tenantId, version: 1, status: 'active' });
+    await apply({ tenantId, version: 3, status: 'suspended' });
+    expect(await suspensions(tenantId)).toEqual([false, true]);
+    await apply({ tenantId, version: 4, status: 'active' });
+    expect(await suspensions(tenantId)).toEqual([false, true, false]);
+  });
+
+  it('makes the books of a tenant that never had credit, and passes over what it cannot read', async () => {
+    const tenantId = newId('ten');
+    const poison = [
+      null,
+      {},
+      { tenantId: '\0', version: 1, status: 'active' },
+      { tenantId, version: '9', status: 'x' },
+    ];
+    await apply(...(poison as TenantNews[]), { tenantId, version: 1, status: 'suspended' });
+    expect(await suspensions(tenantId)).toEqual([true]);
+  });
+});
