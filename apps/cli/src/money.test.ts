@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formatCents, formatNanos, parseAmount } from './money';
+import { formatCents, formatNanos, parseAmount, parseSignedAmount } from './money';
 
 describe('parseAmount', () => {
   it('reads currency units as whole cents', () => {
@@ -54,4 +54,10 @@ it('writes amounts to the last cent and nano', () => {
     '-0.000000001 EUR',
     '12.345678901 EUR',
   ]);
+});
+
+it('parseSignedAmount takes one sign, and is as strict as parseAmount beside', () => {
+  expect(['-10', '-0.05', '10.50'].map(parseSignedAmount)).toEqual([-1_000, -5, 1_050]);
+  for (const wrong of ['--1', '-', '-0', '- 1', '-1.234', '+1'])
+    expect(() => parseSignedAmount(wrong)).toThrow(RangeError);
 });

@@ -12,6 +12,13 @@ export function parseAmount(text: string): number {
   return Number(cents);
 }
 
+/** The same with a sign: "-10.50" takes away. */
+export function parseSignedAmount(text: string): number {
+  const negative = text.startsWith('-');
+  const cents = parseAmount(negative ? text.slice(1) : text);
+  return negative ? -cents : cents;
+}
+
 /** Whole cents as "10.00 USD". */
 export function formatCents(cents: number, currency: string): string {
   const digits = String(Math.abs(cents)).padStart(3, '0');

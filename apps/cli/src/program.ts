@@ -1,7 +1,8 @@
 import { type Scope, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import * as commands from './commands';
-import { parseAmount } from './money';
+import { examples, leaf } from './leaf';
+import { addMoneyCommands, amountCents } from './money-program';
 import { findOperator, OperatorClient } from './operator-client';
 import { Output } from './output';
 
@@ -60,6 +61,8 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   )
     .option('--entries <number>', 'ledger entries at the most, 1 to 200', parseEntries, DEFAULT_ENTRIES)
     .action((id: string, options: { entries: number }) => commands.showCredit(context(options), id, options.entries));
+
+  addMoneyCommands(tenant, credit, context);
 
   const key = program.command('key').description('inference keys (sk-svc-…)');
   leaf(
@@ -136,26 +139,6 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     if (!checkConfig(path, env, new Output('json' in options))) fail();
   });
   return program;
-}
-
-function leaf(parent: Command, nameAndArguments: string, description: string, ...lines: string[]): Command {
-  return parent
-    .command(nameAndArguments)
-    .description(description)
-    .option('--json', 'print exactly one JSON document')
-    .addHelpText('after', examples(...lines));
-}
-
-function examples(...lines: string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  $ tollgate ${line}`).join('\n')}\n`;
-}
-
-function amountCents(text: string): number {
-  try {
-    return parseAmount(text);
-  } catch (error) {
-    throw new InvalidArgumentError((error as Error).message);
-  }
 }
 
 function parseEntries(text: string): number {

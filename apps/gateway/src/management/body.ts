@@ -17,6 +17,7 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   amountCents: 'invalid_amount',
   source: 'invalid_source',
   ref: 'invalid_ref',
+  reason: 'invalid_reason',
 };
 
 /** The error for what Ajv found wrong in a body. A name that is missing or blank is `name_required`. */

@@ -1,5 +1,5 @@
 import { Controller, Get, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { NANOS_PER_CENT } from '@tollgate/contracts';
+import { NANOS_PER_CENT, type ReplyOf } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
@@ -8,14 +8,16 @@ import { bodyError } from '../management/body';
 import { BillingQuery } from '../management/schemas';
 import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
 import { OPERATOR_PREFIX } from './routes';
-import { CreditAdd } from './schemas';
+import { CreditAdd, CreditAdjust, CreditRefund } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
 const checkQuery = queryCheck(BillingQuery);
-const checkBody = bodyCheck(CreditAdd, bodyError);
+const checkAdd = bodyCheck(CreditAdd, bodyError);
+const checkRefund = bodyCheck(CreditRefund, bodyError);
+const checkAdjust = bodyCheck(CreditAdjust, bodyError);
 
-/** A tenant's credit. A top-up with a `ref` may be sent again: it is entered once. */
+/** A tenant's credit. What has a `ref` may be sent again: it is entered once. */
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/credit`)
 @UseGuards(SecretGuard)
 export class CreditController {
@@ -39,8 +41,25 @@ export class CreditController {
 
   @Post()
   async add(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
-    const { amountCents, source = 'manual', ref = randomUUID() } = checkBody(readJsonObject(request));
-    const added = await this.messages.request('billing.credit.add', { tenantId, amountCents, source, ref });
-    return { data: { ...added, currency: this.config.current.currency } };
+    const { amountCents, source = 'manual', ref = randomUUID() } = checkAdd(readJsonObject(request));
+    return this.entered(await this.messages.request('billing.credit.add', { tenantId, amountCents, source, ref }));
+  }
+
+  @Post('refund')
+  async refund(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+    const { amountCents, source = 'manual', ref, reason } = checkRefund(readJsonObject(request));
+    const wanted = { tenantId, amountCents, source, ref, ...(reason !== undefined && { reason }) };
+    return this.entered(await this.messages.request('billing.credit.refund', wanted));
+  }
+
+  @Post('adjust')
+  async adjust(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+    const { amountCents, source = 'manual', ref, reason, allowDebt = false } = checkAdjust(readJsonObject(request));
+    const wanted = { tenantId, amountCents, source, ref, reason, allowDebt };
+    return this.entered(await this.messages.request('billing.credit.adjust', wanted));
+  }
+
+  private entered(reply: ReplyOf<'billing.credit.add'>) {
+    return { data: { ...reply, currency: this.config.current.currency } };
   }
 }

@@ -4,7 +4,11 @@ export const OPERATOR_PREFIX = '/_operator/v1';
 export const OPERATOR_ROUTES: readonly { path: string; methods: readonly string[] }[] = [
   { path: `${OPERATOR_PREFIX}/tenants`, methods: ['GET', 'HEAD', 'POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}`, methods: ['GET', 'HEAD'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/suspend`, methods: ['POST'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/resume`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit`, methods: ['GET', 'HEAD', 'POST'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit/refund`, methods: ['POST'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit/adjust`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/keys`, methods: ['GET', 'HEAD', 'POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/keys/{id}`, methods: ['DELETE'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/tokens`, methods: ['GET', 'HEAD', 'POST'] },

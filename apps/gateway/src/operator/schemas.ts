@@ -3,8 +3,9 @@ import { SCOPES, type Scope } from '@tollgate/contracts';
 import { ExpiresAt, Name, pageQuery } from '../management/schemas';
 
 /** What billing takes at once. */
-export const MAX_TOPUP_CENTS = 1_000_000_000_000;
+export const MAX_ENTRY_CENTS = 1_000_000_000_000;
 export const MAX_REF_CHARS = 200;
+const MAX_REASON_CHARS = 500;
 
 const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 
@@ -14,10 +15,29 @@ export const TenantCreate = Type.Object({
 });
 export const TenantsQuery = pageQuery('ten');
 
-export const CreditAdd = Type.Object({
-  amountCents: Type.Integer({ minimum: 1, maximum: MAX_TOPUP_CENTS }),
-  source: Type.Optional(Type.Literal('manual')),
-  ref: Type.Optional(Type.String({ minLength: 1, maxLength: MAX_REF_CHARS, pattern: PLAIN_TEXT })),
+const Amount = Type.Integer({ minimum: 1, maximum: MAX_ENTRY_CENTS });
+const Source = Type.Optional(Type.String({ pattern: '^(?!(metering|invoice)$)[a-z][a-z0-9_-]{0,63}$' }));
+const Ref = Type.String({ minLength: 1, maxLength: MAX_REF_CHARS, pattern: PLAIN_TEXT });
+export const Reason = Type.String({
+  minLength: 1,
+  maxLength: MAX_REASON_CHARS,
+  pattern: '^(?=.*\\S)[^\\p{Cc}\\p{Cs}]*$',
+});
+
+export const CreditAdd = Type.Object({ amountCents: Amount, source: Source, ref: Type.Optional(Ref) });
+/** Money out is never sent without the caller's own ref: a repeat would pay twice. */
+export const CreditRefund = Type.Object({
+  amountCents: Amount,
+  source: Source,
+  ref: Ref,
+  reason: Type.Optional(Reason),
+});
+export const CreditAdjust = Type.Object({
+  amountCents: Type.Integer({ minimum: -MAX_ENTRY_CENTS, maximum: MAX_ENTRY_CENTS, not: { const: 0 } }),
+  source: Source,
+  ref: Ref,
+  reason: Reason,
+  allowDebt: Type.Optional(Type.Boolean()),
 });
 
 export const TokenCreate = Type.Object({

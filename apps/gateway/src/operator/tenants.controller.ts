@@ -1,7 +1,9 @@
-import { Controller, Get, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
+import { isId, type TenantRow } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import type { FastifyRequest } from 'fastify';
 import { bodyError, trimmedName } from '../management/body';
+import { ApiError } from '../management/envelope';
 import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
 import { OPERATOR_PREFIX } from './routes';
 import { TenantCreate, TenantsQuery } from './schemas';
@@ -33,5 +35,23 @@ export class TenantsController {
   @Get(':tenantId')
   async get(@Param('tenantId') tenantId: string) {
     return { data: await this.tenants.get(tenantId) };
+  }
+
+  /** New requests are refused with 402 within a second; those that run go on to their end. */
+  @Post(':tenantId/suspend')
+  @HttpCode(200)
+  suspend(@Param('tenantId') tenantId: string) {
+    return this.setStatus(tenantId, 'suspended');
+  }
+
+  @Post(':tenantId/resume')
+  @HttpCode(200)
+  resume(@Param('tenantId') tenantId: string) {
+    return this.setStatus(tenantId, 'active');
+  }
+
+  private async setStatus(tenantId: string, status: TenantRow['status']) {
+    if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
+    return { data: await this.messages.request('auth.tenants.setStatus', { tenantId, status }) };
   }
 }

@@ -1,0 +1,14 @@
+import type { Command } from 'commander';
+
+/** A command that does something: with `--json` and examples. */
+export function leaf(parent: Command, nameAndArguments: string, description: string, ...lines: string[]): Command {
+  return parent
+    .command(nameAndArguments)
+    .description(description)
+    .option('--json', 'print exactly one JSON document')
+    .addHelpText('after', examples(...lines));
+}
+
+export function examples(...lines: string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  $ tollgate ${line}`).join('\n')}\n`;
+}

@@ -1,0 +1,64 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Context } from './commands';
+import { leaf } from './leaf';
+import { parseAmount, parseSignedAmount } from './money';
+import * as commands from './money-commands';
+
+/** What moves money beside a top-up, and what stops a tenant from spending it. */
+export function addMoneyCommands(tenant: Command, credit: Command, context: (options: object) => Context): void {
+  leaf(
+    tenant,
+    'suspend <tenant>',
+    'refuse its new requests (402) within a second; running ones end as they would, its books stay readable',
+    'tenant suspend ten_01k…',
+  ).action((id: string, options: object) => commands.setStatus(context(options), id, 'suspend'));
+  leaf(tenant, 'resume <tenant>', 'let a suspended tenant run requests again', 'tenant resume ten_01k…').action(
+    (id: string, options: object) => commands.setStatus(context(options), id, 'resume'),
+  );
+
+  leaf(
+    credit,
+    'refund <tenant>',
+    'pay credit back, at most what is neither spent nor held by running requests',
+    'credit refund ten_01k… 10.00 --ref re_4711',
+    'credit refund ten_01k… 10.00 --ref re_4711 --source stripe --reason "closed account"',
+  )
+    .argument('<amount>', 'currency units, with at most two decimals', amountCents)
+    .requiredOption('--ref <text>', 'your reference: the same one again pays nothing more')
+    .option('--source <name>', 'who pays it out (default: manual)')
+    .option('--reason <text>', 'why, for the books')
+    .action((id: string, cents: number, options: commands.RefundOptions) =>
+      commands.refundCredit(context(options), id, cents, options),
+    );
+  leaf(
+    credit,
+    'adjust <tenant>',
+    'correct the balance, up or down',
+    'credit adjust ten_01k… 5.00 --ref ticket-17 --reason "goodwill"',
+    'credit adjust ten_01k… -5.00 --ref dispute-3 --reason "chargeback" --allow-debt',
+  )
+    .argument('<amount>', 'currency units with their sign, with at most two decimals', signedCents)
+    .requiredOption('--ref <text>', 'your reference: the same one again changes nothing more')
+    .requiredOption('--reason <text>', 'why, for the books')
+    .option('--source <name>', 'where it comes from (default: manual)')
+    .option('--allow-debt', 'also below what is spendable, and below zero')
+    .action((id: string, cents: number, options: commands.AdjustOptions) =>
+      commands.adjustCredit(context(options), id, cents, options),
+    );
+}
+
+export function amountCents(text: string): number {
+  return argument(parseAmount, text);
+}
+
+function signedCents(text: string): number {
+  return argument(parseSignedAmount, text);
+}
+
+function argument(parse: (text: string) => number, text: string): number {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
+}

@@ -1,0 +1,173 @@
+import { newId } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { type Asked, send } from './ask';
+import { OPERATOR_SECRET, useServices } from './services';
+import { runTollgate, useDataDirectory } from './tollgate-process';
+
+const services = useServices();
+const directory = useDataDirectory(services);
+const ask = (path: string, asked: Asked = {}) =>
+  send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
+
+async function expectRefusal(path: string, body: unknown, status: number, code: string) {
+  const answer = await ask(path, { method: 'POST', body });
+  expect([answer.status, answer.json.error.code]).toEqual([status, code]);
+}
+
+/** A tenant with credit, and what its clients use. */
+async function customer(cents = 1_000) {
+  const { tenantId, token } = await services.tenant();
+  await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: cents, ref: 'first' } });
+  const { key } = (await ask(`/tenants/${tenantId}/keys`, { body: { name: 'k' } })).json.data;
+  const chat = (more: object = {}) =>
+    send(`${services.publicUrl}/v1/chat/completions`, {
+      token: key,
+      body: { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 5, ...more },
+    });
+  await eventually(async () => expect((await chat()).status).toBe(200));
+  const management = (path: string) => send(`${services.publicUrl}/_api/v1${path}`, { token });
+  return { tenantId, key: String(key), chat, management };
+}
+
+describe('refunds and adjustments', () => {
+  it('are booked once per ref, and shown to the tenant without their reason', async () => {
+    const { tenantId, management } = await customer();
+    const at = `/tenants/${tenantId}/credit`;
+    for (let time = 0; time < 2; time++) {
+      const { status, json } = await ask(`${at}/refund`, { body: { amountCents: 300, ref: 're_1', source: 'stripe' } });
+      expect(status).toBe(201);
+      expect(json.data).toMatchObject({
+        balanceCents: 700,
+        currency: 'USD',
+        entry: { type: 'refund', amountCents: -300 },
+      });
+    }
+    await expectRefusal(`${at}/refund`, { amountCents: 301, ref: 're_1', source: 'stripe' }, 409, 'ref_conflict');
+    await expectRefusal(`${at}/refund`, { amountCents: 700, ref: 're_2' }, 409, 'insufficient_credit');
+    const adjust = { amountCents: -100, ref: 't-1', reason: 'correction' };
+    expect((await ask(`${at}/adjust`, { body: adjust })).json.data).toMatchObject({
+      balanceCents: 600,
+      entry: { reason: 'correction' },
+    });
+    await expectRefusal(
+      `${at}/adjust`,
+      { amountCents: -5_000, ref: 't-2', reason: 'chargeback' },
+      409,
+      'insufficient_credit',
+    );
+    const debt = { amountCents: -5_000, ref: 't-2', reason: 'chargeback', allowDebt: true };
+    expect((await ask(`${at}/adjust`, { body: debt })).json.data).toMatchObject({ balanceCents: -4_400 });
+    const { data } = (await management('/billing')).json;
+    expect(data.balanceCents).toBe(-4_400);
+    expect(data.entries.slice(0, 2)).toEqual([
+      {
+        id: expect.any(String),
+        type: 'adjustment',
+        amountCents: -5_000,
+        source: 'manual',
+        ref: 't-2',
+        createdAt: expect.any(String),
+      },
+      {
+        id: expect.any(String),
+        type: 'adjustment',
+        amountCents: -100,
+        source: 'manual',
+        ref: 't-1',
+        createdAt: expect.any(String),
+      },
+    ]);
+  });
+
+  it.each([
+    ['refund', {}, 'invalid_amount'],
+    ['refund', { amountCents: 0, ref: 'r' }, 'invalid_amount'],
+    ['refund', { amountCents: -5, ref: 'r' }, 'invalid_amount'],
+    ['refund', { amountCents: 0.5, ref: 'r' }, 'invalid_amount'],
+    ['refund', { amountCents: 2 ** 53, ref: 'r' }, 'invalid_amount'],
+    ['refund', { amountCents: 5 }, 'invalid_ref'],
+    ['refund', { amountCents: 5, ref: 'r', source: 'metering' }, 'invalid_source'],
+    ['refund', { amountCents: 5, ref: 'r', reason: ' ' }, 'invalid_reason'],
+    ['adjust', { amountCents: 0, ref: 'r', reason: 'x' }, 'invalid_amount'],
+    ['adjust', { amountCents: -1e13, ref: 'r', reason: 'x' }, 'invalid_amount'],
+    ['adjust', { amountCents: 5, ref: 'r' }, 'invalid_reason'],
+    ['adjust', { amountCents: 5, ref: 'r', reason: 'a\nb' }, 'invalid_reason'],
+    ['adjust', { amountCents: 5, ref: 'r', reason: 'x', allowDebt: 'yes' }, 'invalid_json'],
+  ])('%s refuses %j with %s', (how, body, code) =>
+    expectRefusal(`/tenants/${newId('ten')}/credit/${how}`, body, 400, code),
+  );
+
+  it('of tenants that do not exist are not_found', async () => {
+    for (const id of [newId('ten'), 'x', '%00']) {
+      await expectRefusal(`/tenants/${id}/credit/refund`, { amountCents: 5, ref: 'r' }, 404, 'not_found');
+      await expectRefusal(`/tenants/${id}/credit/adjust`, { amountCents: 5, ref: 'r', reason: 'x' }, 404, 'not_found');
+      await expectRefusal(`/tenants/${id}/suspend`, undefined, 404, 'not_found');
+      await expectRefusal(`/tenants/${id}/resume`, undefined, 404, 'not_found');
+    }
+  });
+
+  it('are there on the command line', async () => {
+    const { tenantId } = await customer();
+    const tollgate = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
+      return `${code} ${stdout}${stderr}`.trim();
+    };
+    expect(await tollgate('credit', 'refund', tenantId, '2.50', '--ref', 'r1')).toBe(
+      '0 -2.50 USD refunded (ref r1). Balance: 7.50 USD.',
+    );
+    expect(await tollgate('credit', 'adjust', tenantId, '-0.50', '--ref', 'r2', '--reason', 'test')).toBe(
+      '0 -0.50 USD adjusted (ref r2). Balance: 7.00 USD.',
+    );
+    expect(await tollgate('credit', 'refund', tenantId, '7.00', '--ref', 'r3')).toMatch(
+      /^1 tollgate: Only 6\d\d cents/,
+    );
+    expect(await tollgate('credit', 'refund', tenantId, '7.00')).toMatch(/^2 .*required option '--ref/s);
+    expect(await tollgate('tenant', 'suspend', tenantId)).toBe(`0 Tenant ${tenantId} (Acme) is suspended.`);
+    expect(await tollgate('tenant', 'resume', tenantId)).toBe(`0 Tenant ${tenantId} (Acme) is active.`);
+  });
+});
+
+describe('a suspended tenant', () => {
+  const SECOND_MS = 1_000;
+
+  it('is refused within a second, reads its books, keeps what runs, and runs again within a second of resuming', async () => {
+    const { tenantId, key, chat, management } = await customer();
+    // A stream that is under way when the tenant is suspended.
+    const stream = await fetch(`${services.publicUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'sim-small',
+        messages: [{ role: 'user', content: 'Hello' }],
+        stream: true,
+        max_tokens: 200,
+      }),
+    });
+    expect(stream.status).toBe(200);
+
+    const { status, json } = await ask(`/tenants/${tenantId}/suspend`, { method: 'POST' });
+    const suspendedAtMs = Date.now();
+    expect([status, json.data.status]).toEqual([200, 'suspended']);
+    await eventually(async () => expect((await chat()).status).toBe(402), { timeoutMs: SECOND_MS });
+    expect(Date.now() - suspendedAtMs).toBeLessThan(SECOND_MS);
+    for (const more of [{}, { stream: true }]) {
+      const refused = await chat(more);
+      expect([refused.status, refused.json.error]).toEqual([
+        402,
+        { message: expect.any(String), type: 'billing_error', param: null, code: 'tenant_suspended' },
+      ]);
+      expect(refused.headers.get('retry-after')).toBeNull();
+    }
+    for (const path of ['/billing', '/usage', '/keys', '/tokens']) expect((await management(path)).status).toBe(200);
+    expect((await send(`${services.publicUrl}/v1/models`, { token: key })).status).toBe(200);
+    expect(await stream.text()).toMatch(/"finish_reason":"(stop|length)".*data: \[DONE\]\n\n$/s);
+    // Money in does not end it.
+    await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 5 } });
+    expect((await chat()).json.error.code).toBe('tenant_suspended');
+
+    await ask(`/tenants/${tenantId}/resume`, { method: 'POST' });
+    const resumedAtMs = Date.now();
+    await eventually(async () => expect((await chat()).status).toBe(200), { timeoutMs: SECOND_MS });
+    expect(Date.now() - resumedAtMs).toBeLessThan(SECOND_MS);
+  });
+});
