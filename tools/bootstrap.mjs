@@ -19,6 +19,8 @@ const COMMANDS = {
     launch([join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'), '--config', join(ROOT, 'jest.config.mjs'), ...args], {
       cwd: ROOT,
     }).exited,
+  stack: () => launch([join(ROOT, 'tools', 'stack', 'stack.mjs'), 'up', ...args]).exited,
+  'stack:down': () => launch([join(ROOT, 'tools', 'stack', 'stack.mjs'), 'down', ...args]).exited,
   bench: () => launch([join(ROOT, 'tools', 'bench', 'bench.mjs'), ...args]).exited,
 };
 

@@ -1,6 +1,7 @@
 import { type Scope, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import * as commands from './commands';
+import { addKafkaCommands } from './kafka-commands';
 import { examples, leaf } from './leaf';
 import { addMoneyCommands, amountCents } from './money-program';
 import { findOperator, OperatorClient } from './operator-client';
@@ -13,7 +14,8 @@ const MAX_ENTRIES = 200;
 const ENVIRONMENT = `
 Where it finds Tollgate:
   TOLLGATE_OPERATOR_URL, TOLLGATE_OPERATOR_SECRET   the operator API and its secret; they win
-  TOLLGATE_DATA_DIR                                 data directory of a standalone on this machine (default: .tollgate)
+  TOLLGATE_DATA_DIR                                 data directory of a Tollgate on this machine (default: .tollgate)
+  KAFKA_BROKERS and the others of its services      for "topics" and "dead" alone, which talk to Kafka
 
 Exit codes: 0 done; 1 it failed, the books differ, or Tollgate cannot be reached; 2 wrong usage.`;
 
@@ -138,6 +140,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     const path = file ?? (env['TOLLGATE_CONFIG'] || 'tollgate.yaml');
     if (!checkConfig(path, env, new Output('json' in options))) fail();
   });
+  addKafkaCommands(program, env);
   return program;
 }
 

@@ -87,7 +87,8 @@ export async function replayDead(
   }
 }
 
-const originOf = ({ group, partition, offset }: DeadLetter): string => `${group}/${partition}/${offset}`;
+/** What tells a dead letter from the others of its topic: `<group>/<partition>/<offset>`. */
+export const originOf = ({ group, partition, offset }: DeadLetter): string => `${group}/${partition}/${offset}`;
 
 function fromRecord(topic: Topic, { headers = {}, value }: KafkaMessage): DeadLetter {
   const text = (name: string) => String(headers[name] ?? '');

@@ -1,0 +1,73 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { leaf } from './leaf';
+import { Output } from './output';
+
+const MAX_REPLICATION_FACTOR = 32;
+
+/** The commands that talk to Kafka. What they need is loaded for them alone: it takes longer to load than the others take to run. */
+export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void {
+  const load = async () => (await import('./kafka-tools.js')).kafkaTools;
+  const output = (options: object) => new Output('json' in options);
+
+  const topics = program.command('topics').description("the distributed form's Kafka topics");
+  leaf(
+    topics,
+    'apply',
+    'create the topics and correct their settings; safe to repeat',
+    'topics apply',
+    'topics apply --grow-partitions',
+  )
+    .option(
+      '--grow-partitions',
+      'add partitions where some are missing: from then on a tenant’s messages may be in another one than its older messages, and overtake them',
+    )
+    .option(
+      '--replication-factor <number>',
+      "copies of each partition of a new topic (default: the brokers' own)",
+      copies,
+    )
+    .action(async (options: { growPartitions?: true; replicationFactor?: number }) => {
+      const { findBrokers, applyAll } = await load();
+      const { growPartitions = false, replicationFactor } = options;
+      await applyAll(findBrokers(env), output(options), {
+        growPartitions,
+        ...(replicationFactor !== undefined && { replicationFactor }),
+      });
+    });
+  leaf(topics, 'check', 'say which topics are missing or wrong; changes nothing', 'topics check').action(
+    async (options: object) => {
+      const { findBrokers, checkAll } = await load();
+      await checkAll(findBrokers(env), output(options));
+    },
+  );
+
+  const dead = program.command('dead').description('messages that could not be read, and were set aside');
+  leaf(
+    dead,
+    'list [topic]',
+    'those of a topic, or of all, oldest first',
+    'dead list',
+    'dead list charges --json',
+  ).action(async (topic: string | undefined, options: object) => {
+    const { findBrokers, listLetters } = await load();
+    await listLetters(findBrokers(env), output(options), topic);
+  });
+  leaf(
+    dead,
+    'replay <topic> [origins...]',
+    'publish messages of a topic again, once what could not read them can',
+    'dead replay charges billing/3/1042',
+    'dead replay charges --all',
+  )
+    .option('--all', 'all that were set aside')
+    .action(async (topic: string, origins: string[], options: { all?: true }) => {
+      const { findBrokers, replayLetters } = await load();
+      await replayLetters(findBrokers(env), output(options), { topic, origins, all: options.all ?? false });
+    });
+}
+
+function copies(text: string): number {
+  if (!/^\d{1,2}$/.test(text) || Number(text) < 1 || Number(text) > MAX_REPLICATION_FACTOR)
+    throw new InvalidArgumentError(`It must be 1 to ${MAX_REPLICATION_FACTOR}.`);
+  return Number(text);
+}

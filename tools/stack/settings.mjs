@@ -1,0 +1,128 @@
+// The settings of `npm run stack`: those of `npm start` from the environment, and the secrets that are made once. All of it is what docker-compose.yml asks for.
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { ROOT, SetupError } from '../setup/prepare.mjs';
+
+const MAX_PORT = 65_535;
+const MAX_DRAIN_S = 3_600;
+/** Between the last moment at which a service should have ended and the moment at which it is killed. */
+const STOP_RESERVE_S = 15;
+const MADE_ONCE = [
+  'TOLLGATE_POSTGRES_PASSWORD',
+  'TOLLGATE_AUTH_DATABASE_PASSWORD',
+  'TOLLGATE_METERING_DATABASE_PASSWORD',
+  'TOLLGATE_BILLING_DATABASE_PASSWORD',
+];
+const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/**
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {{ project: string, dataDirectory: string, configFile: string, envFile: string, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }}
+ *   `compose`: the variables of docker-compose.yml. Throws SetupError with a line for each setting that is wrong.
+ */
+export function readSettings(env) {
+  const problems = [];
+  const given = (name) => env[name] || undefined;
+  const number = (name, fallback, max) => {
+    const text = given(name) ?? String(fallback);
+    if (!/^\d{1,6}$/.test(text) || Number(text) > max) problems.push(`${name} must be a whole number from 0 to ${max}`);
+    return Number(text);
+  };
+  const choice = (name, fallback, values) => {
+    const text = given(name) ?? fallback;
+    if (!values.includes(text)) problems.push(`${name} must be one of ${values.join(', ')}`);
+    return text;
+  };
+
+  const port = number('TOLLGATE_PORT', 8080, MAX_PORT);
+  const operatorPort = number('TOLLGATE_OPERATOR_PORT', port === 0 ? 0 : Math.min(port + 1, MAX_PORT), MAX_PORT);
+  if (port === operatorPort && port !== 0) problems.push('TOLLGATE_OPERATOR_PORT must not be TOLLGATE_PORT');
+  const drainSeconds = number('TOLLGATE_DRAIN_SECONDS', 30, MAX_DRAIN_S);
+  const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS', 5, MAX_DRAIN_S);
+  const project = given('COMPOSE_PROJECT_NAME') ?? 'tollgate';
+  if (!/^[a-z0-9][a-z0-9_-]*$/.test(project))
+    problems.push('COMPOSE_PROJECT_NAME must be small letters, digits, - and _');
+  const tag = given('TOLLGATE_TAG') ?? 'latest';
+  if (!/^\w[\w.-]{0,127}$/.test(tag)) problems.push('TOLLGATE_TAG must be a tag of an image');
+  const operatorSecret = given('TOLLGATE_OPERATOR_SECRET');
+  if (operatorSecret !== undefined && !OPERATOR_SECRET.test(operatorSecret))
+    problems.push('TOLLGATE_OPERATOR_SECRET must be 16 to 256 printable characters');
+  const images = choice('TOLLGATE_IMAGES', 'official', ['official', 'local']);
+  const logLevel = choice('TOLLGATE_LOG_LEVEL', 'info', LOG_LEVELS);
+  const demo = choice('TOLLGATE_DEMO', 'true', ['true', 'false']) === 'true';
+  if (given('DATABASE_URL') !== undefined)
+    problems.push('DATABASE_URL is set: the stack has a PostgreSQL of its own; unset it, or use npm start');
+  if (problems.length > 0) throw new SetupError(problems.join('\n'));
+
+  const dataDirectory = resolve(given('TOLLGATE_DATA_DIR') ?? '.tollgate');
+  const configFile = resolve(given('TOLLGATE_CONFIG') ?? 'tollgate.yaml');
+  const envFile = join(dataDirectory, 'stack.env');
+  const { secrets, secretsAreNew } = writable(dataDirectory, () => readSecrets(dataDirectory, envFile, operatorSecret));
+  const compose = {
+    COMPOSE_PROJECT_NAME: project,
+    COMPOSE_FILE: join(ROOT, 'docker-compose.yml'),
+    ...imagesOf(images, env),
+    TOLLGATE_TAG: tag,
+    TOLLGATE_PORT: String(port),
+    TOLLGATE_OPERATOR_PORT: String(operatorPort),
+    TOLLGATE_CONFIG: configFile,
+    TOLLGATE_CONFIG_SECRETS: join(dataDirectory, 'stack.config-secrets.env'),
+    TOLLGATE_DRAIN_SECONDS: String(drainSeconds),
+    TOLLGATE_LAME_DUCK_SECONDS: String(lameDuckSeconds),
+    TOLLGATE_STOP_SECONDS: String(drainSeconds + lameDuckSeconds + STOP_RESERVE_S),
+    TOLLGATE_LOG_LEVEL: logLevel,
+    ...(given('NODE_EXTRA_CA_CERTS') ? { TOLLGATE_BUILD_CA: resolve(env.NODE_EXTRA_CA_CERTS) } : {}),
+    ...secrets,
+  };
+  return { project, dataDirectory, configFile, envFile, secretsAreNew, demo, compose };
+}
+
+/** Keeps what was settled where `docker compose --env-file` finds it, and the environment variables that tollgate.yaml refers to beside it. */
+export function writeSettings({ dataDirectory, envFile, configFile, compose }, env) {
+  writable(dataDirectory, () => {
+    const lines = Object.entries(compose).map(([name, value]) => `${name}=${quoted(value)}`);
+    writeFileSync(envFile, `${lines.join('\n')}\n`, { mode: 0o600 });
+    const named = [...readFileSync(configFile, 'utf8').matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(
+      ([, name]) => name,
+    );
+    const set = [...new Set(named)].filter((name) => env[name]);
+    // Read by Compose as well, which would take a $ for the beginning of a name.
+    writeFileSync(compose.TOLLGATE_CONFIG_SECRETS, set.map((name) => `${name}=${quoted(env[name])}\n`).join(''), {
+      mode: 0o600,
+    });
+  });
+}
+
+/** In the form of Compose's environment files. */
+const quoted = (value) =>
+  value.includes("'") ? `"${value.replace(/[\\"$]/g, (character) => `\\${character}`)}"` : `'${value}'`;
+
+function readSecrets(dataDirectory, envFile, operatorSecret) {
+  mkdirSync(dataDirectory, { recursive: true });
+  const kept = existsSync(envFile) ? parseEnv(readFileSync(envFile, 'utf8')) : {};
+  const secrets = Object.fromEntries(MADE_ONCE.map((name) => [name, kept[name] || randomBytes(24).toString('hex')]));
+  // The same file as that of `npm start`.
+  const file = join(dataDirectory, 'operator.secret');
+  if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  secrets.TOLLGATE_OPERATOR_SECRET = operatorSecret ?? readFileSync(file, 'utf8').trim();
+  return { secrets, secretsAreNew: !kept.TOLLGATE_POSTGRES_PASSWORD };
+}
+
+function imagesOf(images, env) {
+  const defaults = parseEnv(readFileSync(join(ROOT, 'deploy', 'images', `${images}.env`), 'utf8'));
+  return Object.fromEntries(Object.entries(defaults).map(([name, image]) => [name, env[name] || image]));
+}
+
+function writable(dataDirectory, work) {
+  try {
+    return work();
+  } catch (error) {
+    if (error.code === undefined) throw error;
+    throw new SetupError(
+      `The data directory ${dataDirectory} cannot be written (${error.code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,
+    );
+  }
+}
