@@ -57,7 +57,8 @@ describe('exit code 1', () => {
     await services.messages.request('billing.credit.add', { tenantId, amountCents: 5, source: 'manual', ref: 'x' });
     const report = {
       ok: false,
-      differences: [{ check: 'balance', tenantId, expected: '1', actual: '2' }],
+      differenceCount: 1,
+      differences: [{ check: 'balance', tenantId, expected: '1', actual: '2', ids: ['ent_x'] }],
       checkedAt: '',
       tenants: 1,
       events: 0,

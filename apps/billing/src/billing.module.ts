@@ -20,7 +20,7 @@ import type { Booked } from './ledger/booking';
 import { MoneyOut } from './refunds/money-out';
 import { PeriodicTask } from './periodic-task';
 import { Reconciler } from './reconcile/reconciler';
-import { Stores } from './reconcile/stores';
+import { ReconcileRuns } from './reconcile/runs';
 import { billingSummary } from './summary/billing-summary';
 import { spendableNanos } from './summary/spendable';
 import { TenantStatus } from './tenants/tenant-status';
@@ -46,6 +46,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   private readonly loop: PostingLoop;
   private readonly moneyOut: MoneyOut;
   private readonly tasks: PeriodicTask[];
+  private readonly runs: ReconcileRuns;
   private readonly options: { postingIntervalMs: number };
 
   constructor(
@@ -66,13 +67,13 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
         if ((await this.moneyOut.releaseAbandoned()) > 0) this.relay.wake();
       }),
     ];
+    this.runs = new ReconcileRuns(dataSource, new Reconciler(dataSource, messages, admission));
   }
 
   onModuleInit(): void {
     const gatherer = new ChargeGatherer(this.dataSource, this.options);
     const status = new TenantStatus(this.dataSource, this.options);
     const topUps = new TopUps(this.dataSource, this.messages, this.options);
-    const reconciler = new Reconciler(this.dataSource, new Stores(this.dataSource, this.messages, this.admission));
     this.messages.consume('charges', 'billing', async (batch) => {
       const result = await gatherer.gather(batch);
       countCharges(result);
@@ -89,7 +90,8 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     this.messages.handle('billing.credit.refund', (request) => this.booked(this.moneyOut.refund(request)));
     this.messages.handle('billing.credit.adjust', (request) => this.booked(this.moneyOut.adjust(request)));
     this.messages.handle('billing.summary', (request) => billingSummary(this.dataSource, request));
-    this.messages.handle('billing.reconcile', () => reconciler.reconcile());
+    this.messages.handle('billing.reconcile.start', () => this.runs.start());
+    this.messages.handle('billing.reconcile.get', (request) => this.runs.get(request));
   }
 
   onApplicationBootstrap(): void {
@@ -101,6 +103,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   /** The books are flushed and the news published while messages still take them; whoever stops the process stops consuming first. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.tasks.map((task) => task.stop()));
+    await this.runs.stop();
     await this.loop.stop();
     await this.relay.stop();
   }

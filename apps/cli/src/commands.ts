@@ -1,10 +1,8 @@
-import type { BillingSummary, KeyRow, LedgerEntry, ReconcileReport, TenantRow, TokenRow } from '@tollgate/contracts';
+import type { BillingSummary, KeyRow, LedgerEntry, TenantRow, TokenRow } from '@tollgate/contracts';
 import { formatCents, formatNanos } from './money';
 import { MAX_LIST_ROWS, type OperatorClient } from './operator-client';
 import type { Output } from './output';
 import { printable, table } from './table';
-
-const RECONCILE_TIMEOUT_MS = 90_000;
 
 /** What a command works with. */
 export interface Context {
@@ -163,40 +161,6 @@ export async function revoke(
 ): Promise<void> {
   await client.delete(at(tenant, `/${what}s/${encodeURIComponent(id)}`));
   output.answer({ id, status: 'revoked' }, `The ${what} ${id} is revoked.`);
-}
-
-/** False: the books differ. */
-export async function reconcile({ client, output }: Context): Promise<boolean> {
-  const { data } = await client.post<{ data: ReconcileReport & { currency: string } }>(
-    '/reconcile',
-    {},
-    RECONCILE_TIMEOUT_MS,
-  );
-  const { currency, differences } = data;
-  const sums = [
-    ['Usage events', formatNanos(data.eventsNanos, currency)],
-    ['Charges', formatNanos(data.chargesNanos, currency)],
-    ['Ledger debits', formatNanos(data.debitsNanos, currency)],
-    ['Carried, not yet a cent', formatNanos(data.carriedNanos, currency)],
-  ];
-  const text = [
-    `${data.tenants} tenants, ${data.events} usage events; ${data.pendingHolds} requests running, ${data.settledHolds} on their way into the books.`,
-    '',
-    table(['', 'SUM'], sums, ''),
-    '',
-    data.ok ? 'The books agree.' : `THE BOOKS DIFFER in ${differences.length} places:`,
-    ...(data.ok
-      ? []
-      : [
-          table(
-            ['CHECK', 'TENANT', 'EXPECTED', 'ACTUAL'],
-            differences.map((d) => [d.check, d.tenantId, d.expected, d.actual]),
-            '',
-          ),
-        ]),
-  ];
-  output.answer(data, text.join('\n'));
-  return data.ok;
 }
 
 function noteTruncated(output: Output, truncated: boolean): void {

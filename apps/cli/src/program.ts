@@ -6,6 +6,7 @@ import { examples, leaf } from './leaf';
 import { addMoneyCommands, amountCents } from './money-program';
 import { findOperator, OperatorClient } from './operator-client';
 import { Output } from './output';
+import { reconcile } from './reconcile';
 
 const DEFAULT_NAME = 'cli';
 const DEFAULT_ENTRIES = 20;
@@ -124,7 +125,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     'reconcile',
     'reconcile --json',
   ).action(async (options: object) => {
-    if (!(await commands.reconcile(context(options)))) fail();
+    if (!(await reconcile(context(options)))) fail();
   });
 
   const config = program.command('config').description('the configuration file');

@@ -62,10 +62,14 @@ describe('the metering module', () => {
       totalTokens: 4_500,
       costCents: Math.round(nanos / 10_000_000),
     });
-    expect(await messages.request('metering.sums', {})).toEqual({
-      data: [{ tenantId: TENANT, events: 30, costNanos: String(nanos) }],
-      nextCursor: null,
+    const range = { after: '', limit: 100 };
+    expect(await messages.request('metering.events.digest', range)).toMatchObject({
+      events: 30,
+      costNanos: String(nanos),
+      end: null,
     });
+    expect((await messages.request('metering.events.list', range)).data).toHaveLength(30);
+    expect(await messages.request('metering.rollups.audit', {})).toEqual({ differences: [], nextCursor: null });
     const homes = await database.query(`SELECT DISTINCT tableoid::regclass::text AS home FROM metering.usage_event`);
     expect(homes).toEqual([{ home: expect.stringMatching(/usage_event_\d{4}_\d\d$/) }]);
   });

@@ -13,7 +13,8 @@ import { Messages, OutboxRelay } from '@tollgate/messaging';
 import { DataSource } from 'typeorm';
 import { UsageConsumer } from './consume/usage-consumer';
 import { openMeteringDatabase } from './database';
-import { TenantSums } from './query/tenant-sums';
+import { EventRanges } from './query/event-ranges';
+import { RollUpAudit } from './query/roll-up-audit';
 import { UsageQueries } from './query/usage-query';
 import { Partitions } from './record/partitions';
 import { DEFAULT_CONFIRM_AFTER_MS, DEFAULT_SWEEP_INTERVAL_MS, Sweeper } from './sweep/sweeper';
@@ -57,13 +58,16 @@ class MeteringService
   async onModuleInit(): Promise<void> {
     const consumer = new UsageConsumer(this.dataSource);
     const queries = new UsageQueries(this.dataSource);
-    const sums = new TenantSums(this.dataSource);
+    const ranges = new EventRanges(this.dataSource);
+    const rollUps = new RollUpAudit(this.dataSource);
     this.messages.consume('usage-events', 'metering', async (batch) => {
       await consumer.consume(batch);
       this.relay.wake();
     });
     this.messages.handle('metering.usage.query', (query) => queries.query(query));
-    this.messages.handle('metering.sums', (query) => sums.page(query));
+    this.messages.handle('metering.events.digest', (range) => ranges.digest(range));
+    this.messages.handle('metering.events.list', (range) => ranges.list(range));
+    this.messages.handle('metering.rollups.audit', (from) => rollUps.page(from));
     await this.partitions.start();
   }
 

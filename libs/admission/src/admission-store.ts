@@ -143,6 +143,23 @@ export interface Snapshot {
   oldestSettledId: string | null;
 }
 
+/** One hold, for reconcile to name. */
+export interface HoldView {
+  id: string;
+  state: 'pending' | 'settled';
+  /** Held, or the cost that it was settled at. */
+  nanos: bigint;
+  /** Milliseconds since its last sign of life by the store's clock, or since its request ended. Negative: an instant to come. */
+  quietMs: number;
+}
+
+export interface HoldsQuery {
+  tenantId: string;
+  /** Ids above this one. */
+  after?: string;
+  limit: number;
+}
+
 export const DEFAULT_LEASE_MS = 10_000;
 
 /**
@@ -179,6 +196,8 @@ export abstract class AdmissionStore {
   abstract withdraw(withdrawal: Withdrawal): Promise<WithdrawResult>;
   /** Tenants ascending by id after `after`, at most `limit`; one instant. */
   abstract snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]>;
+  /** A tenant's holds, ascending by id. Reads all of them: for reconcile, not for a request. */
+  abstract holds(query: HoldsQuery): Promise<HoldView[]>;
   abstract start(): Promise<void>;
   abstract close(): Promise<void>;
 }

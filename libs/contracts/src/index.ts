@@ -5,3 +5,4 @@ export * from './events';
 export * from './topics';
 export * from './subjects';
 export * from './request-error';
+export * from './reconcile';

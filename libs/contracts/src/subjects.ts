@@ -1,3 +1,5 @@
+import type { Difference, EventDigest, EventLine, EventRange, ReconcileRun } from './reconcile';
+
 /**
  * Request–reply between the gateway and the services: one entry a subject, `[request, reply]`. Plain JSON (no bigint, no Date).
  * A handler refuses with a RequestError; its code is part of the subject's contract.
@@ -33,8 +35,12 @@ export interface Subjects {
   'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
 
   'metering.usage.query': [UsageQuery, UsageSummary];
-  /** Sums per tenant, ascending by tenant id, from after `after`. */
-  'metering.sums': [PageQuery, Page<{ tenantId: string; events: number; costNanos: string }>];
+  /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
+  'metering.events.digest': [EventRange, EventDigest];
+  /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */
+  'metering.events.list': [EventRange, { data: EventLine[]; end: string | null }];
+  /** Compares the next part of the roll-ups with the events themselves; null at the end. invalid_parameter: `after` is none of these cursors. */
+  'metering.rollups.audit': [{ after?: string }, { differences: Difference[]; nextCursor: string | null }];
 
   /** entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
@@ -57,7 +63,10 @@ export interface Subjects {
     { tenantId: string; amountCents: number; source: string; ref: string; reason: string; allowDebt?: boolean },
     { entry: LedgerEntry; balanceCents: number },
   ];
-  'billing.reconcile': [Record<string, never>, ReconcileReport];
+  /** Starts a run, which takes minutes over millions of events, and answers at once. reconcile_busy: too many run already. */
+  'billing.reconcile.start': [Record<string, never>, { id: string }];
+  /** not_found: no such run, or long ago. */
+  'billing.reconcile.get': [{ id: string }, ReconcileRun];
 }
 
 export type Subject = keyof Subjects;
@@ -166,28 +175,4 @@ export interface BillingSummary {
   entries: LedgerEntry[];
   nextCursor: string | null;
   invoices: Invoice[];
-}
-
-/** A difference that `reconcile` found: what was compared, for whom, and both sides. */
-export interface Difference {
-  check: string;
-  tenantId: string;
-  expected: string;
-  actual: string;
-}
-
-export interface ReconcileReport {
-  ok: boolean;
-  checkedAt: string;
-  tenants: number;
-  events: number;
-  /** Sums over all tenants, decimal strings of nanos. */
-  eventsNanos: string;
-  chargesNanos: string;
-  debitsNanos: string;
-  carriedNanos: string;
-  /** Holds at that moment: requests that run, and settled ones on their way into the books. Not differences. */
-  pendingHolds: number;
-  settledHolds: number;
-  differences: Difference[];
 }

@@ -64,6 +64,7 @@ function auditTenant(row: TenantRow): Difference[] {
       tenantId: row.tenant_id,
       expected: String(expected),
       actual: String(actual),
+      ids: [],
     }));
 }
 
@@ -89,11 +90,11 @@ const TENANTS_SQL = `
       FROM coverage WHERE tenant_id = b.tenant_id) v
   WHERE b.tenant_id = ANY($1)`;
 
-/** Each returns the rows that are wrong, as "tenantId", expected and actual, with the row's own id in the text. */
+/** Each returns the rows that are wrong, as "tenantId", the entries' ids, expected and actual. */
 const ROW_CHECKS = [
   {
     check: 'postings of an entry sum to zero',
-    sql: `SELECT e.tenant_id AS "tenantId", format('%s: 0, credit %s', e.id, e.amount_cents) AS expected,
+    sql: `SELECT e.tenant_id AS "tenantId", ARRAY[e.id] AS ids, format('%s: 0, credit %s', e.id, e.amount_cents) AS expected,
         format('%s: %s, credit %s', e.id, p.total, p.credit) AS actual
       FROM journal_entry e, LATERAL (SELECT coalesce(sum(amount_cents), 0) AS total,
         coalesce(sum(amount_cents) FILTER (WHERE account = 'credit'), 0) AS credit FROM posting WHERE entry_id = e.id) p
@@ -101,14 +102,14 @@ const ROW_CHECKS = [
   },
   {
     check: 'every entry continues the balance before it',
-    sql: `SELECT tenant_id AS "tenantId", format('%s: %s', id, running) AS expected, format('%s: %s', id, balance_after_cents) AS actual
+    sql: `SELECT tenant_id AS "tenantId", ARRAY[id] AS ids, format('%s: %s', id, running) AS expected, format('%s: %s', id, balance_after_cents) AS actual
       FROM (SELECT tenant_id, id, balance_after_cents, sum(amount_cents) OVER (PARTITION BY tenant_id ORDER BY sequence) AS running
         FROM journal_entry WHERE tenant_id = ANY($1)) e
       WHERE running <> balance_after_cents`,
   },
   {
     check: 'a coverage names its charges and sums them',
-    sql: `SELECT v.tenant_id AS "tenantId", format('%s:%s-%s: %s nanos, %s cents', v.period, v.from_seq, v.to_seq, v.charges_nanos, v.amount_cents) AS expected,
+    sql: `SELECT v.tenant_id AS "tenantId", array_remove(ARRAY[v.entry_id], NULL) AS ids, format('%s:%s-%s: %s nanos, %s cents', v.period, v.from_seq, v.to_seq, v.charges_nanos, v.amount_cents) AS expected,
         format('%s charges, %s nanos, %s cents in %s', c.charges, c.nanos, -e.amount_cents, v.entry_id) AS actual
       FROM coverage v
       LEFT JOIN journal_entry e ON e.id = v.entry_id,
@@ -120,9 +121,9 @@ const ROW_CHECKS = [
   },
   {
     check: 'coverages form a chain without gap or overlap',
-    sql: `SELECT tenant_id AS "tenantId", format('%s: from charge %s of %s, carried in %s', number, last_to + 1, period, last_carried) AS expected,
+    sql: `SELECT tenant_id AS "tenantId", array_remove(ARRAY[entry_id], NULL) AS ids, format('%s: from charge %s of %s, carried in %s', number, last_to + 1, period, last_carried) AS expected,
         format('%s: from charge %s of %s, carried in %s', number, from_seq, period, carried_in_nanos) AS actual
-      FROM (SELECT tenant_id, number, period, from_seq, carried_in_nanos,
+      FROM (SELECT tenant_id, number, period, from_seq, carried_in_nanos, entry_id,
           lag(carried_out_nanos, 1, 0::bigint) OVER (PARTITION BY tenant_id ORDER BY number) AS last_carried,
           lag(to_seq, 1, 0::bigint) OVER (PARTITION BY tenant_id, period ORDER BY from_seq) AS last_to
         FROM coverage WHERE tenant_id = ANY($1)) v
@@ -130,12 +131,12 @@ const ROW_CHECKS = [
   },
   {
     check: 'every usage entry has its coverage',
-    sql: `SELECT e.tenant_id AS "tenantId", e.id AS expected, 'none' AS actual FROM journal_entry e
+    sql: `SELECT e.tenant_id AS "tenantId", ARRAY[e.id] AS ids, e.id AS expected, 'none' AS actual FROM journal_entry e
       WHERE e.tenant_id = ANY($1) AND e.type = 'usage' AND NOT EXISTS (SELECT FROM coverage WHERE entry_id = e.id)`,
   },
   {
     check: 'a month stands as its rows say',
-    sql: `SELECT m.tenant_id AS "tenantId",
+    sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids,
         format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, c.charges, v.covered, c.gathering, v.cents) AS expected,
         format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, m.last_seq, m.covered_seq, m.gathered_nanos, m.debited_cents) AS actual
       FROM tenant_month m,

@@ -1,74 +1,93 @@
-import type { Difference, ReconcileReport } from '@tollgate/contracts';
+import type { AdmissionStore } from '@tollgate/admission';
+import type { Difference } from '@tollgate/contracts';
+import type { Messages } from '@tollgate/messaging';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import { auditLedger } from './audit';
-import { compareTenant, type TenantView } from './compare';
-import type { Stores } from './stores';
+import { Charges } from './charges';
+import { compareTenant, PENDING_SUM, SETTLED_SUM, type TenantView } from './compare';
+import { EventWalk } from './event-walk';
+import type { Findings } from './findings';
+import { orphanHolds } from './holds';
+import { askMetering } from './metering';
+import { Stores } from './stores';
 
 /** What differs is compared again so often before it is called a difference: messages on their way have arrived by then. */
 const MAX_COMPARISONS = 8;
 const COMPARE_AGAIN_MS = 250;
-/** The report names no more; where so many differ, the first tell enough. */
-const MAX_DIFFERENCES = 1_000;
+/** Holds named beside a sum that is not theirs: one of them may be the stray one. */
+const MAX_NAMED_HOLDS = 20;
 
 /**
- * Proves, from the stores alone, that nothing was lost or doubled between a request and the ledger. Per tenant, a page at a time, in constant memory:
+ * Proves, from the stores alone, that nothing was lost or doubled between a request and the ledger, in constant memory, while traffic runs:
  *
- * 1. the ledger in itself, in one snapshot: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every charge covered once or still gathering;
- * 2. against metering: events = charges;
- * 3. against the admission store: its balance is that of the same version of the books, its running sums are those of its holds, no hold outlives its charge.
+ * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of its events;
+ * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every charge covered once or still gathering;
+ * 3. against the admission store: its balance is that of the same version of the books, its running sums are those of its holds, no hold is left over.
  */
 export class Reconciler {
+  private readonly charges: Charges;
+  private readonly stores: Stores;
+
   constructor(
     private readonly dataSource: DataSource,
-    private readonly stores: Stores,
-  ) {}
-
-  /** @throws UnavailableError when metering does not answer: then nothing is said of the books */
-  async reconcile(): Promise<ReconcileReport> {
-    const report = {
-      tenants: 0,
-      events: 0,
-      eventsNanos: 0n,
-      chargesNanos: 0n,
-      debitsNanos: 0n,
-      carriedNanos: 0n,
-      pendingHolds: 0,
-      settledHolds: 0,
-    };
-    const differences: Difference[] = [];
-    let after: string | undefined;
-    for (;;) {
-      const { ids, next } = await this.stores.nextTenants(after);
-      const audit = await auditLedger(this.dataSource, ids);
-      const { views, differences: found } = await this.compare(ids, after);
-      report.tenants += ids.length;
-      report.chargesNanos += audit.totals.chargesNanos;
-      report.debitsNanos += audit.totals.debitsNanos;
-      report.carriedNanos += audit.totals.carriedNanos;
-      for (const { events, snapshot } of views) {
-        report.events += Number(events.events);
-        report.eventsNanos += events.costNanos;
-        report.pendingHolds += snapshot?.pendingHolds ?? 0;
-        report.settledHolds += snapshot?.settledHolds ?? 0;
-      }
-      differences.push(...[...audit.differences, ...found].slice(0, MAX_DIFFERENCES - differences.length));
-      if (next === null) break;
-      after = next;
-    }
-    return {
-      ...report,
-      ok: differences.length === 0,
-      checkedAt: new Date().toISOString(),
-      eventsNanos: String(report.eventsNanos),
-      chargesNanos: String(report.chargesNanos),
-      debitsNanos: String(report.debitsNanos),
-      carriedNanos: String(report.carriedNanos),
-      differences,
-    };
+    private readonly messages: Messages,
+    private readonly admission: AdmissionStore,
+  ) {
+    this.charges = new Charges(dataSource);
+    this.stores = new Stores(dataSource, admission);
   }
 
-  /** Compares tenants across the stores; those that differ again and again, until what was on its way has had its time. */
+  /** Rejects with UnavailableError when metering or the admission store does not answer: then nothing is said of the books. */
+  async run(findings: Findings, stopped: AbortSignal): Promise<void> {
+    const failed = new AbortController();
+    const end = AbortSignal.any([stopped, failed.signal]);
+    const walk = new EventWalk(this.messages, this.admission, this.charges, findings, end);
+    const parts = [walk.run().then(() => this.rollUps(findings, end)), this.tenants(findings, end)];
+    // Each keeps one connection of its database busy; when one fails, the other ends.
+    for (const part of parts) part.catch((error: unknown) => failed.abort(error));
+    await Promise.allSettled(parts);
+    end.throwIfAborted();
+  }
+
+  private async rollUps(findings: Findings, stopped: AbortSignal): Promise<void> {
+    for (let after: string | null | undefined; after !== null;) {
+      stopped.throwIfAborted();
+      const request: { after?: string } = after === undefined ? {} : { after };
+      const page = await askMetering(this.messages, 'metering.rollups.audit', request);
+      findings.add(page.differences);
+      after = page.nextCursor;
+    }
+  }
+
+  private async tenants(findings: Findings, stopped: AbortSignal): Promise<void> {
+    for (let after: string | undefined; ;) {
+      stopped.throwIfAborted();
+      const { ids, next } = await this.stores.nextTenants(after);
+      const { totals, differences } = await auditLedger(this.dataSource, ids);
+      findings.add(differences);
+      findings.chargesNanos += totals.chargesNanos;
+      findings.debitsNanos += totals.debitsNanos;
+      findings.carriedNanos += totals.carriedNanos;
+      await this.againstAdmission(ids, after, findings);
+      findings.tenants += ids.length;
+      if (next === null) return;
+      after = next;
+    }
+  }
+
+  private async againstAdmission(ids: readonly string[], after: string | undefined, findings: Findings): Promise<void> {
+    const { views, differences } = await this.compare(ids, after);
+    findings.add(await Promise.all(differences.map((difference) => this.withHolds(difference))));
+    for (const { tenantId, snapshot } of views) {
+      if (!snapshot || snapshot.pendingHolds + snapshot.settledHolds === 0) continue;
+      findings.pendingHolds += snapshot.pendingHolds;
+      findings.settledHolds += snapshot.settledHolds;
+      findings.add(await orphanHolds(this.admission, this.charges, tenantId));
+    }
+  }
+
+  /** Compares tenants; those that differ again and again, until what was on its way has had its time. */
   private async compare(
     ids: readonly string[],
     after: string | undefined,
@@ -87,5 +106,13 @@ export class Reconciler {
       open = differing.map((view) => view.tenantId);
       await delay(COMPARE_AGAIN_MS);
     }
+  }
+
+  /** Which hold is not counted in a running sum cannot be told from the sum; those that there are can be named. */
+  private async withHolds(difference: Difference): Promise<Difference> {
+    const state = { [PENDING_SUM]: 'pending', [SETTLED_SUM]: 'settled' }[difference.check];
+    if (state === undefined) return difference;
+    const holds = await this.admission.holds({ tenantId: difference.tenantId, limit: MAX_NAMED_HOLDS });
+    return { ...difference, ids: holds.filter((hold) => hold.state === state).map((hold) => hold.id) };
   }
 }

@@ -36,6 +36,7 @@ export const OPERATOR_ERRORS = {
   method_not_allowed,
   ref_conflict: { status: 409, message: 'This ref was used with another amount, type or reason.' },
   insufficient_credit: { status: 409, message: 'The credit that is neither spent nor held is less than that.' },
+  reconcile_busy: { status: 409, message: 'Too many runs of reconcile are going on: wait for them.' },
   payload_too_large,
   unsupported_media_type,
   internal_error,

@@ -1,11 +1,17 @@
-import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Res, UseGuards } from '@nestjs/common';
+import type { ReconcileRun } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource } from '@tollgate/runtime';
+import type { FastifyReply } from 'fastify';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError } from '../management/envelope';
 import { OPERATOR_PREFIX } from './routes';
 import { SecretGuard } from './secret-guard';
 
-/** It reads all the books. */
-const RECONCILE_DEADLINE_MS = 60_000;
+/** A run that takes longer is asked after by its id. */
+const MAX_WAIT_MS = 10_000;
+const FIRST_LOOK_MS = 10;
+const MAX_LOOK_MS = 500;
 
 @Controller(`${OPERATOR_PREFIX}/reconcile`)
 @UseGuards(SecretGuard)
@@ -15,11 +21,30 @@ export class ReconcileController {
     private readonly config: ConfigSource,
   ) {}
 
-  /** 200 also when it finds differences: they are the answer. */
+  /** Starts a run and waits a while for its end: 200 with the report, also when it found differences, as they are the answer; 202 with the run's id and progress when it goes on. */
   @Post()
   @HttpCode(200)
-  async reconcile() {
-    const report = await this.messages.request('billing.reconcile', {}, { deadlineMs: RECONCILE_DEADLINE_MS });
-    return { data: { ...report, currency: this.config.current.currency } };
+  async start(@Res({ passthrough: true }) reply: FastifyReply) {
+    const { id } = await this.messages.request('billing.reconcile.start', {});
+    const until = Date.now() + MAX_WAIT_MS;
+    for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(lookMs * 2, MAX_LOOK_MS)) {
+      await delay(lookMs);
+      const run = await this.messages.request('billing.reconcile.get', { id });
+      if (run.state === 'running' && Date.now() < until) continue;
+      if (run.state === 'running') reply.code(202);
+      return { data: this.answer(run) };
+    }
+  }
+
+  /** The report under `report` once it is done. */
+  @Get(':id')
+  async show(@Param('id') id: string) {
+    const run = await this.messages.request('billing.reconcile.get', { id });
+    return { data: run.state === 'done' ? { ...run, report: this.answer(run) } : this.answer(run) };
+  }
+
+  private answer(run: ReconcileRun) {
+    if (run.state === 'failed') throw new ApiError('unavailable', run.reason);
+    return run.state === 'done' ? { ...run.report, currency: this.config.current.currency } : run;
   }
 }

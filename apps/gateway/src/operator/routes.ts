@@ -14,6 +14,7 @@ export const OPERATOR_ROUTES: readonly { path: string; methods: readonly string[
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/tokens`, methods: ['GET', 'HEAD', 'POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/tokens/{id}`, methods: ['DELETE'] },
   { path: `${OPERATOR_PREFIX}/reconcile`, methods: ['POST'] },
+  { path: `${OPERATOR_PREFIX}/reconcile/{id}`, methods: ['GET', 'HEAD'] },
   { path: '/metrics', methods: ['GET', 'HEAD'] },
   { path: '/livez', methods: ['GET', 'HEAD'] },
   { path: '/readyz', methods: ['GET', 'HEAD'] },

@@ -7,6 +7,8 @@ import {
   type AdmitResult,
   type ExtendRequest,
   type ExtendResult,
+  type HoldsQuery,
+  type HoldView,
   type News,
   type Progress,
   type Settlement,
@@ -242,6 +244,22 @@ export class PostgresAdmissionStore extends AdmissionStore {
       holdRowsPendingNanos: BigInt(row[7]!),
       holdRowsSettledNanos: BigInt(row[8]!),
       oldestSettledId: row[9] ?? null,
+    }));
+  }
+
+  async holds({ tenantId, after, limit }: HoldsQuery): Promise<HoldView[]> {
+    const rows = await this.connections.callInBackground({
+      name: 'holds',
+      text: `SELECT id, state, coalesce(cost_nanos, hold_nanos), now_us($1) / 1000 - CASE state WHEN 'pending' THEN progressed_ms
+               ELSE (extract(epoch FROM (record->>'endedAt')::timestamptz) * 1000)::bigint END
+             FROM hold WHERE tenant_id = $2 AND id > $3 ORDER BY id LIMIT $4`,
+      values: [this.now(), tenantId, after ?? '', limit],
+    });
+    return rows.map(([id, state, nanos, quietMs]) => ({
+      id: id!,
+      state: state as HoldView['state'],
+      nanos: BigInt(nanos!),
+      quietMs: Number(quietMs),
     }));
   }
 

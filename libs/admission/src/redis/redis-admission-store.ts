@@ -9,6 +9,8 @@ import {
   type AdmitResult,
   type ExtendRequest,
   type ExtendResult,
+  type HoldsQuery,
+  type HoldView,
   type News,
   type Progress,
   type Settlement,
@@ -24,6 +26,7 @@ import { admitArguments, readAdmitReply } from './admit-call';
 import { allOrNothing, callByTenant, tenantKeys } from './by-tenant';
 import { CreditRestorer, TenantUnknownError, type AskForCredit } from './credit-restorer';
 import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
+import { readHolds } from './read-holds';
 import { readSnapshots } from './snapshots';
 import { sweepTenants } from './sweep-tenants';
 import { TenantRegistry } from './tenant-registry';
@@ -216,6 +219,10 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]> {
     return readSnapshots(this.background, this.registry, options);
+  }
+
+  holds(query: HoldsQuery): Promise<HoldView[]> {
+    return readHolds(this.background, query, this.now());
   }
 
   /** Rejects when Redis cannot be reached, refuses user and password, or has no Functions: the message names setting and cure. */

@@ -172,6 +172,26 @@ export function booksSuite(open: OpenStore): void {
     expect((await f.sums()).oldestSettledId).toBe(ids[1]);
   });
 
+  it('lists the holds of a tenant ascending, in pages, each with its state, its amount and how long it has been quiet', async () => {
+    const f = fixture();
+    await f.news(100n * TOKEN_NANOS);
+    const ids = [await f.hold(), await f.hold(), await f.hold()];
+    await f.settle(ids[1]!, 3n * TOKEN_NANOS);
+    f.nowMs += 4_000;
+    await f.progress(ids[2]!, 5);
+    f.nowMs += 500;
+    const all = [
+      { id: ids[0], state: 'pending', nanos: 10n * TOKEN_NANOS, quietMs: 4_500 },
+      { id: ids[1], state: 'settled', nanos: 3n * TOKEN_NANOS, quietMs: 4_500 },
+      { id: ids[2], state: 'pending', nanos: 10n * TOKEN_NANOS, quietMs: 500 },
+    ];
+    const { tenantId } = f;
+    expect(await f.store.holds({ tenantId, limit: 10 })).toEqual(all);
+    expect(await f.store.holds({ tenantId, limit: 2 })).toEqual(all.slice(0, 2));
+    expect(await f.store.holds({ tenantId, after: ids[0]!, limit: 1 })).toEqual(all.slice(1, 2));
+    expect(await f.store.holds({ tenantId: newId('ten'), limit: 1 })).toEqual([]);
+  });
+
   it('lists tenants ascending, in pages, and one by its id', async () => {
     const f = fixture();
     const ids = [newId('ten'), newId('ten'), newId('ten')];

@@ -164,6 +164,36 @@ local function snapshot(keys)
   return { text(t.version), text(t.balance), text(t.settled), text(t.pending), pending_holds, settled_holds, text(pending), text(settled), oldest }
 end
 
+-- args: now_ms or '', an id, a limit. Now (ms), then of the holds with greater ids, ascending: id, state, nanos, and the instant (ms) of the last sign of life, or the record.
+local function holds(keys, args)
+  local all = { pending = redis.call('HGETALL', keys[PENDING]), settled = redis.call('HGETALL', keys[SETTLED]) }
+  local ids, found = {}, {}
+  for state, fields in pairs(all) do
+    for i = 1, #fields, 2 do
+      if fields[i] > args[2] then
+        ids[#ids + 1] = fields[i]
+        found[fields[i]] = { state, fields[i + 1] }
+      end
+    end
+  end
+  table.sort(ids)
+  local out = { text(math.floor(now_us(args[1]) / 1000)) }
+  for n = 1, math.min(#ids, tonumber(args[3])) do
+    local state, packed = found[ids[n]][1], found[ids[n]][2]
+    local nanos, since
+    if state == 'pending' then
+      local h = unpack_hold(packed)
+      nanos, since = h.nanos, text(h.progressed_ms)
+    else
+      nanos, since = cmsgpack.unpack(packed)
+    end
+    for _, value in ipairs({ ids[n], state, text(nanos), since }) do
+      out[#out + 1] = value
+    end
+  end
+  return out
+end
+
 -- Of the registry, not of a tenant. args: an instant (ms), tenants without holds. Takes those out of `keys[1]` (zset: tenant by the last instant at which a process
 -- told that it serves it) of which no process has told since.
 local function forget_idle(keys, args)

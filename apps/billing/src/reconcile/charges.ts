@@ -1,0 +1,42 @@
+import type { EventDigest, EventLine } from '@tollgate/contracts';
+import type { DataSource } from 'typeorm';
+
+/** A range of ids: above `after`, up to `until` inclusive; null: without an end. */
+export interface IdRange {
+  after: string;
+  until: string | null;
+}
+
+/** Billing's side of the comparison with metering's events (apps/metering/src/query/event-ranges.ts): the charges, by their ids. */
+export class Charges {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Its hash is metering's. Where the two databases hash differently, every range differs, and the comparison is slow, not wrong. */
+  async digest({ after, until }: IdRange): Promise<Omit<EventDigest, 'end'>> {
+    const [row] = await this.dataSource.query<{ events: string; cost_nanos: string; digest: string }[]>(
+      `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
+         coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest
+       FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2)`,
+      [after, until],
+    );
+    return { events: Number(row!.events), costNanos: row!.cost_nanos, digest: row!.digest };
+  }
+
+  /** The first `limit` of a range, ascending. */
+  async list({ after, until }: IdRange, limit: number): Promise<EventLine[]> {
+    const rows = await this.dataSource.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
+      `SELECT id, tenant_id, cost_nanos FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2) ORDER BY id LIMIT $3`,
+      [after, until, limit],
+    );
+    return rows.map((row) => ({ id: row.id, tenantId: row.tenant_id, costNanos: row.cost_nanos }));
+  }
+
+  /** Of these ids those that are charged, with the milliseconds since they were gathered. */
+  async ages(ids: readonly string[]): Promise<Map<string, number>> {
+    const rows = await this.dataSource.query<{ id: string; age_ms: string }[]>(
+      `SELECT id, (extract(epoch FROM now() - gathered_at) * 1000)::bigint AS age_ms FROM charge WHERE id = ANY($1)`,
+      [ids],
+    );
+    return new Map(rows.map((row) => [row.id, Number(row.age_ms)]));
+  }
+}

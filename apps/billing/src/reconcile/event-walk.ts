@@ -1,0 +1,173 @@
+import type { AdmissionStore } from '@tollgate/admission';
+import {
+  MAX_DIGEST_EVENTS,
+  MAX_LISTED_EVENTS,
+  type Difference,
+  type EventDigest,
+  type EventLine,
+} from '@tollgate/contracts';
+import type { Messages } from '@tollgate/messaging';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Charges, IdRange } from './charges';
+import type { Findings } from './findings';
+import { askMetering } from './metering';
+
+/** An event without a charge is looked at so often before it counts as lost: what was on its way has arrived by then. */
+const MAX_LOOKS = 8;
+const LOOK_AGAIN_MS = 250;
+const HOLDS_PAGE = 1_000;
+
+/**
+ * Holds every event against its charge. Both have the request's id, so both sides are walked in the order of the ids: sums and an order-independent digest a range, and only where
+ * those differ the ids themselves. Memory is one list of MAX_LISTED_EVENTS a side.
+ *
+ * Metering records an event before billing can have its charge. So a charge without an event is a difference at once (metering is asked a second time, as it was asked first); an
+ * event without a charge is one if no settled hold owes it to the books and its charge does not come within some seconds.
+ */
+export class EventWalk {
+  constructor(
+    private readonly messages: Messages,
+    private readonly admission: AdmissionStore,
+    private readonly charges: Charges,
+    private readonly findings: Findings,
+    private readonly stopped: AbortSignal,
+  ) {}
+
+  async run(): Promise<void> {
+    let after = '';
+    let next = this.digest(after);
+    for (;;) {
+      this.stopped.throwIfAborted();
+      const events = await next;
+      const range: IdRange = { after, until: events.end };
+      // While billing adds up its side, metering goes on to the next range.
+      if (events.end !== null) next = this.digest(events.end);
+      if (!same(events, await this.charges.digest(range))) await this.nameDifferences(range);
+      this.findings.events += events.events;
+      this.findings.eventsNanos += BigInt(events.costNanos);
+      if (events.end === null) return;
+      after = events.end;
+    }
+  }
+
+  private digest(after: string): Promise<EventDigest> {
+    const asked = askMetering(this.messages, 'metering.events.digest', { after, limit: MAX_DIGEST_EVENTS });
+    // It may fail while the range before it is still compared; whoever awaits it hears of it.
+    asked.catch(() => {});
+    return asked;
+  }
+
+  private async nameDifferences({ after, until }: IdRange): Promise<void> {
+    if (this.findings.full) {
+      this.findings.add([difference('events = charges', '', 'equal', 'not equal', rangeIds({ after, until }))]);
+      return;
+    }
+    for (let from = after; ;) {
+      this.stopped.throwIfAborted();
+      const events = await this.list({ after: from, until });
+      await this.comparePage({ after: from, until: events.end ?? until }, events.data);
+      if (events.end === null) return;
+      from = events.end;
+    }
+  }
+
+  /** All events of a range, against all its charges, page by page. */
+  private async comparePage(range: IdRange, events: readonly EventLine[]): Promise<void> {
+    const uncharged = new Map(events.map((event) => [event.id, event]));
+    for (let after = range.after; ;) {
+      const charges = await this.charges.list({ after, until: range.until }, MAX_LISTED_EVENTS);
+      const withoutEvent: EventLine[] = [];
+      for (const charge of charges) {
+        const event = uncharged.get(charge.id);
+        uncharged.delete(charge.id);
+        if (!event) withoutEvent.push(charge);
+        else if (event.tenantId !== charge.tenantId || event.costNanos !== charge.costNanos) {
+          const [expected, actual] = [event, charge].map((line) => `${line.costNanos} nanos of ${line.tenantId}`);
+          this.findings.add([difference(SAME, event.tenantId, expected!, actual!, [event.id])]);
+        }
+      }
+      this.findings.add(await this.eventsMissing(withoutEvent));
+      if (charges.length < MAX_LISTED_EVENTS) break;
+      after = charges.at(-1)!.id;
+    }
+    for (const event of await this.neverCharged([...uncharged.values()])) {
+      this.findings.add([
+        difference(CHARGED, event.tenantId, `${event.costNanos} nanos charged`, 'no charge', [event.id]),
+      ]);
+    }
+  }
+
+  /** Of these charges those that have no event: metering is asked again, as billing was asked after it. */
+  private async eventsMissing(charges: readonly EventLine[]): Promise<Difference[]> {
+    const missing = new Map(charges.map((charge) => [charge.id, charge]));
+    const [first, last] = [charges[0], charges.at(-1)];
+    // `after` is exclusive: nothing lies between an id without its last character and the id itself but what shares that beginning.
+    for (let after: string | null = first ? first.id.slice(0, -1) : null; after !== null && missing.size > 0;) {
+      const events: { data: EventLine[]; end: string | null } = await this.list({ after, until: last!.id });
+      for (const event of events.data) missing.delete(event.id);
+      after = events.end;
+    }
+    return [...missing.values()].map(({ id, tenantId, costNanos }) =>
+      difference(RECORDED, tenantId, 'an event', `a charge of ${costNanos} nanos without one`, [id]),
+    );
+  }
+
+  /** Of these events those whose charge does not come, and which no settled hold owes to the books. */
+  private async neverCharged(events: readonly EventLine[]): Promise<EventLine[]> {
+    let open = [...events];
+    for (let look = 1; open.length > 0; look++) {
+      // In this order: a hold goes only when its charge is there.
+      const owed = await this.owed(open);
+      const charged = await this.charges.ages(open.map((event) => event.id));
+      open = open.filter((event) => !owed.has(event.id) && !charged.has(event.id));
+      if (look === MAX_LOOKS) break;
+      if (open.length > 0) await delay(LOOK_AGAIN_MS);
+    }
+    return open;
+  }
+
+  /** Of these events (ascending by id) those with a settled hold: the sweeper sends them again until the books have them. */
+  private async owed(events: readonly EventLine[]): Promise<Set<string>> {
+    const owed = new Set<string>();
+    for (const [tenantId, ids] of byTenant(events)) {
+      const last = ids.at(-1)!;
+      for (let after: string | null = ids[0]!.slice(0, -1); after !== null && after < last;) {
+        const page = await this.admission.holds({ tenantId, after, limit: HOLDS_PAGE });
+        for (const hold of page) if (hold.state === 'settled') owed.add(hold.id);
+        after = page.length < HOLDS_PAGE ? null : page.at(-1)!.id;
+      }
+    }
+    return owed;
+  }
+
+  private list({ after, until }: IdRange) {
+    const range = { after, limit: MAX_LISTED_EVENTS, ...(until === null ? {} : { until }) };
+    return askMetering(this.messages, 'metering.events.list', range);
+  }
+}
+
+const SAME = 'a charge is what its event says';
+const CHARGED = 'every event is charged';
+const RECORDED = 'every charge has its event';
+
+function same(events: EventDigest, charges: Omit<EventDigest, 'end'>): boolean {
+  return events.events === charges.events && events.costNanos === charges.costNanos && events.digest === charges.digest;
+}
+
+function difference(check: string, tenantId: string, expected: string, actual: string, ids: string[]): Difference {
+  return { check, tenantId, expected, actual, ids };
+}
+
+function rangeIds({ after, until }: IdRange): string[] {
+  return [after, until ?? ''].filter((id) => id !== '');
+}
+
+function byTenant(events: readonly EventLine[]): Map<string, string[]> {
+  const ids = new Map<string, string[]>();
+  for (const { tenantId, id } of events) {
+    const of = ids.get(tenantId);
+    if (of) of.push(id);
+    else ids.set(tenantId, [id]);
+  }
+  return ids;
+}

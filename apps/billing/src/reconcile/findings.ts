@@ -1,0 +1,42 @@
+import { MAX_NAMED_DIFFERENCES, type Difference, type ReconcileReport } from '@tollgate/contracts';
+
+/** What a run of reconcile has found so far: sums, and the differences, of which it keeps the first MAX_NAMED_DIFFERENCES and counts the rest. */
+export class Findings {
+  tenants = 0;
+  events = 0;
+  eventsNanos = 0n;
+  chargesNanos = 0n;
+  debitsNanos = 0n;
+  carriedNanos = 0n;
+  pendingHolds = 0;
+  settledHolds = 0;
+  differenceCount = 0;
+  private readonly differences: Difference[] = [];
+
+  /** No more need be named. */
+  get full(): boolean {
+    return this.differences.length >= MAX_NAMED_DIFFERENCES;
+  }
+
+  add(found: readonly Difference[]): void {
+    this.differenceCount += found.length;
+    this.differences.push(...found.slice(0, MAX_NAMED_DIFFERENCES - this.differences.length));
+  }
+
+  report(): ReconcileReport {
+    return {
+      ok: this.differenceCount === 0,
+      checkedAt: new Date().toISOString(),
+      tenants: this.tenants,
+      events: this.events,
+      eventsNanos: String(this.eventsNanos),
+      chargesNanos: String(this.chargesNanos),
+      debitsNanos: String(this.debitsNanos),
+      carriedNanos: String(this.carriedNanos),
+      pendingHolds: this.pendingHolds,
+      settledHolds: this.settledHolds,
+      differenceCount: this.differenceCount,
+      differences: this.differences,
+    };
+  }
+}

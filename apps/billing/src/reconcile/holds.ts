@@ -1,0 +1,61 @@
+import { DEFAULT_LEASE_MS, type AdmissionStore, type HoldView } from '@tollgate/admission';
+import type { Difference } from '@tollgate/contracts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Charges } from './charges';
+
+const PAGE = 500;
+/** What is seen once may be in motion. */
+const LOOK_AGAIN_MS = 250;
+/** The sweeper ends a pending hold a second or so after its deadline. */
+const EXPIRED_WITHIN_MS = DEFAULT_LEASE_MS + 60_000;
+/** Clocks of one store may be set; a sign of life from further ahead was never given. */
+const MAX_AHEAD_MS = 60_000;
+/** News takes well under a second; a hold whose charge was gathered so long ago has been forgotten. */
+const RELEASED_WITHIN_MS = 60_000;
+/** Twice the longest wait between two attempts of the sweeper: usage that has not reached the books since then does not get there by itself. */
+const CHARGED_WITHIN_MS = 600_000;
+
+/** The tenant's holds that nobody will end any more, each with what it waits for in vain. Running requests and what is on its way into the books are none. */
+export async function orphanHolds(
+  admission: AdmissionStore,
+  charges: Charges,
+  tenantId: string,
+): Promise<Difference[]> {
+  const first = await look(admission, charges, tenantId);
+  if (first.size === 0) return [];
+  await delay(LOOK_AGAIN_MS);
+  const second = await look(admission, charges, tenantId);
+  return [...first].flatMap(([id, found]) => (second.has(id) ? [found] : []));
+}
+
+async function look(admission: AdmissionStore, charges: Charges, tenantId: string): Promise<Map<string, Difference>> {
+  const orphans = new Map<string, Difference>();
+  for (let after: string | undefined; ;) {
+    const page = await admission.holds({ tenantId, limit: PAGE, ...(after === undefined ? {} : { after }) });
+    const ages = await charges.ages(page.map((hold) => hold.id));
+    for (const hold of page) {
+      const found = judge(hold, ages.get(hold.id));
+      if (found) orphans.set(hold.id, { ...found, tenantId, ids: [hold.id] });
+    }
+    if (page.length < PAGE) return orphans;
+    after = page.at(-1)!.id;
+  }
+}
+
+/** @param chargedMs since its charge was gathered; undefined: it is not charged */
+function judge(
+  { state, nanos, quietMs }: HoldView,
+  chargedMs: number | undefined,
+): Pick<Difference, 'check' | 'expected' | 'actual'> | null {
+  const actual = `${state}, ${nanos} nanos, quiet for ${quietMs} ms`;
+  if (state === 'pending') {
+    const lives = quietMs <= EXPIRED_WITHIN_MS && quietMs >= -MAX_AHEAD_MS;
+    return lives ? null : { check: 'a pending hold lives or expires', expected: 'expired', actual };
+  }
+  if (chargedMs === undefined) {
+    if (quietMs <= CHARGED_WITHIN_MS) return null;
+    return { check: 'a settled hold reaches the books', expected: 'charged', actual };
+  }
+  if (chargedMs <= RELEASED_WITHIN_MS) return null;
+  return { check: 'a hold is released once its charge is gathered', expected: 'released', actual };
+}

@@ -1,0 +1,27 @@
+import { UnavailableError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import type { Messages } from '@tollgate/messaging';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Each asks for a bounded part; on a busy machine it may still take a while. */
+const DEADLINE_MS = 9_000;
+/** A run of minutes does not end because metering was away for a moment. */
+const MAX_TRIES = 4;
+const AGAIN_AFTER_MS = 1_000;
+
+type Subject = 'metering.events.digest' | 'metering.events.list' | 'metering.rollups.audit';
+
+/** Asks metering of its events. Rejects with UnavailableError when it does not answer, again and again. */
+export async function askMetering<S extends Subject>(
+  messages: Messages,
+  subject: S,
+  request: RequestOf<S>,
+): Promise<ReplyOf<S>> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await messages.request(subject, request, { deadlineMs: DEADLINE_MS });
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || attempt === MAX_TRIES) throw error;
+      await delay(AGAIN_AFTER_MS);
+    }
+  }
+}

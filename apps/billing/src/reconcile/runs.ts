@@ -1,0 +1,121 @@
+import { newId, RequestError, UnavailableError, type ReconcileReport, type ReconcileRun } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import type { DataSource } from 'typeorm';
+import { Findings } from './findings';
+import type { Reconciler } from './reconciler';
+
+/** Of one process. Each reads all the books. */
+const MAX_RUNNING = 4;
+const BEAT_MS = 1_000;
+/** A run of which nothing was heard for so long died with its process. */
+const DEAD_AFTER_MS = 15_000;
+/** A report is kept so long. */
+const KEPT_MS = 24 * 60 * 60 * 1_000;
+
+interface Row {
+  id: string;
+  state: 'running' | 'done' | 'failed';
+  started_at: Date;
+  dead: boolean;
+  progress: { events: number; tenants: number; differenceCount: number };
+  report: ReconcileReport | null;
+  reason: string | null;
+}
+
+/**
+ * Runs of reconcile. One takes minutes over millions of events, and a request between services seconds at the most: so a run is started, goes on by itself, and is asked after. Its state is a
+ * row, so that any replica can tell of it.
+ */
+export class ReconcileRuns {
+  private readonly running = new Map<string, Promise<void>>();
+  private readonly stopping = new AbortController();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly reconciler: Reconciler,
+  ) {}
+
+  async start(): Promise<{ id: string }> {
+    if (this.running.size >= MAX_RUNNING)
+      throw new RequestError('reconcile_busy', `${MAX_RUNNING} runs of reconcile are going on already: wait for them.`);
+    const id = newId('rec');
+    // Its place is taken before anything is waited for.
+    const begun = this.begin(id);
+    this.running.set(
+      id,
+      begun.then(
+        () => this.go(id),
+        () => void this.running.delete(id),
+      ),
+    );
+    await begun;
+    return { id };
+  }
+
+  async get({ id }: { id: string }): Promise<ReconcileRun> {
+    const [row] = await this.dataSource.query<Row[]>(
+      `SELECT id, state, started_at, beat_at < now() - $2 * interval '1 millisecond' AS dead, progress, report, reason FROM reconcile_run WHERE id = $1`,
+      [id, DEAD_AFTER_MS],
+    );
+    if (!row) throw new RequestError('not_found', 'No such run of reconcile.');
+    const run = { id, startedAt: row.started_at.toISOString() };
+    if (row.state === 'done') return { ...run, state: 'done', report: row.report! };
+    if (row.state === 'failed') return { ...run, state: 'failed', reason: row.reason! };
+    if (row.dead) return { ...run, state: 'failed', reason: 'The process that ran it has ended: start it again.' };
+    return { ...run, state: 'running', ...row.progress };
+  }
+
+  /** Ends what runs, at its next step. */
+  async stop(): Promise<void> {
+    this.stopping.abort(new UnavailableError('the process that ran it is being stopped: start it again'));
+    await Promise.all(this.running.values());
+  }
+
+  private async begin(id: string): Promise<void> {
+    await this.dataSource.query(`DELETE FROM reconcile_run WHERE started_at < now() - $1 * interval '1 millisecond'`, [
+      KEPT_MS,
+    ]);
+    await this.dataSource.query(`INSERT INTO reconcile_run (id, state, progress) VALUES ($1, 'running', $2)`, [
+      id,
+      progress(new Findings()),
+    ]);
+  }
+
+  /** Never rejects: how it ended is in the row. */
+  private async go(id: string): Promise<void> {
+    const findings = new Findings();
+    const beat = setInterval(() => void this.write(id, findings, 'running'), BEAT_MS);
+    try {
+      await this.reconciler.run(findings, this.stopping.signal);
+      await this.write(id, findings, 'done');
+    } catch (error) {
+      const known = error instanceof UnavailableError;
+      if (!known) logger('billing').error({ err: error, run: id }, 'reconcile failed');
+      await this.write(id, findings, 'failed', known ? error.message : 'It failed: see the log of billing.');
+    } finally {
+      clearInterval(beat);
+      this.running.delete(id);
+    }
+  }
+
+  private async write(
+    id: string,
+    findings: Findings,
+    state: Row['state'],
+    reason: string | null = null,
+  ): Promise<void> {
+    try {
+      await this.dataSource.query(
+        `UPDATE reconcile_run SET state = $2, beat_at = now(), progress = $3, report = $4, reason = $5 WHERE id = $1 AND state = 'running'`,
+        [id, state, progress(findings), state === 'done' ? JSON.stringify(findings.report()) : null, reason],
+      );
+    } catch (error) {
+      // Of a beat the next one tells; a run that cannot tell how it ended is found dead.
+      logger('billing').warn({ err: error, run: id }, 'the state of a run of reconcile could not be written');
+    }
+  }
+}
+
+function progress({ events, tenants, differenceCount }: Findings): string {
+  return JSON.stringify({ events, tenants, differenceCount });
+}

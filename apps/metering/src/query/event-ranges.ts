@@ -1,0 +1,45 @@
+import { MAX_DIGEST_EVENTS, MAX_LISTED_EVENTS, RequestError, type EventRange, type ReplyOf } from '@tollgate/contracts';
+import type { DataSource } from 'typeorm';
+
+/** The first events of a range, by the primary key, whose order is time. `$1` after, `$2` until, `$3` limit. */
+const RANGE_SQL = `
+  SELECT id, tenant_id, cost_nanos FROM usage_event
+  WHERE id > $1 AND ($2::text IS NULL OR id <= $2) ORDER BY id LIMIT $3`;
+
+/** Answers reconcile out of the recorded events themselves, no roll-up between. */
+export class EventRanges {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** What the events of a range add up to; billing adds up its charges alike (apps/billing/src/reconcile/charges.ts). */
+  async digest(range: EventRange): Promise<ReplyOf<'metering.events.digest'>> {
+    const [row] = await this.dataSource.query<
+      { events: string; cost_nanos: string; digest: string; last: string | null }[]
+    >(
+      `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
+         coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest, max(id) AS last
+       FROM (${RANGE_SQL}) e`,
+      parameters(range, MAX_DIGEST_EVENTS),
+    );
+    const events = Number(row!.events);
+    const end = events < range.limit ? null : row!.last;
+    return { events, costNanos: row!.cost_nanos, digest: row!.digest, end };
+  }
+
+  async list(range: EventRange): Promise<ReplyOf<'metering.events.list'>> {
+    const rows = await this.dataSource.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
+      RANGE_SQL,
+      parameters(range, MAX_LISTED_EVENTS),
+    );
+    return {
+      data: rows.map((row) => ({ id: row.id, tenantId: row.tenant_id, costNanos: row.cost_nanos })),
+      end: rows.length < range.limit ? null : rows.at(-1)!.id,
+    };
+  }
+}
+
+function parameters({ after, until, limit }: EventRange, maxLimit: number): unknown[] {
+  if (typeof after !== 'string' || !Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
+    throw new RequestError('invalid_parameter', `"after" is an id, "limit" is 1 to ${maxLimit}`);
+  }
+  return [after, until ?? null, limit];
+}

@@ -1,0 +1,103 @@
+import { RequestError, type Difference, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import type { DataSource } from 'typeorm';
+
+/** Events read at once, as the roll-ups tell them: a moment's work. At least one tenant's hour. */
+const MAX_PART = { events: 50_000, rows: 5_000 };
+/** Named of one part: they tell where to look. */
+const MAX_NAMED = 100;
+const EVERY_HOUR = 'a roll-up of an hour is the sum of its events';
+const EVERY_TENANT = 'the roll-up of a tenant is the sum of its events';
+
+/** A place in the order of tenants and their hours; the part that begins there takes in everything after it. */
+interface Cursor {
+  tenantId: string;
+  hour: string;
+}
+
+/**
+ * Proves that the roll-ups are what the events add up to: part by part in the order of tenant and hour, each in one snapshot, so that events that are recorded meanwhile are no
+ * difference. Parts adjoin: events of which no roll-up tells are found as well.
+ */
+export class RollUpAudit {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly maxPart = MAX_PART,
+  ) {}
+
+  async page({ after }: RequestOf<'metering.rollups.audit'>): Promise<ReplyOf<'metering.rollups.audit'>> {
+    const from = readCursor(after);
+    return this.dataSource.transaction('REPEATABLE READ', async (tx) => {
+      const { events, rows } = this.maxPart;
+      const [to] = await tx.query<Cursor[]>(PART_END_SQL, [from.tenantId, from.hour, events, rows]);
+      const range = [from.tenantId, from.hour, to?.tenantId ?? null, to?.hour ?? null];
+      const hours = await tx.query<Row[]>(`${HOURS_SQL} LIMIT ${MAX_NAMED}`, range);
+      const tenants = await tx.query<Row[]>(`${TENANTS_SQL} LIMIT ${MAX_NAMED}`, [from.tenantId, to?.tenantId ?? null]);
+      return {
+        differences: [...hours.map(difference(EVERY_HOUR)), ...tenants.map(difference(EVERY_TENANT))],
+        nextCursor: to ? `${to.tenantId} ${to.hour}` : null,
+      };
+    });
+  }
+}
+
+interface Row {
+  tenant_id: string;
+  expected: string;
+  actual: string;
+}
+
+const difference =
+  (check: string) =>
+  ({ tenant_id, expected, actual }: Row): Difference => ({ check, tenantId: tenant_id, expected, actual, ids: [] });
+
+function readCursor(after: string | undefined): Cursor {
+  if (after === undefined) return { tenantId: '', hour: '-infinity' };
+  const [, tenantId, hour] = /^(\S+) (\d{4}-\d\d-\d\dT\d\d:00:00Z)$/.exec(after) ?? [];
+  if (tenantId === undefined || hour === undefined) throw new RequestError('invalid_parameter', '"after" is no cursor');
+  return { tenantId, hour };
+}
+
+/** The tenant and hour after which the part ends; no row when it is the last one. */
+const PART_END_SQL = `
+  SELECT tenant_id AS "tenantId", to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"') AS hour
+  FROM (
+    SELECT tenant_id, hour, sum(requests) OVER w AS events, row_number() OVER w AS n
+    FROM (
+      SELECT * FROM usage_hour WHERE (tenant_id, hour) > ($1, $2::timestamptz)
+      ORDER BY tenant_id, hour, model, key_id LIMIT $4
+    ) ahead
+    WINDOW w AS (ORDER BY tenant_id, hour, model, key_id)
+  ) h
+  WHERE events >= $3 OR n = $4
+  ORDER BY n LIMIT 1`;
+
+/** Of one row an hour, model and key: the events' sums on the left, the roll-up's on the right. `$1`, `$2`: after this tenant and hour; `$3`, `$4`: up to this one. */
+const HOURS_SQL = `
+  WITH events AS (
+    SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, count(*) AS requests, sum(prompt_tokens) AS prompt_tokens,
+      sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated, sum(cost_nanos) AS cost_nanos
+    FROM usage_event
+    WHERE (tenant_id, ended_at) >= ($1, $2::timestamptz + interval '1 hour') AND ($3::text IS NULL OR (tenant_id, ended_at) < ($3, $4::timestamptz + interval '1 hour'))
+    GROUP BY 1, 2, 3, 4
+  ), kept AS (
+    SELECT * FROM usage_hour
+    WHERE (tenant_id, hour) > ($1, $2::timestamptz) AND ($3::text IS NULL OR (tenant_id, hour) <= ($3, $4::timestamptz))
+  )
+  SELECT tenant_id,
+    concat_ws(' ', to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24"Z"'), model, key_id) || ': ' || CASE WHEN e.requests IS NULL THEN 'nothing'
+      ELSE concat_ws(' ', e.requests, e.prompt_tokens, e.cached_tokens, e.completion_tokens, e.estimated, e.cost_nanos) END AS expected,
+    CASE WHEN k.requests IS NULL THEN 'nothing'
+      ELSE concat_ws(' ', k.requests, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.estimated, k.cost_nanos) END AS actual
+  FROM events e FULL JOIN kept k USING (tenant_id, hour, model, key_id)
+  WHERE (e.requests, e.prompt_tokens, e.cached_tokens, e.completion_tokens, e.estimated, e.cost_nanos)
+    IS DISTINCT FROM (k.requests, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.estimated, k.cost_nanos)
+  ORDER BY 1, 2`;
+
+/** Tenants of whom the part tells the last hours: the sum since ever against that of all hours, which are proven by themselves. */
+const TENANTS_SQL = `
+  SELECT tenant_id, coalesce(concat_ws(' ', h.events, h.cost_nanos), 'nothing') AS expected, coalesce(concat_ws(' ', t.events, t.cost_nanos), 'nothing') AS actual
+  FROM (SELECT tenant_id, events, cost_nanos FROM tenant_sum WHERE tenant_id >= $1 AND ($2::text IS NULL OR tenant_id < $2)) t
+  FULL JOIN (SELECT tenant_id, sum(requests) AS events, sum(cost_nanos) AS cost_nanos FROM usage_hour
+    WHERE tenant_id >= $1 AND ($2::text IS NULL OR tenant_id < $2) GROUP BY 1) h USING (tenant_id)
+  WHERE (h.events, h.cost_nanos) IS DISTINCT FROM (t.events, t.cost_nanos)
+  ORDER BY 1`;

@@ -1,0 +1,68 @@
+/**
+ * How the books are proven across services, each of which reads only its own database. Events and charges share their ids, so both sides are walked in the order of the ids, in
+ * ranges of bounded work: what a range adds up to is compared first, and its ids are named only where that differs.
+ */
+
+/** Ids above `after` ('' for the first), up to `until` inclusive; the first `limit` of them. */
+export interface EventRange {
+  after: string;
+  until?: string;
+  limit: number;
+}
+
+/** What the events of a range add up to. */
+export interface EventDigest {
+  events: number;
+  /** Decimal string. */
+  costNanos: string;
+  /** Sum of a hash of each id, tenant and cost: equal for the same events in any order. Decimal string. */
+  digest: string;
+  /** The last id when the limit was reached; null when the range ended first. */
+  end: string | null;
+}
+
+export interface EventLine {
+  id: string;
+  tenantId: string;
+  /** Decimal string. */
+  costNanos: string;
+}
+
+/** The most that one request may ask for: a moment's work, and a reply that fits into a message. */
+export const MAX_DIGEST_EVENTS = 50_000;
+export const MAX_LISTED_EVENTS = 2_000;
+
+/** A difference that `reconcile` found: what was compared, for whom, both sides, and the requests, holds, entries or invoices that it is about, as far as they can be told. */
+export interface Difference {
+  check: string;
+  tenantId: string;
+  expected: string;
+  actual: string;
+  ids: string[];
+}
+
+export interface ReconcileReport {
+  ok: boolean;
+  checkedAt: string;
+  tenants: number;
+  events: number;
+  /** Sums over all tenants, decimal strings of nanos. */
+  eventsNanos: string;
+  chargesNanos: string;
+  debitsNanos: string;
+  carriedNanos: string;
+  /** Holds at that moment: requests that run, and settled ones on their way into the books. Not differences. */
+  pendingHolds: number;
+  settledHolds: number;
+  /** All that were found; `differences` names the first MAX_NAMED_DIFFERENCES. */
+  differenceCount: number;
+  differences: Difference[];
+}
+
+export const MAX_NAMED_DIFFERENCES = 1_000;
+
+/** A run of reconcile. It goes on by itself; `report` when it is `done`, `reason` when it `failed`. */
+export type ReconcileRun =
+  | { id: string; state: 'running'; startedAt: string; events: number; tenants: number; differenceCount: number }
+  | { id: string; state: 'done'; startedAt: string; report: ReconcileReport }
+  | { id: string; state: 'failed'; startedAt: string; reason: string };

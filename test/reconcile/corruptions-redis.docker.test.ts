@@ -1,0 +1,36 @@
+import { RedisAdmissionStore } from '@tollgate/admission';
+import { useRedis, useTestDatabase } from '@tollgate/testing';
+import Redis from 'ioredis';
+import { corruptionSuite } from './corruptions';
+
+const database = useTestDatabase();
+const redis = useRedis();
+let admission: RedisAdmissionStore;
+let client: Redis;
+afterAll(async () => {
+  await admission.close();
+  client.disconnect();
+});
+
+/** As lua/3_state.lua packs them. */
+const PENDING = `redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack('key_x', 5, 1, 1, 1, 1, false, false, 4000000000000, 1, false, '{}'))`;
+const SETTLED = `redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack(5, ARGV[2]))`;
+const key = (tenantId: string, name: string) => `tga:{${tenantId}}:${name}`;
+
+describe('reconcile, with admission in Redis', () => {
+  corruptionSuite(database, async () => {
+    admission = new RedisAdmissionStore({ url: redis.url });
+    await admission.start();
+    client = new Redis(redis.url);
+    return {
+      admission,
+      spoilers: {
+        balance: async (tenantId) => void (await client.hincrby(key(tenantId, 'credit'), 'balance', -1)),
+        forget: async (tenantId) => void (await client.del(key(tenantId, 'credit'))),
+        pending: async (tenantId, id) => void (await client.eval(PENDING, 1, key(tenantId, 'pending'), id)),
+        settled: async (event) =>
+          void (await client.eval(SETTLED, 1, key(event.tenantId, 'settled'), event.id, JSON.stringify(event))),
+      },
+    };
+  });
+});
