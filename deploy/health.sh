@@ -3,5 +3,5 @@
 # every container would cost more than the service that it asks.
 exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1
 printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
-read -r -t 2 _ status _ <&3
+read -r -t 5 _ status _ <&3
 [ "$status" = 200 ] || { cat <&3 >&2; exit 1; }

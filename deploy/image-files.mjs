@@ -1,10 +1,13 @@
-// image-files.mjs <app> <out>: what an image of this app holds, for the Dockerfile. <out>/app gets the compiled workspaces, <out>/node_modules the packages that they
-// depend on, directly or not, and links to the workspaces; what it takes is read from each package.json, so that no list can go stale.
-import { cpSync, existsSync, lstatSync, mkdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+// image-files.mjs packages|workspaces <out> <app>…: what the image of each app holds, for the Dockerfile; found from each package.json, so that no list can go stale.
+//   packages    <out>/<app> gets the packages that the app needs, directly or not, in node_modules, with links to its workspaces
+//   workspaces  <out>/<app> gets the compiled app and the libraries that it needs
+// In two parts, as packages seldom change: then they are copied from the cache.
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 
 const ROOT = process.cwd();
-const [app, out] = process.argv.slice(2);
+const SCOPE = '@tollgate/';
+const [part, out, ...apps] = process.argv.slice(2);
 
 /** What only compilers, debuggers and people read. */
 const NOT_LOADED = /\.(d\.[cm]?ts|map|md|markdown|flow)$/i;
@@ -18,55 +21,65 @@ const UNUSED = {
 };
 
 const manifestOf = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+const workspaceOf = (name) => join(ROOT, 'libs', name.slice(SCOPE.length));
+
+/** An app and every library that it needs, directly or not. */
+function workspacesOf(app) {
+  const found = new Set([join(ROOT, 'apps', app)]);
+  for (const folder of found) {
+    for (const name of Object.keys(manifestOf(folder).dependencies ?? {}))
+      if (name.startsWith(SCOPE)) found.add(workspaceOf(name));
+  }
+  return found;
+}
+
+/** Every installed package that these workspaces need, directly or not: its folder. */
+function packagesOf(workspaces) {
+  const seen = new Set(workspaces);
+  for (const folder of seen) {
+    const manifest = manifestOf(folder);
+    const { dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = manifest;
+    const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
+    for (const name of [...Object.keys(dependencies), ...Object.keys(optionalDependencies), ...peers]) {
+      if (name.startsWith(SCOPE)) continue;
+      const found = find(name, folder);
+      if (found) seen.add(found);
+      else if (!(name in optionalDependencies))
+        throw new Error(`${manifest.name} needs ${name}, which is not installed`);
+    }
+  }
+  return [...seen].filter((folder) => !workspaces.has(folder));
+}
 
 /** Where Node finds a package from a folder: the nearest node_modules upwards; undefined when it is not installed. */
 function find(name, from) {
-  for (let folder = from; ; folder = dirname(folder)) {
+  for (let folder = from; folder.startsWith(ROOT); folder = dirname(folder)) {
     const found = join(folder, 'node_modules', name);
     if (existsSync(join(found, 'package.json'))) return found;
-    if (folder === ROOT || folder === dirname(folder)) return undefined;
   }
+  return undefined;
 }
 
-/** The packages that this one cannot do without, and those that it uses where they are installed. */
-function wants({ dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} }) {
-  const optional = new Set(Object.keys(optionalDependencies));
-  const peers = Object.keys(peerDependencies).filter((name) => !peerDependenciesMeta[name]?.optional);
-  return [...new Set([...Object.keys(dependencies), ...optional, ...peers])].map((name) => ({
-    name,
-    required: !optional.has(name),
-  }));
-}
-
-const seen = new Set([join(ROOT, app)]);
-for (const folder of seen) {
-  const manifest = manifestOf(folder);
-  for (const { name, required } of wants(manifest)) {
-    const found = find(name, realpathSync(folder));
-    if (found) seen.add(found);
-    else if (required) throw new Error(`${manifest.name} needs ${name}, which is not installed`);
-  }
-}
-
-for (const folder of seen) {
-  const path = relative(ROOT, folder);
-  const isLink = lstatSync(folder).isSymbolicLink();
-  if (isLink) {
-    const link = resolve(out, path);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(relative(dirname(folder), realpathSync(folder)), link);
-  }
-  if (isLink || folder === join(ROOT, app)) {
-    for (const part of ['package.json', 'dist']) {
-      const source = join(realpathSync(folder), part);
-      cpSync(source, join(out, 'app', relative(ROOT, source)), { recursive: true });
-    }
-    continue;
-  }
+function copyPackage(folder, to) {
   const unused = (UNUSED[manifestOf(folder).name] ?? []).map((part) => join(folder, part));
-  const wanted = (source) =>
-    !NOT_LOADED.test(source) && !unused.includes(source) && source !== join(folder, 'node_modules');
-  // A package of a workspace's own, at another version than the root's, lies beside the workspace.
-  const to = path.startsWith('node_modules') ? join(out, path) : join(out, 'app', path);
-  cpSync(folder, to, { recursive: true, filter: wanted });
+  const wanted = (path) => !NOT_LOADED.test(path) && !unused.includes(path) && path !== join(folder, 'node_modules');
+  // Also where it lies beside a workspace, or in another package: at another version than the root's.
+  cpSync(folder, join(to, relative(ROOT, folder)), { recursive: true, filter: wanted });
+}
+
+for (const app of apps) {
+  const to = join(out, app);
+  const workspaces = workspacesOf(app);
+  if (part === 'packages') {
+    for (const folder of packagesOf(workspaces)) copyPackage(folder, to);
+    const scope = join(to, 'node_modules', SCOPE);
+    mkdirSync(scope, { recursive: true });
+    for (const folder of workspaces)
+      symlinkSync(relative(scope, join(to, relative(ROOT, folder))), join(scope, basename(folder)));
+  } else {
+    for (const folder of workspaces) {
+      for (const name of ['package.json', 'dist'])
+        cpSync(join(folder, name), join(to, relative(ROOT, folder), name), { recursive: true });
+    }
+  }
 }

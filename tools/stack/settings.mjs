@@ -63,7 +63,7 @@ export function readSettings(env) {
   const { secrets, secretsAreNew } = writable(dataDirectory, () => readSecrets(dataDirectory, envFile, operatorSecret));
   const compose = {
     COMPOSE_PROJECT_NAME: project,
-    COMPOSE_FILE: join(ROOT, 'docker-compose.yml'),
+    COMPOSE_FILE: given('COMPOSE_FILE') ?? join(ROOT, 'docker-compose.yml'),
     ...imagesOf(images, env),
     TOLLGATE_TAG: tag,
     TOLLGATE_PORT: String(port),
