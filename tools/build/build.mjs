@@ -1,4 +1,4 @@
-// Compiles one project's src/ to dist/ with swc (no type check; that is `nx typecheck`) and copies what is not
+// Compiles one project's src/ to dist/ with swc (no type check; that is `npm run typecheck`) and copies what is not
 // TypeScript (SQL, YAML, HTML) beside it. Usage: build.mjs <projectRoot> [<projectRoot> …]
 import { transformFile } from '@swc/core';
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
