@@ -1,4 +1,5 @@
 import { newId } from '@tollgate/contracts';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -174,4 +175,10 @@ it('explains every command with examples', async () => {
     expect(stdout).toContain('--json');
   }
   expect((await tollgate(['--help'])).stdout).toContain('Exit codes: 0 done');
+});
+
+it('no command but those that need it loads kafkajs, or anything that knows of it', () => {
+  const program = join(__dirname, '../../apps/cli/dist/program.js');
+  const script = `require(${JSON.stringify(program)}); console.log(Object.keys(require.cache).filter((file) => /kafkajs|messaging/.test(file)).length)`;
+  expect(execFileSync(process.execPath, ['--eval', script], { encoding: 'utf8' })).toBe('0\n');
 });

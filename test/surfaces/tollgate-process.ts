@@ -28,8 +28,7 @@ export function useDataDirectory(services: Services): { path: string } {
 
 /** The real process, from the repository's folder, with nothing of this one's environment but PATH. */
 export async function runTollgate(args: string[], env: Record<string, string>): Promise<Ended> {
-  const script = [join(ROOT, 'test/setup/run-ts.mjs'), join(ROOT, 'apps/cli/src/main.ts')];
-  const child = spawn(process.execPath, [...script, ...args], {
+  const child = spawn(process.execPath, [join(ROOT, 'apps/cli/dist/main.js'), ...args], {
     cwd: ROOT,
     env: { PATH: process.env['PATH'] ?? '', ...env },
   });

@@ -1,0 +1,143 @@
+import { newId, type Charge } from '@tollgate/contracts';
+import { KafkaMessages } from '@tollgate/messaging';
+import { eventually, useKafka } from '@tollgate/testing';
+import { toRecord, type DeadLetter } from '../../libs/messaging/src/kafka/dead-letters';
+import { Publisher } from '../../libs/messaging/src/kafka/publisher';
+import { runTollgate } from './tollgate-process';
+
+// Real: Kafka, and the process. 6 s is the least session of a broker that is as it was installed.
+const kafka = useKafka();
+const PREFIX = 'cli.';
+const TEST_TIMEOUT_MS = 60_000;
+jest.setTimeout(TEST_TIMEOUT_MS);
+
+const tollgate = (args: string[], env: Record<string, string> = {}) =>
+  runTollgate(args, { KAFKA_BROKERS: kafka.brokers.join(','), KAFKA_TOPIC_PREFIX: PREFIX, ...env });
+async function json(...args: string[]) {
+  const { code, stdout, stderr } = await tollgate([...args, '--json']);
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout);
+}
+
+describe('tollgate topics', () => {
+  it('check names what is missing and the cure, apply makes it, and says what it did', async () => {
+    const before = await tollgate(['topics', 'check']);
+    expect([before.code, before.stdout]).toEqual([1, '']);
+    expect(before.stderr).toMatch(/^tollgate: .*missing: .*"cli\.charges".*tollgate topics apply.*\n$/);
+
+    const first = await tollgate(['topics', 'apply']);
+    expect([first.code, first.stderr]).toEqual([0, '']);
+    expect(first.stdout).toContain('cli.charges: created with 12 partitions\n');
+    const again = await json('topics', 'apply');
+    expect(again.ok).toBe(true);
+    expect(again.topics).toContainEqual({ topic: 'cli.usage-events', result: 'as it should be' });
+    expect(await json('topics', 'check')).toEqual({ ok: true });
+  });
+
+  it.each([
+    [
+      { KAFKA_BROKERS: '127.0.0.1:1' },
+      1,
+      /^tollgate: Kafka cannot be used at 127\.0\.0\.1:1 .*check KAFKA_BROKERS.*\n$/,
+    ],
+    [{ KAFKA_BROKERS: '' }, 2, /^tollgate: KAFKA_BROKERS is not set.*\n$/],
+    [{ KAFKA_BROKERS: 'nonsense' }, 2, /^tollgate: KAFKA_BROKERS must be host:port.*\n$/],
+    [{ KAFKA_SASL_MECHANISM: 'plain' }, 2, /^tollgate: .*KAFKA_USERNAME and KAFKA_PASSWORD.*\n$/],
+  ])('with %j ends with exit code %i and one line', async (env, exitCode, line) => {
+    const { code, stdout, stderr } = await tollgate(['topics', 'check'], env);
+    expect([code, stdout]).toEqual([exitCode, '']);
+    expect(stderr).toMatch(line);
+  });
+
+  it('a failure is one JSON document too', async () => {
+    const { code, stdout } = await tollgate(['topics', 'check', '--json'], { KAFKA_TOPIC_PREFIX: 'none.' });
+    expect([code, JSON.parse(stdout)]).toEqual([
+      1,
+      { error: { code: 'topics_wrong', message: expect.stringContaining('"none.charges"') } },
+    ]);
+  });
+});
+
+describe('tollgate dead', () => {
+  const connection = () => ({ brokers: kafka.brokers, clientId: 'test' });
+  const charge: Charge = {
+    id: newId('req'),
+    tenantId: newId('ten'),
+    costNanos: '5',
+    endedAt: new Date().toISOString(),
+  } as Charge;
+  const envelope = JSON.stringify({ id: 'msg_1', v: 1, at: charge.endedAt, data: charge });
+  const letter = (offset: string, value: Buffer | null): DeadLetter => ({
+    topic: 'charges',
+    group: 'billing',
+    partition: 3,
+    offset,
+    reason: 'version 999 is not known',
+    at: new Date().toISOString(),
+    key: Buffer.from(charge.tenantId),
+    value,
+  });
+
+  beforeAll(async () => {
+    expect((await tollgate(['topics', 'apply'])).code).toBe(0);
+    const publisher = new Publisher(connection());
+    const letters = [letter('7', Buffer.from(envelope)), letter('8', Buffer.from([0xff, 0xfe])), letter('9', null)];
+    await publisher.send({ topic: `${PREFIX}charges.dead`, messages: letters.map(toRecord) });
+    await publisher.close();
+  });
+
+  it('lists what was set aside, with origin, reason and content', async () => {
+    expect(await json('dead', 'list')).toMatchObject([
+      { topic: 'charges', origin: 'billing/3/7', key: charge.tenantId, value: envelope },
+      { origin: 'billing/3/8', value: null, valueBase64: '//4=' },
+      { origin: 'billing/3/9', value: null, valueBase64: null },
+    ]);
+    expect(await json('dead', 'list', 'usage-events')).toEqual([]);
+    const { stdout } = await tollgate(['dead', 'list', 'charges']);
+    expect(stdout).toMatch(
+      /^TOPIC +ORIGIN +SET ASIDE +KEY +REASON\ncharges +billing\/3\/7 .*version 999 is not known\n/,
+    );
+  });
+
+  it.each([
+    [['replay', 'charges'], 2, /^tollgate: Name what is to be replayed \(its ORIGIN\), or give --all\.\n$/],
+    [['replay', 'charges', 'billing/3/7', '--all'], 2, /^tollgate: Name what/],
+    [
+      ['replay', 'nothing', '--all'],
+      2,
+      /^tollgate: There is no topic "nothing"; there are usage-events, charges, .+\n$/,
+    ],
+    [
+      ['replay', 'charges', 'billing/3/7', 'billing/0/1'],
+      1,
+      /^tollgate: No such message of charges is set aside: billing\/0\/1\. Nothing was replayed/,
+    ],
+    [['list', 'nothing'], 2, /^tollgate: There is no topic "nothing"/],
+  ])('dead %j is refused', async (args, exitCode, line) => {
+    const { code, stdout, stderr } = await tollgate(['dead', ...args]);
+    expect([code, stdout]).toEqual([exitCode, '']);
+    expect(stderr).toMatch(line);
+  });
+
+  it('replays one to its topic, where it is handled, and takes it out; the others stay', async () => {
+    expect(await json('dead', 'list')).toHaveLength(3);
+    const handled: Charge[] = [];
+    const messages = new KafkaMessages({ connection: connection(), topicPrefix: PREFIX, sessionTimeoutMs: 6_000 });
+    messages.consume('charges', 'billing', async (batch) => void handled.push(...batch));
+    await messages.start();
+    try {
+      expect(await json('dead', 'replay', 'charges', 'billing/3/7')).toEqual({ replayed: ['billing/3/7'] });
+      await eventually(() => expect(handled).toEqual([charge]), { timeoutMs: 20_000 });
+      expect((await json('dead', 'list')).map(({ origin }: { origin: string }) => origin)).toEqual([
+        'billing/3/8',
+        'billing/3/9',
+      ]);
+    } finally {
+      await messages.stopConsuming();
+      await messages.close();
+    }
+    expect((await json('dead', 'replay', 'charges', '--all')).replayed).toHaveLength(2);
+    // The group that reads the topic next sets them aside again; until then there is nothing.
+    expect(await json('dead', 'list')).toEqual([]);
+  });
+});
