@@ -180,6 +180,31 @@ describe('billing, as the main program runs it', () => {
     expect((await second.reconcile()).differences).toEqual([]);
   });
 
+  it('tells the credit news of a tenant on request: of the newest version, without releases; null where there are no books', async () => {
+    const tenantId = newId('ten');
+    const ask = () => second.messages.request('billing.credit.news', { tenantId });
+    expect(await ask()).toBeNull();
+    await topUp(tenantId, 100);
+    expect(await ask()).toEqual({
+      tenantId,
+      version: '1',
+      balanceNanos: String(100n * CENT),
+      releases: [],
+      suspended: false,
+    });
+    const gathered = charge(tenantId, 5n);
+    events.push(gathered);
+    await first.messages.publish('charges', [gathered]);
+    await eventually(async () => expect(await ask()).toMatchObject({ balanceNanos: String(100n * CENT - 5n) }));
+    // As the store has it that was never emptied.
+    await eventually(async () =>
+      expect(await snapshot(tenantId)).toMatchObject({
+        version: BigInt((await ask())!.version),
+        balanceNanos: BigInt((await ask())!.balanceNanos),
+      }),
+    );
+  });
+
   it('names a lost charge and a store that was tampered with', async () => {
     const lost = charge(newId('ten'), 5n);
     events.push(lost);

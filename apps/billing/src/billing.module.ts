@@ -16,6 +16,8 @@ import { countCharges, countPostings } from './consume/metrics';
 import { Poster } from './consume/poster';
 import { PostingLoop } from './consume/posting-loop';
 import { openBillingDatabase } from './database';
+import { readBooks } from './ledger/books-store';
+import { creditNews } from './ledger/core/books';
 import type { Booked } from './ledger/booking';
 import { MoneyOut } from './refunds/money-out';
 import { PeriodicTask } from './periodic-task';
@@ -82,6 +84,10 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     this.messages.consume('tenant-news', 'billing', async (batch) => {
       await status.apply(batch);
       this.relay.wake();
+    });
+    this.messages.handle('billing.credit.news', async ({ tenantId }) => {
+      const books = await readBooks(this.dataSource.manager, tenantId);
+      return books && creditNews(books, []);
     });
     this.messages.handle('billing.credit.spendable', async ({ tenantId }) => ({
       spendableNanos: (await spendableNanos(this.admission, tenantId))?.toString() ?? null,

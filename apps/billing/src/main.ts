@@ -1,5 +1,5 @@
 import { NestFactory } from '@nestjs/core';
-import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
+import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
@@ -18,8 +18,8 @@ runService(
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
-      const admission = new RedisAdmissionStore({ url });
       const messages = kafkaMessages(settings, 'tollgate-billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
+      const admission = new RedisAdmissionStore({ url, onUnknownTenant: askForCredit(messages) });
       takeDown.add(
         () => admission.close(),
         () => messages.close(),

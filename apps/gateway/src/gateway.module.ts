@@ -43,6 +43,7 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
     options: GatewayOptions,
   ) {
     const admission = new AdmissionClient(store);
+    const emitter = new UsageEmitter(messages);
     this.stages = {
       authenticator: new Authenticator(credentials, config),
       catalog: new Catalog(config, options.simulatorUrl ?? NO_SIMULATOR),
@@ -51,8 +52,8 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
       streams: new StreamWatch(),
       counting: new CountingBudget(),
-      settlements: new Settlements(admission),
-      emitter: new UsageEmitter(messages),
+      settlements: new Settlements(admission, emitter),
+      emitter,
     };
   }
 

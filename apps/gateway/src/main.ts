@@ -1,4 +1,4 @@
-import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
+import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
 import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
@@ -38,9 +38,13 @@ runService(
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       takeDown.add(() => config.close());
       const url = settings.REDIS_URL;
-      const admission = new RedisAdmissionStore({ url, settledReplicas: settings.REDIS_SETTLED_REPLICAS });
-      const credentials = new RedisCredentialStore({ url });
       const messages = kafkaMessages(settings, 'tollgate-gateway');
+      const admission = new RedisAdmissionStore({
+        url,
+        settledReplicas: settings.REDIS_SETTLED_REPLICAS,
+        onUnknownTenant: askForCredit(messages),
+      });
+      const credentials = new RedisCredentialStore({ url });
       takeDown.add(
         () => admission.close(),
         () => credentials.close(),

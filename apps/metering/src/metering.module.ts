@@ -14,6 +14,7 @@ import { DataSource } from 'typeorm';
 import { UsageConsumer } from './consume/usage-consumer';
 import { openMeteringDatabase } from './database';
 import { EventRanges } from './query/event-ranges';
+import { MonthSpent } from './query/month-spent';
 import { RollUpAudit } from './query/roll-up-audit';
 import { UsageQueries } from './query/usage-query';
 import { Partitions } from './record/partitions';
@@ -60,11 +61,13 @@ class MeteringService
     const queries = new UsageQueries(this.dataSource);
     const ranges = new EventRanges(this.dataSource);
     const rollUps = new RollUpAudit(this.dataSource);
+    const spent = new MonthSpent(this.dataSource);
     this.messages.consume('usage-events', 'metering', async (batch) => {
       await consumer.consume(batch);
       this.relay.wake();
     });
     this.messages.handle('metering.usage.query', (query) => queries.query(query));
+    this.messages.handle('metering.spent', (request) => spent.page(request));
     this.messages.handle('metering.events.digest', (range) => ranges.digest(range));
     this.messages.handle('metering.events.list', (range) => ranges.list(range));
     this.messages.handle('metering.rollups.audit', (from) => rollUps.page(from));

@@ -52,7 +52,8 @@ export type Refusal =
   | 'bound';
 
 export type AdmitResult =
-  | { kind: 'held'; holdNanos: bigint; outputTokens: number; limits: LimitState }
+  /** `life`: of a store that may be emptied while it runs; give it back with what follows, so that a hold which the store lost is told from one that ended. */
+  | { kind: 'held'; holdNanos: bigint; outputTokens: number; limits: LimitState; life?: string }
   /** `scope`: whose limit or budget fired. `retryAfterMs`: where time cures it, when the same request would be admitted. */
   | { kind: 'refused'; reason: Refusal; scope: 'key' | 'tenant'; retryAfterMs: number | null; limits: LimitState };
 
@@ -62,9 +63,11 @@ export interface ExtendRequest {
   /** By how much the hold should grow. Granted is min(wantNanos, available credit and budget), or nothing when that is below minNanos. */
   wantNanos: bigint;
   minNanos: bigint;
+  /** As `admit` gave it. */
+  life?: string | undefined;
 }
 
-/** `refused`: credit or budget do not reach `minNanos`. `forbidden`: no such pending hold (expired, settled, void). */
+/** `refused`: credit or budget do not reach `minNanos`, or the store was emptied since the admission: what is held is all. `forbidden`: no such pending hold (expired, settled, void). */
 export type ExtendResult =
   { kind: 'extended'; grantedNanos: bigint; holdNanos: bigint } | { kind: 'refused' } | { kind: 'forbidden' };
 
@@ -74,18 +77,24 @@ export interface Progress {
   tenantId: string;
   /** Null: nothing delivered yet (or not streamed): only the deadline moves, and an expiry voids the hold. */
   delivered: { promptTokens: number; cachedTokens: number; completionTokens: number; costNanos: bigint } | null;
+  /** As `admit` gave it. */
+  life?: string | undefined;
 }
 
 export interface Settlement {
   /** The whole usage event: becomes the hold's record until the ledger has taken it in. `event.costNanos` is the cost. */
   event: UsageEvent;
+  /** As `admit` gave it. */
+  life?: string | undefined;
 }
 
 /**
  * `settled`: durable; `event` is the record that stands. A repeat, and a settlement after expiry, get the first result (`repeated: true`).
+ * `lost`: the store was emptied since the admission, and the hold went with everything else. Nobody but the caller has the event now: it publishes it, durably, before the answer ends.
  * `forbidden`: there is no such hold (never admitted, void, or long released); counted, as every forbidden transition is (admission-metrics.ts).
  */
-export type SettleResult = { kind: 'settled'; repeated: boolean; event: UsageEvent } | { kind: 'forbidden' };
+export type SettleResult =
+  { kind: 'settled'; repeated: boolean; event: UsageEvent } | { kind: 'lost' } | { kind: 'forbidden' };
 
 /** As CreditNews of the contracts, with amounts as bigint. */
 export interface News {
@@ -176,7 +185,7 @@ export abstract class AdmissionStore {
    */
   abstract admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]>;
   abstract extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]>;
-  /** False where there is no such pending hold: the request has lost it and must end. */
+  /** False where there is no such pending hold: the request has lost it and must end. True also of one that the store lost: what it was granted still stands. */
   abstract progress(progress: readonly Progress[]): Promise<boolean[]>;
   /**
    * Durable when it returns. Gives back the rest of the hold, the place, and the token limit's difference (those of one call added up). For a cost above the hold a RangeError

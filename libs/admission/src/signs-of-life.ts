@@ -10,6 +10,8 @@ const MAX_HOLDS_PER_CALL = 250;
 export interface RunningRequest {
   id: string;
   tenantId: string;
+  /** As `admit` gave it. */
+  life?: string | undefined;
   /** What was delivered until now: recorded once a second. */
   delivered: () => Progress['delivered'];
   /** The hold is gone (expired, settled or void by another): nothing pays for the request any more, so end it. Called once, after which it is no longer tracked. */
@@ -64,7 +66,7 @@ export class SignsOfLife {
     let pending: boolean[];
     try {
       pending = await this.store.progress(
-        alive.map(({ id, tenantId, delivered }) => ({ id, tenantId, delivered: delivered() })),
+        alive.map(({ id, tenantId, delivered, life }) => ({ id, tenantId, delivered: delivered(), life })),
       );
       this.failing = false;
     } catch (error) {

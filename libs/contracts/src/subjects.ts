@@ -1,3 +1,4 @@
+import type { CreditNews } from './events';
 import type { Difference, EventDigest, EventLine, EventRange, ReconcileRun } from './reconcile';
 
 /**
@@ -35,6 +36,14 @@ export interface Subjects {
   'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
 
   'metering.usage.query': [UsageQuery, UsageSummary];
+  /**
+   * What was charged for requests that ended in `month` (`YYYY-MM`, UTC), in decimal strings of nanos: of the tenant, and of its keys ascending by id after `after`, 5,000 a page; from the roll-ups. For an admission
+   * store that was emptied. invalid_parameter: month.
+   */
+  'metering.spent': [
+    { tenantId: string; month: string; after?: string },
+    { tenantNanos: string; keys: { keyId: string; nanos: string }[]; nextCursor: string | null },
+  ];
   /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
   'metering.events.digest': [EventRange, EventDigest];
   /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */
@@ -46,6 +55,11 @@ export interface Subjects {
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
   /** What admission would let the tenant spend now, decimal string; null while it cannot be asked or has not heard of the tenant. */
   'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
+  /**
+   * The news of the tenant's books as they are now, of one instant; null when there are none. For an admission store that was emptied. Without releases: what is settled there has its own news on
+   * the way, published when its charge was gathered, and again when the sweeper sends it again; until then it counts twice, on the safe side.
+   */
+  'billing.credit.news': [{ tenantId: string }, CreditNews | null];
   /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first entry. */
   'billing.credit.add': [
     { tenantId: string; amountCents: number; source: string; ref: string },

@@ -43,6 +43,12 @@ export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>):
   );
 }
 
+/** The books as they are at this instant, without a lock; null where there are none. */
+export async function readBooks(tx: EntityManager, tenantId: string): Promise<Books | null> {
+  const rows = await tx.query<BooksRow[]>(`SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = $1`, [tenantId]);
+  return booksByTenant(rows).get(tenantId) ?? null;
+}
+
 export interface DueBooks {
   limit: number;
   /** Also what is not due yet. */

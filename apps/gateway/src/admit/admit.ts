@@ -43,6 +43,8 @@ export interface Hold {
   /** The most that one choice may have in the end: for the backend's `max_tokens`. */
   maxTokensPerChoice: number;
   limits: LimitState;
+  /** Of the store that granted it; goes with all that follows. */
+  life: string | undefined;
 }
 
 export type Admission =
@@ -97,6 +99,7 @@ function held(
     outputTokens,
     maxTokensPerChoice: stream || choices === 0 ? ask.maxTokensPerChoice() : Math.floor(outputTokens / choices),
     limits: result.limits,
+    life: result.life,
   };
   return { kind: 'held', hold };
 }

@@ -71,9 +71,9 @@ export class StreamAllowance {
   }
 
   private async extend(wantNanos: bigint, minNanos: bigint): Promise<void> {
-    const { id, tenantId } = this.hold;
+    const { id, tenantId, life } = this.hold;
     try {
-      const result = await this.client.extend({ id, tenantId, wantNanos, minNanos });
+      const result = await this.client.extend({ id, tenantId, wantNanos, minNanos, life });
       if (result.kind === 'extended') {
         this.hold.holdNanos = result.holdNanos;
         this.covered = this.tokensCovered();

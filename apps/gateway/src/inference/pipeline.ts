@@ -43,11 +43,11 @@ export class Pipeline {
         return;
       }
       // 5. The settlement is durable …
-      const event = await this.stages.settlements.settle(job, served);
+      const { event, published } = await this.stages.settlements.settle(job, served);
       // 6. … before the client sees the last byte.
       served.end(toUsageField(event));
       // 7. Metering hears of it; should that be lost, the settled hold remembers.
-      this.stages.emitter.emit(event);
+      if (!published) this.stages.emitter.emit(event);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
       this.refuse(client, error);

@@ -12,7 +12,13 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
   const relay = new PlainRelay();
   client.onLeave = () => relay.clientClosed();
   client.onCutOff = () => relay.cutOff();
-  admission.track({ id: draft.id, tenantId: draft.tenantId, delivered: () => null, onLost: () => relay.holdLost() });
+  admission.track({
+    id: draft.id,
+    tenantId: draft.tenantId,
+    life: hold.life,
+    delivered: () => null,
+    onLost: () => relay.holdLost(),
+  });
   const call = {
     model,
     path: KINDS[ask.kind].path,

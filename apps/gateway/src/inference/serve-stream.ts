@@ -31,6 +31,7 @@ export async function serveStream(
   admission.track({
     id: draft.id,
     tenantId: draft.tenantId,
+    life: hold.life,
     delivered: () => job.record(relay.delivered, relay.chunks, counting),
     onLost: () => relay.holdLost(),
   });

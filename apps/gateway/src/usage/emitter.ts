@@ -30,6 +30,11 @@ export class UsageEmitter {
     this.running ??= this.run();
   }
 
+  /** For an event that nothing but the caller remembers: durable when it returns. UnavailableError: it may not be. */
+  async publish(event: UsageEvent): Promise<void> {
+    await this.messages.publish('usage-events', [event]);
+  }
+
   /** Returns when all that was emitted is published, or left to the sweeper. */
   async flush(): Promise<void> {
     while (this.running) await this.running;

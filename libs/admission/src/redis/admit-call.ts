@@ -2,7 +2,7 @@ import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import type { AdmitRequest, AdmitResult, Refusal } from '../admission-store';
 import { amount, budget, nanos } from './json-arguments';
 
-/** What `admit` answers before the results: whether the tenant was new to the store, whether its credit was ever restored. */
+/** What `admit` answers before the results: whether the tenant was new to the store, and the life in which its holds are. */
 const HEADER_VALUES = 2;
 const VALUES_PER_RESULT = 9;
 
@@ -17,15 +17,15 @@ export function admitArguments(
   return [now, leaseMs, mustBeKnown ? '1' : '0', JSON.stringify(requests.map(toArray)), ...drafts];
 }
 
-export type AdmitReply =
-  { known: false } | { known: true; created: boolean; restored: boolean; results: (AdmitResult | RangeError)[] };
+export type AdmitReply = { known: false } | { known: true; created: boolean; results: (AdmitResult | RangeError)[] };
 
 export function readAdmitReply(reply: unknown): AdmitReply {
   const values = reply as (string | number | null)[];
   if (values[0] === 'unknown') return { known: false };
   const results: (AdmitResult | RangeError)[] = [];
-  for (let at = HEADER_VALUES; at < values.length; at += VALUES_PER_RESULT) results.push(readResult(values, at));
-  return { known: true, created: values[0] === 1, restored: values[1] === 1, results };
+  const life = values[1] as string;
+  for (let at = HEADER_VALUES; at < values.length; at += VALUES_PER_RESULT) results.push(readResult(values, at, life));
+  return { known: true, created: values[0] === 1, results };
 }
 
 function toArray(request: AdmitRequest): unknown[] {
@@ -56,7 +56,7 @@ function largestCostNanos({ promptFemtos, outputFemtosPerToken }: AdmitRequest, 
   return ceilDiv(promptFemtos + BigInt(outputTokens) * outputFemtosPerToken, FEMTOS_PER_NANO);
 }
 
-function readResult(values: readonly (string | number | null)[], at: number): AdmitResult | RangeError {
+function readResult(values: readonly (string | number | null)[], at: number, life: string): AdmitResult | RangeError {
   const code = values[at] as string;
   if (code === 'id_used') return new RangeError('this id belongs to another or an ended hold');
   const limits = {
@@ -66,7 +66,7 @@ function readResult(values: readonly (string | number | null)[], at: number): Ad
     tokensResetMs: values[at + 8] as number,
   };
   if (code === 'held') {
-    return { kind: 'held', holdNanos: BigInt(values[at + 3]!), outputTokens: values[at + 4] as number, limits };
+    return { kind: 'held', holdNanos: BigInt(values[at + 3]!), outputTokens: values[at + 4] as number, limits, life };
   }
   return {
     kind: 'refused',

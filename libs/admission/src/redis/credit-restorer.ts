@@ -15,14 +15,21 @@ const TRY_AGAIN_MS = 10_000;
 export interface TenantCredit {
   /** With every budget that was ever set. */
   news: News;
-  /** Charged in a calendar month (UTC, `YYYY-MM`), for budgets; absent: there are none. */
-  spent?: { month: string; tenantNanos: bigint; keys: readonly { keyId: string; nanos: bigint }[] };
+  /** For budgets: the calendar month that it is now, or two of them near the end of a month, as the store goes by its own clock. */
+  spent: readonly MonthSpent[];
+}
+
+/** Charged in a calendar month (UTC, `YYYY-MM`), by the instants at which requests ended. */
+export interface MonthSpent {
+  month: string;
+  tenantNanos: bigint;
+  keys: readonly { keyId: string; nanos: bigint }[];
 }
 
 /** Asks billing (and metering, for budgets) for a tenant; null: they know no such tenant, so it has no credit. Rejects when they do not answer. */
 export type AskForCredit = (tenantId: string) => Promise<TenantCredit | null>;
 
-/** The store has never heard of this tenant's credit: it was emptied, or the tenant is new. `known` resolves once it has been asked for; then try again. */
+/** The books were not asked for this tenant's credit yet: the store was emptied, or the tenant is new. `known` resolves once it is there; then try again. */
 export class TenantUnknownError extends UnavailableError {
   constructor(
     tenantId: string,
@@ -41,6 +48,7 @@ export class CreditRestorer {
   constructor(
     private readonly link: RedisLink,
     private readonly ask: AskForCredit,
+    private readonly now: () => number | '',
   ) {}
 
   /** Rejects with UnavailableError when the books do not answer in time. */
@@ -54,7 +62,7 @@ export class CreditRestorer {
     return restoring;
   }
 
-  /** For a tenant whose balance came with the news, but not what it has spent in the month. */
+  /** For a tenant of which news came: its first request then need not wait. */
   restoreInBackground(tenantId: string): void {
     if (this.underWay.has(tenantId) || Date.now() < (this.failedAtMs.get(tenantId) ?? 0) + TRY_AGAIN_MS) return;
     this.restore(tenantId).then(
@@ -62,7 +70,10 @@ export class CreditRestorer {
       (error: unknown) => {
         if (this.failedAtMs.size >= MAX_RESTORES_AT_ONCE) this.failedAtMs.clear();
         this.failedAtMs.set(tenantId, Date.now());
-        logger('admission').warn({ err: error, tenantId }, 'what a tenant has spent could not be restored; trying on');
+        logger('admission').warn(
+          { err: error, tenantId },
+          'the credit of a tenant could not be asked for; its next news or request tries again',
+        );
       },
     );
   }
@@ -74,7 +85,11 @@ export class CreditRestorer {
     });
     try {
       const credit = await Promise.race([this.ask(tenantId), timeout]);
-      await this.link.one({ function: 'restore', keys: tenantKeys(tenantId), args: [restoreArgument(credit)] });
+      await this.link.one({
+        function: 'restore',
+        keys: tenantKeys(tenantId),
+        args: [this.now(), restoreArgument(credit)],
+      });
     } catch (error) {
       if (error instanceof UnavailableError) throw error;
       throw Object.assign(new UnavailableError(`the credit of ${tenantId} cannot be had`), { cause: error });
@@ -86,16 +101,18 @@ export class CreditRestorer {
 
 /** Of a tenant that nobody knows: version 0, so that any news replaces it. */
 function restoreArgument(credit: TenantCredit | null): string {
-  if (!credit) return '[0,0,false,[],0,0,[],[]]';
+  if (!credit) return '[0,0,false,[],[],[]]';
   const { news, spent } = credit;
   return JSON.stringify([
     amount(news.version),
     nanos(news.balanceNanos),
     news.suspended,
     news.releases,
-    spent ? monthOf(spent.month) : 0,
-    spent ? nanos(spent.tenantNanos) : 0,
-    spent ? spent.keys.map(({ keyId, nanos: spentNanos }) => [keyId, nanos(spentNanos)]) : [],
+    spent.map(({ month, tenantNanos, keys }) => [
+      monthOf(month),
+      nanos(tenantNanos),
+      keys.map(({ keyId, nanos: spentNanos }) => [keyId, nanos(spentNanos)]),
+    ]),
     budgetChanges(news.budgets),
   ]);
 }

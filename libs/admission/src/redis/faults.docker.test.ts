@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newId } from '@tollgate/contracts';
 import { functionLibrary } from '@tollgate/redis';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis } from '@tollgate/testing';
@@ -109,81 +108,6 @@ describe('one Redis', () => {
   });
 });
 
-describe('an emptied Redis', () => {
-  const redis = useRedis();
-  const empty = () => redis.exec(['redis-cli', '-p', String(redis.port), 'FLUSHALL']);
-
-  it('asks for the credit of a tenant at its first request, once for all that wait, and knows budgets again', async () => {
-    let asked = 0;
-    const budgeted = newId('key');
-    const { f, client, close } = await open({
-      url: redis.url,
-      onUnknownTenant: (tenantId) => {
-        asked++;
-        return Promise.resolve({
-          news: {
-            tenantId,
-            version: 7n,
-            balanceNanos: 50n * TOKEN_NANOS,
-            releases: [],
-            suspended: false,
-            budgets: [{ keyId: budgeted, version: 3n, nanos: 5n * TOKEN_NANOS }],
-          },
-          spent: {
-            month: new Date().toISOString().slice(0, 7),
-            tenantNanos: 9n * TOKEN_NANOS,
-            keys: [{ keyId: f.keyId, nanos: 8n * TOKEN_NANOS }],
-          },
-        });
-      },
-    });
-    await f.news(100n * TOKEN_NANOS);
-    const lost = await f.hold();
-    await empty();
-    const requests = Array.from({ length: 5 }, () => f.request({ minOutputTokens: 10 }));
-    const results = await Promise.all(requests.map((request) => client.admit(request)));
-    expect(results.map((result) => result.kind)).toEqual(Array(5).fill('held'));
-    // Once at the first request of a tenant that news had told of, in the background, and once because it was lost.
-    expect(asked).toBe(2);
-    expect(await f.sums()).toMatchObject({ version: 7n, balanceNanos: 50n * TOKEN_NANOS, pendingHolds: 5 });
-    await Promise.all(requests.map(({ draft }) => client.void({ id: draft.id, tenantId: f.tenantId })));
-    // 8 of a budget of 10 are spent already.
-    expect(await client.admit(f.request({ keyBudgetNanos: 10n * TOKEN_NANOS }))).toMatchObject({ outputTokens: 2 });
-    const clamped = f.request({ keyId: budgeted });
-    expect(await client.admit(clamped)).toMatchObject({ outputTokens: 5 });
-    await client.void({ id: clamped.draft.id, tenantId: f.tenantId });
-    // What was lost with it cannot be settled any more.
-    expect(await client.settle({ event: f.event(lost, TOKEN_NANOS) })).toEqual({ kind: 'forbidden' });
-    // Its holds are swept, though the registry was emptied too.
-    const short = await open({ url: redis.url, leaseMs: 1 });
-    short.f.tenantId = f.tenantId;
-    await short.f.hold();
-    await eventually(async () => {
-      await f.sweep();
-      expect((await f.sums()).pendingHolds).toBe(1);
-    });
-    await Promise.all([close(), short.close()]);
-  });
-
-  it('refuses with 503, and never with a false 402, as long as nobody tells', async () => {
-    let told: null | 'nobody' = 'nobody';
-    const { f, client, close } = await open({
-      url: redis.url,
-      onUnknownTenant: () => (told ? Promise.reject(new Error('billing is away')) : Promise.resolve(null)),
-    });
-    await refusedAfterMs(() => client.admit(f.request()));
-    // Others are served meanwhile.
-    const known = await open({ url: redis.url });
-    await known.f.news(BALANCE);
-    expect(await client.admit(f.request({ tenantId: known.f.tenantId }))).toMatchObject({ kind: 'held' });
-    // A tenant that the books do not know has no credit.
-    told = null;
-    expect(await client.admit(f.request())).toMatchObject({ reason: 'credit_exhausted' });
-    expect(await client.admit(f.request())).toMatchObject({ reason: 'credit_exhausted' });
-    await Promise.all([close(), known.close()]);
-  });
-});
-
 describe('a wrong Redis', () => {
   const redis = useRedis({ args: ['--rename-command', 'FUNCTION', ''] });
   const locked = useRedis({ args: ['--requirepass', 'secret'] });
@@ -201,7 +125,7 @@ describe('a wrong Redis', () => {
 
   it('stops the start with one line that names the setting and the cure', async () => {
     expect(await startOf(redis.url)).toMatch(
-      /^REDIS_URL \(redis:\/\/127.0.0.1:\d+\): this server has no Functions; Redis 7.0 or newer is needed$/,
+      /^REDIS_URL \(redis:\/\/127.0.0.1:\d+\): this server has no Functions: Redis 7.0 or newer is needed\.$/,
     );
     expect(await startOf(locked.url)).toMatch(/^REDIS_URL .*refuses this user and password/);
     expect(await startOf(locked.url.replace('//', '//:wrong@'))).toMatch(/^REDIS_URL .*refuses this user and password/);

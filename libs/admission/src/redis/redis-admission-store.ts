@@ -43,7 +43,10 @@ export interface RedisAdmissionOptions {
   leaseMs?: number;
   /** Epoch milliseconds; Redis's clock when absent. For tests. */
   now?: () => number;
-  /** Asked when a tenant's credit was never heard of (a new tenant, or an emptied Redis). Without it such a tenant has no credit. */
+  /**
+   * Asks the books for a tenant (`askForCredit`): at its first news or request since Redis was emptied, or ever. No request of it is admitted before. Without it the news alone count, and a tenant of which
+   * there was none has no credit.
+   */
   onUnknownTenant?: AskForCredit;
   /** A settlement is acknowledged only when so many replicas have it (WAIT, on a connection of its own); default 0: when Redis has it. */
   settledReplicas?: number;
@@ -83,7 +86,8 @@ export class RedisAdmissionStore extends AdmissionStore {
     this.settling =
       this.settledReplicas > 0 ? new RedisLink({ ...common, name: 'tollgate-admission-settlements' }) : this.link;
     this.registry = new TenantRegistry(this.link, this.background);
-    this.restorer = options.onUnknownTenant && new CreditRestorer(this.background, options.onUnknownTenant);
+    this.restorer =
+      options.onUnknownTenant && new CreditRestorer(this.background, options.onUnknownTenant, () => this.now());
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.now = options.now ?? (() => '');
   }
@@ -112,7 +116,9 @@ export class RedisAdmissionStore extends AdmissionStore {
       (request) => request.tenantId,
       (items) => [
         this.now(),
-        JSON.stringify(items.map(({ id, wantNanos, minNanos }) => [id, nanos(wantNanos), nanos(minNanos)])),
+        JSON.stringify(
+          items.map(({ id, wantNanos, minNanos, life }) => [id, nanos(wantNanos), nanos(minNanos), life ?? false]),
+        ),
       ],
       (reply, { items }) => items.map((_, i) => this.readExtended((reply as (string | number | null)[]).slice(i * 3))),
     );
@@ -125,7 +131,11 @@ export class RedisAdmissionStore extends AdmissionStore {
       'progress',
       progress,
       (one) => one.tenantId,
-      (items) => [this.now(), this.leaseMs, JSON.stringify(items.map(({ id, delivered }) => [id, tuple(delivered)]))],
+      (items) => [
+        this.now(),
+        this.leaseMs,
+        JSON.stringify(items.map(({ id, delivered, life }) => [id, tuple(delivered), life ?? false])),
+      ],
       (reply) => (reply as number[]).map((pending) => this.count('progress', pending === 1)),
     );
     return allOrNothing(results);
@@ -133,33 +143,34 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   async settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
     const results: (SettleResult | Error | undefined)[] = settlements.map(settleMistake);
-    const events = settlements.filter((_, index) => !results[index]).map(({ event }) => event);
-    const answers = await callByTenant<UsageEvent, SettleResult>(
+    const sent = settlements.filter((_, index) => !results[index]);
+    const answers = await callByTenant<Settlement, SettleResult>(
       this.settling,
       'settle',
-      events,
-      (event) => event.tenantId,
+      sent,
+      ({ event }) => event.tenantId,
       (items) => [
         this.now(),
         JSON.stringify(
-          items.map(({ id, costNanos, promptTokens, completionTokens, endedAt }) => [
+          items.map(({ event: { id, costNanos, promptTokens, completionTokens, endedAt }, life }) => [
             id,
             nanos(BigInt(costNanos)),
             promptTokens + completionTokens,
             monthOf(endedAt),
+            life ?? false,
           ]),
         ),
-        ...items.map((event) => JSON.stringify(event)),
+        ...items.map(({ event }) => JSON.stringify(event)),
       ],
       (reply, { items }) =>
-        items.map((event, i) => {
+        items.map(({ event }, i) => {
           const [code, record] = (reply as (string | null)[]).slice(i * 2, i * 2 + 2);
           this.count('settle', code !== 'forbidden');
           return settleResult(code!, record ?? null, event);
         }),
     );
     // When it does not come to that, the settlements stand, and their repeat waits again.
-    if (this.settledReplicas > 0 && events.length > 0)
+    if (this.settledReplicas > 0 && sent.length > 0)
       await this.settling.waitForReplicas(this.settledReplicas, REPLICAS_TIMEOUT_MS);
     return fillIn(results, answers);
   }
@@ -198,7 +209,10 @@ export class RedisAdmissionStore extends AdmissionStore {
           ]),
         ),
       ],
-      (_, { items }) => items.map(() => true),
+      (restored, { tenantId, items }) => {
+        if (restored === 0) this.restorer?.restoreInBackground(tenantId);
+        return items.map(() => true);
+      },
     );
     allOrNothing(results);
   }
@@ -251,7 +265,6 @@ export class RedisAdmissionStore extends AdmissionStore {
       return Array.from({ length: count }, () => error);
     }
     if (read.created) void this.registry.tellAgain(tenantId);
-    if (!read.restored) this.restorer?.restoreInBackground(tenantId);
     return read.results;
   }
 
@@ -285,7 +298,7 @@ function tuple(delivered: Progress['delivered']): (number | string)[] | false {
 function settleResult(code: string, record: string | null, event: UsageEvent): SettleResult | RangeError {
   if (code === 'over_hold')
     return new RangeError(`the cost of ${event.id}, ${event.costNanos} nanos, is above its hold`);
-  if (code === 'forbidden') return { kind: 'forbidden' };
+  if (code === 'forbidden' || code === 'lost') return { kind: code };
   if (code === 'settled') return { kind: 'settled', repeated: false, event };
   return { kind: 'settled', repeated: true, event: JSON.parse(record!) as UsageEvent };
 }

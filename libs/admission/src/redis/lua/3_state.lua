@@ -1,5 +1,6 @@
 -- What is kept of a tenant, in five keys of one slot:
---   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us, tokens_us (the tenant's buckets), budget, …
+--   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us, tokens_us (the tenant's buckets), budget, …; life: made with the first hold after the store
+--                         was emptied, so that a hold that went with everything else is told from one that ended
 --   2 keys         hash   key id → the same per inference key; and its budget, apart, under key id .. BUDGET
 --   3 pending      hash   hold id → hold
 --   4 settled      hash   hold id → cost and record
@@ -21,7 +22,7 @@ end
 
 local function load_tenant(keys)
   local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
-    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget')
+    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life')
   return {
     exists = v[1] ~= false,
     version = amount_of(v[1]), balance = amount_of(v[2]), settled = amount_of(v[3]), pending = amount_of(v[4]),
@@ -32,6 +33,7 @@ local function load_tenant(keys)
     -- Credit and what was spent in the month were asked for and taken over.
     restored = v[12] == '1',
     own_budget = (unpack_budget(v[13])),
+    life = v[14] or nil,
   }
 end
 
@@ -71,6 +73,19 @@ local function save_keys(keys, loaded)
       redis.call('HSET', keys[KEYS_OF], key_id, cmsgpack.pack(k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us))
     end
   end
+end
+
+-- The life of a tenant in which holds are admitted from now on: its first instant.
+local function live(keys, t)
+  if not t.life then
+    t.life = table.concat(redis.call('TIME'), '.')
+    redis.call('HSET', keys[CREDIT], 'life', t.life)
+  end
+end
+
+-- Whether a hold that was admitted in this life (false: not told) and is not there was lost with all others of the tenant.
+local function is_lost(keys, life)
+  return life and life ~= redis.call('HGET', keys[CREDIT], 'life')
 end
 
 -- What may be spent in the month of the call and is not yet (an older month's sum counts for nothing), or false where there is no budget. `default` is what

@@ -65,14 +65,14 @@ local function read_request(a, draft)
   }
 end
 
--- args: now_ms or '', lease_ms, '1' to refuse tenants of which nothing was ever heard, the requests as JSON, their drafts.
--- Answers { 'unknown' }, or whether the tenant was new and whether its credit was restored ever, then nine values a request:
+-- args: now_ms or '', lease_ms, '1' to refuse tenants for which the books were not asked since the store was emptied, the requests as JSON, their drafts. News alone does not make a tenant known:
+-- it may be an old one that comes again. Answers { 'unknown' }, or whether the tenant was new and the life in which holds are admitted, then nine values a request:
 -- code, scope, retry_ms, nanos, tokens, and where the key's two buckets stand. code: 'held', a refusal of admission-store.ts, or 'id_used'.
 local function admit(keys, args)
   local now = now_us(args[1])
   local deadline_ms = math.floor(now / 1000) + tonumber(args[2])
   local t = load_tenant(keys)
-  if args[3] == '1' and t.version == 0 and not t.restored then
+  if args[3] == '1' and not t.restored then
     return { 'unknown' }
   end
   local list = cjson.decode(args[4])
@@ -84,7 +84,8 @@ local function admit(keys, args)
   end
   local held, ended = fetch(keys[PENDING], ids), fetch(keys[SETTLED], ids)
   local fresh, writes, loaded = {}, {}, {}
-  local out = { t.exists and 0 or 1, t.restored and 1 or 0 }
+  live(keys, t)
+  local out = { t.exists and 0 or 1, t.life }
   t.requests_us = math.max(t.requests_us, now)
   t.tokens_us = math.max(t.tokens_us, now)
 

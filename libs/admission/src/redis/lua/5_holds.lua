@@ -18,7 +18,8 @@ local function ids_of(list)
   return ids
 end
 
--- args: now_ms or '', [[id, want_nanos, min_nanos], …] as JSON. Three values an element: 'extended', 'refused' or 'forbidden'; granted; total.
+-- args: now_ms or '', [[id, want_nanos, min_nanos, life or false], …] as JSON. Three values an element: 'extended', 'refused' (also of a hold that the store lost: what was granted is all) or
+-- 'forbidden'; granted; total.
 local function extend(keys, args)
   local month = month_of(now_us(args[1]))
   local list = cjson.decode(args[2])
@@ -28,6 +29,9 @@ local function extend(keys, args)
   for i, a in ipairs(list) do
     local h = hold_at(held, i, ids, seen)
     local code, granted, total = 'forbidden', false, false
+    if not h and is_lost(keys, a[4]) then
+      code = 'refused'
+    end
     if h then
       local k = load_key(keys, loaded, h.key_id)
       granted = least(a[2], sub(sub(t.balance, t.settled), t.pending))
@@ -62,8 +66,8 @@ local function extend(keys, args)
   return out
 end
 
--- args: now_ms or '', lease_ms, [[id, delivered or false], …] as JSON, delivered = [promptTokens, cachedTokens, completionTokens, costNanos].
--- Renews deadlines and records what was delivered. 1 for each that was pending.
+-- args: now_ms or '', lease_ms, [[id, delivered or false, life or false], …] as JSON, delivered = [promptTokens, cachedTokens, completionTokens, costNanos].
+-- Renews deadlines and records what was delivered. 1 for each that was pending, or that the store lost.
 local function progress(keys, args)
   local now_ms = math.floor(now_us(args[1]) / 1000)
   local deadline_ms = now_ms + tonumber(args[2])
@@ -72,7 +76,7 @@ local function progress(keys, args)
   local held, seen, writes, out = fetch(keys[PENDING], ids), {}, {}, {}
   for i, a in ipairs(list) do
     local h = hold_at(held, i, ids, seen)
-    out[i] = h and 1 or 0
+    out[i] = (h or is_lost(keys, a[3])) and 1 or 0
     if h then
       h.deadline_ms, h.progressed_ms = deadline_ms, now_ms
       h.delivered = a[2] and cmsgpack.pack(unpack(a[2], 1, 4)) or h.delivered
@@ -117,7 +121,7 @@ end
 -- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits' difference. `ends`: { id, cost, tokens,
 -- month, record }: a cost makes the hold settled with this record, none takes it away. `month` is that of the instant at which the request ended: an
 -- older one does not count against this month's budget. Two values an element: 'settled', 'repeated' (and the record that stands), 'void',
--- 'over_hold' (nothing changed) or 'forbidden'.
+-- 'over_hold' (nothing changed), 'lost' (the store was emptied since its admission) or 'forbidden'.
 local function end_holds(keys, now, ends)
   local ids = {}
   for i, e in ipairs(ends) do
@@ -137,7 +141,7 @@ local function end_holds(keys, now, ends)
     if standing then
       code, record = e.cost and 'repeated' or 'forbidden', e.cost and standing or false
     elseif not h then
-      code = 'forbidden'
+      code = is_lost(keys, e.life) and 'lost' or 'forbidden'
     elseif e.cost and less(h.nanos, e.cost) then
       code = 'over_hold'
     else
@@ -173,11 +177,11 @@ local function end_holds(keys, now, ends)
   return out
 end
 
--- args: now_ms or '', [[id, cost, tokens, month], …] as JSON, their records.
+-- args: now_ms or '', [[id, cost, tokens, month, life or false], …] as JSON, their records.
 local function settle(keys, args)
   local ends = {}
   for i, a in ipairs(cjson.decode(args[2])) do
-    ends[i] = { id = a[1], cost = a[2], tokens = a[3], month = a[4], record = args[2 + i] }
+    ends[i] = { id = a[1], cost = a[2], tokens = a[3], month = a[4], life = a[5], record = args[2 + i] }
   end
   return end_holds(keys, now_us(args[1]), ends)
 end

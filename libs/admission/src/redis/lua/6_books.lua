@@ -105,36 +105,41 @@ local function take_budgets(keys, budgets)
   end
 end
 
--- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON
+-- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON. Whether the books were asked for the tenant since the store was emptied.
 local function apply_news(keys, args)
   for _, a in ipairs(cjson.decode(args[1])) do
     take_news(keys, a[1], a[2], a[3], a[4])
     take_budgets(keys, a[5])
   end
-  return 1
+  return redis.call('HEXISTS', keys[CREDIT], 'restored')
 end
 
 local function take_spent(of, month, spent)
   if month > of.month then
     of.month, of.spent = month, spent
-  elseif month == of.month then
+  else
     -- Both sums have what was settled here and has reached metering since: the larger one is nearer.
     of.spent = most(of.spent, spent)
   end
 end
 
--- What was asked for because the store had lost it, or never had it. args: version, balance, suspended, ids, month, spent by the tenant in it, [[key id, spent by the key], …]
--- and the budgets, as one JSON array.
+-- What was asked for because the store had lost it, or never had it. args: now_ms or '', version, balance, suspended, ids and [[month, spent by the tenant in it, [[key id, spent by the key], …]], …]
+-- and the budgets, as one JSON array. Of the months the one that is now by this clock counts: who asked may have another.
 local function restore(keys, args)
-  local a = cjson.decode(args[1])
+  local a = cjson.decode(args[2])
   take_news(keys, a[1], a[2], a[3], a[4])
-  take_budgets(keys, a[8])
+  take_budgets(keys, a[6])
+  local month = month_of(now_us(args[1]))
   local t, loaded = load_tenant(keys), {}
-  take_spent(t, a[5], a[6])
-  for _, one in ipairs(a[7]) do
-    local k = load_key(keys, loaded, one[1])
-    take_spent(k, a[5], one[2])
-    k.changed = true
+  for _, spent in ipairs(a[5]) do
+    if spent[1] == month then
+      take_spent(t, month, spent[2])
+      for _, one in ipairs(spent[3]) do
+        local k = load_key(keys, loaded, one[1])
+        take_spent(k, month, one[2])
+        k.changed = true
+      end
+    end
   end
   save_keys(keys, loaded)
   save_tenant(keys, t, 'month', 'spent')

@@ -1,0 +1,79 @@
+import { askForCredit } from '@tollgate/admission';
+import { newId, type UsageEvent } from '@tollgate/contracts';
+import { PostgresMessages } from '@tollgate/messaging';
+import { UsageConsumer } from '../consume/usage-consumer';
+import { useMeteringDatabase } from '../metering-database.suite';
+import { usageEvent } from '../sample-events.suite';
+import { MonthSpent } from './month-spent';
+
+const database = useMeteringDatabase();
+const MONTH = '2026-10';
+const spent = (maxKeysPerPage?: number) => new MonthSpent(database.dataSource, maxKeysPerPage);
+
+/** Records events of one tenant, each with its key and the instant of its end. */
+async function record(events: Pick<UsageEvent, 'tenantId' | 'keyId' | 'endedAt'>[]): Promise<void> {
+  await new UsageConsumer(database.dataSource).consume(events.map((event) => usageEvent(event)));
+}
+const cost = BigInt(usageEvent().costNanos);
+
+describe('what was spent in a month', () => {
+  it('counts the requests that ended in it, of this tenant alone, each key by itself', async () => {
+    const [tenantId, other] = [newId('ten'), newId('ten')];
+    const [first, second] = [newId('key'), newId('key')].sort() as [string, string];
+    await record([
+      { tenantId, keyId: first, endedAt: '2026-10-01T00:00:00.000Z' },
+      { tenantId, keyId: first, endedAt: '2026-10-31T23:59:59.999Z' },
+      { tenantId, keyId: second, endedAt: '2026-10-15T12:00:00.000Z' },
+      { tenantId, keyId: second, endedAt: '2026-09-30T23:59:59.999Z' },
+      { tenantId, keyId: second, endedAt: '2026-11-01T00:00:00.000Z' },
+      { tenantId: other, keyId: newId('key'), endedAt: '2026-10-15T12:00:00.000Z' },
+    ]);
+    expect(await spent().page({ tenantId, month: MONTH })).toEqual({
+      tenantNanos: String(3n * cost),
+      keys: [
+        { keyId: first, nanos: String(2n * cost) },
+        { keyId: second, nanos: String(cost) },
+      ],
+      nextCursor: null,
+    });
+    expect(await spent().page({ tenantId: newId('ten'), month: MONTH })).toEqual({
+      tenantNanos: '0',
+      keys: [],
+      nextCursor: null,
+    });
+  });
+
+  it.each(['2026-13', '2026-1', '2026-10-01', '', undefined])('refuses %p as a month', async (month) => {
+    await expect(spent().page({ tenantId: newId('ten'), month: month as string })).rejects.toMatchObject({
+      code: 'invalid_parameter',
+    });
+  });
+
+  it('reaches the admission store page by page; near the end of a month both months do', async () => {
+    const tenantId = newId('ten');
+    const keys = Array.from({ length: 7 }, () => newId('key')).sort();
+    await record([
+      ...keys.map((keyId) => ({ tenantId, keyId, endedAt: '2026-10-20T00:00:00.000Z' })),
+      { tenantId, keyId: keys[0]!, endedAt: '2026-11-01T00:00:30.000Z' },
+    ]);
+    const messages = new PostgresMessages({ url: database.url, applicationName: 'test-spent' });
+    const news = { version: '9', balanceNanos: '-5', releases: [], suspended: true };
+    messages.handle('billing.credit.news', async (request) => ({ ...request, ...news }));
+    messages.handle('metering.spent', (request) => spent(2).page(request));
+    await messages.start();
+    try {
+      const ask = askForCredit(messages, () => Date.parse('2026-11-01T00:01:00.000Z'));
+      expect(await ask(tenantId)).toEqual({
+        news: { tenantId, version: 9n, balanceNanos: -5n, releases: [], suspended: true },
+        spent: [
+          { month: '2026-10', tenantNanos: 7n * cost, keys: keys.map((keyId) => ({ keyId, nanos: cost })) },
+          { month: '2026-11', tenantNanos: cost, keys: [{ keyId: keys[0]!, nanos: cost }] },
+        ],
+      });
+      const later = askForCredit(messages, () => Date.parse('2026-11-01T00:06:00.000Z'));
+      expect((await later(tenantId))!.spent.map(({ month }) => month)).toEqual(['2026-11']);
+    } finally {
+      await messages.close();
+    }
+  });
+});

@@ -1,0 +1,46 @@
+import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import type { DataSource } from 'typeorm';
+
+/** Some 350 KB of reply. */
+export const MAX_KEYS_PER_PAGE = 5_000;
+const MONTH = /^2\d{3}-(0[1-9]|1[0-2])$/;
+
+interface SpentRow {
+  key_id: string;
+  nanos: string;
+  total: string;
+}
+
+/** Answers `metering.spent`: what budgets of the month count, for an admission store that lost it. */
+export class MonthSpent {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly maxKeysPerPage = MAX_KEYS_PER_PAGE,
+  ) {}
+
+  /** One page, of one instant. RequestError invalid_parameter: month. */
+  async page({ tenantId, month, after = '' }: RequestOf<'metering.spent'>): Promise<ReplyOf<'metering.spent'>> {
+    if (typeof month !== 'string' || !MONTH.test(month))
+      throw new RequestError('invalid_parameter', '"month" is a month as in 2026-11');
+    const rows: SpentRow[] = await this.dataSource.query(
+      `SELECT * FROM (
+         SELECT key_id, sum(cost_nanos)::text AS nanos, (sum(sum(cost_nanos)) OVER ())::text AS total FROM usage_hour
+          WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 GROUP BY key_id) AS spent
+       WHERE key_id > $4 ORDER BY key_id LIMIT $5`,
+      [tenantId, ...boundsOf(month), after, this.maxKeysPerPage + 1],
+    );
+    const keys = rows.slice(0, this.maxKeysPerPage).map(({ key_id, nanos }) => ({ keyId: key_id, nanos }));
+    return {
+      tenantNanos: rows[0]?.total ?? '0',
+      keys,
+      nextCursor: rows.length > this.maxKeysPerPage ? keys.at(-1)!.keyId : null,
+    };
+  }
+}
+
+/** The first instant of the month, and of the next. */
+function boundsOf(month: string): [string, string] {
+  const start = new Date(`${month}-01T00:00:00Z`);
+  const end = new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + 1));
+  return [start.toISOString(), end.toISOString()];
+}

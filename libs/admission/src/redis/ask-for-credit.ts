@@ -1,0 +1,51 @@
+import type { ReplyOf, RequestOf, Subject } from '@tollgate/contracts';
+import type { AskForCredit, MonthSpent } from './credit-restorer';
+
+/** What a request waits for the books at most; then it is answered 503 and may be tried again. */
+const ASK_DEADLINE_MS = 2_000;
+/** Clocks of services may differ by so much: so near the end of a month both months are asked for. */
+const MAX_CLOCK_SKEW_MS = 5 * 60_000;
+/** Pages of keys; a tenant that used more than 50,000 in a month is not restored whole. */
+const MAX_PAGES = 10;
+
+/** As much of the messages seam as it takes. */
+export interface Requests {
+  request<S extends Subject>(subject: S, request: RequestOf<S>, options?: { deadlineMs?: number }): Promise<ReplyOf<S>>;
+}
+
+/**
+ * Asks billing for the credit of a tenant and metering for what it has spent in this month: for `RedisAdmissionStore`'s `onUnknownTenant`. Neither knows what was settled and is still on its way
+ * to them: that much can be spent again.
+ */
+export function askForCredit(messages: Requests, now: () => number = Date.now): AskForCredit {
+  return async (tenantId) => {
+    const months = [now() - MAX_CLOCK_SKEW_MS, now() + MAX_CLOCK_SKEW_MS].map((ms) =>
+      new Date(ms).toISOString().slice(0, 7),
+    );
+    const [news, ...spent] = await Promise.all([
+      messages.request('billing.credit.news', { tenantId }, { deadlineMs: ASK_DEADLINE_MS }),
+      ...[...new Set(months)].map((month) => monthSpent(messages, tenantId, month)),
+    ]);
+    if (!news) return null;
+    const { version, balanceNanos, ...rest } = news;
+    return { news: { ...rest, version: BigInt(version), balanceNanos: BigInt(balanceNanos) }, spent };
+  };
+}
+
+async function monthSpent(messages: Requests, tenantId: string, month: string): Promise<MonthSpent> {
+  const keys: { keyId: string; nanos: bigint }[] = [];
+  let tenantNanos = 0n;
+  let after: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const reply = await messages.request(
+      'metering.spent',
+      { tenantId, month, ...(after === undefined ? {} : { after }) },
+      { deadlineMs: ASK_DEADLINE_MS },
+    );
+    tenantNanos = BigInt(reply.tenantNanos);
+    for (const { keyId, nanos } of reply.keys) keys.push({ keyId, nanos: BigInt(nanos) });
+    if (reply.nextCursor === null) break;
+    after = reply.nextCursor;
+  }
+  return { month, tenantNanos, keys };
+}

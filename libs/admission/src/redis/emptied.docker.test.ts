@@ -1,0 +1,165 @@
+import { newId } from '@tollgate/contracts';
+import { configureLogging } from '@tollgate/runtime';
+import { eventually, useRedis } from '@tollgate/testing';
+import { TOKEN_NANOS } from '../suite/fixture.suite';
+import { BALANCE, open, refusedAfterMs } from './faults.suite';
+
+// Tenants that nobody knows are the subject here; each would be a warning.
+configureLogging({ level: 'silent', pretty: false });
+
+describe('an emptied Redis', () => {
+  const redis = useRedis();
+  const empty = () => redis.exec(['redis-cli', '-p', String(redis.port), 'FLUSHALL']);
+
+  it('asks for the credit of a tenant at its first request, once for all that wait, and knows budgets again', async () => {
+    let asked = 0;
+    const budgeted = newId('key');
+    const { f, client, close } = await open({
+      url: redis.url,
+      onUnknownTenant: (tenantId) => {
+        asked++;
+        return Promise.resolve({
+          news: {
+            tenantId,
+            version: 7n,
+            balanceNanos: 50n * TOKEN_NANOS,
+            releases: [],
+            suspended: false,
+            budgets: [{ keyId: budgeted, version: 3n, nanos: 5n * TOKEN_NANOS }],
+          },
+          spent: [
+            { month: '2001-01', tenantNanos: 99n * TOKEN_NANOS, keys: [{ keyId: f.keyId, nanos: 99n * TOKEN_NANOS }] },
+            {
+              month: new Date().toISOString().slice(0, 7),
+              tenantNanos: 9n * TOKEN_NANOS,
+              keys: [{ keyId: f.keyId, nanos: 8n * TOKEN_NANOS }],
+            },
+          ],
+        });
+      },
+    });
+    await f.news(100n * TOKEN_NANOS);
+    const lost = await eventually(() => f.hold());
+    await empty();
+    const requests = Array.from({ length: 5 }, () => f.request({ minOutputTokens: 10 }));
+    const results = await Promise.all(requests.map((request) => client.admit(request)));
+    expect(results.map((result) => result.kind)).toEqual(Array(5).fill('held'));
+    // Once at its first news, and once because it was lost.
+    expect(asked).toBe(2);
+    expect(await f.sums()).toMatchObject({ version: 7n, balanceNanos: 50n * TOKEN_NANOS, pendingHolds: 5 });
+    await Promise.all(requests.map(({ draft }) => client.void({ id: draft.id, tenantId: f.tenantId })));
+    // 8 of a budget of 10 are spent already.
+    expect(await client.admit(f.request({ keyBudgetNanos: 10n * TOKEN_NANOS }))).toMatchObject({ outputTokens: 2 });
+    const clamped = f.request({ keyId: budgeted });
+    expect(await client.admit(clamped)).toMatchObject({ outputTokens: 5 });
+    await client.void({ id: clamped.draft.id, tenantId: f.tenantId });
+    // What was lost with it cannot be settled any more.
+    expect(await client.settle({ event: f.event(lost, TOKEN_NANOS) })).toEqual({ kind: 'forbidden' });
+    // Its holds are swept, though the registry was emptied too.
+    const short = await open({ url: redis.url, leaseMs: 1 });
+    short.f.tenantId = f.tenantId;
+    await short.f.hold();
+    await eventually(async () => {
+      await f.sweep();
+      expect((await f.sums()).pendingHolds).toBe(1);
+    });
+    await Promise.all([close(), short.close()]);
+  });
+
+  it('refuses with 503, and never with a false 402, as long as nobody tells', async () => {
+    let told: null | 'nobody' = 'nobody';
+    const known = newId('ten');
+    const { f, client, close } = await open({
+      url: redis.url,
+      onUnknownTenant: (tenantId) => {
+        const news = { tenantId, version: 1n, balanceNanos: BALANCE, releases: [], suspended: false };
+        if (tenantId === known) return Promise.resolve({ news, spent: [] });
+        return told ? Promise.reject(new Error('billing is away')) : Promise.resolve(null);
+      },
+    });
+    await refusedAfterMs(() => client.admit(f.request()));
+    // Others are served meanwhile.
+    expect(await client.admit(f.request({ tenantId: known }))).toMatchObject({ kind: 'held' });
+    // News alone is not enough: what was spent in the month is not known.
+    await f.news(BALANCE);
+    await refusedAfterMs(() => client.admit(f.request()));
+    // A tenant that the books do not know has no credit.
+    told = null;
+    f.tenantId = newId('ten');
+    expect(await client.admit(f.request())).toMatchObject({ reason: 'credit_exhausted' });
+    expect(await client.admit(f.request())).toMatchObject({ reason: 'credit_exhausted' });
+    await close();
+  });
+
+  it('admits nobody on old news: only what the books say then counts, and news of before it changes nothing', async () => {
+    let tell = (): void => {};
+    const told = new Promise<void>((resolve) => (tell = resolve));
+    const books = { version: 7n, balanceNanos: 5n * TOKEN_NANOS, releases: [], suspended: false };
+    const { f, client, close } = await open({
+      url: redis.url,
+      onUnknownTenant: async (tenantId) => {
+        await told;
+        return { news: { tenantId, ...books }, spent: [] };
+      },
+    });
+    const news = (version: bigint, balanceNanos: bigint) =>
+      f.store.applyNews([{ tenantId: f.tenantId, version, balanceNanos, releases: [], suspended: false }]);
+    await news(3n, BALANCE);
+    const waiting = client.admit(f.request({ wantOutputTokens: 10, minOutputTokens: 1 }));
+    await news(2n, BALANCE);
+    tell();
+    expect(await waiting).toMatchObject({ kind: 'held', outputTokens: 5 });
+    await news(6n, BALANCE);
+    expect(await client.admit(f.request({ minOutputTokens: 1 }))).toMatchObject({ reason: 'credit_held' });
+    await news(8n, 6n * TOKEN_NANOS);
+    expect(await client.admit(f.request({ minOutputTokens: 1 }))).toMatchObject({ kind: 'held', outputTokens: 1 });
+    await close();
+  });
+
+  it('knows a hold that it lost from one that ended: the first may go on and be told to metering, the other may not', async () => {
+    const { f, close } = await open({ url: redis.url });
+    await f.news(BALANCE);
+    const { tenantId } = f;
+    const hold = async () => {
+      const request = f.request();
+      const result = await f.admit(request);
+      if (result.kind !== 'held') throw new Error(result.reason);
+      return { id: request.draft.id, tenantId, life: result.life };
+    };
+    const settle = async ({ id, life }: { id: string; life: string | undefined }) =>
+      (await f.store.settle([{ event: f.event(id, TOKEN_NANOS), life }]))[0];
+    const extend = async (one: { id: string; tenantId: string; life: string | undefined }) =>
+      (await f.store.extend([{ ...one, wantNanos: 1n, minNanos: 1n }]))[0];
+    const progress = async (one: { id: string; tenantId: string; life: string | undefined }) =>
+      (await f.store.progress([{ ...one, delivered: null }]))[0];
+
+    const [ended, released] = [await hold(), await hold()];
+    await f.store.void([ended]);
+    await settle(released);
+    await f.news(BALANCE, { releases: [released.id] });
+    for (const one of [ended, released]) {
+      expect(await settle(one)).toEqual({ kind: 'forbidden' });
+      expect(await extend(one)).toEqual({ kind: 'forbidden' });
+      expect(await progress(one)).toBe(false);
+    }
+
+    const lost = await hold();
+    const expectLost = async () => {
+      expect(await settle(lost)).toEqual({ kind: 'lost' });
+      expect(await extend(lost)).toEqual({ kind: 'refused' });
+      expect(await progress(lost)).toBe(true);
+      expect(await f.store.void([lost])).toEqual([false]);
+    };
+    await empty();
+    // Nothing is known of the tenant; then its credit; then it has other holds.
+    await expectLost();
+    await f.news(BALANCE);
+    await expectLost();
+    const young = await hold();
+    expect(young.life).not.toBe(lost.life);
+    await expectLost();
+    expect(await f.sums()).toMatchObject({ pendingHolds: 1, settledHolds: 0 });
+    expect(await settle(young)).toMatchObject({ kind: 'settled', repeated: false });
+    await close();
+  });
+});
