@@ -1,6 +1,6 @@
 import { Global, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AdmissionStore, type AdmitRequest } from '@tollgate/admission';
+import { AdmissionStore, readNews, type AdmitRequest } from '@tollgate/admission';
 import { costNanos, newId, type Difference, type UsageEvent } from '@tollgate/contracts';
 import { Messages, PostgresMessages } from '@tollgate/messaging';
 import { eventually, type TestDatabase } from '@tollgate/testing';
@@ -69,11 +69,7 @@ export class Books {
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       return { id: tenantId, name: 'T', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
     });
-    messages.consume('credit-news', 'admission', (news) =>
-      admission.applyNews(
-        news.map((one) => ({ ...one, version: BigInt(one.version), balanceNanos: BigInt(one.balanceNanos) })),
-      ),
-    );
+    messages.consume('credit-news', 'admission', (news) => admission.applyNews(news.map(readNews)));
     const databaseUrl = this.database.url;
     this.app = await NestFactory.createApplicationContext(
       {

@@ -71,7 +71,7 @@ async function startServices(database: TestDatabase): Promise<Services> {
       seams,
       AuthModule.register({ databaseUrl }),
       MeteringModule.register({ databaseUrl }),
-      BillingModule.register({ databaseUrl }),
+      BillingModule.register({ databaseUrl, thresholdsPercent: () => config.current.budgets.thresholdsPercent }),
       GatewayModule.register({ simulatorUrl: simulator.url }),
     ],
   });

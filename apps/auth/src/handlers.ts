@@ -22,6 +22,7 @@ export class AuthHandlers implements OnModuleInit {
     messages.handle('auth.tenants.setStatus', (request) => tenants.setStatus(request));
     messages.handle('auth.keys.create', (request) => keys.create(request));
     messages.handle('auth.keys.list', (request) => keys.list(request));
+    messages.handle('auth.keys.get', (request) => keys.get(request));
     messages.handle('auth.keys.revoke', (request) => keys.revoke(request));
     messages.handle('auth.tokens.create', (request) => tokens.create(request));
     messages.handle('auth.tokens.list', (request) => tokens.list(request));

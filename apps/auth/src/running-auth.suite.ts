@@ -24,9 +24,10 @@ class TwoPlans extends ConfigSource {
     currency: 'USD',
     models: [],
     plans: [
-      { id: 'free', limits, profiles: [profile('small'), profile('batch')] },
-      { id: 'pro', limits, profiles: [profile('large')] },
+      { id: 'free', limits, monthlyBudgetCents: null, profiles: [profile('small'), profile('batch')] },
+      { id: 'pro', limits, monthlyBudgetCents: null, profiles: [profile('large')] },
     ],
+    budgets: { thresholdsPercent: [50, 80, 100] },
   };
   onChange(): void {}
   close(): void {}

@@ -1,4 +1,4 @@
-import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
+import { AdmissionStore, PostgresAdmissionStore, readNews } from '@tollgate/admission';
 import { newId, type Charge, type ReconcileReport } from '@tollgate/contracts';
 import { Messages, PostgresMessages } from '@tollgate/messaging';
 import { Module, type INestApplicationContext } from '@nestjs/common';
@@ -38,11 +38,7 @@ class TestProcess {
       return { data: this.sorted().filter(({ id }) => id > after && id <= until), end: null };
     });
     this.messages.handle('metering.rollups.audit', async () => ({ differences: [], nextCursor: null }));
-    this.messages.consume('credit-news', 'admission', (news) =>
-      this.admission.applyNews(
-        news.map((one) => ({ ...one, version: BigInt(one.version), balanceNanos: BigInt(one.balanceNanos) })),
-      ),
-    );
+    this.messages.consume('credit-news', 'admission', (news) => this.admission.applyNews(news.map(readNews)));
     const { messages, admission, postingIntervalMs } = this;
     @Module({})
     class Seams {}

@@ -11,6 +11,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { Budgets } from './budgets/budgets';
 import { ChargeGatherer } from './consume/charge-gatherer';
 import { countCharges, countPostings } from './consume/metrics';
 import { Poster } from './consume/poster';
@@ -32,6 +33,8 @@ export interface BillingOptions {
   databaseUrl: string;
   /** Usage of a tenant is posted at most once in so long. */
   postingIntervalMs?: number;
+  /** Percent of a budget at which an event is recorded, as the configuration has them now; asked at each use. */
+  thresholdsPercent?: () => readonly number[];
 }
 
 const DEFAULT_POSTING_INTERVAL_MS = 1_000;
@@ -49,15 +52,16 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   private readonly moneyOut: MoneyOut;
   private readonly tasks: PeriodicTask[];
   private readonly runs: ReconcileRuns;
-  private readonly options: { postingIntervalMs: number };
+  private readonly options: { postingIntervalMs: number; thresholdsPercent?: () => readonly number[] };
 
   constructor(
     private readonly dataSource: BillingDataSource,
     private readonly messages: Messages,
     private readonly admission: AdmissionStore,
-    @Inject(BILLING_OPTIONS) { postingIntervalMs = DEFAULT_POSTING_INTERVAL_MS }: BillingOptions,
+    @Inject(BILLING_OPTIONS)
+    { postingIntervalMs = DEFAULT_POSTING_INTERVAL_MS, thresholdsPercent }: BillingOptions,
   ) {
-    this.options = { postingIntervalMs };
+    this.options = { postingIntervalMs, ...(thresholdsPercent && { thresholdsPercent }) };
     this.relay = new OutboxRelay(dataSource, messages, { name: 'billing' });
     this.loop = new PostingLoop(new Poster(dataSource, this.options), (tenants) => {
       countPostings(tenants);
@@ -76,6 +80,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     const gatherer = new ChargeGatherer(this.dataSource, this.options);
     const status = new TenantStatus(this.dataSource, this.options);
     const topUps = new TopUps(this.dataSource, this.messages, this.options);
+    const budgets = new Budgets(this.dataSource, this.messages, this.options);
     this.messages.consume('charges', 'billing', async (batch) => {
       const result = await gatherer.gather(batch);
       countCharges(result);
@@ -98,6 +103,13 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     this.messages.handle('billing.summary', (request) => billingSummary(this.dataSource, request));
     this.messages.handle('billing.reconcile.start', () => this.runs.start());
     this.messages.handle('billing.reconcile.get', (request) => this.runs.get(request));
+    this.messages.handle('billing.budget.set', async (request) => {
+      const state = await budgets.set(request);
+      this.relay.wake();
+      return state;
+    });
+    this.messages.handle('billing.budget.get', (request) => budgets.get(request));
+    this.messages.handle('billing.budget.keys', (request) => budgets.keys(request));
   }
 
   onApplicationBootstrap(): void {

@@ -3,7 +3,7 @@ import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/adm
 import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
-import { globalModule, provide, runService } from '@tollgate/runtime';
+import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { BillingDataSource, BillingModule } from './billing.module';
 import { MIGRATIONS } from './database';
 
@@ -13,14 +13,16 @@ const CONCURRENT_PARTITIONS = 4;
 runService(
   {
     name: 'billing',
-    purpose: 'Keeps the ledger: credit, charges, postings, and their reconciliation.',
-    settings: [KafkaSettings, RedisSettings, DatabaseSettings],
+    purpose: 'Keeps the ledger: credit, charges, postings, budgets, and their reconciliation.',
+    settings: [KafkaSettings, RedisSettings, DatabaseSettings, ConfigFileSettings],
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
+      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       const messages = kafkaMessages(settings, 'tollgate-billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({ url, onUnknownTenant: askForCredit(messages) });
       takeDown.add(
+        () => config.close(),
         () => admission.close(),
         () => messages.close(),
       );
@@ -29,7 +31,8 @@ runService(
       const seams = globalModule([provide(Messages, messages), provide(AdmissionStore, admission)], () =>
         messages.start(),
       );
-      const imports = [seams, BillingModule.register({ databaseUrl })];
+      const thresholdsPercent = () => config.current.budgets.thresholdsPercent;
+      const imports = [seams, BillingModule.register({ databaseUrl, thresholdsPercent })];
       const app = await NestFactory.createApplicationContext(
         { module: class Billing {}, imports },
         { logger: false, abortOnError: false },

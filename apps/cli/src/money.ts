@@ -19,6 +19,13 @@ export function parseSignedAmount(text: string): number {
   return negative ? -cents : cents;
 }
 
+/** A budget: an amount that may be zero, "none" (null) or "default". Throws RangeError with what is wrong. */
+export function parseBudget(text: string): number | null | 'default' {
+  if (text === 'none') return null;
+  if (text === 'default') return text;
+  return /^0(\.0{1,2})?$/.test(text) ? 0 : parseAmount(text);
+}
+
 /** Whole cents as "10.00 USD". */
 export function formatCents(cents: number, currency: string): string {
   const digits = String(Math.abs(cents)).padStart(3, '0');

@@ -54,6 +54,10 @@ export class OperatorClient {
     return this.call<T>('POST', path, body, timeoutMs);
   }
 
+  put<T>(path: string, body: object): Promise<T> {
+    return this.call<T>('PUT', path, body);
+  }
+
   async delete(path: string): Promise<void> {
     await this.call('DELETE', path);
   }

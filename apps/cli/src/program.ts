@@ -1,5 +1,6 @@
 import { type Scope, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { addBudgetCommands } from './budget-program';
 import * as commands from './commands';
 import { addKafkaCommands } from './kafka-commands';
 import { examples, leaf } from './leaf';
@@ -66,6 +67,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     .action((id: string, options: { entries: number }) => commands.showCredit(context(options), id, options.entries));
 
   addMoneyCommands(tenant, credit, context);
+  addBudgetCommands(program, context);
 
   const key = program.command('key').description('inference keys (sk-svc-…)');
   leaf(

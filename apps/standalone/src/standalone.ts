@@ -59,7 +59,10 @@ export async function startStandalone(
   const services = [
     AuthModule.register({ databaseUrl: url }),
     MeteringModule.register({ databaseUrl: url }),
-    BillingModule.register({ databaseUrl: url }),
+    BillingModule.register({
+      databaseUrl: url,
+      thresholdsPercent: () => config.current.budgets.thresholdsPercent,
+    }),
     GatewayModule.register({ simulatorUrl: simulator.url }),
   ];
   const app = await createPublicApp({ module: class Standalone {}, imports: [seams, ...services] });

@@ -9,6 +9,12 @@ export type InferenceKind = 'chat' | 'completion' | 'embedding';
  */
 export type Outcome = 'complete' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'expired';
 
+/** Monthly budgets in whole cents that the configuration gives by default; a field that is absent: none. What the operator set for tenant or key stands before them. */
+export interface DefaultBudgets {
+  tenantCents?: number;
+  keyCents?: number;
+}
+
 /** What is known of a request when it is admitted: the part of its usage event that does not change. */
 export interface UsageDraft {
   /** The request id (`req_…`): event id, hold id and charge id alike. */
@@ -20,6 +26,8 @@ export interface UsageDraft {
   kind: InferenceKind;
   stream: boolean;
   price: PriceStamp;
+  /** As the configuration had them at admission; absent: none. For the thresholds of budgets, which billing watches. */
+  defaultBudgets?: DefaultBudgets;
   /** ISO 8601 UTC, milliseconds. */
   startedAt: string;
 }
@@ -45,6 +53,7 @@ export interface Charge {
   keyId: string;
   costNanos: string;
   endedAt: string;
+  defaultBudgets?: DefaultBudgets;
 }
 
 /** Whether a tenant may run requests, as auth has it. Topic `tenant-news`, keyed by tenant; only what is newer than the last counts. */
@@ -68,4 +77,34 @@ export interface CreditNews {
   /** Ids of the settled holds that this balance has taken in. */
   releases: string[];
   suspended: boolean;
+  /** Budgets that were set since; each applied only if its own version is newer. */
+  budgets?: BudgetNews[];
+}
+
+/** A monthly budget (UTC) that the operator set. */
+export interface BudgetNews {
+  /** Null: the tenant's own, over all its keys. */
+  keyId: string | null;
+  /** Counts up with each change of this budget, from 1; decimal string. */
+  version: string;
+  /** A decimal string of nanos; `none`: no budget, whatever the configuration says; `default`: what the configuration says. */
+  budgetNanos: string;
+}
+
+/** A budget of the month was used up to a threshold. Topic `budget-events`, keyed by tenant. Once for each threshold of a budget and month: a budget that is changed to another amount is another one. */
+export interface BudgetEvent {
+  /** `evt_…`: the same event again has the same id. */
+  id: string;
+  tenantId: string;
+  /** Null: the tenant's own budget. */
+  keyId: string | null;
+  /** YYYY-MM, UTC. */
+  period: string;
+  thresholdPercent: number;
+  /** Of the budget. */
+  budgetCents: number;
+  /** By requests that ended in the month and have reached billing; decimal string. */
+  spentNanos: string;
+  /** When it was recorded; ISO 8601 UTC, milliseconds. */
+  at: string;
 }

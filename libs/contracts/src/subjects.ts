@@ -21,6 +21,8 @@ export interface Subjects {
     { tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string },
     KeyRow,
   ];
+  /** not_found: no such key of this tenant. */
+  'auth.keys.get': [{ tenantId: string; id: string }, KeyDetails];
   /** not_found. Revoking again succeeds. */
   'auth.keys.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
 
@@ -81,6 +83,18 @@ export interface Subjects {
   'billing.reconcile.start': [Record<string, never>, { id: string }];
   /** not_found: no such run, or long ago. */
   'billing.reconcile.get': [{ id: string }, ReconcileRun];
+  /**
+   * Sets the monthly budget of a tenant (`keyId` null) or of a key. not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets. `thresholdsPercent`: null for
+   * those of the configuration; absent: as they are. The same again changes nothing.
+   */
+  'billing.budget.set': [
+    { tenantId: string; keyId: string | null; budgetCents: SetBudget; thresholdsPercent?: number[] | null },
+    BudgetState,
+  ];
+  /** Never refused for a tenant or key that has none. */
+  'billing.budget.get': [{ tenantId: string; keyId: string | null }, BudgetState];
+  /** Of the tenant's keys, those with a budget of their own, ascending by key id. invalid_parameter. */
+  'billing.budget.keys': [{ tenantId: string } & PageQuery, Page<BudgetState>];
 }
 
 export type Subject = keyof Subjects;
@@ -113,6 +127,29 @@ export interface KeyRow {
   status: 'active' | 'revoked' | 'expired';
   createdAt: string;
   expiresAt: string | null;
+}
+
+export interface KeyDetails extends KeyRow {
+  /** A key profile of the tenant's plan. */
+  profile: string;
+}
+
+/** Whole cents; `none`: no budget, whatever the configuration says; `default`: what the configuration says. */
+export type SetBudget = number | 'none' | 'default';
+
+/** A monthly budget as billing has it, and how far it is used in this month (UTC). */
+export interface BudgetState {
+  keyId: string | null;
+  budgetCents: SetBudget;
+  /** Of its own, or else those of the configuration; ascending. */
+  thresholdsPercent: number[];
+  hasOwnThresholds: boolean;
+  /** YYYY-MM */
+  period: string;
+  /** By requests that ended in it and have reached billing; decimal string. */
+  spentNanos: string;
+  /** What was recorded in this month, oldest first. */
+  events: { thresholdPercent: number; budgetCents: number; at: string }[];
 }
 
 export const SCOPES = ['keys:read', 'keys:write', 'usage:read', 'billing:read', 'tokens:read'] as const;

@@ -1,4 +1,4 @@
-import type { Charge, CreditNews, TenantNews, UsageEvent } from './events';
+import type { BudgetEvent, Charge, CreditNews, TenantNews, UsageEvent } from './events';
 import type { Subject } from './subjects';
 
 /** The message type of each topic. */
@@ -7,6 +7,7 @@ export interface TopicTypes {
   charges: Charge;
   'credit-news': CreditNews;
   'tenant-news': TenantNews;
+  'budget-events': BudgetEvent;
 }
 
 export type Topic = keyof TopicTypes;
@@ -65,6 +66,15 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
     groups: ['billing'],
     partitions: 3,
     retentionMs: 30 * DAY_MS,
+    compacted: false,
+  },
+  // For notifications, which are not built yet: without a group a transport without a broker keeps nothing of it. billing has each event in its own books too.
+  'budget-events': {
+    key: 'tenantId',
+    schemaVersion: 1,
+    groups: [],
+    partitions: 3,
+    retentionMs: 90 * DAY_MS,
     compacted: false,
   },
 };

@@ -96,6 +96,20 @@ describe('tollgate.yaml', () => {
       'plans[0].limits.requestsPerMinute',
       11,
     ],
+    ...['[]', '[0]', '[101]', '[50, 50]', '[80, 50]', '50', '["50"]', '[1.5]'].map(
+      (percents): [string, string, string, number] => [
+        `thresholds of ${percents}`,
+        `${GOOD}\nbudgets: { thresholdsPercent: ${percents} }`,
+        'budgets.thresholdsPercent',
+        14,
+      ],
+    ),
+    [
+      'a negative budget of a plan',
+      GOOD.replace('  - id: p', '  - id: p\n    monthlyBudgetCents: -1'),
+      'plans[0].monthlyBudgetCents',
+      11,
+    ],
     ['no plans', GOOD.replace(/plans:[\s\S]*/, ''), 'plans', undefined],
   ])('refuses %s by path and line', (_name, text, path, line) => {
     expect(problemsOf(text)).toContainEqual(expect.objectContaining({ path, ...(line === undefined ? {} : { line }) }));

@@ -15,6 +15,7 @@ import {
   Min,
   ValidateNested,
 } from 'class-validator';
+import { IsAscendingPercents } from './is-ascending-percents';
 import { IsBackendUrl } from './is-backend-url';
 import { IsPrice } from './is-price';
 
@@ -65,12 +66,15 @@ export class ProfileConfig {
   /** Public model ids, or "*" for all. */
   @IsArray() @IsString({ each: true }) models: string[] = ['*'];
   @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
+  /** Of each key with this profile, unless the operator set one for the key; null: none. */
   @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
 }
 
 export class PlanConfig {
   @Matches(PLAIN_ID) id!: string;
   @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
+  /** Of each tenant with this plan, over all its keys, unless the operator set one for the tenant; null: none. */
+  @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
   /** The first profile is the one of keys that name none. */
   @IsArray()
   @ArrayMinSize(1)
@@ -78,6 +82,11 @@ export class PlanConfig {
   @ValidateNested({ each: true })
   @Type(() => ProfileConfig)
   profiles!: ProfileConfig[];
+}
+
+export class BudgetsConfig {
+  /** Percent of a monthly budget at which an event is recorded, unless the budget has its own; ascending. */
+  @IsAscendingPercents() thresholdsPercent: number[] = [50, 80, 100];
 }
 
 /** `tollgate.yaml`: all that an operator decides. Read by `readConfigFile`; unknown fields are errors. */
@@ -96,6 +105,7 @@ export class TollgateConfig {
   @ValidateNested({ each: true })
   @Type(() => PlanConfig)
   plans!: PlanConfig[];
+  @IsDefined() @ValidateNested() @Type(() => BudgetsConfig) budgets: BudgetsConfig = new BudgetsConfig();
 }
 
 /** The configuration in force, and its changes while running. Injected into the apps. */

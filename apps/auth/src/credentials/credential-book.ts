@@ -43,6 +43,13 @@ export class CredentialBook {
     return credential;
   }
 
+  /** RequestError not_found, also for another tenant's. */
+  async get(kind: CredentialKind, tenantId: string, id: string): Promise<Credential> {
+    const found = isId(ID_PREFIX[kind], id) && (await this.database.credentials.findOneBy({ id, kind, tenantId }));
+    if (!found) throw new RequestError('not_found', `No such ${kind}.`);
+    return found;
+  }
+
   page<Row>(
     kind: CredentialKind,
     tenantId: string,

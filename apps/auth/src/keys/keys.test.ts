@@ -49,6 +49,20 @@ it("without a profile: the first one of the tenant's plan", async () => {
   expect(await auth.edge.lookup(onPro.hash)).toMatchObject({ plan: 'pro', profile: 'large', expiresAtMs: null });
 });
 
+it('tells one key with its profile; not_found for another tenant\u2019s, an unknown one, and a token', async () => {
+  const other = await auth.tenant();
+  const { hash, last4 } = minted('key');
+  const row = await auth.request('auth.keys.create', { tenantId, profile: 'batch', name: 'k', hash, last4 });
+  expect(await auth.request('auth.keys.get', { tenantId, id: row.id })).toEqual({ ...row, profile: 'batch' });
+  for (const [tenant, id] of [
+    [other, row.id],
+    [tenantId, newId('key')],
+    [tenantId, 'key_1'],
+    [tenantId, newId('tok')],
+  ] as const)
+    expect(await auth.refusal('auth.keys.get', { tenantId: tenant, id })).toBe('not_found');
+});
+
 it('invalid_profile: unknown, of another plan, or when tollgate.yaml has lost the plan', async () => {
   for (const profile of ['gold', 'large', '']) {
     expect(await auth.refusal('auth.keys.create', { tenantId, name: 'k', ...minted('key'), profile })).toBe(

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { RequestError, type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
+import { RequestError, type KeyDetails, type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
 import type { Credential } from '../credentials/credential.entity';
@@ -27,6 +27,12 @@ export class Keys {
 
   list({ tenantId, ...query }: RequestOf<'auth.keys.list'>): Promise<Page<KeyRow>> {
     return this.book.page('key', tenantId, query, toRow);
+  }
+
+  /** RequestError not_found, also for another tenant's. */
+  async get({ tenantId, id }: RequestOf<'auth.keys.get'>): Promise<KeyDetails> {
+    const key = await this.book.get('key', tenantId, id);
+    return { ...toRow(key), profile: key.profile };
   }
 
   revoke({ tenantId, id }: RequestOf<'auth.keys.revoke'>): Promise<{ revokedAt: string }> {

@@ -6,6 +6,8 @@ import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-st
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
 import { gather, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
 import { insertCharges } from '../ledger/journal';
+import { addSpending } from '../budgets/spending';
+import { DEFAULT_THRESHOLDS_PERCENT } from '../budgets/thresholds';
 import { readCharge } from './read-charge';
 import { setAside, type Rejected } from './rejected';
 
@@ -23,14 +25,15 @@ export interface GatherResult {
  * 1. the tenants' books are locked, in sorted order;
  * 2. what is there already is left as it is;
  * 3. new charges are numbered per tenant and month, added up, and appended;
- * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too.
+ * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too;
+ * 5. what tenants and keys have spent in the month, and the thresholds of budgets that are reached by it.
  *
  * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
  */
 export class ChargeGatherer {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly options: { postingIntervalMs: number },
+    private readonly options: { postingIntervalMs: number; thresholdsPercent?: () => readonly number[] },
   ) {}
 
   async gather(batch: readonly Charge[]): Promise<GatherResult> {
@@ -43,6 +46,7 @@ export class ChargeGatherer {
       );
       const { fresh, conflicts } = await this.withoutRepeats(tx, charges);
       const dueInMs = await this.append(tx, books, fresh, all);
+      await addSpending(tx, fresh, this.options.thresholdsPercent?.() ?? DEFAULT_THRESHOLDS_PERCENT);
       const rejected = [...unreadable, ...conflicts];
       await setAside(tx, rejected);
       const repeated = batch.length - fresh.length - rejected.length;

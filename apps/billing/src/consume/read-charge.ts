@@ -1,4 +1,4 @@
-import type { Charge } from '@tollgate/contracts';
+import type { Charge, DefaultBudgets } from '@tollgate/contracts';
 import { chargePeriod } from '../ledger/core/period';
 import type { ReadCharge } from '../ledger/core/gather';
 
@@ -8,7 +8,9 @@ const MAX_COST_NANOS = 2n ** 63n - 1n;
 
 /** A charge as it may be gathered, or why it cannot be one. Not trusted: what comes from a queue may be of any form. */
 export function readCharge(charge: Charge): ReadCharge | { reason: string } {
-  const { id, tenantId, keyId, costNanos, endedAt } = (charge ?? {}) as Partial<Record<keyof Charge, unknown>>;
+  const { id, tenantId, keyId, costNanos, endedAt, defaultBudgets } = (charge ?? {}) as Partial<
+    Record<keyof Charge, unknown>
+  >;
   for (const [name, value] of Object.entries({ id, tenantId, keyId })) {
     if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT_CHARS || value.includes('\0'))
       return { reason: `${name} is no id` };
@@ -21,6 +23,7 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
   if (Number.isNaN(ended.getTime()) || ended.getUTCFullYear() < 2000 || ended.getUTCFullYear() > 9999) {
     return { reason: 'endedAt is no time' };
   }
+  if (!areDefaultBudgets(defaultBudgets)) return { reason: 'defaultBudgets are no budgets' };
   return {
     id: id as string,
     tenantId: tenantId as string,
@@ -28,5 +31,17 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
     costNanos: cost,
     endedAt: ended,
     period: chargePeriod(ended),
+    ...(defaultBudgets && { defaultBudgets }),
   };
+}
+
+function areDefaultBudgets(value: unknown): value is DefaultBudgets | undefined {
+  if (value === undefined) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { tenantCents, keyCents } = value as Record<string, unknown>;
+  return isCents(tenantCents) && isCents(keyCents);
+}
+
+function isCents(value: unknown): boolean {
+  return value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
 }

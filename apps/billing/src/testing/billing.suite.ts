@@ -34,6 +34,11 @@ export function useBilling(database: TestDatabase, { postingIntervalMs = 0 } = {
   beforeAll(async () => {
     const dataSource = await openBillingDatabase(database.url);
     const unknownTenants = new Set<string>();
+    messages.handle('auth.keys.get', async ({ tenantId, id }) => {
+      if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such key.');
+      const createdAt = new Date(0).toISOString();
+      return { id, name: 'Test', last4: 'test', status: 'active', createdAt, expiresAt: null, profile: 'default' };
+    });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such tenant.');
       return { id: tenantId, name: 'Test', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
@@ -55,7 +60,7 @@ export function useBilling(database: TestDatabase, { postingIntervalMs = 0 } = {
       news: async (tenantId: string) =>
         (
           await database.query<{ data: CreditNews }>(
-            `SELECT data FROM billing.outbox WHERE data->>'tenantId' = $1 ORDER BY id`,
+            `SELECT data FROM billing.outbox WHERE topic = 'credit-news' AND data->>'tenantId' = $1 ORDER BY id`,
             [tenantId],
           )
         ).map((row) => row.data),

@@ -15,6 +15,7 @@ export interface AdmissionAsk {
   model: CatalogModel;
   tenantLimits: Limits;
   keyLimits: Limits;
+  tenantBudgetNanos: bigint | null;
   keyBudgetNanos: bigint | null;
   stream: boolean;
   /** 0 for embeddings. */
@@ -136,7 +137,7 @@ function toRequest(ask: AdmissionAsk, prompt: { tokens: number; exact: boolean }
     tenantLimits: ask.tenantLimits,
     keyLimits: ask.keyLimits,
     keyBudgetNanos: ask.keyBudgetNanos,
-    tenantBudgetNanos: null,
+    tenantBudgetNanos: ask.tenantBudgetNanos,
     promptTokens: prompt.tokens + others,
     promptFemtos: promptFemtos(prompt.tokens, model) + BigInt(others) * model.outputFemtosPerToken,
     outputFemtosPerToken: model.outputFemtosPerToken,

@@ -1,8 +1,8 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { AdmissionStore } from '@tollgate/admission';
+import { AdmissionStore, readNews } from '@tollgate/admission';
 import { Messages } from '@tollgate/messaging';
 
-/** Brings billing's news into the admission store: the balance, and the holds that the books have taken in. Any order, any repeat. */
+/** Brings billing's news into the admission store: the balance, the holds that the books have taken in, and budgets that were set. Any order, any repeat. */
 @Injectable()
 export class CreditNewsConsumer implements OnModuleInit {
   constructor(
@@ -11,16 +11,6 @@ export class CreditNewsConsumer implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.messages.consume('credit-news', 'admission', (news) =>
-      this.store.applyNews(
-        news.map(({ tenantId, version, balanceNanos, releases, suspended }) => ({
-          tenantId,
-          version: BigInt(version),
-          balanceNanos: BigInt(balanceNanos),
-          releases,
-          suspended,
-        })),
-      ),
-    );
+    this.messages.consume('credit-news', 'admission', (news) => this.store.applyNews(news.map(readNews)));
   }
 }

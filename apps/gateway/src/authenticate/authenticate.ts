@@ -1,4 +1,10 @@
-import { CREDENTIAL_PREFIX, hashCredential, isWellFormedCredential, NANOS_PER_CENT } from '@tollgate/contracts';
+import {
+  CREDENTIAL_PREFIX,
+  type DefaultBudgets,
+  hashCredential,
+  isWellFormedCredential,
+  NANOS_PER_CENT,
+} from '@tollgate/contracts';
 import type { Limits } from '@tollgate/admission';
 import type { CredentialRecord, CredentialStore } from '@tollgate/credentials';
 import type { ConfigSource, TollgateConfig } from '@tollgate/runtime';
@@ -11,7 +17,11 @@ export interface Principal {
   keyId: string;
   tenantLimits: Limits;
   keyLimits: Limits;
+  /** Monthly budgets by default; what the operator set stands before them. */
+  tenantBudgetNanos: bigint | null;
   keyBudgetNanos: bigint | null;
+  /** The same in cents, for the usage event; undefined: there are none. */
+  defaultBudgets: DefaultBudgets | undefined;
   /** Ids of the models that the key may use; null for all. */
   models: ReadonlySet<string> | null;
 }
@@ -83,7 +93,18 @@ function resolveRights(config: TollgateConfig, planId: string, profileId: string
   return {
     tenantLimits: plan.limits,
     keyLimits: profile.limits,
-    keyBudgetNanos: profile.monthlyBudgetCents === null ? null : BigInt(profile.monthlyBudgetCents) * NANOS_PER_CENT,
+    tenantBudgetNanos: toNanos(plan.monthlyBudgetCents),
+    keyBudgetNanos: toNanos(profile.monthlyBudgetCents),
+    defaultBudgets: defaultBudgets(plan.monthlyBudgetCents, profile.monthlyBudgetCents),
     models: profile.models.includes('*') ? null : new Set(profile.models),
   };
+}
+
+function toNanos(cents: number | null): bigint | null {
+  return cents === null ? null : BigInt(cents) * NANOS_PER_CENT;
+}
+
+function defaultBudgets(tenantCents: number | null, keyCents: number | null): DefaultBudgets | undefined {
+  if (tenantCents === null && keyCents === null) return undefined;
+  return { ...(tenantCents !== null && { tenantCents }), ...(keyCents !== null && { keyCents }) };
 }

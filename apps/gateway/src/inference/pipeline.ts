@@ -123,6 +123,7 @@ export class Pipeline {
       kind: ask.kind,
       stream: ask.stream,
       price: model.price,
+      ...(principal.defaultBudgets && { defaultBudgets: principal.defaultBudgets }),
       startedAt: new Date(nowMs).toISOString(),
     };
     const admission = await this.stages.admitter.admit(

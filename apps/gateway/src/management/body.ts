@@ -18,6 +18,8 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   source: 'invalid_source',
   ref: 'invalid_ref',
   reason: 'invalid_reason',
+  monthlyBudgetCents: 'invalid_budget',
+  thresholdsPercent: 'invalid_thresholds',
 };
 
 /** The error for what Ajv found wrong in a body. A name that is missing or blank is `name_required`. */

@@ -20,6 +20,14 @@ export const OPERATOR_ERRORS = {
     status: 400,
     message: 'amountCents must be a whole number of cents: from 1 to 10^12; of an adjustment also negative, and not 0.',
   },
+  invalid_budget: {
+    status: 400,
+    message: 'monthlyBudgetCents must be a whole number of cents from 0, null for none, or "default".',
+  },
+  invalid_thresholds: {
+    status: 400,
+    message: 'thresholdsPercent must be 1 to 10 whole numbers from 1 to 100, ascending, each once; or null.',
+  },
   invalid_source: {
     status: 400,
     message:
@@ -35,6 +43,7 @@ export const OPERATOR_ERRORS = {
   not_found,
   method_not_allowed,
   ref_conflict: { status: 409, message: 'This ref was used with another amount, type or reason.' },
+  too_many_budgets: { status: 409, message: 'At most 10,000 keys of a tenant can have a budget of their own.' },
   insufficient_credit: { status: 409, message: 'The credit that is neither spent nor held is less than that.' },
   reconcile_busy: { status: 409, message: 'Too many runs of reconcile are going on: wait for them.' },
   payload_too_large,

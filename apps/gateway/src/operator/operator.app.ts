@@ -7,6 +7,7 @@ import { ConfigSource, Health } from '@tollgate/runtime';
 import { EnvelopeFilter, sendError } from '../management/envelope';
 import { MAX_MANAGEMENT_BODY_BYTES } from '../management/validate';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
 import { OperatorKeysController } from './keys.controller';
@@ -31,6 +32,7 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
   controllers: [
     TenantsController,
     CreditController,
+    BudgetController,
     OperatorKeysController,
     OperatorTokensController,
     ReconcileController,

@@ -40,6 +40,27 @@ export const CreditAdjust = Type.Object({
   allowDebt: Type.Optional(Type.Boolean()),
 });
 
+const MAX_THRESHOLDS = 10;
+/** `null`: no budget, whatever the configuration says. `"default"`: what the configuration says. */
+export const BudgetSet = Type.Object({
+  monthlyBudgetCents: Type.Unsafe<number | null | 'default'>({
+    type: ['integer', 'null', 'string'],
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    pattern: '^default$',
+  }),
+  /** Whole percents, ascending; null: those of the configuration. Absent: as they are. */
+  thresholdsPercent: Type.Optional(
+    Type.Unsafe<number[] | null>({
+      type: ['array', 'null'],
+      minItems: 1,
+      maxItems: MAX_THRESHOLDS,
+      uniqueItems: true,
+      items: { type: 'integer', minimum: 1, maximum: 100 },
+    }),
+  ),
+});
+
 export const TokenCreate = Type.Object({
   name: Name,
   scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...SCOPES] }), { minItems: 1, uniqueItems: true }),

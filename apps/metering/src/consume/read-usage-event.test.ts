@@ -9,6 +9,7 @@ describe('whyNotUsageEvent', () => {
   it('takes what a gateway sends, and more than that', () => {
     expect(whyNotUsageEvent(good(), NOW_MS)).toBeNull();
     expect(whyNotUsageEvent({ ...good(), region: 'new' }, NOW_MS)).toBeNull();
+    expect(whyNotUsageEvent({ ...good(), defaultBudgets: { tenantCents: 0, keyCents: 5 } }, NOW_MS)).toBeNull();
   });
 
   it.each([
@@ -36,6 +37,9 @@ describe('whyNotUsageEvent', () => {
     ['costNanos: not an amount', { ...good(), costNanos: 5 }],
     ['costNanos: not an amount', { ...good(), costNanos: '9223372036854775808' }],
     ['overrunNanos: not an amount', { ...good(), overrunNanos: '0x1' }],
+    ['defaultBudgets: not an object', { ...good(), defaultBudgets: null }],
+    ['defaultBudgets.keyCents: not an amount', { ...good(), defaultBudgets: { keyCents: -1 } }],
+    ['defaultBudgets.tenantCents: not an amount', { ...good(), defaultBudgets: { tenantCents: '5' } }],
     ['startedAt: not a time', { ...good(), startedAt: '2026-02-30T00:00:00.000Z' }],
     ['endedAt: not a time', { ...good(), endedAt: '2026-11-21' }],
     ['endedAt: not a time', { ...good(), endedAt: '2026-11-21T24:00:00.001Z' }],

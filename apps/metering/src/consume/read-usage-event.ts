@@ -31,7 +31,13 @@ export function whyNotUsageEvent(value: unknown, nowMs = Date.now()): string | n
   if (!OUTCOMES.has(event.outcome as Outcome)) return 'outcome: unknown';
   if (typeof event.stream !== 'boolean') return 'stream: not a boolean';
   if (typeof event.estimated !== 'boolean') return 'estimated: not a boolean';
-  return whyNotTokens(event) ?? whyNotPrice(event.price) ?? whyNotMoney(event) ?? whyNotTimes(event, nowMs);
+  return (
+    whyNotTokens(event) ??
+    whyNotPrice(event.price) ??
+    whyNotMoney(event) ??
+    whyNotBudgets(event.defaultBudgets) ??
+    whyNotTimes(event, nowMs)
+  );
 }
 
 function whyNotTokens(event: Record<string, unknown>): string | null {
@@ -57,6 +63,17 @@ function whyNotPrice(price: unknown): string | null {
 function whyNotMoney(event: Record<string, unknown>): string | null {
   if (!isAmount(event['costNanos'], MAX_NANOS)) return 'costNanos: not an amount';
   if (!isAmount(event['overrunNanos'], MAX_NANOS)) return 'overrunNanos: not an amount';
+  return null;
+}
+
+function whyNotBudgets(budgets: unknown): string | null {
+  if (budgets === undefined) return null;
+  if (!isObject(budgets)) return 'defaultBudgets: not an object';
+  for (const name of ['tenantCents', 'keyCents']) {
+    const cents = budgets[name];
+    if (cents !== undefined && !(Number.isSafeInteger(cents) && (cents as number) >= 0))
+      return `defaultBudgets.${name}: not an amount`;
+  }
   return null;
 }
 

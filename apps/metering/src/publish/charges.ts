@@ -4,11 +4,14 @@ import type { RatedEvent } from '../record/record-events';
 
 /** The charge of an event that is recorded in this very transaction. */
 export function chargeOf({ event, chargeNanos }: RatedEvent): Charge {
-  const { id, tenantId, keyId, endedAt } = event;
-  return { id, tenantId, keyId, costNanos: String(chargeNanos), endedAt };
+  const { id, tenantId, keyId, endedAt, defaultBudgets } = event;
+  return { id, tenantId, keyId, costNanos: String(chargeNanos), endedAt, ...(defaultBudgets && { defaultBudgets }) };
 }
 
-/** The charges of recorded events, as they stand in the table: whatever a repeat says, the first record is what counts. */
+/**
+ * The charges of recorded events, as they stand in the table: whatever a repeat says, the first record is what counts. Without the budgets of that time, which only the watch over
+ * thresholds asks for: the next charge has them again.
+ */
 export async function storedCharges(tx: EntityManager, ids: readonly string[]): Promise<Charge[]> {
   const rows: { id: string; tenant_id: string; key_id: string; cost_nanos: string; ended_at: Date }[] = await tx.query(
     `SELECT id, tenant_id, key_id, cost_nanos, ended_at FROM usage_event WHERE id = ANY($1) ORDER BY id`,

@@ -1,3 +1,4 @@
+import type { DefaultBudgets } from '@tollgate/contracts';
 import { LedgerError } from './accounts';
 import { newMonth, type Books, type Month } from './books';
 import type { Period } from './period';
@@ -10,6 +11,7 @@ export interface ReadCharge {
   costNanos: bigint;
   endedAt: Date;
   period: Period;
+  defaultBudgets?: DefaultBudgets;
 }
 
 /** A charge with its number within tenant and month. */

@@ -1,0 +1,164 @@
+import {
+  isId,
+  RequestError,
+  type BudgetState,
+  type ReplyOf,
+  type RequestOf,
+  type SetBudget,
+} from '@tollgate/contracts';
+import { enqueue, type Messages } from '@tollgate/messaging';
+import { transaction } from '@tollgate/postgres';
+import type { DataSource, EntityManager } from 'typeorm';
+import { lockBooks } from '../ledger/books-store';
+import { creditNews } from '../ledger/core/books';
+import { periodOf } from '../ledger/core/period';
+import { budgetNews, budgetState, budgetStates, setBudget, type BudgetRow } from './budget-rows';
+import { IN_FORCE, recordReached, type WatchedRow } from './spending';
+import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
+
+/** Keys of one tenant with a budget that was ever set: all of them go to an admission store that lost them. */
+export const MAX_KEY_BUDGETS = 10_000;
+const DEFAULT_PAGE_ROWS = 100;
+const MAX_PAGE_ROWS = 200;
+
+export interface BudgetOptions {
+  /** Those of the configuration, as it is now. */
+  thresholdsPercent?: () => readonly number[];
+  /** Epoch milliseconds. For tests. */
+  now?: () => number;
+}
+
+type SetRequest = RequestOf<'billing.budget.set'>;
+
+/**
+ * Monthly budgets of tenants and keys. A change, the news of it and the thresholds that it makes reached commit together, under the lock of the tenant's books; admission goes by
+ * the news. Money is not moved by any of it: the books' version stays.
+ */
+export class Budgets {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly messages: Messages,
+    private readonly options: BudgetOptions = {},
+  ) {}
+
+  /** RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets; UnavailableError when auth does not answer. */
+  async set(request: SetRequest): Promise<BudgetState> {
+    const { tenantId } = request;
+    validate(request);
+    const keyId = await this.find(request);
+    return transaction(this.dataSource, async (tx) => {
+      const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
+      const changed = await write(tx, request, keyId);
+      if (changed) {
+        await this.recordReached(tx, tenantId, keyId);
+        await enqueue(tx, 'credit-news', [{ ...creditNews(books, []), budgets: [budgetNews(changed)] }]);
+      }
+      return budgetState(tx, { tenantId, keyId, period: this.period() }, this.thresholds());
+    });
+  }
+
+  get({ tenantId, keyId }: RequestOf<'billing.budget.get'>): Promise<BudgetState> {
+    const of = { tenantId, keyId: keyId ?? '', period: this.period() };
+    return budgetState(this.dataSource.manager, of, this.thresholds());
+  }
+
+  /** RequestError invalid_parameter: limit, after. */
+  async keys({
+    tenantId,
+    limit = DEFAULT_PAGE_ROWS,
+    after = '',
+  }: RequestOf<'billing.budget.keys'>): Promise<ReplyOf<'billing.budget.keys'>> {
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_ROWS)
+      throw new RequestError('invalid_parameter', `limit must be a whole number from 1 to ${MAX_PAGE_ROWS}.`);
+    if (after !== '' && !isId('key', after)) throw new RequestError('invalid_parameter', 'after must be a key id.');
+    const wanted = { tenantId, after, period: this.period(), limit: limit + 1 };
+    const states = await budgetStates(this.dataSource.manager, wanted, this.thresholds());
+    const data = states.slice(0, limit);
+    return { data, nextCursor: states.length > limit ? data.at(-1)!.keyId : null };
+  }
+
+  /** The key's id, '' for the tenant itself. RequestError not_found. */
+  private async find({ tenantId, keyId }: SetRequest): Promise<string> {
+    if (keyId === null) await this.messages.request('auth.tenants.get', { tenantId });
+    else await this.messages.request('auth.keys.get', { tenantId, id: keyId });
+    return keyId ?? '';
+  }
+
+  /** A budget that is lower now may have been used up to its thresholds already. */
+  private async recordReached(tx: EntityManager, tenantId: string, keyId: string): Promise<void> {
+    const period = this.period();
+    const watched = await tx.query<WatchedRow[]>(
+      `SELECT b.tenant_id, $3::text AS period, b.key_id, coalesce(m.spent_nanos, 0) AS spent_nanos, ${IN_FORCE} AS cents, b.thresholds
+       FROM budget b LEFT JOIN budget_month m ON m.tenant_id = b.tenant_id AND m.key_id = b.key_id AND m.period = $3
+       WHERE b.tenant_id = $1 AND b.key_id = $2 AND ${IN_FORCE} IS NOT NULL`,
+      [tenantId, keyId, period],
+    );
+    await recordReached(tx, watched, this.thresholds());
+  }
+
+  private thresholds(): readonly number[] {
+    return this.options.thresholdsPercent?.() ?? DEFAULT_THRESHOLDS_PERCENT;
+  }
+
+  private period(): string {
+    return periodOf(new Date(this.options.now?.() ?? Date.now()));
+  }
+}
+
+/** The row as it is now, or null when nothing of it changed. The tenant's books are locked. */
+async function write(
+  tx: EntityManager,
+  { tenantId, budgetCents, thresholdsPercent }: SetRequest,
+  keyId: string,
+): Promise<BudgetRow | null> {
+  const [before] = await tx.query<BudgetRow[]>(
+    'SELECT key_id, version, kind, cents, thresholds FROM budget WHERE tenant_id = $1 AND key_id = $2',
+    [tenantId, keyId],
+  );
+  const thresholds = thresholdsPercent === undefined ? (before?.thresholds ?? null) : thresholdsPercent;
+  const same =
+    setBudget(before) === budgetCents && JSON.stringify(before?.thresholds ?? null) === JSON.stringify(thresholds);
+  if (same) return null;
+  if (!before && keyId !== '') await assertRoom(tx, tenantId);
+  const kind = typeof budgetCents === 'number' ? 'amount' : budgetCents;
+  const [row] = await tx.query<BudgetRow[]>(
+    `INSERT INTO budget AS b (tenant_id, key_id, version, kind, cents, thresholds) VALUES ($1, $2, 1, $3, $4, $5)
+     ON CONFLICT (tenant_id, key_id) DO UPDATE
+       SET version = b.version + 1, kind = excluded.kind, cents = excluded.cents, thresholds = excluded.thresholds, changed_at = now()
+     RETURNING key_id, version, kind, cents, thresholds`,
+    [tenantId, keyId, kind, kind === 'amount' ? budgetCents : null, thresholds],
+  );
+  return row!;
+}
+
+async function assertRoom(tx: EntityManager, tenantId: string): Promise<void> {
+  const [row] = await tx.query<{ count: string }[]>(
+    `SELECT count(*) FROM budget WHERE tenant_id = $1 AND key_id <> ''`,
+    [tenantId],
+  );
+  if (Number(row!.count) >= MAX_KEY_BUDGETS)
+    throw new RequestError(
+      'too_many_budgets',
+      `At most ${MAX_KEY_BUDGETS} keys of a tenant can have their own budget.`,
+    );
+}
+
+function validate({ tenantId, keyId, budgetCents, thresholdsPercent }: SetRequest): void {
+  if (!isId('ten', tenantId)) throw new RequestError('not_found', 'No such tenant.');
+  if (keyId !== null && !isId('key', keyId)) throw new RequestError('not_found', 'No such key.');
+  if (!isBudget(budgetCents))
+    throw new RequestError(
+      'invalid_budget',
+      'A budget is a whole number of cents from 0 to 2^53 - 1, or none, or default.',
+    );
+  if (thresholdsPercent != null && !areThresholds(thresholdsPercent)) {
+    throw new RequestError(
+      'invalid_thresholds',
+      `Thresholds are 1 to ${MAX_THRESHOLDS} whole percents from 1 to 100, ascending, each once.`,
+    );
+  }
+}
+
+function isBudget(value: unknown): value is SetBudget {
+  return value === 'none' || value === 'default' || (Number.isSafeInteger(value) && (value as number) >= 0);
+}

@@ -1,0 +1,120 @@
+import { newId, type BudgetEvent } from '@tollgate/contracts';
+import { enqueue } from '@tollgate/messaging';
+import type { EntityManager } from 'typeorm';
+import type { ReadCharge } from '../ledger/core/gather';
+import { periodOf } from '../ledger/core/period';
+import { reachedThresholds } from './thresholds';
+
+/** Spending of a tenant (key '') or of a key in a month. */
+interface Spending {
+  tenantId: string;
+  period: string;
+  keyId: string;
+  nanos: bigint;
+  defaultCents: number | null;
+}
+
+/** A budget in force, and what is spent of it. */
+export interface WatchedRow {
+  tenant_id: string;
+  period: string;
+  key_id: string;
+  spent_nanos: string;
+  cents: string;
+  thresholds: number[] | null;
+}
+
+/** Whether a budget is in force, and its amount: of a `budget` row b (or none) and a `budget_month` row m. */
+export const IN_FORCE = `CASE coalesce(b.kind, 'default') WHEN 'amount' THEN b.cents WHEN 'default' THEN m.default_cents END`;
+
+/**
+ * Adds charges, which were not gathered before, to what their tenants and keys have spent in the month in which they ended, and records the thresholds that are reached
+ * by it. In the transaction that gathers them, the tenants' books locked: so each charge counts once, and each threshold is recorded once.
+ */
+export async function addSpending(
+  tx: EntityManager,
+  charges: readonly ReadCharge[],
+  defaultThresholds: readonly number[],
+): Promise<void> {
+  if (charges.length === 0) return;
+  const sums = sumUp(charges);
+  const watched = await tx.query<WatchedRow[]>(
+    `WITH m AS (
+       INSERT INTO budget_month AS stored (tenant_id, period, key_id, spent_nanos, default_cents)
+       SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::numeric[], $5::bigint[])
+       ON CONFLICT (tenant_id, period, key_id) DO UPDATE
+         SET spent_nanos = stored.spent_nanos + excluded.spent_nanos, default_cents = excluded.default_cents
+       RETURNING tenant_id, period, key_id, spent_nanos, default_cents)
+     SELECT m.tenant_id, m.period, m.key_id, m.spent_nanos, ${IN_FORCE} AS cents, b.thresholds
+     FROM m LEFT JOIN budget b ON b.tenant_id = m.tenant_id AND b.key_id = m.key_id
+     WHERE ${IN_FORCE} IS NOT NULL`,
+    [
+      sums.map((sum) => sum.tenantId),
+      sums.map((sum) => sum.period),
+      sums.map((sum) => sum.keyId),
+      sums.map((sum) => String(sum.nanos)),
+      sums.map((sum) => sum.defaultCents),
+    ],
+  );
+  await recordReached(tx, watched, defaultThresholds);
+}
+
+/** Records the thresholds that these budgets have reached and that are not recorded yet; each new one goes to the outbox too. */
+export async function recordReached(
+  tx: EntityManager,
+  watched: readonly WatchedRow[],
+  defaultThresholds: readonly number[],
+): Promise<void> {
+  const reached = watched.flatMap((row): BudgetEvent[] =>
+    reachedThresholds(BigInt(row.spent_nanos), Number(row.cents), row.thresholds ?? defaultThresholds).map(
+      (thresholdPercent) => ({
+        id: newId('evt'),
+        tenantId: row.tenant_id,
+        keyId: row.key_id || null,
+        period: row.period,
+        thresholdPercent,
+        budgetCents: Number(row.cents),
+        spentNanos: row.spent_nanos,
+        at: new Date().toISOString(),
+      }),
+    ),
+  );
+  if (reached.length === 0) return;
+  const fresh = await tx.query<{ id: string }[]>(
+    `INSERT INTO budget_event (id, tenant_id, key_id, period, threshold_percent, budget_cents, spent_nanos, recorded_at)
+     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::bigint[], $7::numeric[], $8::timestamptz[])
+     ON CONFLICT DO NOTHING RETURNING id`,
+    [
+      reached.map((event) => event.id),
+      reached.map((event) => event.tenantId),
+      reached.map((event) => event.keyId ?? ''),
+      reached.map((event) => event.period),
+      reached.map((event) => event.thresholdPercent),
+      reached.map((event) => event.budgetCents),
+      reached.map((event) => event.spentNanos),
+      reached.map((event) => event.at),
+    ],
+  );
+  const ids = new Set(fresh.map(({ id }) => id));
+  await enqueue(
+    tx,
+    'budget-events',
+    reached.filter(({ id }) => ids.has(id)),
+  );
+}
+
+/** Each tenant and each key once a month. The configuration's defaults are those of the last charge. */
+function sumUp(charges: readonly ReadCharge[]): Spending[] {
+  const sums = new Map<string, Spending>();
+  const add = ({ tenantId, endedAt, costNanos }: ReadCharge, keyId: string, defaultCents: number | undefined) => {
+    const period = periodOf(endedAt);
+    const name = JSON.stringify([tenantId, period, keyId]);
+    const nanos = (sums.get(name)?.nanos ?? 0n) + costNanos;
+    sums.set(name, { tenantId, period, keyId, nanos, defaultCents: defaultCents ?? null });
+  };
+  for (const charge of charges) {
+    add(charge, '', charge.defaultBudgets?.tenantCents);
+    add(charge, charge.keyId, charge.defaultBudgets?.keyCents);
+  }
+  return [...sums.values()];
+}

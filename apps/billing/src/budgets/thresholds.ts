@@ -1,0 +1,26 @@
+import { NANOS_PER_CENT, type SetBudget } from '@tollgate/contracts';
+
+export const DEFAULT_THRESHOLDS_PERCENT: readonly number[] = [50, 80, 100];
+export const MAX_THRESHOLDS = 10;
+
+/** The amount of the budget that is in force, in cents; null: there is none. `byDefault`: what the configuration says. */
+export function centsInForce(set: SetBudget, byDefault: number | null): number | null {
+  if (set === 'default') return byDefault;
+  return set === 'none' ? null : set;
+}
+
+/** The thresholds that this spending has reached. One of 100 % is reached when the whole budget is spent; a budget of zero is always reached. */
+export function reachedThresholds(spentNanos: bigint, budgetCents: number, thresholds: readonly number[]): number[] {
+  const percentNanos = BigInt(budgetCents) * NANOS_PER_CENT;
+  return thresholds.filter((percent) => spentNanos * 100n >= BigInt(percent) * percentNanos);
+}
+
+/** Whether these can be thresholds: 1 to MAX_THRESHOLDS whole percents from 1 to 100, ascending, each once. */
+export function areThresholds(value: unknown): value is number[] {
+  return (
+    Array.isArray(value) &&
+    value.length >= 1 &&
+    value.length <= MAX_THRESHOLDS &&
+    value.every((percent, i) => Number.isInteger(percent) && percent > (i === 0 ? 0 : value[i - 1]) && percent <= 100)
+  );
+}

@@ -1,0 +1,54 @@
+-- Monthly budgets (calendar months in UTC) that the operator set. Key '' is the tenant's own, over all its keys. Rows are never deleted: admission goes by the
+-- version, which counts up. A tenant or key without a row has what the configuration gives by default.
+CREATE TABLE budget (
+  tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
+  key_id text COLLATE "C" NOT NULL,
+  version bigint NOT NULL CHECK (version > 0),
+  -- 'amount': `cents`. 'none': no budget, whatever the configuration says. 'default': what the configuration says.
+  kind text NOT NULL CHECK (kind IN ('amount', 'none', 'default')),
+  cents bigint CHECK (cents BETWEEN 0 AND 9007199254740991),
+  -- Percent of the budget at which an event is recorded, ascending; null: those of the configuration.
+  thresholds smallint[],
+  changed_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (tenant_id, key_id),
+  CHECK ((kind = 'amount') = (cents IS NOT NULL))
+);
+
+-- What was spent by requests that ended in the month, of a tenant (key '') and of each of its keys: sums over `charge`, kept in the transaction that gathers them.
+CREATE TABLE budget_month (
+  tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
+  period month NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  spent_nanos numeric(30, 0) NOT NULL CHECK (spent_nanos >= 0),
+  -- By default, as the charge that was gathered last had it; null: none.
+  default_cents bigint CHECK (default_cents >= 0),
+  PRIMARY KEY (tenant_id, period, key_id)
+) WITH (fillfactor = 60);
+
+-- Each threshold that a budget of a month has reached, once. A budget that was changed to another amount is another budget.
+CREATE TABLE budget_event (
+  tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
+  period month NOT NULL,
+  key_id text COLLATE "C" NOT NULL,
+  budget_cents bigint NOT NULL,
+  threshold_percent smallint NOT NULL,
+  spent_nanos numeric(30, 0) NOT NULL,
+  id text COLLATE "C" NOT NULL UNIQUE,
+  recorded_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (tenant_id, period, key_id, budget_cents, threshold_percent)
+);
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON budget_event FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON budget_event FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+-- What is there already.
+INSERT INTO budget_month (tenant_id, period, key_id, spent_nanos)
+  SELECT tenant_id, to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM'), coalesce(key_id, ''), sum(cost_nanos)
+  FROM charge GROUP BY tenant_id, 2, GROUPING SETS ((charge.key_id), ());
+
+DO $$
+BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'tollgate_billing') THEN
+    GRANT SELECT, INSERT, UPDATE ON budget, budget_month TO tollgate_billing;
+    GRANT SELECT, INSERT ON budget_event TO tollgate_billing;
+  END IF;
+END $$;
