@@ -201,6 +201,24 @@ describe('billing, as the main program runs it', () => {
     );
   });
 
+  it('a budget that was set is in force for the next admission, and is told on request', async () => {
+    const tenantId = newId('ten');
+    await topUp(tenantId, 100);
+    await second.messages.request('billing.budget.set', { tenantId, keyId: null, budgetCents: 7 });
+    const budgets = [{ keyId: null, version: '1', budgetNanos: String(7n * CENT) }];
+    expect(await second.messages.request('billing.credit.news', { tenantId })).toMatchObject({ budgets });
+    const state = { budgetCents: 7, spentNanos: '0', events: [] };
+    expect(await second.messages.request('billing.budget.get', { tenantId, keyId: null })).toMatchObject(state);
+    expect(await second.messages.request('billing.budget.keys', { tenantId })).toEqual({ data: [], nextCursor: null });
+    await eventually(async () => {
+      const rows = await database.query<{ nanos: string }>(
+        'SELECT budget_nanos AS nanos FROM admission.tenant WHERE tenant_id = $1',
+        [tenantId],
+      );
+      expect(rows).toEqual([{ nanos: String(7n * CENT) }]);
+    });
+  });
+
   it('names a lost charge and a store that was tampered with', async () => {
     const lost = charge(newId('ten'), 5n);
     events.push(lost);

@@ -11,6 +11,7 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { allBudgetNews } from './budgets/budget-rows';
 import { Budgets } from './budgets/budgets';
 import { ChargeGatherer } from './consume/charge-gatherer';
 import { countCharges, countPostings } from './consume/metrics';
@@ -92,7 +93,8 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     });
     this.messages.handle('billing.credit.news', async ({ tenantId }) => {
       const books = await readBooks(this.dataSource.manager, tenantId);
-      return books && creditNews(books, []);
+      const set = await allBudgetNews(this.dataSource.manager, tenantId);
+      return books && { ...creditNews(books, []), ...(set.length > 0 && { budgets: set }) };
     });
     this.messages.handle('billing.credit.spendable', async ({ tenantId }) => ({
       spendableNanos: (await spendableNanos(this.admission, tenantId))?.toString() ?? null,

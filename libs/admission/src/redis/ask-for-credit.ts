@@ -1,4 +1,5 @@
 import type { ReplyOf, RequestOf, Subject } from '@tollgate/contracts';
+import { readNews } from '../read-news';
 import type { AskForCredit, MonthSpent } from './credit-restorer';
 
 /** What a request waits for the books at most; then it is answered 503 and may be tried again. */
@@ -27,8 +28,7 @@ export function askForCredit(messages: Requests, now: () => number = Date.now): 
       ...[...new Set(months)].map((month) => monthSpent(messages, tenantId, month)),
     ]);
     if (!news) return null;
-    const { version, balanceNanos, ...rest } = news;
-    return { news: { ...rest, version: BigInt(version), balanceNanos: BigInt(balanceNanos) }, spent };
+    return { news: readNews(news), spent };
   };
 }
 
