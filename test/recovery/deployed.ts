@@ -1,0 +1,173 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { call } from '../e2e/deployment';
+import { OPERATOR_SECRET, type Deployment } from '../services/deployment';
+import type { ServiceProcess } from '../services/service-process';
+
+const PROMPT_TOKEN_NANOS = 50_000n;
+const OUTPUT_TOKEN_NANOS = 200_000n;
+const REQUEST_TIMEOUT_MS = 30_000;
+export const MODEL = 'sim-large';
+/** Budget of the profile "tight". */
+export const BUDGET_CENTS = 2;
+
+const WIDE = '{ requestsPerMinute: 1000000, tokensPerMinute: 100000000, concurrency: 1000 }';
+
+/** A configuration with no limit in the way, and one profile with a budget; the file's path. */
+export function writeConfig(): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'tollgate-recovery-')), 'tollgate.yaml');
+  writeFileSync(
+    file,
+    `models:
+  - { id: ${MODEL}, kind: chat, contextTokens: 131072, maxOutputTokens: 16384, price: { input: '50', output: '200' }, backends: [{ url: 'simulator:' }] }
+plans:
+  - id: default
+    limits: ${WIDE}
+    profiles:
+      - { id: default, models: ['*'], limits: ${WIDE} }
+      - { id: tight, models: ['*'], limits: ${WIDE}, monthlyBudgetCents: ${BUDGET_CENTS} }
+`,
+  );
+  return file;
+}
+
+export interface Tenant {
+  id: string;
+  key: string;
+  keyId: string;
+  token: string;
+}
+
+export interface Answer {
+  status: number;
+  retryAfter: string | null;
+  /** Of an error. */
+  code: string | null;
+  /** The request's id, and what it costs by the usage that the client was told; when it was complete. */
+  id: string | null;
+  costNanos: bigint;
+  tookMs: number;
+}
+
+interface ChatOptions {
+  stream?: boolean;
+  tokens?: number;
+  tokensPerSecond?: number;
+}
+
+/** What tests do through the APIs of running gateways, and look up in the books. */
+export class Deployed {
+  constructor(
+    private readonly deployment: Deployment,
+    readonly gateways: readonly ServiceProcess[],
+  ) {}
+
+  async operator<T>(path: string, body: unknown): Promise<T> {
+    const url = `${this.gateways[0]!.addresses.operatorUrl}/_operator/v1${path}`;
+    const answer = await call<{ data: T }>(url, OPERATOR_SECRET, { method: 'POST', body: JSON.stringify(body) });
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body.data;
+  }
+
+  issueKey(tenantId: string, more: object = {}): Promise<{ id: string; key: string }> {
+    return this.operator(`/tenants/${tenantId}/keys`, { name: 'test', ...more });
+  }
+
+  async newTenant({ cents = 1_000, ...key }: { cents?: number; profile?: string } = {}): Promise<Tenant> {
+    const { id } = await this.operator<{ id: string }>('/tenants', { name: 'Acme' });
+    const { key: value, id: keyId } = await this.issueKey(id, key);
+    const scopes = ['keys:read', 'keys:write', 'usage:read', 'billing:read', 'tokens:read'];
+    const { token } = await this.operator<{ token: string }>(`/tenants/${id}/tokens`, { name: 'test', scopes });
+    await this.operator(`/tenants/${id}/credit`, { amountCents: cents, source: 'manual', ref: id });
+    return { id, key: value, keyId, token };
+  }
+
+  async chat(
+    key: string,
+    { stream = false, tokens = 10, tokensPerSecond = 0 }: ChatOptions = {},
+    gateway = this.gateways[0]!,
+  ): Promise<Answer> {
+    const from = performance.now();
+    const response = await fetch(`${gateway.addresses.publicUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: MODEL,
+        messages: [{ role: 'user', content: 'Hello' }],
+        max_tokens: tokens,
+        stream,
+        simulator: { answerTokens: tokens, ...(tokensPerSecond ? { tokensPerSecond } : {}) },
+      }),
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+    });
+    const text = await response.text();
+    const { id, usage, error } = read(text);
+    const complete = usage !== undefined && error === undefined && (!stream || text.trimEnd().endsWith('data: [DONE]'));
+    return {
+      status: response.status,
+      retryAfter: response.headers.get('retry-after'),
+      code: error?.code ?? null,
+      id: complete ? id!.replace('chatcmpl-', 'req_') : null,
+      costNanos: complete
+        ? BigInt(usage.prompt_tokens) * PROMPT_TOKEN_NANOS + BigInt(usage.completion_tokens) * OUTPUT_TOKEN_NANOS
+        : 0n,
+      tookMs: performance.now() - from,
+    };
+  }
+
+  async query<T>(sql: string, values: unknown[] = []): Promise<T[]> {
+    const client = new Client({ connectionString: this.deployment.postgres.url });
+    await client.connect();
+    try {
+      return (await client.query(sql, values)).rows as T[];
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** Every answer that was complete is charged once, at its cost, and nothing else of the tenant is; the debits are what was charged. */
+  async expectCharged(tenantId: string, answers: readonly Answer[]): Promise<void> {
+    const complete = answers.filter(({ id }) => id !== null);
+    const charges = await this.query<{ id: string; cost: string }>(
+      'SELECT id, cost_nanos::text AS cost FROM billing.charge WHERE tenant_id = $1 ORDER BY id',
+      [tenantId],
+    );
+    expect(charges).toEqual(
+      complete.map(({ id, costNanos }) => ({ id, cost: String(costNanos) })).sort((a, b) => (a.id! < b.id! ? -1 : 1)),
+    );
+    const [books] = await this.query<{ posted: string }>(
+      `SELECT (gathered_nanos + carried_nanos
+               - coalesce((SELECT sum(amount_cents) FROM billing.journal_entry e WHERE e.tenant_id = b.tenant_id AND type = 'usage'), 0) * 10000000)::text AS posted
+         FROM billing.tenant_books b WHERE tenant_id = $1`,
+      [tenantId],
+    );
+    expect(BigInt(books?.posted ?? 0)).toBe(complete.reduce((sum, { costNanos }) => sum + costNanos, 0n));
+  }
+
+  empty(): Promise<string> {
+    return this.redisCli('FLUSHALL');
+  }
+
+  redisCli(...command: string[]): Promise<string> {
+    const { redis } = this.deployment;
+    return redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
+  }
+}
+
+interface Body {
+  id?: string;
+  usage?: { prompt_tokens: number; completion_tokens: number };
+  error?: { code: string };
+}
+
+/** What an answer says in the end, plain or streamed. */
+function read(text: string): Body {
+  if (!text.startsWith('data:')) return JSON.parse(text) as Body;
+  const chunks = text
+    .split('\n')
+    .filter((line) => line.startsWith('data: {'))
+    .map((line) => JSON.parse(line.slice(6)) as Body);
+  return Object.assign({}, ...chunks) as Body;
+}
