@@ -126,6 +126,38 @@ describe('when the credit ends', () => {
   });
 });
 
+describe('an extension', () => {
+  it('is asked for in time: while it is under way the client gets what is left of the slice, and no pause', async () => {
+    const caller = await gateway.caller();
+    const answer = chat(caller, { stream: true }, { answerTokens: 2_000, firstTokenDelayMs: 300 });
+    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
+    // Whoever extends needs the tenant's row.
+    const locker = new Client({ connectionString: gateway.database.url });
+    await locker.connect();
+    await locker.query('BEGIN');
+    await locker.query('SELECT FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [caller.tenantId]);
+    const reader = (await answer).body!.getReader();
+    let text = '';
+    const tokens = () => text.match(/"content":"[^"]/g)?.length ?? 0;
+    // A slice is 1,024 tokens; by 768 the extension was asked for, and nobody answers it.
+    while (tokens() < 1_000) text += Buffer.from((await reader.read()).value!).toString();
+    await eventually(async () => {
+      const waiting = await gateway.database.query(
+        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%extend(%'`,
+      );
+      expect(waiting).toHaveLength(1);
+    });
+    expect(tokens()).toBeLessThanOrEqual(1_024);
+    await locker.end();
+    for (let part = await reader.read(); !part.done; part = await reader.read())
+      text += Buffer.from(part.value).toString();
+    expect(tokens()).toBe(2_000);
+    expect(text).toContain('"finish_reason":"stop"');
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ outcome: 'complete', completionTokens: 2_000 });
+  });
+});
+
 describe('a backend that breaks off', () => {
   it.each([
     ['cut', { kind: 'cut', afterChunks: 7 }, 7],

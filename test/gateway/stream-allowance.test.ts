@@ -4,10 +4,16 @@ import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
 import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
 import { toStringBody } from '../../apps/gateway/src/upstream/json-text';
 import { DeliveredText } from '../../apps/gateway/src/upstream/delivered-text';
-import type { Hold } from '../../apps/gateway/src/admit/admit';
+import { type Hold, STREAM_SLICE_TOKENS } from '../../apps/gateway/src/admit/admit';
 import { StreamAllowance } from '../../apps/gateway/src/admit/stream-allowance';
 
 const SEED = 20_261_123;
+const MOST_CHUNK_TOKENS = 16;
+const NANO_A_TOKEN = {
+  outputFemtosPerToken: 1_000_000n,
+  promptFemtosPerToken: 0n,
+  requestFemtos: 0n,
+} as CatalogModel;
 const count = (text: string) => countTokens('o200k_base', text);
 const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 80 });
 const chinese = fc.string({ unit: fc.constantFrom(...'的一是不了在人有我他这，。龘'), minLength: 1, maxLength: 40 });
@@ -47,11 +53,10 @@ describe('the allowance of a stream', () => {
             granted += more;
             return Promise.resolve(more === 0 ? { kind: 'refused' } : { kind: 'extended', holdNanos: BigInt(granted) });
           };
-          const model = { outputFemtosPerToken: 1_000_000n, promptFemtosPerToken: 0n, requestFemtos: 0n };
           const allowance = new StreamAllowance(
             { extend } as unknown as AdmissionClient,
             hold,
-            model as CatalogModel,
+            NANO_A_TOKEN,
             1,
             () => 0,
           );
@@ -76,4 +81,77 @@ describe('the allowance of a stream', () => {
       { seed: SEED, numRuns: 150, interruptAfterTimeLimit: 4_000 },
     );
   });
+
+  it('asks for more while at least a quarter of the slice is left, and nobody waits as long as the answer comes before that is used up', async () => {
+    let [asked, counted, bytes] = [0, 0, 0];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(text, { minLength: 40, maxLength: 80 }),
+        fc.integer({ min: 0, max: STREAM_SLICE_TOKENS / 4 - MOST_CHUNK_TOKENS - 1 }),
+        async (texts, answeredAfterTokens) => {
+          const hold = {
+            id: 'a',
+            tenantId: 't',
+            holdNanos: BigInt(STREAM_SLICE_TOKENS),
+            promptFemtos: 0n,
+            outputTokens: STREAM_SLICE_TOKENS,
+            maxTokensPerChoice: 1_000_000,
+          } as Hold;
+          let covered = STREAM_SLICE_TOKENS;
+          let delivered = 0;
+          let askedAt = 0;
+          let answer: (() => void) | null = null;
+          const extend = ({ wantNanos }: { wantNanos: bigint }) => {
+            asked++;
+            askedAt = delivered;
+            expect(covered - delivered).toBeGreaterThanOrEqual(STREAM_SLICE_TOKENS / 4);
+            return new Promise((resolve) => {
+              answer = () => {
+                covered += Number(wantNanos);
+                resolve({ kind: 'extended', holdNanos: BigInt(covered) });
+              };
+            });
+          };
+          const client = { extend } as unknown as AdmissionClient;
+          const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 1, () => 0);
+          const relayed = new DeliveredText(count);
+          // Long enough for several slices, whatever the text.
+          for (const chunk of [...Array.from({ length: 4 }, () => texts).flat()].flatMap(inParts)) {
+            const piece = { choice: 0, text: toStringBody(chunk) };
+            const counting = () => {
+              counted++;
+              return relayed.tokensWith([piece]);
+            };
+            expect(allowance.take(piece.text.length, counting)).toBe('granted');
+            relayed.add(piece);
+            bytes += piece.text.length;
+            delivered = relayed.tokens();
+            if (!answer) continue;
+            if (delivered - askedAt < answeredAfterTokens) continue;
+            (answer as () => void)();
+            answer = null;
+            await new Promise(setImmediate);
+          }
+        },
+      ),
+      { seed: SEED, numRuns: 60, interruptAfterTimeLimit: 6_000 },
+    );
+    expect(asked).toBeGreaterThan(10);
+    // Counted far less often than once a chunk.
+    expect(bytes / counted).toBeGreaterThan(60);
+  });
 });
+
+/** As a backend would send it: no chunk of more than MOST_CHUNK_TOKENS bytes, and so tokens. */
+function inParts(chunk: string): string[] {
+  const parts: string[] = [];
+  let part = '';
+  for (const letter of chunk) {
+    if (Buffer.byteLength(part + letter) > MOST_CHUNK_TOKENS) {
+      parts.push(part);
+      part = '';
+    }
+    part += letter;
+  }
+  return [...parts, part];
+}

@@ -3,24 +3,23 @@ import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
 
-/** As a rule; for when to ask. What is granted goes by bytes, as no text has more tokens than bytes, and by counts. */
-const BYTES_PER_TOKEN = 4;
-/** An extension is asked for when so much of a slice is left: at 100 tokens a second there are 2.5 s for the answer. */
-const ASK_AT_SLICE_PART = 1 / 4;
+/** An extension is asked for before less than so much of a slice is left: at 100 tokens a second there are 2.5 s for the answer. */
+const ASK_LATEST_AT_SLICE_PART = 1 / 4;
+/** … and as soon as a count finds that no more than this is left: so counts do not come ever closer to each other. */
+const ASK_AT_SLICE_PART = 5 / 16;
 
 /**
- * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes; where that would be more than is held, the output is
- * counted, a few times a slice, and each chunk near its end. The hold is extended before it is used up, so that as a rule nobody waits; when credit
- * gives no more, the stream goes on to its last token.
+ * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes, as no text has more; where that could be so many that it is time to ask for
+ * more, the output is counted, some nine times a slice. So the hold is extended while a quarter of the slice is left, whatever the text, and nobody waits unless the answer takes longer than
+ * that quarter; when credit gives no more, the stream goes on to its last token.
  *
  * States: open (more may be asked for) → asking → open | closed (refused: what is held is all) | lost.
  */
 export class StreamAllowance {
   onReady: () => void = () => {};
   private state: 'open' | 'asking' | 'closed' | 'lost' = 'open';
-  /** Tokens delivered: at the most, and by the rule of thumb; both exact after a count. */
+  /** Tokens delivered, at the most; exact after a count. */
   private most = 0;
-  private likely = 0;
   private covered: number;
   private readonly maxTokens: number;
   private readonly slice: number;
@@ -41,18 +40,15 @@ export class StreamAllowance {
     if (this.state === 'lost') return 'lost';
     // All that the backend may generate is held: it ends by itself.
     if (this.covered >= this.maxTokens) return 'granted';
-    if (this.most + bytes <= this.covered) {
+    const uncountedUpTo = this.state === 'open' ? this.covered - this.slice * ASK_LATEST_AT_SLICE_PART : this.covered;
+    if (this.most + bytes <= uncountedUpTo) {
       this.most += bytes;
-      this.likely += Math.ceil(bytes / BYTES_PER_TOKEN);
-    } else {
-      const tokens = count();
-      if (tokens > this.covered) {
-        if (this.state === 'open') this.ask();
-        return this.state === 'asking' ? 'wait' : 'ended';
-      }
-      this.most = this.likely = tokens;
+      return 'granted';
     }
-    if (this.state === 'open' && this.covered - this.likely < this.slice * ASK_AT_SLICE_PART) this.ask();
+    const tokens = count();
+    if (this.state === 'open' && this.covered - tokens <= this.slice * ASK_AT_SLICE_PART) this.ask();
+    if (tokens > this.covered) return this.state === 'asking' ? 'wait' : 'ended';
+    this.most = tokens;
     return 'granted';
   }
 
