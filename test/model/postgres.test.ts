@@ -1,0 +1,13 @@
+import { PostgresAdmissionStore } from '@tollgate/admission';
+import { useTestDatabase } from '@tollgate/testing';
+import { realStoresSuite } from './real';
+
+const database = useTestDatabase();
+
+describe('on PostgreSQL', () => {
+  realStoresSuite(database, async (now) => {
+    const store = new PostgresAdmissionStore({ url: database.url, now });
+    await store.start();
+    return store;
+  });
+});

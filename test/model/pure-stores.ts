@@ -1,0 +1,211 @@
+import type { Snapshot } from '@tollgate/admission';
+import { newId, NANOS_PER_CENT, type Charge, type CreditNews, type UsageEvent } from '@tollgate/contracts';
+import {
+  creditNews,
+  newBooks,
+  refundableCents,
+  unpostedNanos,
+  type Books,
+  type Month,
+} from '../../apps/billing/src/ledger/core/books';
+import { book, type Entry } from '../../apps/billing/src/ledger/core/entry';
+import { gather, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
+import { periodOf } from '../../apps/billing/src/ledger/core/period';
+import { post, type Cover } from '../../apps/billing/src/ledger/core/post';
+import { readCharge } from '../../apps/billing/src/consume/read-charge';
+import { rate } from '../../apps/metering/src/price/rate';
+import type { News } from '@tollgate/admission';
+import { Model } from '../../libs/admission/src/suite/model.suite';
+import type { Admission, BooksView, CrashIn, Stores } from './stores';
+
+/** The admission store's model, and what a refund takes out of it before the books have it. */
+class PureAdmission extends Model {
+  private readonly newest = new Map<string, News>();
+  private readonly withdrawn = new Map<string, Map<bigint, bigint>>();
+  private told = 0n;
+
+  override applyNews(news: News): void {
+    const { tenantId, version, releases } = news;
+    if (version > (this.newest.get(tenantId)?.version ?? 0n)) {
+      this.newest.set(tenantId, news);
+      const withdrawn = this.withdrawn.get(tenantId);
+      for (const of of withdrawn?.keys() ?? []) if (of <= version) withdrawn!.delete(of);
+    }
+    this.tell(tenantId, releases);
+  }
+
+  withdraw(tenantId: string, version: bigint, nanos: bigint): boolean {
+    if ((this.newest.get(tenantId)?.version ?? 0n) >= version) return false;
+    const { balanceNanos, settledNanos, pendingNanos } = this.sums(tenantId);
+    if (balanceNanos - settledNanos - pendingNanos < nanos) return false;
+    const withdrawn = this.withdrawn.get(tenantId) ?? new Map<bigint, bigint>();
+    this.withdrawn.set(tenantId, withdrawn.set(version, nanos));
+    this.tell(tenantId, []);
+    return true;
+  }
+
+  version(tenantId: string): bigint {
+    return this.newest.get(tenantId)?.version ?? 0n;
+  }
+
+  private tell(tenantId: string, releases: readonly string[]): void {
+    const { balanceNanos = 0n, suspended = false } = this.newest.get(tenantId) ?? {};
+    const away = [...(this.withdrawn.get(tenantId)?.values() ?? [])].reduce((sum, nanos) => sum + nanos, 0n);
+    super.applyNews({ tenantId, version: ++this.told, balanceNanos: balanceNanos - away, releases, suspended });
+  }
+}
+
+interface Account {
+  books: Books;
+  months: Map<string, Month>;
+  charges: Map<string, ReadCharge>;
+  entries: Entry[];
+  covers: Cover[];
+}
+
+/** The services as their pure cores say: rating, gathering, posting, booking, and the model of the admission store. */
+export class PureStores implements Stores {
+  readonly clock = { nowMs: 0 };
+  private readonly model = new PureAdmission();
+  private readonly events = new Map<string, Charge>();
+  private readonly accounts = new Map<string, Account>();
+  private readonly refs = new Map<string, number>();
+
+  readonly admission: Admission = {
+    admit: async (requests) => requests.map((request) => mistake(this.at().admit(request))),
+    extend: async (requests) => requests.map((request) => this.at().extend(request)),
+    progress: async (signs) => signs.map((sign) => this.at().progress(sign)),
+    settle: async (settlements) =>
+      this.at()
+        .settle(settlements.map(({ event }) => event))
+        .map(mistake),
+    void: async (holds) => this.at().void(holds),
+    sweep: async ({ confirmAfterMs }) => this.at().sweep(confirmAfterMs),
+    applyNews: async (news) => news.forEach((one) => this.at().applyNews(one)),
+    snapshot: async ({ tenantId }) => [this.snapshot(tenantId!)],
+  };
+
+  async recordUsage(batch: readonly UsageEvent[], crash: CrashIn): Promise<Charge[] | null> {
+    if (crash !== null) return null;
+    return batch.map((event) => {
+      const known = this.events.get(event.id);
+      if (known) return known;
+      const { id, tenantId, keyId, endedAt } = event;
+      const charge = { id, tenantId, keyId, costNanos: String(rate(event).chargeNanos), endedAt };
+      this.events.set(id, charge);
+      return charge;
+    });
+  }
+
+  async gather(batch: readonly Charge[], crash: CrashIn): Promise<CreditNews[] | null> {
+    if (crash !== null) return null;
+    const news: CreditNews[] = [];
+    for (const tenantId of new Set(batch.map((charge) => charge.tenantId))) {
+      const account = this.account(tenantId);
+      const all = new Map(batch.filter((one) => one.tenantId === tenantId).map((one) => [one.id, one]));
+      const fresh = [...all.values()].filter(({ id }) => !account.charges.has(id)).map(read);
+      const gathered = gather(account.books, [...account.months.values()], fresh);
+      account.books = gathered.books;
+      for (const month of gathered.months) account.months.set(month.period, month);
+      for (const charge of gathered.charges) account.charges.set(charge.id, charge);
+      news.push(creditNews(account.books, [...all.keys()]));
+    }
+    return news;
+  }
+
+  async post(crash: CrashIn): Promise<CreditNews[] | null> {
+    if (crash !== null) return null;
+    const news: CreditNews[] = [];
+    for (const account of this.accounts.values()) {
+      const before = account.books.version;
+      const posted = post(account.books, [...account.months.values()], () => newId('ent'));
+      account.books = posted.books;
+      for (const month of posted.months) account.months.set(month.period, month);
+      account.entries.push(...posted.entries);
+      account.covers.push(...posted.covers);
+      if (account.books.version > before) news.push(creditNews(account.books, []));
+    }
+    return news;
+  }
+
+  async money(tenantId: string, cents: number, ref: string): Promise<{ news: CreditNews[]; refused: boolean }> {
+    const account = this.account(tenantId);
+    const name = `${tenantId} ${ref}`;
+    const first = this.refs.get(name);
+    if (first !== undefined) return { news: [], refused: first !== cents };
+    const amountCents = BigInt(cents);
+    if (cents < 0 && !this.mayLeave(account.books, -amountCents)) return { news: [], refused: true };
+    const type = cents < 0 ? 'refund' : 'topup';
+    const period = periodOf(new Date(this.clock.nowMs));
+    const { books, entry } = book(account.books, newId('ent'), { type, amountCents, source: 'manual', ref, period });
+    account.books = books;
+    account.entries.push(entry);
+    this.refs.set(name, cents);
+    return { news: [creditNews(books, [])], refused: false };
+  }
+
+  async books(tenantId: string): Promise<BooksView> {
+    const { books, charges, entries, covers } = this.account(tenantId);
+    const sum = (of: bigint[]) => of.reduce((total, one) => total + one, 0n);
+    const entered = sum(entries.map((entry) => entry.amountCents));
+    const debited = -sum(entries.filter(({ type }) => type === 'usage').map((entry) => entry.amountCents));
+    const charged = sum([...charges.values()].map((charge) => charge.costNanos));
+    const faults: string[] = [];
+    if (entered !== books.balanceCents) faults.push('balance = sum of entries');
+    if (charged !== debited * NANOS_PER_CENT + unpostedNanos(books)) faults.push('charges = debits + carried');
+    if (covers.some((cover, i) => cover.number !== BigInt(i + 1))) faults.push('coverages form a chain');
+    return {
+      balanceCents: books.balanceCents,
+      unpostedNanos: unpostedNanos(books),
+      charges: new Map([...charges.values()].map((charge) => [charge.id, charge.costNanos])),
+      faults,
+    };
+  }
+
+  /** As MoneyOut does it: what the store is asked for is what the books are about to be without. */
+  private mayLeave(books: Books, cents: bigint): boolean {
+    if (cents > refundableCents(books)) return false;
+    const { tenantId, version } = books;
+    const taken = () => this.at().withdraw(tenantId, version + 1n, cents * NANOS_PER_CENT);
+    if (taken()) return true;
+    const { balanceNanos, suspended } = creditNews(books, []);
+    this.at().applyNews({ tenantId, version, balanceNanos: BigInt(balanceNanos), releases: [], suspended });
+    return taken();
+  }
+
+  private at(): PureAdmission {
+    this.model.nowMs = this.clock.nowMs;
+    return this.model;
+  }
+
+  private snapshot(tenantId: string): Snapshot {
+    const sums = this.at().sums(tenantId);
+    return {
+      tenantId,
+      version: this.model.version(tenantId),
+      ...sums,
+      holdRowsPendingNanos: sums.pendingNanos,
+      holdRowsSettledNanos: sums.settledNanos,
+      oldestSettledId: null,
+    };
+  }
+
+  private account(tenantId: string): Account {
+    let account = this.accounts.get(tenantId);
+    if (!account) {
+      account = { books: newBooks(tenantId), months: new Map(), charges: new Map(), entries: [], covers: [] };
+      this.accounts.set(tenantId, account);
+    }
+    return account;
+  }
+}
+
+function mistake<T>(result: T | 'mistake'): T | RangeError {
+  return result === 'mistake' ? new RangeError('a mistake of the caller') : result;
+}
+
+function read(charge: Charge): ReadCharge {
+  const read = readCharge(charge);
+  if ('reason' in read) throw new Error(read.reason);
+  return read;
+}
