@@ -7,7 +7,7 @@ import { ConfigSource, Health, readConfigFile } from '@tollgate/runtime';
 import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
-import { BillingModule } from '../../apps/billing/src';
+import { BillingModule, type BillingOptions } from '../../apps/billing/src';
 import { createOperatorApp, createPublicApp, GatewayModule } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
 import { startSimulator } from '../../apps/simulator/src';
@@ -42,15 +42,15 @@ class Seams {
 }
 
 /** Auth, metering and billing as they are, on real Postgres seams, with the management and the operator API on real ports: for one test file. */
-export function useServices(): Services {
+export function useServices(billing: Partial<BillingOptions> = {}): Services {
   const services = {} as Services;
   afterAll(() => services.close());
   const database = useTestDatabase();
-  beforeAll(async () => Object.assign(services, await startServices(database)));
+  beforeAll(async () => Object.assign(services, await startServices(database, billing)));
   return services;
 }
 
-async function startServices(database: TestDatabase): Promise<Services> {
+async function startServices(database: TestDatabase, billing: Partial<BillingOptions>): Promise<Services> {
   const { url } = database;
   const messages = new PostgresMessages({ url, applicationName: 'services-test-messages' });
   const credentials = new PostgresCredentialStore({ url, applicationName: 'services-test-credentials' });
@@ -71,7 +71,11 @@ async function startServices(database: TestDatabase): Promise<Services> {
       seams,
       AuthModule.register({ databaseUrl }),
       MeteringModule.register({ databaseUrl }),
-      BillingModule.register({ databaseUrl, thresholdsPercent: () => config.current.budgets.thresholdsPercent }),
+      BillingModule.register({
+        databaseUrl,
+        thresholdsPercent: () => config.current.budgets.thresholdsPercent,
+        ...billing,
+      }),
       GatewayModule.register({ simulatorUrl: simulator.url }),
     ],
   });

@@ -11,24 +11,16 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { allBudgetNews } from './budgets/budget-rows';
-import { Budgets } from './budgets/budgets';
-import { ChargeGatherer } from './consume/charge-gatherer';
-import { countCharges, countPostings } from './consume/metrics';
+import { countClosed, countPostings } from './consume/metrics';
 import { Poster } from './consume/poster';
 import { PostingLoop } from './consume/posting-loop';
 import { openBillingDatabase } from './database';
-import { readBooks } from './ledger/books-store';
-import { creditNews } from './ledger/core/books';
-import type { Booked } from './ledger/booking';
-import { MoneyOut } from './refunds/money-out';
+import { registerHandlers, type ServiceOptions } from './handlers';
+import { DEFAULT_CLOSE_DELAY_MS, InvoiceCloser } from './invoices/invoice-closer';
 import { PeriodicTask } from './periodic-task';
 import { Reconciler } from './reconcile/reconciler';
 import { ReconcileRuns } from './reconcile/runs';
-import { billingSummary } from './summary/billing-summary';
-import { spendableNanos } from './summary/spendable';
-import { TenantStatus } from './tenants/tenant-status';
-import { TopUps } from './topups/top-ups';
+import { MoneyOut } from './refunds/money-out';
 
 export interface BillingOptions {
   databaseUrl: string;
@@ -36,10 +28,15 @@ export interface BillingOptions {
   postingIntervalMs?: number;
   /** Percent of a budget at which an event is recorded, as the configuration has them now; asked at each use. */
   thresholdsPercent?: () => readonly number[];
+  /** A month is closed so long after its end; an hour by default. */
+  invoiceCloseDelayMs?: number;
+  /** The clock by which months begin and end; the system's by default. For tests. */
+  now?: () => Date;
 }
 
 const DEFAULT_POSTING_INTERVAL_MS = 1_000;
 const RELEASE_ABANDONED_EVERY_MS = 5_000;
+const CLOSE_MONTHS_EVERY_MS = 60_000;
 const BILLING_OPTIONS = Symbol('BILLING_OPTIONS');
 
 /** Own class, so that in one process with other services each gets its own data source. */
@@ -53,23 +50,34 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   private readonly moneyOut: MoneyOut;
   private readonly tasks: PeriodicTask[];
   private readonly runs: ReconcileRuns;
-  private readonly options: { postingIntervalMs: number; thresholdsPercent?: () => readonly number[] };
+  private readonly closer: InvoiceCloser;
+  private readonly options: ServiceOptions;
 
   constructor(
     private readonly dataSource: BillingDataSource,
     private readonly messages: Messages,
     private readonly admission: AdmissionStore,
-    @Inject(BILLING_OPTIONS)
-    { postingIntervalMs = DEFAULT_POSTING_INTERVAL_MS, thresholdsPercent }: BillingOptions,
+    @Inject(BILLING_OPTIONS) options: BillingOptions,
   ) {
-    this.options = { postingIntervalMs, ...(thresholdsPercent && { thresholdsPercent }) };
+    this.options = {
+      postingIntervalMs: options.postingIntervalMs ?? DEFAULT_POSTING_INTERVAL_MS,
+      closeDelayMs: options.invoiceCloseDelayMs ?? DEFAULT_CLOSE_DELAY_MS,
+      ...(options.thresholdsPercent && { thresholdsPercent: options.thresholdsPercent }),
+      now: options.now ?? (() => new Date()),
+    };
     this.relay = new OutboxRelay(dataSource, messages, { name: 'billing' });
     this.loop = new PostingLoop(new Poster(dataSource, this.options), (tenants) => {
       countPostings(tenants);
       this.relay.wake();
     });
     this.moneyOut = new MoneyOut(dataSource, messages, admission, this.options);
+    this.closer = new InvoiceCloser(dataSource, this.options);
     this.tasks = [
+      new PeriodicTask('close months', CLOSE_MONTHS_EVERY_MS, async () => {
+        const closed = await this.closer.closeDue();
+        if (closed) countClosed(closed);
+        if (closed && closed.invoices > 0) this.relay.wake();
+      }),
       new PeriodicTask('give back withdrawals that nobody booked', RELEASE_ABANDONED_EVERY_MS, async () => {
         if ((await this.moneyOut.releaseAbandoned()) > 0) this.relay.wake();
       }),
@@ -78,40 +86,12 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   }
 
   onModuleInit(): void {
-    const gatherer = new ChargeGatherer(this.dataSource, this.options);
-    const status = new TenantStatus(this.dataSource, this.options);
-    const topUps = new TopUps(this.dataSource, this.messages, this.options);
-    const budgets = new Budgets(this.dataSource, this.messages, this.options);
-    this.messages.consume('charges', 'billing', async (batch) => {
-      const result = await gatherer.gather(batch);
-      countCharges(result);
-      this.committed(result);
-    });
-    this.messages.consume('tenant-news', 'billing', async (batch) => {
-      await status.apply(batch);
+    const { dataSource, messages, admission, moneyOut, closer, runs, options } = this;
+    const committed = (dueInMs: number | null) => {
       this.relay.wake();
-    });
-    this.messages.handle('billing.credit.news', async ({ tenantId }) => {
-      const books = await readBooks(this.dataSource.manager, tenantId);
-      const set = await allBudgetNews(this.dataSource.manager, tenantId);
-      return books && { ...creditNews(books, []), ...(set.length > 0 && { budgets: set }) };
-    });
-    this.messages.handle('billing.credit.spendable', async ({ tenantId }) => ({
-      spendableNanos: (await spendableNanos(this.admission, tenantId))?.toString() ?? null,
-    }));
-    this.messages.handle('billing.credit.add', (request) => this.booked(topUps.add(request)));
-    this.messages.handle('billing.credit.refund', (request) => this.booked(this.moneyOut.refund(request)));
-    this.messages.handle('billing.credit.adjust', (request) => this.booked(this.moneyOut.adjust(request)));
-    this.messages.handle('billing.summary', (request) => billingSummary(this.dataSource, request));
-    this.messages.handle('billing.reconcile.start', () => this.runs.start());
-    this.messages.handle('billing.reconcile.get', (request) => this.runs.get(request));
-    this.messages.handle('billing.budget.set', async (request) => {
-      const state = await budgets.set(request);
-      this.relay.wake();
-      return state;
-    });
-    this.messages.handle('billing.budget.get', (request) => budgets.get(request));
-    this.messages.handle('billing.budget.keys', (request) => budgets.keys(request));
+      if (dueInMs !== null) this.loop.wakeIn(dueInMs);
+    };
+    registerHandlers({ dataSource, messages, admission, moneyOut, closer, runs, options, committed });
   }
 
   onApplicationBootstrap(): void {
@@ -130,17 +110,6 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
 
   async onApplicationShutdown(): Promise<void> {
     await this.dataSource.destroy();
-  }
-
-  private async booked(work: Promise<Booked>): Promise<Booked['reply']> {
-    const { reply, dueInMs } = await work;
-    this.committed({ dueInMs });
-    return reply;
-  }
-
-  private committed({ dueInMs }: { dueInMs: number | null }): void {
-    this.relay.wake();
-    if (dueInMs !== null) this.loop.wakeIn(dueInMs);
   }
 }
 

@@ -6,6 +6,7 @@ import { RedisSettings } from '@tollgate/redis';
 import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { BillingDataSource, BillingModule } from './billing.module';
 import { MIGRATIONS } from './database';
+import { BillingSettings } from './settings';
 
 /** Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order. */
 const CONCURRENT_PARTITIONS = 4;
@@ -13,8 +14,8 @@ const CONCURRENT_PARTITIONS = 4;
 runService(
   {
     name: 'billing',
-    purpose: 'Keeps the ledger: credit, charges, postings, budgets, and their reconciliation.',
-    settings: [KafkaSettings, RedisSettings, DatabaseSettings, ConfigFileSettings],
+    purpose: 'Keeps the ledger: credit, charges, postings, budgets, invoices, and their reconciliation.',
+    settings: [KafkaSettings, RedisSettings, DatabaseSettings, ConfigFileSettings, BillingSettings],
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
@@ -31,8 +32,9 @@ runService(
       const seams = globalModule([provide(Messages, messages), provide(AdmissionStore, admission)], () =>
         messages.start(),
       );
+      const invoiceCloseDelayMs = settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000;
       const thresholdsPercent = () => config.current.budgets.thresholdsPercent;
-      const imports = [seams, BillingModule.register({ databaseUrl, thresholdsPercent })];
+      const imports = [seams, BillingModule.register({ databaseUrl, thresholdsPercent, invoiceCloseDelayMs })];
       const app = await NestFactory.createApplicationContext(
         { module: class Billing {}, imports },
         { logger: false, abortOnError: false },
@@ -44,7 +46,7 @@ runService(
       const dataSource = app.get(BillingDataSource, { strict: false });
       health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
-      // Only reconcile asks it.
+      // Reconcile and refunds ask it.
       health.depend('redis', { required: false, check: () => admission.check() });
     },
   },

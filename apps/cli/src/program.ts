@@ -1,6 +1,7 @@
 import { type Scope, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addBudgetCommands } from './budget-program';
+import { addBooksCommands } from './books-program';
 import * as commands from './commands';
 import { addKafkaCommands } from './kafka-commands';
 import { examples, leaf } from './leaf';
@@ -129,6 +130,8 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   ).action(async (options: object) => {
     if (!(await reconcile(context(options)))) fail();
   });
+
+  addBooksCommands(program, context);
 
   const config = program.command('config').description('the configuration file');
   leaf(

@@ -15,6 +15,7 @@ import { UsageConsumer } from './consume/usage-consumer';
 import { openMeteringDatabase } from './database';
 import { EventRanges } from './query/event-ranges';
 import { MonthSpent } from './query/month-spent';
+import { recordedEvents } from './query/recorded-events';
 import { RollUpAudit } from './query/roll-up-audit';
 import { UsageQueries } from './query/usage-query';
 import { Partitions } from './record/partitions';
@@ -68,6 +69,7 @@ class MeteringService
     });
     this.messages.handle('metering.usage.query', (query) => queries.query(query));
     this.messages.handle('metering.spent', (request) => spent.page(request));
+    this.messages.handle('metering.usage.events', (request) => recordedEvents(this.dataSource, request));
     this.messages.handle('metering.events.digest', (range) => ranges.digest(range));
     this.messages.handle('metering.events.list', (range) => ranges.list(range));
     this.messages.handle('metering.rollups.audit', (from) => rollUps.page(from));

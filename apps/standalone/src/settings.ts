@@ -1,3 +1,4 @@
+import { BillingSettings } from '@tollgate/billing';
 import { OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT, PublicSettings } from '@tollgate/gateway';
 import { OptionalDatabaseSettings } from '@tollgate/postgres';
 import {
@@ -33,6 +34,7 @@ const CLASSES = [
   ConfigFileSettings,
   OptionalDatabaseSettings,
   DrainSettings,
+  BillingSettings,
   OwnSettings,
 ] as const;
 

@@ -62,6 +62,7 @@ export async function startStandalone(
     BillingModule.register({
       databaseUrl: url,
       thresholdsPercent: () => config.current.budgets.thresholdsPercent,
+      invoiceCloseDelayMs: settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000,
     }),
     GatewayModule.register({ simulatorUrl: simulator.url }),
   ];

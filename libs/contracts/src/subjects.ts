@@ -1,4 +1,5 @@
-import type { CreditNews } from './events';
+import type { CreditNews, InferenceKind, Outcome } from './events';
+import type { TokenCounts } from './money';
 import type { Difference, EventDigest, EventLine, EventRange, ReconcileRun } from './reconcile';
 
 /**
@@ -46,6 +47,8 @@ export interface Subjects {
     { tenantId: string; month: string; after?: string },
     { tenantNanos: string; keys: { keyId: string; nanos: string }[]; nextCursor: string | null },
   ];
+  /** What is recorded of at most 200 requests, in the order of the ids; unknown ones are left out. invalid_parameter */
+  'metering.usage.events': [{ ids: string[] }, { data: RecordedEvent[] }];
   /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
   'metering.events.digest': [EventRange, EventDigest];
   /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */
@@ -95,6 +98,45 @@ export interface Subjects {
   'billing.budget.get': [{ tenantId: string; keyId: string | null }, BudgetState];
   /** Of the tenant's keys, those with a budget of their own, ascending by key id. invalid_parameter. */
   'billing.budget.keys': [{ tenantId: string } & PageQuery, Page<BudgetState>];
+  /** The requests that a usage entry debits, in pages after the request `after`: their costs + carried in = amount + carried out. not_found, invalid_parameter. */
+  'billing.entry.requests': [
+    { entryId: string; limit?: number; after?: string },
+    {
+      entry: LedgerEntry & { tenantId: string; period: string };
+      carriedInNanos: string;
+      carriedOutNanos: string;
+      requests: ChargedRequest[];
+      nextCursor: string | null;
+    },
+  ];
+  /** Where a request went in the books. not_found: no charge of it has come. */
+  'billing.request.entry': [
+    { requestId: string },
+    {
+      charge: ChargedRequest & { tenantId: string; period: string };
+      /** At the end of a month, with others too little for a cent: an entry of a later month has it inside. */
+      carriedOn: boolean;
+      /** Null: not posted yet, or carried on. */
+      entry: LedgerEntry | null;
+      /** Of its month; null while that is open. */
+      invoice: { period: string; accountingNumber: number; status: 'paid' | 'void' } | null;
+    },
+  ];
+  /** Invoices that were issued, newest number first; `after` is a number. invalid_parameter */
+  'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
+  /**
+   * Closes a month that is over, and all before it, of one tenant or of all: numbers of invoices issued, of months without a debit, and of months that stay open as the
+   * credit does not pay for them. A repeat closes what is left. invalid_period
+   */
+  'billing.invoices.close': [
+    { period: string; tenantId?: string },
+    { invoices: number; empty: number; waiting: number },
+  ];
+  /** Reverses an invoice: its amount goes back to the tenant's credit. A repeat returns the first entry. not_found, invalid_parameter, ref_conflict, invalid_amount. */
+  'billing.invoices.void': [
+    { accountingNumber: number; reason: string },
+    { invoice: IssuedInvoice; entry: LedgerEntry; balanceCents: number },
+  ];
 }
 
 export type Subject = keyof Subjects;
@@ -209,6 +251,28 @@ export interface LedgerEntry {
   createdAt: string;
 }
 
+/** One request as billing has it. */
+export interface ChargedRequest {
+  /** `req_…` */
+  id: string;
+  keyId: string;
+  costNanos: string;
+  endedAt: string;
+}
+
+/** One request as metering has recorded it. */
+export interface RecordedEvent extends ChargedRequest, TokenCounts {
+  tenantId: string;
+  model: string;
+  kind: InferenceKind;
+  stream: boolean;
+  outcome: Outcome;
+  estimated: boolean;
+  overrunNanos: string;
+  priceVersion: string;
+  startedAt: string;
+}
+
 export interface Invoice {
   /** YYYY-MM, UTC. */
   period: string;
@@ -217,6 +281,14 @@ export interface Invoice {
   status: 'open' | 'paid' | 'void';
   accountingNumber: number | null;
   createdAt: string;
+}
+
+/** An invoice that has its number. */
+export interface IssuedInvoice extends Invoice {
+  tenantId: string;
+  accountingNumber: number;
+  status: 'paid' | 'void';
+  voidedAt: string | null;
 }
 
 export interface BillingSummary {

@@ -4,7 +4,8 @@ import { transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
-import { gather, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
+import { gather, type Calendar, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
+import { periodOf } from '../ledger/core/period';
 import { insertCharges } from '../ledger/journal';
 import { addSpending } from '../budgets/spending';
 import { DEFAULT_THRESHOLDS_PERCENT } from '../budgets/thresholds';
@@ -24,7 +25,7 @@ export interface GatherResult {
  *
  * 1. the tenants' books are locked, in sorted order;
  * 2. what is there already is left as it is;
- * 3. new charges are numbered per tenant and month, added up, and appended;
+ * 3. new charges are numbered per tenant and month (the running one, where theirs is closed), added up, and appended;
  * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too;
  * 5. what tenants and keys have spent in the month, and the thresholds of budgets that are reached by it.
  *
@@ -33,7 +34,12 @@ export interface GatherResult {
 export class ChargeGatherer {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly options: { postingIntervalMs: number; thresholdsPercent?: () => readonly number[] },
+    /** `now`: the clock, the system's by default. */
+    private readonly options: {
+      postingIntervalMs: number;
+      thresholdsPercent?: () => readonly number[];
+      now?: () => Date;
+    },
   ) {}
 
   async gather(batch: readonly Charge[]): Promise<GatherResult> {
@@ -83,12 +89,13 @@ export class ChargeGatherer {
     all: readonly ReadCharge[],
   ): Promise<number | null> {
     const freshOf = byTenant(fresh);
+    const calendar = await this.calendar(tx, fresh);
     const monthsOf = byTenant(await loadMonths(tx, fresh));
     const changed: Books[] = [];
     const months: Month[] = [];
     const numbered: NumberedCharge[] = [];
     for (const [tenantId, charges] of freshOf) {
-      const gathered = gather(books.get(tenantId)!, monthsOf.get(tenantId) ?? [], charges);
+      const gathered = gather(books.get(tenantId)!, monthsOf.get(tenantId) ?? [], charges, calendar);
       books.set(tenantId, gathered.books);
       changed.push(gathered.books);
       months.push(...gathered.months);
@@ -109,6 +116,13 @@ export class ChargeGatherer {
       ),
     );
     return dueInMs;
+  }
+
+  private async calendar(tx: EntityManager, charges: readonly ReadCharge[]): Promise<Calendar> {
+    const running = periodOf(this.options.now?.() ?? new Date());
+    if (charges.every((charge) => charge.period === running)) return { running, closedThrough: '0000-00' };
+    const [row] = await tx.query<{ closed_through: string }[]>('SELECT closed_through FROM invoice_counter');
+    return { running, closedThrough: row!.closed_through };
   }
 }
 

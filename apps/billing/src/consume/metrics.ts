@@ -1,4 +1,4 @@
-import { Counter, metrics } from '@tollgate/runtime';
+import { Counter, Gauge, metrics } from '@tollgate/runtime';
 
 const charges = new Counter({
   name: 'tollgate_billing_charges_total',
@@ -31,4 +31,22 @@ export function countCharges({
 /** Once they are committed. */
 export function countPostings(tenants: number): void {
   postings.inc(tenants);
+}
+
+const invoices = new Counter({
+  name: 'tollgate_billing_invoices_total',
+  help: 'Invoices issued by this process',
+  registers: [metrics],
+});
+
+const waiting = new Gauge({
+  name: 'tollgate_billing_months_waiting',
+  help: 'Months that are over and stay open, as the credit does not pay for their usage',
+  registers: [metrics],
+});
+
+/** Once they are committed. */
+export function countClosed(closed: { invoices: number; waiting: number }): void {
+  invoices.inc(closed.invoices);
+  waiting.set(closed.waiting);
 }

@@ -19,11 +19,13 @@ interface MonthRow {
   covered_seq: string;
   gathered_nanos: string;
   debited_cents: string;
+  closed: boolean;
 }
 
 const BOOKS_COLUMNS =
   'tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, suspended';
 const MONTH_COLUMNS = 'tenant_id, period, last_seq, covered_seq, gathered_nanos, debited_cents';
+const SELECT_MONTHS = `SELECT ${MONTH_COLUMNS}, closed_at IS NOT NULL AS closed FROM tenant_month m`;
 
 /**
  * Locks the books of tenants until the transaction ends, and returns them: zero rows first where there are none, then the locks, both in
@@ -130,13 +132,14 @@ export async function saveBooks(
   return due.length === 0 ? null : Math.min(...due);
 }
 
-/** The months named, where they exist. Call under the tenants' locks. */
+/** Each tenant's months from the oldest of those named on, where they exist. Call under the tenants' locks. */
 export async function loadMonths(
   tx: EntityManager,
   wanted: readonly { tenantId: string; period: string }[],
 ): Promise<Month[]> {
   const rows = await tx.query<MonthRow[]>(
-    `SELECT ${MONTH_COLUMNS} FROM tenant_month WHERE (tenant_id, period) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    `${SELECT_MONTHS} JOIN (SELECT tenant_id AS id, min(period COLLATE "C") AS oldest FROM unnest($1::text[], $2::text[]) AS w (tenant_id, period) GROUP BY 1) w
+       ON m.tenant_id = w.id AND m.period >= w.oldest`,
     [wanted.map((month) => month.tenantId), wanted.map((month) => month.period)],
   );
   return rows.map(month);
@@ -144,8 +147,16 @@ export async function loadMonths(
 
 /** All months of these tenants that have charges which are not covered. Call under the tenants' locks. */
 export async function loadUncoveredMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
+  const rows = await tx.query<MonthRow[]>(`${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND covered_seq < last_seq`, [
+    [...tenantIds],
+  ]);
+  return rows.map(month);
+}
+
+/** All months of these tenants that are not closed. Call under the tenants' locks. */
+export async function loadOpenMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
   const rows = await tx.query<MonthRow[]>(
-    `SELECT ${MONTH_COLUMNS} FROM tenant_month WHERE tenant_id = ANY($1) AND covered_seq < last_seq`,
+    `${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND closed_at IS NULL ORDER BY tenant_id, period`,
     [[...tenantIds]],
   );
   return rows.map(month);
@@ -195,5 +206,6 @@ function month(row: MonthRow): Month {
     coveredSeq: BigInt(row.covered_seq),
     gatheredNanos: BigInt(row.gathered_nanos),
     debitedCents: BigInt(row.debited_cents),
+    closed: row.closed,
   };
 }

@@ -17,7 +17,11 @@ type PageRow = EntryRow & { sequence: string; balance_after_cents: string };
  * the one before it plus its amount, and the page is checked against that here, so nothing is summed anew at each call. A tenant without books has zero.
  * @throws RequestError invalid_parameter (limit; `after` is none of the tenant's entries)
  */
-export async function billingSummary(dataSource: DataSource, request: SummaryRequest): Promise<BillingSummary> {
+export async function billingSummary(
+  dataSource: DataSource,
+  request: SummaryRequest,
+  now = new Date(),
+): Promise<BillingSummary> {
   const limit = request.limit ?? DEFAULT_LIMIT;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
@@ -26,7 +30,7 @@ export async function billingSummary(dataSource: DataSource, request: SummaryReq
   try {
     await runner.startTransaction('REPEATABLE READ');
     await runner.query('SET TRANSACTION READ ONLY');
-    const summary = await read(runner.manager, request, limit);
+    const summary = await read(runner.manager, request, limit, now);
     await runner.commitTransaction();
     return summary;
   } catch (error) {
@@ -37,7 +41,12 @@ export async function billingSummary(dataSource: DataSource, request: SummaryReq
   }
 }
 
-async function read(tx: EntityManager, { tenantId, after }: SummaryRequest, limit: number): Promise<BillingSummary> {
+async function read(
+  tx: EntityManager,
+  { tenantId, after }: SummaryRequest,
+  limit: number,
+  now: Date,
+): Promise<BillingSummary> {
   const [books] = await tx.query<{ balance_cents: string; last_sequence: string; unposted_nanos: string }[]>(
     `SELECT balance_cents, last_sequence, carried_nanos + gathered_nanos AS unposted_nanos FROM tenant_books WHERE tenant_id = $1`,
     [tenantId],
@@ -56,7 +65,7 @@ async function read(tx: EntityManager, { tenantId, after }: SummaryRequest, limi
     carriedNanos: books?.unposted_nanos ?? '0',
     entries: page.map(ledgerEntry),
     nextCursor: rows.length > limit ? page.at(-1)!.id : null,
-    invoices: await invoices(tx, tenantId),
+    invoices: await invoices(tx, tenantId, now),
   };
 }
 
@@ -91,20 +100,31 @@ function assertChain(rows: readonly PageRow[]): void {
   });
 }
 
-/** Newest first; the running month always. No month is closed yet, so all are `open` (not closed; a past one need not be running) and begin with their month. */
-async function invoices(tx: EntityManager, tenantId: string): Promise<Invoice[]> {
-  const rows = await tx.query<{ period: string; debited_cents: string }[]>(
-    'SELECT period, debited_cents FROM tenant_month WHERE tenant_id = $1 ORDER BY period DESC LIMIT $2',
+interface InvoiceRow {
+  period: string;
+  amount_cents: string;
+  accounting_number: string | null;
+  created_at: Date | null;
+  is_void: boolean;
+}
+
+/** Newest first; the running month always. `open` (not closed; a past one waits for its closing) begin with their month. A month that was closed without a debit has none. */
+async function invoices(tx: EntityManager, tenantId: string, now: Date): Promise<Invoice[]> {
+  const rows = await tx.query<InvoiceRow[]>(
+    `SELECT m.period, coalesce(i.amount_cents, m.debited_cents) AS amount_cents, i.accounting_number, i.created_at, v.accounting_number IS NOT NULL AS is_void
+     FROM tenant_month m LEFT JOIN invoice i USING (tenant_id, period) LEFT JOIN invoice_void v USING (accounting_number)
+     WHERE m.tenant_id = $1 AND (m.closed_at IS NULL OR i.accounting_number IS NOT NULL) ORDER BY m.period DESC LIMIT $2`,
     [tenantId, MAX_INVOICES],
   );
-  const running = periodOf(new Date());
-  if (!rows.some((row) => row.period === running)) rows.push({ period: running, debited_cents: '0' });
+  const running = periodOf(now);
+  if (!rows.some((row) => row.period === running))
+    rows.push({ period: running, amount_cents: '0', accounting_number: null, created_at: null, is_void: false });
   rows.sort((a, b) => (a.period < b.period ? 1 : -1));
-  return rows.map(({ period, debited_cents }) => ({
+  return rows.map(({ period, amount_cents, accounting_number, created_at, is_void }) => ({
     period,
-    amountCents: Number(debited_cents),
-    status: 'open',
-    accountingNumber: null,
-    createdAt: periodStart(period).toISOString(),
+    amountCents: Number(amount_cents),
+    status: accounting_number === null ? 'open' : is_void ? 'void' : 'paid',
+    accountingNumber: accounting_number === null ? null : Number(accounting_number),
+    createdAt: (created_at ?? periodStart(period)).toISOString(),
   }));
 }

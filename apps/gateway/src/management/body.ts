@@ -20,6 +20,8 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   reason: 'invalid_reason',
   monthlyBudgetCents: 'invalid_budget',
   thresholdsPercent: 'invalid_thresholds',
+  period: 'invalid_period',
+  tenantId: 'not_found',
 };
 
 /** The error for what Ajv found wrong in a body. A name that is missing or blank is `name_required`. */

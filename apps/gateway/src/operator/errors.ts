@@ -38,6 +38,7 @@ export const OPERATOR_ERRORS = {
     status: 400,
     message: 'reason must be a string of 1 to 500 characters, without control characters.',
   },
+  invalid_period: { status: 400, message: 'period must be a month that is over, YYYY-MM (UTC).' },
   missing_credential: { status: 401, message: 'Send the operator secret: Authorization: Bearer …' },
   invalid_secret: { status: 401, message: 'The operator secret is not right.' },
   not_found,

@@ -10,6 +10,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
+import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
 import { ProbesController } from './probes.controller';
 import { ReconcileController } from './reconcile.controller';
@@ -17,6 +18,7 @@ import { OPERATOR_SECRET, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 import { TenantsController } from './tenants.controller';
 import { OperatorTokensController } from './tokens.controller';
+import { OperatorUsageController } from './usage.controller';
 import { OperatorUnknownRouteController } from './unknown-route.controller';
 
 export interface OperatorOptions {
@@ -35,6 +37,8 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
     BudgetController,
     OperatorKeysController,
     OperatorTokensController,
+    OperatorUsageController,
+    InvoicesController,
     ReconcileController,
     ProbesController,
     OperatorUnknownRouteController,

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { SCOPES, type Scope } from '@tollgate/contracts';
-import { ExpiresAt, Name, pageQuery } from '../management/schemas';
+import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../management/schemas';
 
 /** What billing takes at once. */
 export const MAX_ENTRY_CENTS = 1_000_000_000_000;
@@ -60,6 +60,20 @@ export const BudgetSet = Type.Object({
     }),
   ),
 });
+const Period = Type.String({ pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$' });
+const PageLimit = Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, default: DEFAULT_PAGE_ROWS });
+const TenantId = idSchema('ten', 'Tenant identifier.');
+
+export const InvoicesQuery = Type.Object({
+  tenantId: Type.Optional(TenantId),
+  period: Type.Optional(Period),
+  limit: PageLimit,
+  /** A number. */
+  after: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$' })),
+});
+export const InvoiceClose = Type.Object({ period: Period, tenantId: Type.Optional(TenantId) });
+export const InvoiceVoid = Type.Object({ reason: Reason });
+export const RequestsQuery = pageQuery('req');
 
 export const TokenCreate = Type.Object({
   name: Name,

@@ -29,6 +29,8 @@ export interface Month {
   readonly gatheredNanos: bigint;
   /** Sum of the month's usage debits: the amount of its invoice. */
   readonly debitedCents: bigint;
+  /** Takes nothing more. */
+  readonly closed: boolean;
 }
 
 /** Balances stay below it, so that every amount is a safe integer in JSON. */
@@ -48,7 +50,7 @@ export function newBooks(tenantId: string): Books {
 }
 
 export function newMonth(tenantId: string, period: Period): Month {
-  return { tenantId, period, lastSeq: 0n, coveredSeq: 0n, gatheredNanos: 0n, debitedCents: 0n };
+  return { tenantId, period, lastSeq: 0n, coveredSeq: 0n, gatheredNanos: 0n, debitedCents: 0n, closed: false };
 }
 
 /** Usage that is gathered and not on the ledger yet. */

@@ -14,15 +14,19 @@ import {
 import { book, type Entry } from './entry';
 import { gather, type NumberedCharge } from './gather';
 import { chargePeriod, periodOf } from './period';
-import { post, type Cover } from './post';
+import { post, postThrough, type Cover } from './post';
 
 const CENT = 10_000_000n;
 /** Some thousands of runs, with node:assert in them as Jest's expect takes ten times as long; a failure prints its seed and path, with which it runs again. */
 const PROPERTY_TIME_MS = 5_000;
 const SEED = 20261121;
+const CALENDAR = { running: '2026-12', closedThrough: '2026-09' };
 
 type Step =
-  { do: 'topup'; cents: bigint } | { do: 'gather'; charges: { period: string; nanos: bigint }[] } | { do: 'post' };
+  | { do: 'topup'; cents: bigint }
+  | { do: 'gather'; charges: { period: string; nanos: bigint }[] }
+  | { do: 'post' }
+  | { do: 'close'; through: string };
 
 const nanos = fc.oneof(
   fc.bigInt(0n, CENT * 2n),
@@ -41,6 +45,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('post' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('close' as const), through: fc.constantFrom('2026-10', '2026-11') }),
+  },
 );
 
 /** The ledger in memory: what the stores hold, by the pure core alone. */
@@ -65,6 +73,7 @@ class MemoryLedger {
         }),
       );
     else if (step.do === 'gather') this.gather(step.charges);
+    else if (step.do === 'close') this.close(step.through);
     else this.post();
     const changed = JSON.stringify(before, bigints) !== JSON.stringify(this.books, bigints);
     assert.equal(this.books.version > before.version, changed);
@@ -87,10 +96,16 @@ class MemoryLedger {
         period: chargePeriod(endedAt),
       };
     });
-    const gathered = gather(this.books, [...this.months.values()], read);
+    const gathered = gather(this.books, [...this.months.values()], read, CALENDAR);
     this.books = gathered.books;
     this.charges.push(...gathered.charges);
     for (const month of gathered.months) this.months.set(month.period, month);
+  }
+
+  private close(through: string): void {
+    const closed = [...this.months.values()].filter((month) => month.closed);
+    close(this, through, () => `ent_${++this.ids}`);
+    for (const month of closed) assert.deepEqual(this.months.get(month.period), month);
   }
 
   private post(): void {
@@ -102,6 +117,22 @@ class MemoryLedger {
     this.covers.push(...posted.covers);
     for (const month of posted.months) this.months.set(month.period, month);
     if (could) assert.equal(unpostedNanos(this.books) < CENT, true);
+  }
+}
+
+/** What a closer does with one tenant. */
+function close(ledger: MemoryLedger, through: string, newEntryId: () => string): void {
+  const posted = postThrough(ledger.books, [...ledger.months.values()], through, newEntryId);
+  ledger.books = posted.books;
+  ledger.entries.push(...posted.entries);
+  ledger.covers.push(...posted.covers);
+  for (const month of posted.months) ledger.months.set(month.period, month);
+  for (const month of ledger.months.values()) {
+    if (month.period > through) continue;
+    // Only what the balance does not pay for stays behind.
+    if (month.coveredSeq < month.lastSeq)
+      assert.equal(unpostedNanos(ledger.books) / CENT > ledger.books.balanceCents, true);
+    else ledger.months.set(month.period, { ...month, closed: true });
   }
 }
 
@@ -135,7 +166,7 @@ describe('the pure core', () => {
       endedAt: new Date('2026-11-05'),
       period: '2026-11',
     };
-    const { books, months } = gather(topped, [], [cost]);
+    const { books, months } = gather(topped, [], [cost], CALENDAR);
     expect(post(books, months, () => 'ent_2').entries).toEqual([]);
     const more = book(books, 'ent_2', {
       type: 'topup',
@@ -179,8 +210,8 @@ describe('the pure core', () => {
 
   it('refuses charges of another tenant, negative ones, and months that do not hold what the books say', () => {
     const cost = { id: 'r', tenantId: 'ten_b', keyId: 'k', costNanos: 1n, endedAt: new Date(0), period: '1970-01' };
-    expect(() => gather(newBooks('ten_a'), [], [cost])).toThrow(LedgerError);
-    expect(() => gather(newBooks('ten_b'), [], [{ ...cost, costNanos: -1n }])).toThrow(LedgerError);
+    expect(() => gather(newBooks('ten_a'), [], [cost], CALENDAR)).toThrow(LedgerError);
+    expect(() => gather(newBooks('ten_b'), [], [{ ...cost, costNanos: -1n }], CALENDAR)).toThrow(LedgerError);
     expect(() => post({ ...newBooks('ten_a'), gatheredNanos: 1n }, [newMonth('ten_a', '2026-11')], () => 'e')).toThrow(
       LedgerError,
     );

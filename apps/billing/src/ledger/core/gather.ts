@@ -1,7 +1,7 @@
 import type { DefaultBudgets } from '@tollgate/contracts';
 import { LedgerError } from './accounts';
 import { newMonth, type Books, type Month } from './books';
-import type { Period } from './period';
+import { nextPeriod, type Period } from './period';
 
 /** A charge that has been read and may be gathered. */
 export interface ReadCharge {
@@ -14,9 +14,16 @@ export interface ReadCharge {
   defaultBudgets?: DefaultBudgets;
 }
 
-/** A charge with its number within tenant and month. */
+/** A charge with its number within tenant and month; `period`: the month to which it is billed. */
 export interface NumberedCharge extends ReadCharge {
   seq: bigint;
+}
+
+/** Where late charges go. */
+export interface Calendar {
+  running: Period;
+  /** A month up to this one that the tenant has nothing in is closed like the others. */
+  closedThrough: Period;
 }
 
 export interface Gathered {
@@ -28,10 +35,15 @@ export interface Gathered {
 
 /**
  * Takes new charges of one tenant (none of them gathered before) into its books: numbers them per month and adds them up. Without
- * charges nothing changes, the version neither.
- * @param months the tenant's months as they stand, at least those of the charges that exist
+ * charges nothing changes, the version neither. A charge of a month that is closed belongs to the running one.
+ * @param months the tenant's months as they stand, all from the oldest of the charges on
  */
-export function gather(books: Books, months: readonly Month[], charges: readonly ReadCharge[]): Gathered {
+export function gather(
+  books: Books,
+  months: readonly Month[],
+  charges: readonly ReadCharge[],
+  calendar: Calendar,
+): Gathered {
   if (charges.length === 0) return { books, months: [], charges: [] };
   const before = new Map(months.map((month) => [month.period, month]));
   const changed = new Map<Period, Month>();
@@ -41,10 +53,11 @@ export function gather(books: Books, months: readonly Month[], charges: readonly
     if (charge.tenantId !== books.tenantId)
       throw new LedgerError(`charge ${charge.id} is of ${charge.tenantId}, not of ${books.tenantId}`);
     if (charge.costNanos < 0n) throw new LedgerError(`charge ${charge.id} is negative`);
-    const month = changed.get(charge.period) ?? before.get(charge.period) ?? newMonth(books.tenantId, charge.period);
+    const period = billedPeriod(charge.period, before, calendar);
+    const month = changed.get(period) ?? before.get(period) ?? newMonth(books.tenantId, period);
     const seq = month.lastSeq + 1n;
-    changed.set(charge.period, { ...month, lastSeq: seq, gatheredNanos: month.gatheredNanos + charge.costNanos });
-    numbered.push({ ...charge, seq });
+    changed.set(period, { ...month, lastSeq: seq, gatheredNanos: month.gatheredNanos + charge.costNanos });
+    numbered.push({ ...charge, period, seq });
     gathered += charge.costNanos;
   }
   return {
@@ -52,4 +65,13 @@ export function gather(books: Books, months: readonly Month[], charges: readonly
     months: [...changed.values()],
     charges: numbered,
   };
+}
+
+/** The charge's own month, or the running one when that is closed; the next one that is open should the clock here be behind that of whoever closed. */
+function billedPeriod(own: Period, months: ReadonlyMap<Period, Month>, { running, closedThrough }: Calendar): Period {
+  const isClosed = (period: Period) => months.get(period)?.closed ?? period <= closedThrough;
+  if (!isClosed(own)) return own;
+  let period = running > own ? running : nextPeriod(own);
+  while (isClosed(period)) period = nextPeriod(period);
+  return period;
 }

@@ -13,10 +13,21 @@ export function periodStart(period: Period): Date {
   return new Date(`${period}-01T00:00:00.000Z`);
 }
 
-/**
- * The month whose invoice a charge belongs to: that in which its request ended. The one place of this decision: a month that is
- * closed by then takes nothing more, and the charge belongs to the running one.
- */
+/** The month after this one. */
+export function nextPeriod(period: Period): Period {
+  const start = periodStart(period);
+  start.setUTCMonth(start.getUTCMonth() + 1);
+  return periodOf(start);
+}
+
+/** The newest month that has been over for so long. */
+export function newestOver(now: Date, sinceMs: number): Period {
+  const running = periodStart(periodOf(new Date(now.getTime() - sinceMs)));
+  running.setUTCMonth(running.getUTCMonth() - 1);
+  return periodOf(running);
+}
+
+/** The month in which a request ended, by which usage is billed as long as that month is open. */
 export function chargePeriod(endedAt: Date): Period {
   return periodOf(endedAt);
 }

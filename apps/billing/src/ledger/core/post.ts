@@ -53,6 +53,29 @@ export function post(books: Books, months: readonly Month[], newEntryId: () => s
   return posted;
 }
 
+/**
+ * Takes all that has gathered in months up to `through` onto the ledger, so that they can be closed: whole cents as entries, a rest of less than a cent is carried on. What the balance
+ * does not pay for stays, with all that comes after it.
+ * @param months the tenant's months with uncovered charges, at least those up to `through`
+ * @returns as `post`; the months that could not be covered are not among its months
+ */
+export function postThrough(books: Books, months: readonly Month[], through: Period, newEntryId: () => string): Posted {
+  const posted: Posted = { books, months: [], entries: [], covers: [] };
+  const ended = months
+    .filter((month) => month.coveredSeq < month.lastSeq && month.period <= through)
+    .sort((a, b) => (a.period < b.period ? -1 : 1));
+  for (const month of ended) {
+    const nanos = posted.books.carriedNanos + month.gatheredNanos;
+    const amountCents = nanos / NANOS_PER_CENT;
+    if (amountCents > posted.books.balanceCents) break;
+    postMonth(posted, month, amountCents, nanos % NANOS_PER_CENT, newEntryId);
+  }
+  // Each entry counts the version up; a rest that is only carried on is a change, too.
+  if (posted.covers.length > 0 && posted.entries.length === 0)
+    posted.books = { ...posted.books, version: posted.books.version + 1n };
+  return posted;
+}
+
 function postMonth(
   posted: Posted,
   month: Month,

@@ -1,0 +1,90 @@
+import type { AdmissionStore } from '@tollgate/admission';
+import type { Messages } from '@tollgate/messaging';
+import type { DataSource } from 'typeorm';
+import { allBudgetNews } from './budgets/budget-rows';
+import { Budgets } from './budgets/budgets';
+import { ChargeGatherer } from './consume/charge-gatherer';
+import { countCharges } from './consume/metrics';
+import type { ClosingOptions, InvoiceCloser } from './invoices/invoice-closer';
+import { Invoices } from './invoices/invoices';
+import { readBooks } from './ledger/books-store';
+import { creditNews } from './ledger/core/books';
+import { entryOfRequest, requestsOfEntry } from './links/links';
+import type { ReconcileRuns } from './reconcile/runs';
+import type { MoneyOut } from './refunds/money-out';
+import { billingSummary } from './summary/billing-summary';
+import { spendableNanos } from './summary/spendable';
+import { TenantStatus } from './tenants/tenant-status';
+import { TopUps } from './topups/top-ups';
+
+export interface ServiceOptions extends ClosingOptions {
+  thresholdsPercent?: () => readonly number[];
+}
+
+/** What the handlers work with. */
+export interface BillingParts {
+  dataSource: DataSource;
+  messages: Messages;
+  admission: AdmissionStore;
+  moneyOut: MoneyOut;
+  closer: InvoiceCloser;
+  runs: ReconcileRuns;
+  options: ServiceOptions;
+  /** After each commit: news waits in the outbox, and usage of somebody is due in so many milliseconds (null: of nobody). */
+  committed(dueInMs: number | null): void;
+}
+
+/** Every topic that billing consumes, and every subject that it answers. */
+export function registerHandlers(parts: BillingParts): void {
+  const { dataSource, messages, admission, moneyOut, closer, runs, options, committed } = parts;
+  const gatherer = new ChargeGatherer(dataSource, options);
+  const status = new TenantStatus(dataSource, options);
+  const topUps = new TopUps(dataSource, messages, options);
+  const budgets = new Budgets(dataSource, messages, { ...options, now: () => options.now().getTime() });
+  const invoices = new Invoices(dataSource, options);
+  const booked = async <T>(work: Promise<{ reply: T; dueInMs: number | null }>): Promise<T> => {
+    const { reply, dueInMs } = await work;
+    committed(dueInMs);
+    return reply;
+  };
+
+  messages.consume('charges', 'billing', async (batch) => {
+    const result = await gatherer.gather(batch);
+    countCharges(result);
+    committed(result.dueInMs);
+  });
+  messages.consume('tenant-news', 'billing', async (batch) => {
+    await status.apply(batch);
+    committed(null);
+  });
+  messages.handle('billing.credit.news', async ({ tenantId }) => {
+    const books = await readBooks(dataSource.manager, tenantId);
+    const set = await allBudgetNews(dataSource.manager, tenantId);
+    return books && { ...creditNews(books, []), ...(set.length > 0 && { budgets: set }) };
+  });
+  messages.handle('billing.credit.spendable', async ({ tenantId }) => ({
+    spendableNanos: (await spendableNanos(admission, tenantId))?.toString() ?? null,
+  }));
+  messages.handle('billing.credit.add', (request) => booked(topUps.add(request)));
+  messages.handle('billing.credit.refund', (request) => booked(moneyOut.refund(request)));
+  messages.handle('billing.credit.adjust', (request) => booked(moneyOut.adjust(request)));
+  messages.handle('billing.summary', (request) => billingSummary(dataSource, request, options.now()));
+  messages.handle('billing.entry.requests', (request) => requestsOfEntry(dataSource, request));
+  messages.handle('billing.request.entry', (request) => entryOfRequest(dataSource, request));
+  messages.handle('billing.invoices.list', (request) => invoices.list(request));
+  messages.handle('billing.invoices.close', async (request) => {
+    const closed = await closer.close(request);
+    committed(null);
+    return closed;
+  });
+  messages.handle('billing.invoices.void', (request) => booked(invoices.void(request)));
+  messages.handle('billing.budget.set', async (request) => {
+    const state = await budgets.set(request);
+    committed(null);
+    return state;
+  });
+  messages.handle('billing.budget.get', (request) => budgets.get(request));
+  messages.handle('billing.budget.keys', (request) => budgets.keys(request));
+  messages.handle('billing.reconcile.start', () => runs.start());
+  messages.handle('billing.reconcile.get', (request) => runs.get(request));
+}

@@ -1,0 +1,103 @@
+import { RequestError, type IssuedInvoice, type Page, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { transaction } from '@tollgate/postgres';
+import type { DataSource, EntityManager } from 'typeorm';
+import { assertReason, bookEntry, findFirst, repeated, type Booked } from '../ledger/booking';
+import { lockBooks } from '../ledger/books-store';
+import { INVOICE_SOURCE, type EntryRequest } from '../ledger/core/entry';
+import { periodOf } from '../ledger/core/period';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 200;
+
+interface InvoiceRow {
+  accounting_number: string;
+  tenant_id: string;
+  period: string;
+  amount_cents: string;
+  created_at: Date;
+  voided_at: Date | null;
+}
+
+const SELECT_INVOICES = `
+  SELECT i.accounting_number, i.tenant_id, i.period, i.amount_cents, i.created_at, v.created_at AS voided_at
+  FROM invoice i LEFT JOIN invoice_void v USING (accounting_number)`;
+
+/** Invoices that were issued: read, and made void. */
+export class Invoices {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly options: { postingIntervalMs: number },
+  ) {}
+
+  /** Newest number first. RequestError invalid_parameter. */
+  async list(request: RequestOf<'billing.invoices.list'>): Promise<Page<IssuedInvoice>> {
+    const { tenantId = null, period = null, limit = DEFAULT_LIMIT, after } = request;
+    if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+      throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
+    if (after !== undefined && !/^\d{1,16}$/.test(after))
+      throw new RequestError('invalid_parameter', 'after must be the number of an invoice.');
+    const rows = await this.dataSource.query<InvoiceRow[]>(
+      `${SELECT_INVOICES} WHERE ($1::text IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR period = $2) AND ($3::bigint IS NULL OR accounting_number < $3)
+       ORDER BY accounting_number DESC LIMIT $4`,
+      [tenantId, period, after ?? null, limit + 1],
+    );
+    const data = rows.slice(0, limit).map(issued);
+    return { data, nextCursor: rows.length > limit ? String(data.at(-1)!.accountingNumber) : null };
+  }
+
+  /**
+   * Makes an invoice void and gives its amount back to the tenant by a reversing entry. A repeat returns the first one's.
+   * @throws RequestError not_found, invalid_parameter (reason), ref_conflict (void already, for another reason), invalid_amount (the balance would be beyond 2^53 − 1)
+   */
+  async void({ accountingNumber, reason }: RequestOf<'billing.invoices.void'>): Promise<{
+    reply: ReplyOf<'billing.invoices.void'>;
+    dueInMs: number | null;
+  }> {
+    if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'A void invoice needs a reason.');
+    assertReason(reason);
+    return transaction(this.dataSource, async (tx) => {
+      const invoice = await find(tx, accountingNumber);
+      const { tenantId } = invoice;
+      const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
+      const entry: EntryRequest = {
+        type: 'adjustment',
+        amountCents: BigInt(invoice.amountCents),
+        source: INVOICE_SOURCE,
+        ref: `void-${accountingNumber}`,
+        period: periodOf(new Date()),
+        reason,
+        contra: 'usage_revenue',
+      };
+      const first = await findFirst(tx, tenantId, entry);
+      const { reply, dueInMs }: Booked = first
+        ? repeated(first, books)
+        : await bookEntry(tx, books, entry, this.options);
+      if (!first)
+        await tx.query('INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
+          accountingNumber,
+          reply.entry.id,
+        ]);
+      return { reply: { ...reply, invoice: await find(tx, accountingNumber) }, dueInMs };
+    });
+  }
+}
+
+async function find(tx: EntityManager, accountingNumber: number): Promise<IssuedInvoice> {
+  const [row] = Number.isSafeInteger(accountingNumber)
+    ? await tx.query<InvoiceRow[]>(`${SELECT_INVOICES} WHERE accounting_number = $1`, [accountingNumber])
+    : [];
+  if (!row) throw new RequestError('not_found', 'No such invoice.');
+  return issued(row);
+}
+
+function issued(row: InvoiceRow): IssuedInvoice {
+  return {
+    tenantId: row.tenant_id,
+    period: row.period,
+    amountCents: Number(row.amount_cents),
+    status: row.voided_at ? 'void' : 'paid',
+    accountingNumber: Number(row.accounting_number),
+    createdAt: row.created_at.toISOString(),
+    voidedAt: row.voided_at?.toISOString() ?? null,
+  };
+}

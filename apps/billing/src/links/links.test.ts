@@ -1,0 +1,112 @@
+import { newId, type Charge } from '@tollgate/contracts';
+import { useTestDatabase } from '@tollgate/testing';
+import { InvoiceCloser } from '../invoices/invoice-closer';
+import { CENT, charge, useBilling } from '../testing/billing.suite';
+import { entryOfRequest, requestsOfEntry } from './links';
+
+const database = useTestDatabase();
+
+describe('from ledger line to requests and back', () => {
+  const billing = useBilling(database);
+  const requests = (entryId: string, page: { limit?: number; after?: string } = {}) =>
+    requestsOfEntry(billing.dataSource, { entryId, ...page });
+  const entryOf = (requestId: string) => entryOfRequest(billing.dataSource, { requestId });
+
+  it('an entry names exactly the requests that it debits, in pages, and their costs make its amount', async () => {
+    const tenantId = await billing.tenant();
+    const endedAt = '2026-10-10T00:00:00.000Z';
+    const batches: Charge[][] = [];
+    for (let n = 0; n < 3; n++) {
+      batches.push(
+        Array.from({ length: 7 }, (_, i) => charge(tenantId, BigInt(n * 7 + i + 1) * 3_333_333n, { endedAt })),
+      );
+      await billing.gatherer.gather(batches[n]!);
+      await billing.poster.postDue();
+    }
+    const [, ...usage] = await billing.entries(tenantId);
+    expect(usage).toHaveLength(3);
+    for (const [n, { id }] of usage.entries()) {
+      const paged: string[] = [];
+      let after: string | undefined;
+      for (;;) {
+        const page = await requests(id, { limit: 3, ...(after === undefined ? {} : { after }) });
+        expect(page.entry).toMatchObject({ id, tenantId, period: '2026-10' });
+        paged.push(...page.requests.map((one) => one.id));
+        if (page.nextCursor === null) break;
+        after = page.nextCursor;
+      }
+      expect(paged).toEqual(batches[n]!.map((one) => one.id));
+      const { entry, carriedInNanos, carriedOutNanos, requests: all } = await requests(id);
+      const costs = all.reduce((sum, one) => sum + BigInt(one.costNanos), 0n);
+      expect(costs + BigInt(carriedInNanos)).toBe(BigInt(-entry.amountCents) * CENT + BigInt(carriedOutNanos));
+      expect(all[0]).toEqual({ id: paged[0], keyId: 'key_test', costNanos: batches[n]![0]!.costNanos, endedAt });
+      for (const requestId of paged) {
+        expect(await entryOf(requestId)).toMatchObject({ entry: { id }, carriedOn: false, invoice: null });
+      }
+    }
+  });
+
+  it('a request that is not posted yet has no entry; what was too little for a cent at the end of a month is carried on', async () => {
+    const tenantId = await billing.tenant();
+    const [little, waiting] = [
+      charge(tenantId, 5n, { endedAt: '2026-09-10T00:00:00Z' }),
+      charge(tenantId, 6n, { endedAt: '2026-10-10T00:00:00Z' }),
+    ];
+    await billing.gatherer.gather([little, waiting]);
+    expect(await entryOf(little.id)).toEqual({
+      charge: {
+        id: little.id,
+        keyId: 'key_test',
+        costNanos: '5',
+        endedAt: '2026-09-10T00:00:00.000Z',
+        tenantId,
+        period: '2026-09',
+      },
+      carriedOn: false,
+      entry: null,
+      invoice: null,
+    });
+    const closer = new InvoiceCloser(billing.dataSource, {
+      postingIntervalMs: 0,
+      closeDelayMs: 0,
+      now: () => new Date('2026-11-01T00:00:00Z'),
+    });
+    await closer.close({ period: '2026-09', tenantId });
+    expect(await entryOf(little.id)).toMatchObject({ carriedOn: true, entry: null });
+    expect(await entryOf(waiting.id)).toMatchObject({ carriedOn: false, entry: null });
+    const more = charge(tenantId, CENT, { endedAt: '2026-10-11T00:00:00Z' });
+    await billing.gatherer.gather([more]);
+    await closer.close({ period: '2026-10', tenantId });
+    const books = await entryOf(waiting.id);
+    expect(books).toMatchObject({
+      entry: { type: 'usage', amountCents: -1 },
+      invoice: { period: '2026-10', status: 'paid' },
+    });
+    expect(await requests(books.entry!.id)).toMatchObject({
+      carriedInNanos: '5',
+      requests: [{ id: waiting.id }, { id: more.id }],
+      carriedOutNanos: '11',
+    });
+  });
+
+  it('an entry that is not usage covers no requests', async () => {
+    const [topUp] = await billing.entries(await billing.tenant());
+    expect(await requests(topUp!.id)).toMatchObject({ entry: { type: 'topup' }, requests: [], nextCursor: null });
+  });
+
+  it('what does not exist is not_found, and a page after a foreign request is refused', async () => {
+    for (const id of [newId('ent'), 'x', '\0', 5 as unknown as string]) {
+      await expect(requests(id)).rejects.toMatchObject({ code: 'not_found' });
+      await expect(entryOf(id)).rejects.toMatchObject({ code: 'not_found' });
+    }
+    const tenantId = await billing.tenant();
+    const [one, other] = [charge(tenantId, CENT), charge(await billing.tenant(), CENT)];
+    await billing.gatherer.gather([one, other]);
+    await billing.poster.postDue();
+    const { entry } = await entryOf(one.id);
+    for (const after of [other.id, newId('req'), '\0'])
+      await expect(requests(entry!.id, { after })).rejects.toMatchObject({ code: 'invalid_parameter' });
+    for (const limit of [0, 201, 1.5])
+      await expect(requests(entry!.id, { limit })).rejects.toMatchObject({ code: 'invalid_parameter' });
+  });
+});

@@ -1,0 +1,119 @@
+import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import type { DataSource } from 'typeorm';
+import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from '../ledger/ledger-entry';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 200;
+
+interface CoverRow extends EntryRow {
+  tenant_id: string;
+  period: string;
+  from_seq: string | null;
+  to_seq: string | null;
+  carried_in_nanos: string | null;
+  carried_out_nanos: string | null;
+}
+
+interface ChargeRow {
+  id: string;
+  tenant_id: string;
+  key_id: string;
+  cost_nanos: string;
+  ended_at: Date;
+  period: string;
+  seq: string;
+}
+
+/**
+ * Answers `billing.entry.requests`: a page of the requests that an entry debits, in the order in which they were gathered. With what was carried in and out their costs are exactly the
+ * entry's amount. An entry that is not usage covers none.
+ * @throws RequestError not_found (entry), invalid_parameter (limit; `after` is none of its requests)
+ */
+export async function requestsOfEntry(
+  dataSource: DataSource,
+  { entryId, limit = DEFAULT_LIMIT, after }: RequestOf<'billing.entry.requests'>,
+): Promise<ReplyOf<'billing.entry.requests'>> {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
+  const columns = ENTRY_COLUMNS.split(', ').map((column) => (column === 'amount_cents' ? 'e.amount_cents' : column));
+  const [cover] = isText(entryId)
+    ? await dataSource.query<CoverRow[]>(
+        `SELECT ${columns.join(', ')}, e.tenant_id, e.period, v.from_seq, v.to_seq, v.carried_in_nanos, v.carried_out_nanos
+         FROM journal_entry e LEFT JOIN coverage v ON v.entry_id = e.id WHERE e.id = $1`,
+        [entryId],
+      )
+    : [];
+  if (!cover) throw new RequestError('not_found', 'No such ledger entry.');
+  const entry = { ...ledgerEntry(cover), tenantId: cover.tenant_id, period: cover.period };
+  const carried = { carriedInNanos: cover.carried_in_nanos ?? '0', carriedOutNanos: cover.carried_out_nanos ?? '0' };
+  if (cover.from_seq === null) return { entry, ...carried, requests: [], nextCursor: null };
+  const first = after === undefined ? cover.from_seq : await seqAfter(dataSource, after, cover);
+  const rows = await dataSource.query<ChargeRow[]>(
+    `SELECT * FROM charge WHERE tenant_id = $1 AND period = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT $5`,
+    [cover.tenant_id, cover.period, first, cover.to_seq, limit + 1],
+  );
+  const requests = rows.slice(0, limit).map(toRequest);
+  return { entry, ...carried, requests, nextCursor: rows.length > limit ? requests.at(-1)!.id : null };
+}
+
+/**
+ * Answers `billing.request.entry`: where a request went in the books: its charge, the entry that debits it (null: not yet) and the invoice of its month (null: not closed yet).
+ * @throws RequestError not_found: billing has no charge of it
+ */
+export async function entryOfRequest(
+  dataSource: DataSource,
+  { requestId }: RequestOf<'billing.request.entry'>,
+): Promise<ReplyOf<'billing.request.entry'>> {
+  const [charge] = isText(requestId)
+    ? await dataSource.query<ChargeRow[]>('SELECT * FROM charge WHERE id = $1', [requestId])
+    : [];
+  if (!charge) throw new RequestError('not_found', 'No charge of such a request.');
+  const month = [charge.tenant_id, charge.period];
+  // Ranges do not overlap: the last that starts before the charge has it, or none has yet.
+  const [cover] = await dataSource.query<{ entry_id: string | null; number: string; to_seq: string }[]>(
+    `SELECT entry_id, number, to_seq FROM coverage WHERE tenant_id = $1 AND period = $2 AND from_seq <= $3 ORDER BY from_seq DESC LIMIT 1`,
+    [...month, charge.seq],
+  );
+  const covered = cover !== undefined && BigInt(cover.to_seq) >= BigInt(charge.seq);
+  const [entry] =
+    covered && cover.entry_id !== null
+      ? await dataSource.query<EntryRow[]>(`SELECT ${ENTRY_COLUMNS} FROM journal_entry WHERE id = $1`, [cover.entry_id])
+      : [];
+  const [invoice] = await dataSource.query<{ accounting_number: string; is_void: boolean }[]>(
+    `SELECT i.accounting_number, v.accounting_number IS NOT NULL AS is_void FROM invoice i LEFT JOIN invoice_void v USING (accounting_number)
+     WHERE i.tenant_id = $1 AND i.period = $2`,
+    month,
+  );
+  return {
+    charge: { ...toRequest(charge), tenantId: charge.tenant_id, period: charge.period },
+    carriedOn: covered && cover.entry_id === null,
+    entry: entry ? ledgerEntry(entry) : null,
+    invoice: invoice
+      ? {
+          period: charge.period,
+          accountingNumber: Number(invoice.accounting_number),
+          status: invoice.is_void ? 'void' : 'paid',
+        }
+      : null,
+  };
+}
+
+async function seqAfter(dataSource: DataSource, after: string, cover: CoverRow): Promise<string> {
+  const [row] = isText(after)
+    ? await dataSource.query<{ seq: string }[]>(
+        'SELECT seq + 1 AS seq FROM charge WHERE id = $1 AND tenant_id = $2 AND period = $3 AND seq BETWEEN $4 AND $5',
+        [after, cover.tenant_id, cover.period, cover.from_seq, cover.to_seq],
+      )
+    : [];
+  if (!row) throw new RequestError('invalid_parameter', 'after is none of the requests of this entry.');
+  return row.seq;
+}
+
+function toRequest({ id, key_id, cost_nanos, ended_at }: ChargeRow) {
+  return { id, keyId: key_id, costNanos: cost_nanos, endedAt: ended_at.toISOString() };
+}
+
+/** Postgres takes no NUL in a text. */
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && !value.includes('\0');
+}

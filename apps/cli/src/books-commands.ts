@@ -1,0 +1,165 @@
+import type {
+  ChargedRequest,
+  IssuedInvoice,
+  LedgerEntry,
+  RecordedEvent,
+  ReplyOf,
+  UsageNumbers,
+  UsageSummary,
+} from '@tollgate/contracts';
+import type { Context } from './commands';
+import { formatCents, formatNanos } from './money';
+import { MAX_LIST_ROWS } from './operator-client';
+import { printable, table } from './table';
+
+const CLOSE_TIMEOUT_MS = 90_000;
+const PAGE_ROWS = 200;
+
+interface EntryPage {
+  data: (ChargedRequest & { event: RecordedEvent | null })[];
+  entry: LedgerEntry & { tenantId: string; period: string };
+  carriedInNanos: string;
+  carriedOutNanos: string;
+  currency: string;
+  nextCursor: string | null;
+}
+
+type RequestBooks = Omit<ReplyOf<'billing.request.entry'>, 'charge'> & {
+  charge: ReplyOf<'billing.request.entry'>['charge'] | null;
+  event: RecordedEvent | null;
+  currency: string;
+};
+
+/** The requests that a ledger entry debits, all its pages (at most MAX_LIST_ROWS requests). */
+export async function usageOfEntry({ client, output }: Context, entryId: string): Promise<void> {
+  const requests: EntryPage['data'] = [];
+  const path = `/entries/${encodeURIComponent(entryId)}/requests?limit=${PAGE_ROWS}`;
+  let page: EntryPage;
+  do {
+    const after = requests.at(-1)?.id;
+    page = await client.get<EntryPage>(after === undefined ? path : `${path}&after=${after}`);
+    requests.push(...page.data);
+  } while (page.nextCursor !== null && requests.length < MAX_LIST_ROWS);
+  const { entry, carriedInNanos, carriedOutNanos, currency } = page;
+  const cells = requests.map(({ id, keyId, endedAt, costNanos, event }) => [
+    id,
+    event?.model ?? '?',
+    keyId,
+    event ? String(event.promptTokens) : '?',
+    event ? `${event.completionTokens}${event.estimated ? ' (estimated)' : ''}` : '?',
+    formatNanos(costNanos, currency),
+    endedAt,
+  ]);
+  const text = [
+    `${entry.id}: ${entry.type}, ${formatCents(entry.amountCents, currency)}, ${entry.source} ${printable(entry.ref)}, tenant ${entry.tenantId}, month ${entry.period}.`,
+    `Carried in: ${formatNanos(carriedInNanos, currency)}; carried on: ${formatNanos(carriedOutNanos, currency)}.`,
+    '',
+    table(['REQUEST', 'MODEL', 'KEY', 'PROMPT', 'COMPLETION', 'COST', 'ENDED'], cells, 'It covers no requests.'),
+  ];
+  output.answer({ entry, carriedInNanos, carriedOutNanos, currency, requests }, text.join('\n'));
+  if (page.nextCursor !== null) output.note(`Only the first ${MAX_LIST_ROWS} are listed.`);
+}
+
+/** From a request to its ledger entry and receipt. */
+export async function usageOfRequest({ client, output }: Context, requestId: string): Promise<void> {
+  const { data } = await client.get<{ data: RequestBooks }>(`/requests/${encodeURIComponent(requestId)}`);
+  const { event, charge, carriedOn, entry, invoice, currency } = data;
+  const posted = entry
+    ? `${entry.id}, ${formatCents(entry.amountCents, currency)} for all that it covers, ${entry.createdAt}`
+    : carriedOn
+      ? 'less than a cent at the end of its month: carried on'
+      : 'not posted yet';
+  const lines = [
+    `Request:  ${requestId}`,
+    event
+      ? `Event:    ${event.model}, ${event.promptTokens} + ${event.completionTokens} tokens${event.estimated ? ' (estimated)' : ''}, ${event.outcome}, key ${event.keyId}, tenant ${event.tenantId}, ${event.endedAt}`
+      : 'Event:    not recorded',
+    charge
+      ? `Charge:   ${formatNanos(charge.costNanos, currency)}, billed in ${charge.period}`
+      : 'Charge:   not gathered yet',
+    `Entry:    ${charge ? posted : '-'}`,
+    `Receipt:  ${invoice ? `${invoice.accountingNumber} of ${invoice.period} (${invoice.status})` : 'its month is open'}`,
+  ];
+  output.answer(data, lines.join('\n'));
+}
+
+export async function usageOfTenant(
+  { client, output }: Context,
+  tenant: string,
+  options: { from?: string; to?: string; groupBy?: string },
+): Promise<void> {
+  const query = new URLSearchParams(Object.entries(options).filter(([name]) => name in QUERY_NAMES));
+  const { data } = await client.get<{ data: UsageSummary & { currency: string } }>(
+    `/tenants/${encodeURIComponent(tenant)}/usage?${query.toString()}`,
+  );
+  const { from, to, totals, groups, currency } = data;
+  const numbers = ({ requests, promptTokens, completionTokens, costCents }: UsageNumbers) => [
+    String(requests),
+    String(promptTokens),
+    String(completionTokens),
+    formatCents(costCents, currency),
+  ];
+  const rows = groups.map((row) => [
+    [row.day, row.hour, row.model, row.key].filter((part) => part !== undefined).join(' '),
+    ...numbers(row),
+  ]);
+  rows.push(['all', ...numbers(totals)]);
+  output.answer(data, `${from} to ${to}\n\n${table(['', 'REQUESTS', 'PROMPT', 'COMPLETION', 'COST'], rows, '')}`);
+}
+
+const QUERY_NAMES = { from: true, to: true, groupBy: true };
+
+export async function listInvoices(
+  { client, output }: Context,
+  options: { tenant?: string; month?: string },
+): Promise<void> {
+  const invoices: IssuedInvoice[] = [];
+  let after: string | null = null;
+  let currency = '';
+  do {
+    const query: URLSearchParams = new URLSearchParams({ limit: String(PAGE_ROWS) });
+    if (options.tenant !== undefined) query.set('tenantId', options.tenant);
+    if (options.month !== undefined) query.set('period', options.month);
+    if (after !== null) query.set('after', after);
+    const page: { data: IssuedInvoice[]; currency: string; nextCursor: string | null } = await client.get(
+      `/invoices?${query.toString()}`,
+    );
+    invoices.push(...page.data);
+    ({ currency, nextCursor: after } = page);
+  } while (after !== null && invoices.length < MAX_LIST_ROWS);
+  const cells = invoices.map(({ accountingNumber, tenantId, period, amountCents, status, createdAt }) => [
+    String(accountingNumber),
+    tenantId,
+    period,
+    formatCents(amountCents, currency),
+    status,
+    createdAt,
+  ]);
+  output.answer(
+    invoices,
+    table(['NUMBER', 'TENANT', 'MONTH', 'AMOUNT', 'STATUS', 'ISSUED'], cells, 'No invoices yet.'),
+  );
+  if (after !== null) output.note(`Only the newest ${MAX_LIST_ROWS} are listed.`);
+}
+
+export async function closeMonth({ client, output }: Context, period: string, tenantId?: string): Promise<void> {
+  const { data } = await client.post<{ data: ReplyOf<'billing.invoices.close'> }>(
+    '/invoices/close',
+    { period, ...(tenantId !== undefined && { tenantId }) },
+    CLOSE_TIMEOUT_MS,
+  );
+  const waiting = data.waiting > 0 ? ` ${data.waiting} months wait for credit that pays for their usage.` : '';
+  output.answer(data, `${data.invoices} invoices issued; ${data.empty} months closed without one.${waiting}`);
+}
+
+export async function voidInvoice({ client, output }: Context, number: string, reason: string): Promise<void> {
+  const { data } = await client.post<{ data: ReplyOf<'billing.invoices.void'> & { currency: string } }>(
+    `/invoices/${encodeURIComponent(number)}/void`,
+    { reason },
+  );
+  const { invoice, balanceCents, currency } = data;
+  output.answer(
+    data,
+    `Invoice ${invoice.accountingNumber} is void: ${formatCents(invoice.amountCents, currency)} went back to ${invoice.tenantId}. Balance: ${formatCents(balanceCents, currency)}.`,
+  );
+}

@@ -1,0 +1,70 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import * as commands from './books-commands';
+import type { Context } from './commands';
+import { UsageFailure } from './failure';
+import { leaf } from './leaf';
+
+interface UsageOptions {
+  entry?: string;
+  request?: string;
+  from?: string;
+  to?: string;
+  groupBy?: string;
+}
+
+/** What was used, and what it became in the books. */
+export function addBooksCommands(program: Command, context: (options: object) => Context): void {
+  leaf(
+    program,
+    'usage [tenant]',
+    'usage of a tenant; of a ledger entry, its requests; of a request, its ledger entry and receipt',
+    'usage ten_01k… --from 2026-11-01 --group-by model,day',
+    'usage --entry ent_01k…',
+    'usage --request req_01k… --json',
+  )
+    .option('--entry <id>', 'the requests that this ledger entry debits')
+    .option('--request <id>', 'where this request went: event, charge, entry, receipt')
+    .option('--from <time>', 'ISO 8601 date or timestamp, UTC (default: start of this month)')
+    .option('--to <time>', 'ISO 8601 date or timestamp, UTC (default: now)')
+    .option('--group-by <list>', 'of model, key, day, hour')
+    .action(async (tenant: string | undefined, options: UsageOptions) => {
+      const { entry, request } = options;
+      if ([tenant, entry, request].filter((one) => one !== undefined).length !== 1)
+        throw new UsageFailure('Name one: a tenant, --entry or --request.');
+      if (entry !== undefined) await commands.usageOfEntry(context(options), entry);
+      else if (request !== undefined) await commands.usageOfRequest(context(options), request);
+      else await commands.usageOfTenant(context(options), tenant!, options);
+    });
+
+  const invoice = program.command('invoice').description('invoices: one a tenant and month, settled from credit');
+  leaf(invoice, 'list', 'issued invoices, newest first', 'invoice list', 'invoice list --tenant ten_01k…')
+    .option('--tenant <tenant>', 'of this tenant')
+    .option('--month <month>', 'of this month', month)
+    .action((options: { tenant?: string; month?: string }) => commands.listInvoices(context(options), options));
+  leaf(
+    invoice,
+    'close',
+    'close a month that is over, and those before it, now: what arrives later is billed in the running month',
+    'invoice close 2026-10',
+  )
+    .argument('<month>', 'YYYY-MM, UTC', month)
+    .option('--tenant <tenant>', 'of this tenant alone')
+    .action((period: string, options: { tenant?: string }) =>
+      commands.closeMonth(context(options), period, options.tenant),
+    );
+  leaf(
+    invoice,
+    'void <number>',
+    'reverse an invoice: its amount goes back to the credit',
+    'invoice void 17 --reason "wrong price"',
+  )
+    .requiredOption('--reason <text>', 'why, for the books')
+    .action((number: string, options: { reason: string }) =>
+      commands.voidInvoice(context(options), number, options.reason),
+    );
+}
+
+function month(text: string): string {
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) throw new InvalidArgumentError('It must be a month, YYYY-MM.');
+  return text;
+}

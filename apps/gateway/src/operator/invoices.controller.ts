@@ -1,0 +1,55 @@
+import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
+import { Messages } from '@tollgate/messaging';
+import { ConfigSource } from '@tollgate/runtime';
+import type { FastifyRequest } from 'fastify';
+import { bodyError } from '../management/body';
+import { ApiError } from '../management/envelope';
+import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
+import { OPERATOR_PREFIX } from './routes';
+import { InvoiceClose, InvoicesQuery, InvoiceVoid } from './schemas';
+import { SecretGuard } from './secret-guard';
+import { TenantLookup } from './tenant-lookup';
+
+/** Many months of many tenants; what is not closed by then is closed when it is asked for again. */
+const CLOSE_DEADLINE_MS = 60_000;
+
+const checkQuery = queryCheck(InvoicesQuery);
+const checkClose = bodyCheck(InvoiceClose, bodyError);
+const checkVoid = bodyCheck(InvoiceVoid, bodyError);
+
+/** Invoices that have their number; the open ones of a tenant are shown with its credit. */
+@Controller(`${OPERATOR_PREFIX}/invoices`)
+@UseGuards(SecretGuard)
+export class InvoicesController {
+  constructor(
+    private readonly messages: Messages,
+    private readonly tenants: TenantLookup,
+    private readonly config: ConfigSource,
+  ) {}
+
+  @Get()
+  async list(@Query() query: unknown) {
+    const wanted = checkQuery(query);
+    if (wanted.tenantId !== undefined) await this.tenants.get(wanted.tenantId);
+    const page = await this.messages.request('billing.invoices.list', wanted);
+    return { ...page, currency: this.config.current.currency };
+  }
+
+  /** Closes a month that is over, and those before it, at once. */
+  @Post('close')
+  @HttpCode(200)
+  async close(@Req() request: FastifyRequest) {
+    const wanted = checkClose(readJsonObject(request));
+    if (wanted.tenantId !== undefined) await this.tenants.get(wanted.tenantId);
+    return { data: await this.messages.request('billing.invoices.close', wanted, { deadlineMs: CLOSE_DEADLINE_MS }) };
+  }
+
+  @Post(':accountingNumber/void')
+  @HttpCode(200)
+  async void(@Param('accountingNumber') number: string, @Req() request: FastifyRequest) {
+    const { reason } = checkVoid(readJsonObject(request));
+    if (!/^[1-9]\d{0,15}$/.test(number)) throw new ApiError('not_found', 'No such invoice.');
+    const done = await this.messages.request('billing.invoices.void', { accountingNumber: Number(number), reason });
+    return { data: { ...done, currency: this.config.current.currency } };
+  }
+}

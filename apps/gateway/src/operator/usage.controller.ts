@@ -1,0 +1,76 @@
+import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
+import { isId, RequestError, type ReplyOf } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import { ConfigSource } from '@tollgate/runtime';
+import { ApiError } from '../management/envelope';
+import { readUsageQuery } from '../management/usage.controller';
+import { queryCheck } from '../management/validate';
+import { OPERATOR_PREFIX } from './routes';
+import { RequestsQuery } from './schemas';
+import { SecretGuard } from './secret-guard';
+import { TenantLookup } from './tenant-lookup';
+
+const checkPage = queryCheck(RequestsQuery);
+
+/** From a ledger line to the very requests that it debits, and from a request to its ledger line and receipt. */
+@Controller(OPERATOR_PREFIX)
+@UseGuards(SecretGuard)
+export class OperatorUsageController {
+  constructor(
+    private readonly messages: Messages,
+    private readonly tenants: TenantLookup,
+    private readonly config: ConfigSource,
+  ) {}
+
+  /** As the tenant's own `GET /usage`. */
+  @Get('tenants/:tenantId/usage')
+  async summary(@Param('tenantId') tenantId: string, @Query() query: Record<string, unknown>) {
+    const wanted = readUsageQuery(tenantId, query, Date.now());
+    await this.tenants.get(tenantId);
+    const summary = await this.messages.request('metering.usage.query', wanted);
+    return { data: { ...summary, currency: this.config.current.currency } };
+  }
+
+  @Get('entries/:entryId/requests')
+  async requests(@Param('entryId') entryId: string, @Query() query: unknown) {
+    const page = checkPage(query);
+    if (!isId('ent', entryId)) throw new ApiError('not_found', 'No such ledger entry.');
+    const covered = await this.messages.request('billing.entry.requests', { entryId, ...page });
+    const { entry, carriedInNanos, carriedOutNanos, requests, nextCursor } = covered;
+    const ids = requests.map(({ id }) => id);
+    const { data } = await this.messages.request('metering.usage.events', { ids });
+    const events = new Map(data.map((event) => [event.id, event]));
+    return {
+      data: requests.map((charge) => ({ ...charge, event: events.get(charge.id) ?? null })),
+      entry,
+      carriedInNanos,
+      carriedOutNanos,
+      currency: this.config.current.currency,
+      nextCursor,
+    };
+  }
+
+  /** What is null has not come to pass yet. */
+  @Get('requests/:requestId')
+  async request(@Param('requestId') requestId: string) {
+    if (!isId('req', requestId)) throw new ApiError('not_found', 'No such request.');
+    const [event, books] = await Promise.all([this.event(requestId), this.books(requestId)]);
+    if (!event && !books) throw new ApiError('not_found', 'No usage of such a request is recorded.');
+    const { charge = null, carriedOn = false, entry = null, invoice = null } = books ?? {};
+    return { data: { event, charge, carriedOn, entry, invoice, currency: this.config.current.currency } };
+  }
+
+  private async event(id: string) {
+    const { data } = await this.messages.request('metering.usage.events', { ids: [id] });
+    return data[0] ?? null;
+  }
+
+  private async books(requestId: string): Promise<ReplyOf<'billing.request.entry'> | null> {
+    try {
+      return await this.messages.request('billing.request.entry', { requestId });
+    } catch (error) {
+      if (error instanceof RequestError && error.code === 'not_found') return null;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { RequestError, type RecordedEvent, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import type { DataSource } from 'typeorm';
+
+const MAX_IDS = 200;
+
+interface EventRow {
+  id: string;
+  tenant_id: string;
+  key_id: string;
+  model: string;
+  kind: RecordedEvent['kind'];
+  stream: boolean;
+  outcome: RecordedEvent['outcome'];
+  estimated: boolean;
+  prompt_tokens: number;
+  cached_tokens: number;
+  completion_tokens: number;
+  cost_nanos: string;
+  overrun_nanos: string;
+  price_version: string;
+  started_at: Date;
+  ended_at: Date;
+}
+
+/** Answers `metering.usage.events`: what is recorded of some requests, by their ids, in the order asked for; unknown ones are left out. RequestError invalid_parameter. */
+export async function recordedEvents(
+  dataSource: DataSource,
+  { ids }: RequestOf<'metering.usage.events'>,
+): Promise<ReplyOf<'metering.usage.events'>> {
+  if (!Array.isArray(ids) || ids.length > MAX_IDS || !ids.every((id) => typeof id === 'string' && !id.includes('\0')))
+    throw new RequestError('invalid_parameter', `ids must be at most ${MAX_IDS} request ids.`);
+  const rows = await dataSource.query<EventRow[]>(
+    `SELECT id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens, cached_tokens, completion_tokens, cost_nanos, overrun_nanos, price_version,
+       started_at, ended_at FROM usage_event WHERE id = ANY($1)`,
+    [ids],
+  );
+  const found = new Map(rows.map((row) => [row.id, event(row)]));
+  return { data: [...new Set(ids)].flatMap((id) => found.get(id) ?? []) };
+}
+
+function event(row: EventRow): RecordedEvent {
+  return {
+    id: row.id,
+    tenantId: row.tenant_id,
+    keyId: row.key_id,
+    model: row.model,
+    kind: row.kind,
+    stream: row.stream,
+    outcome: row.outcome,
+    estimated: row.estimated,
+    promptTokens: row.prompt_tokens,
+    cachedTokens: row.cached_tokens,
+    completionTokens: row.completion_tokens,
+    costNanos: row.cost_nanos,
+    overrunNanos: row.overrun_nanos,
+    priceVersion: row.price_version,
+    startedAt: row.started_at.toISOString(),
+    endedAt: row.ended_at.toISOString(),
+  };
+}
