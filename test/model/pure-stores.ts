@@ -104,7 +104,10 @@ export class PureStores implements Stores {
       const account = this.account(tenantId);
       const all = new Map(batch.filter((one) => one.tenantId === tenantId).map((one) => [one.id, one]));
       const fresh = [...all.values()].filter(({ id }) => !account.charges.has(id)).map(read);
-      const gathered = gather(account.books, [...account.months.values()], fresh);
+      const gathered = gather(account.books, [...account.months.values()], fresh, {
+        running: periodOf(new Date(this.clock.nowMs)),
+        closedThrough: '0001-01',
+      });
       account.books = gathered.books;
       for (const month of gathered.months) account.months.set(month.period, month);
       for (const charge of gathered.charges) account.charges.set(charge.id, charge);

@@ -202,6 +202,7 @@ export class World {
       const [result] = await this.stores.admission.settle([{ event }]);
       assert(result && !(result instanceof RangeError), 'a cost is capped by its hold');
       if (result.kind === 'forbidden') return;
+      assert(result.kind === 'settled', 'this store loses no holds');
       standing = this.truth.ended(result.event);
     }
     // The last byte goes out now. Whether metering hears of it from the gateway is another matter.
@@ -231,7 +232,13 @@ export class World {
 
   private async applyNews(batch: readonly CreditNews[]): Promise<never[]> {
     await this.stores.admission.applyNews(
-      batch.map((one) => ({ ...one, version: BigInt(one.version), balanceNanos: BigInt(one.balanceNanos) })),
+      batch.map(({ tenantId, version, balanceNanos, releases, suspended }) => ({
+        tenantId,
+        version: BigInt(version),
+        balanceNanos: BigInt(balanceNanos),
+        releases,
+        suspended,
+      })),
     );
     return [];
   }
