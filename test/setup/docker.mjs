@@ -7,6 +7,8 @@ import { join } from 'node:path';
 const ROOT = join(import.meta.dirname, '..', '..');
 const ANSWER_TIMEOUT_MS = 10_000;
 const RUN_LABEL = 'tollgate.test.run';
+const PROJECT_LABEL = 'com.docker.compose.project';
+const TEST_PROJECT = /^tollgate-(?:[a-z]+-)*test-(\d+)$/;
 
 /**
  * Patterns of the test files to leave out: with no engine, those that need one, which one line on stderr says; in CI they may not be missing, so there it
@@ -43,6 +45,7 @@ export function prepareDocker() {
     execFileSync(join(ROOT, 'deploy', 'images', 'build-local.sh'), { stdio: ['ignore', process.stderr, 'inherit'] });
   }
   removeContainers((run) => run.startsWith(`${hostname()}/`) && !isAlive(Number(run.split('/')[1])));
+  removeProjects();
 }
 
 /** Removes the containers of this run that a test file could not remove itself. */
@@ -59,6 +62,34 @@ function removeContainers(isOver) {
     .map((line) => line.split(' '))
     .filter(([id, run]) => id && isOver(run ?? ''));
   if (over.length > 0) ask('docker', 'rm', '--force', '--volumes', ...over.map(([id]) => id));
+}
+
+/** Compose projects of test processes that are gone: their names end in the process's id. */
+function removeProjects() {
+  const kinds = [
+    [
+      ['ps', '--all', '--format', `{{.ID}} {{.Label "${PROJECT_LABEL}"}}`],
+      ['rm', '--force', '--volumes'],
+    ],
+    [
+      ['network', 'ls', '--format', `{{.ID}} {{.Label "${PROJECT_LABEL}"}}`],
+      ['network', 'rm'],
+    ],
+    [
+      ['volume', 'ls', '--format', `{{.Name}} {{.Label "${PROJECT_LABEL}"}}`],
+      ['volume', 'rm', '--force'],
+    ],
+  ];
+  for (const [list, remove] of kinds) {
+    const over = (ask('docker', ...list, '--filter', `label=${PROJECT_LABEL}`) ?? '')
+      .split('\n')
+      .map((line) => line.split(' '))
+      .filter(([, project]) => {
+        const pid = TEST_PROJECT.exec(project ?? '')?.[1];
+        return pid !== undefined && !isAlive(Number(pid));
+      });
+    if (over.length > 0) ask('docker', ...remove, ...over.map(([id]) => id));
+  }
 }
 
 /** What a command prints, or undefined when it fails. */

