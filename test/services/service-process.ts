@@ -49,9 +49,9 @@ export class ServiceProcess {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** What it logged when it began to serve: its addresses. */
+  /** What it has logged of its addresses: that of its probes first thing, the others when it serves. */
   get addresses(): { health: string; publicUrl: string; operatorUrl: string } {
-    const lines = this.stderr.split('\n').filter((line) => /"msg":"(ready|listening)"/.test(line));
+    const lines = this.stderr.split('\n').filter((line) => /"msg":"(starting|listening)"/.test(line));
     return Object.assign({}, ...lines.map((line) => JSON.parse(line) as object)) as ReturnType<
       () => typeof this.addresses
     >;
@@ -76,7 +76,7 @@ export class ServiceProcess {
 
   async readiness(): Promise<Readiness> {
     const { health } = this.addresses;
-    if (!health) throw new Error(`${this.app} has not said yet that it is ready`);
+    if (!health) throw new Error(`${this.app} has not begun yet`);
     return (await (await fetch(`${health}/readyz`)).json()) as Readiness;
   }
 

@@ -4,7 +4,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { newId } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { InferenceError } from './inference/errors';
 import { InFlight, within } from './inference/in-flight';
@@ -51,8 +51,14 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   server.setErrorHandler((error: Error, request, reply) => sendEarlyError(error, request, reply));
+  // Called by requests only, so when the application is there.
+  const inFlight = (): InFlight => app.get(InFlight, { strict: false });
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
+    if (isManagement(request)) {
+      if (inFlight().draining) reply.header('connection', 'close');
+      countRunning(inFlight(), reply.raw);
+    }
     // Before a body is read: what is nowhere takes none.
     if (!request.is404 || isManagement(request)) return done();
     reply.hijack();
@@ -86,7 +92,7 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
     abortOnError: false,
     logger: false,
   });
-  bindInference(server, app.get(Pipeline, { strict: false }), app.get(InFlight, { strict: false }));
+  bindInference(server, app.get(Pipeline, { strict: false }), inFlight());
   await app.init();
   await server.ready();
   return app;
@@ -129,6 +135,13 @@ class PublicAdapter extends FastifyAdapter {
   override setErrorHandler(): ReturnType<FastifyAdapter['setErrorHandler']> {
     return this.getInstance();
   }
+}
+
+/** A stop lets a management request finish too: as a rule that takes milliseconds. */
+function countRunning(inFlight: InFlight, response: ServerResponse): void {
+  const running = { cutOff: () => void response.destroy() };
+  inFlight.begin(running);
+  response.once('close', () => inFlight.end(running));
 }
 
 function genReqId(request: IncomingMessage): string {

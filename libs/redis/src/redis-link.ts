@@ -56,7 +56,7 @@ export class RedisLink {
     const where = `REDIS_URL (${describeTarget(this.target)})`;
     this.client.connect().catch(() => {});
     await within(START_TIMEOUT_MS, this.ready());
-    const reason = this.lastError ? `: ${innermost(this.lastError).message}` : '';
+    const reason = this.lastError ? reasonOf(innermost(this.lastError)) : '';
     if (this.client.status !== 'ready') {
       if (/WRONGPASS|NOAUTH|invalid password|NOPERM/.test(reason))
         throw new StartError(`${where}: Redis refuses this user and password${reason}: correct them.`);
@@ -245,6 +245,11 @@ function isRefusal(error: Error): boolean {
 
 function isFunctionMissing(reply: Reply | Error): boolean {
   return reply instanceof Error && /^ERR Function not found/.test(reply.message);
+}
+
+/** That a connection which is not there cannot be written to says nothing. */
+function reasonOf({ message }: Error): string {
+  return /enableOfflineQueue/.test(message) ? '' : `: ${message}`;
 }
 
 function innermost(error: Error & { lastNodeError?: Error }): Error {

@@ -1,5 +1,6 @@
 export * from './test-database';
 export * from './eventually';
+export { TestContainer } from './containers/test-container';
 export * from './containers/redis';
 export * from './containers/redis-group';
 export * from './containers/kafka';

@@ -88,7 +88,7 @@ export async function withAdmin<T>(
   work: (admin: Admin) => Promise<T>,
 ): Promise<T> {
   const sockets = new Sockets();
-  const admin = createKafka(connection, sockets).admin({ retry: { retries: 2 } });
+  const admin = createKafka(connection, sockets, { quiet: true }).admin({ retry: { retries: 2 } });
   const connectAndWork = async () => {
     await withTimeout(REACH_TIMEOUT_MS, admin.connect());
     const result = await work(admin);

@@ -30,7 +30,7 @@ export class BrokerProbe {
 
   private open(): { admin: Promise<Admin>; sockets: Sockets } {
     const sockets = new Sockets();
-    const admin = createKafka(this.connection, sockets).admin({ retry: { retries: 0 } });
+    const admin = createKafka(this.connection, sockets, { quiet: true }).admin({ retry: { retries: 0 } });
     const connected = admin.connect().then(() => admin);
     // Whoever asks hears of it.
     connected.catch(() => {});

@@ -63,8 +63,8 @@ export class Sockets {
   }
 }
 
-/** A kafkajs client, which connects to nothing yet. */
-export function createKafka(connection: KafkaConnection, sockets: Sockets): Kafka {
+/** A kafkajs client, which connects to nothing yet. `quiet`: what goes wrong is told by whoever asked, and kafkajs need not say it too. */
+export function createKafka(connection: KafkaConnection, sockets: Sockets, { quiet = false } = {}): Kafka {
   const { brokers, clientId, sasl } = connection;
   const config: KafkaConfig = {
     brokers: [...brokers],
@@ -76,7 +76,7 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets): Kafk
     retry: RETRY,
     socketFactory: sockets.factory,
     logLevel: logLevel.INFO,
-    logCreator: () => log,
+    logCreator: () => (quiet ? logQuietly : log),
   };
   mendRequestQueue();
   if (sasl) config.sasl = sasl as NonNullable<KafkaConfig['sasl']>;
@@ -85,13 +85,19 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets): Kafk
 
 const lastLoggedMs = new Map<string, number>();
 
-function log({ namespace, level, log: { message, error, broker, groupId, retryCount } }: LogEntry): void {
-  const about = { namespace, error, broker, groupId, retryCount };
+function about({ namespace, log: { error, broker, groupId, retryCount } }: LogEntry): object {
+  return { namespace, error, broker, groupId, retryCount };
+}
+
+function log(entry: LogEntry): void {
+  const { message, error, broker } = entry.log;
   const text = `${message} ${error ?? ''} ${broker ?? ''}`;
   // Nothing that kafkajs meets ends us: what it cannot mend is logged where it is given up.
-  if (level > logLevel.WARN || PASSING.test(text) || isRepeated(text)) logger('kafka').debug(about, message);
-  else logger('kafka').warn(about, message);
+  if (entry.level > logLevel.WARN || PASSING.test(text) || isRepeated(text)) logQuietly(entry);
+  else logger('kafka').warn(about(entry), message);
 }
+
+const logQuietly = (entry: LogEntry): void => logger('kafka').debug(about(entry), entry.log.message);
 
 /** Each of its many retries logs the same line. */
 function isRepeated(text: string): boolean {

@@ -46,11 +46,12 @@ export function runService<const C extends readonly SettingsClass[]>(
         const health = new Health();
         const server = await HealthServer.listen(health, settings.TOLLGATE_HEALTH_HOST, settings.TOLLGATE_HEALTH_PORT);
         takeDown.add(() => server.close());
+        logger(name).info({ health: server.url }, 'starting');
         await service.start(settings, { takeDown, health });
         // Added last, so done first.
         takeDown.add(() => (health.state = 'stopping'));
         health.state = 'serving';
-        logger(name).info({ health: server.url }, 'ready');
+        logger(name).info('ready');
       },
     },
     args,

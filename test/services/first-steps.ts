@@ -1,0 +1,51 @@
+import { eventually } from '@tollgate/testing';
+import { call } from '../e2e/deployment';
+import { OPERATOR_SECRET } from './deployment';
+import type { ServiceProcess } from './service-process';
+
+const USABLE_TIMEOUT_MS = 30_000;
+
+export interface Tenant {
+  id: string;
+  key: string;
+  token: string;
+}
+
+/** A POST to the operator API of this gateway. Rejects with the answer unless something was created. */
+export async function operate<T>(gateway: ServiceProcess, path: string, body: unknown): Promise<T> {
+  const { status, body: answer } = await call<{ data: T }>(
+    `${gateway.addresses.operatorUrl}/_operator/v1${path}`,
+    OPERATOR_SECRET,
+    { method: 'POST', body: JSON.stringify(body) },
+  );
+  if (status !== 201) throw new Error(`${path} was answered ${status}: ${JSON.stringify(answer)}`);
+  return answer.data;
+}
+
+/** A tenant with a key, a token, and credit that it can use: it has made one small request. */
+export async function newTenant(gateway: ServiceProcess, { amountCents = 1_000 } = {}): Promise<Tenant> {
+  const { id } = await operate<{ id: string }>(gateway, '/tenants', { name: 'Acme' });
+  const { key } = await operate<{ key: string }>(gateway, `/tenants/${id}/keys`, { name: 'test' });
+  const { token } = await operate<{ token: string }>(gateway, `/tenants/${id}/tokens`, {
+    name: 'test',
+    scopes: ['usage:read', 'billing:read'],
+  });
+  await operate(gateway, `/tenants/${id}/credit`, { amountCents, source: 'manual', ref: id });
+  await eventually(async () => expect((await chat(gateway, key, { max_tokens: 1 })).status).toBe(200), {
+    timeoutMs: USABLE_TIMEOUT_MS,
+  });
+  return { id, key, token };
+}
+
+/** One plain chat with the simulator. */
+export function chat(gateway: ServiceProcess, key: string, body: Record<string, unknown> = {}) {
+  return call<{ usage: { total_tokens: number } }>(`${gateway.addresses.publicUrl}/v1/chat/completions`, key, {
+    method: 'POST',
+    body: JSON.stringify({
+      model: 'sim-large',
+      messages: [{ role: 'user', content: 'Hello' }],
+      max_tokens: 100,
+      ...body,
+    }),
+  });
+}
