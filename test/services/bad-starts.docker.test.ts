@@ -1,10 +1,13 @@
 import { createServer } from 'node:net';
+import { availableParallelism, loadavg } from 'node:os';
 import { Client } from 'pg';
 import { useRedis, withDatabase } from '@tollgate/testing';
 import { useDeployment } from './deployment';
 import { ServiceProcess, type App } from './service-process';
 
+/** On a machine of which it has a core: on one that is busier in proportion. */
 const MAX_START_MS = 10_000;
+const howBusy = () => Math.max(1, loadavg()[0]! / availableParallelism());
 const deployment = useDeployment();
 /** To a client it is as old as one that never had them. */
 const withoutFunctions = useRedis({ args: ['--rename-command', 'FUNCTION', ''] });
@@ -37,7 +40,7 @@ async function expectRefusal(app: App, env: Record<string, string>, line: RegExp
   const { lines, exitCode, tookMs } = await fail(app, env);
   expect(lines).toEqual([expect.stringMatching(line)]);
   expect(exitCode).toBe(1);
-  expect(tookMs).toBeLessThan(MAX_START_MS);
+  expect(tookMs).toBeLessThan(MAX_START_MS * howBusy());
 }
 
 /** Runs SQL as superuser. */
@@ -217,7 +220,7 @@ describe('settings', () => {
       { TOLLGATE_CONFIG: '/nowhere/tollgate.yaml' },
       /^tollgate: \/nowhere\/tollgate\.yaml/,
     );
-    await expectRefusal('auth', { TOLLGATE_CONFIG: __filename }, /^tollgate: .*bad-starts/);
+    await expectRefusal('auth', { TOLLGATE_CONFIG: __dirname }, /^tollgate: .*test\/services: /);
   });
 
   it('are judged by --validate alone, without a server; an option that is not there is refused', async () => {

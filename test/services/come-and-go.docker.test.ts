@@ -84,8 +84,16 @@ it('goes on after all of them were away together, without a restart of any servi
   await redis.start();
   await postgres.start();
   await expectReadiness(READY);
-  const later = await newTenant(services.gateway);
+  // Kafka answers; the groups of those that answer requests may take a moment longer.
+  const later = await eventually(() => newTenant(services.gateway), { timeoutMs: NOTICE_TIMEOUT_MS });
   expect((await chat(services.gateway, later.key)).status).toBe(200);
+});
+
+it.each(['gateway', 'auth', 'metering', 'billing'] as const)('%s heeds a signal while it starts', async (app) => {
+  const service = deployment.spawn(app);
+  await eventually(() => expect(service.addresses.health).toBeDefined(), { timeoutMs: NOTICE_TIMEOUT_MS });
+  expect((await service.readiness()).status).toBe('starting');
+  expect(await service.end()).toBe(0);
 });
 
 it('says that it is stopping before anything else, and still serves for the time that load balancers need', async () => {

@@ -11,7 +11,8 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { countClosed, countPostings } from './consume/metrics';
+import { countClosed, countPostings, postingOverdue } from './consume/metrics';
+import { overdueSeconds } from './ledger/books-store';
 import { Poster } from './consume/poster';
 import { PostingLoop } from './consume/posting-loop';
 import { openBillingDatabase } from './database';
@@ -46,6 +47,7 @@ export class BillingDataSource extends DataSource {}
 @Injectable()
 class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown {
   private readonly relay: OutboxRelay;
+  private stopMeasuring: () => void = () => {};
   private readonly loop: PostingLoop;
   private readonly moneyOut: MoneyOut;
   private readonly tasks: PeriodicTask[];
@@ -95,6 +97,9 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   }
 
   onApplicationBootstrap(): void {
+    this.stopMeasuring = postingOverdue.from(async () => [
+      { labels: {}, value: await overdueSeconds(this.dataSource.manager) },
+    ]);
     this.relay.start();
     this.loop.start();
     for (const task of this.tasks) task.start();
@@ -102,6 +107,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
 
   /** The books are flushed and the news published while messages still take them; whoever stops the process stops consuming first. */
   async beforeApplicationShutdown(): Promise<void> {
+    this.stopMeasuring();
     await Promise.all(this.tasks.map((task) => task.stop()));
     await this.runs.stop();
     await this.loop.stop();

@@ -18,8 +18,8 @@ runService(
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
-      const admission = new RedisAdmissionStore({ url });
       const messages = kafkaMessages(settings, 'tollgate-metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
+      const admission = new RedisAdmissionStore({ url });
       takeDown.add(
         () => admission.close(),
         () => messages.close(),

@@ -1,4 +1,4 @@
-import { Counter, metrics } from '@tollgate/runtime';
+import { Counter, Gauge, metrics } from '@tollgate/runtime';
 import { REFUSABLE_OPERATIONS, type RefusableOperation } from './hold-states';
 
 /** Counted by every implementation of the store. */
@@ -16,3 +16,11 @@ export function countForbidden(operation: RefusableOperation, count = 1): void {
 
 // All from the start on: a series that begins with its first count hides that count from a rate.
 for (const operation of REFUSABLE_OPERATIONS) forbiddenTransitions.inc({ operation }, 0);
+
+/** Set by whoever sweeps, over all tenants: the same in every process that does. */
+export const holds = new Gauge<'state'>({
+  name: 'tollgate_holds',
+  help: 'Holds in the admission store at the last sweep: pending (a request runs), settled (the ledger has not taken it in yet)',
+  labelNames: ['state'],
+  registers: [metrics],
+});

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, metrics } from '@tollgate/runtime';
+import { Counter, Gauge, Histogram, metrics, PolledGauge } from '@tollgate/runtime';
 
 const registers = [metrics];
 const labelNames = ['topic', 'group'] as const;
@@ -51,4 +51,10 @@ export const outboxAge = new Gauge({
   help: 'Age of the oldest outbox row that this process could not publish yet; 0 when there is none',
   labelNames: ['outbox'],
   registers,
+});
+
+export const waitingMessages = new PolledGauge({
+  name: 'tollgate_messages_waiting',
+  help: 'Messages that the group has not handled yet, over all partitions: the same in every process that consumes for it',
+  labelNames,
 });

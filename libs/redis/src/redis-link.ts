@@ -70,7 +70,7 @@ export class RedisLink {
         throw new StartError(`${where}: this server has no Functions: Redis 7.0 or newer is needed.`, { cause: error });
       if (/NOPERM|NOAUTH/.test(message))
         throw new StartError(
-          `${where}: the user lacks rights (${message}): it needs +@all -@admin +function on ~tg*:* and &tg*`,
+          `${where}: the user lacks rights (${message}): it needs ~tga:* ~tgc:* &tgc:* +@all -@admin -@dangerous +function +info.`,
           { cause: error },
         );
       throw new StartError(`${where}: Redis does not take our functions (${message}).`, { cause: error });

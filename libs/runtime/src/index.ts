@@ -1,5 +1,6 @@
 export * from './logging';
 export * from './metrics';
+export * from './polled-gauge';
 export * from './tollgate-config';
 export * from './read-config';
 export * from './file-config-source';

@@ -9,6 +9,7 @@ import { periodOf } from '../ledger/core/period';
 import { insertCharges } from '../ledger/journal';
 import { addSpending } from '../budgets/spending';
 import { DEFAULT_THRESHOLDS_PERCENT } from '../budgets/thresholds';
+import { observeLag } from './metrics';
 import { readCharge } from './read-charge';
 import { setAside, type Rejected } from './rejected';
 
@@ -45,7 +46,7 @@ export class ChargeGatherer {
   async gather(batch: readonly Charge[]): Promise<GatherResult> {
     const { charges, rejected: unreadable } = sort(batch);
     const all = [...charges.values()];
-    return transaction(this.dataSource, async (tx) => {
+    const { fresh, ...result } = await transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(
         tx,
         all.map((charge) => charge.tenantId),
@@ -56,8 +57,10 @@ export class ChargeGatherer {
       const rejected = [...unreadable, ...conflicts];
       await setAside(tx, rejected);
       const repeated = batch.length - fresh.length - rejected.length;
-      return { dueInMs, gathered: fresh.length, repeated, rejected: rejected.length };
+      return { dueInMs, gathered: fresh.length, repeated, rejected: rejected.length, fresh };
     });
+    observeLag(fresh);
+    return result;
   }
 
   /** The charges that are not in the books yet. An id that is there with another content is set aside: the first one stands. */

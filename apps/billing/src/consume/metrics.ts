@@ -1,4 +1,4 @@
-import { Counter, Gauge, metrics } from '@tollgate/runtime';
+import { Counter, Gauge, Histogram, metrics, PolledGauge } from '@tollgate/runtime';
 
 const charges = new Counter({
   name: 'tollgate_billing_charges_total',
@@ -50,3 +50,22 @@ export function countClosed(closed: { invoices: number; waiting: number }): void
   invoices.inc(closed.invoices);
   waiting.set(closed.waiting);
 }
+
+const lag = new Histogram({
+  name: 'tollgate_billing_charge_lag_seconds',
+  help: 'From the end of a request to the commit of its charge in the books, which releases its hold; the debit follows when a whole cent has gathered and the posting interval is over',
+  buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600],
+  registers: [metrics],
+});
+
+/** Once the batch is committed. Clocks may differ: never below zero. */
+export function observeLag(charges: readonly { endedAt: Date }[]): void {
+  const nowMs = Date.now();
+  for (const { endedAt } of charges) lag.observe(Math.max(0, nowMs - endedAt.getTime()) / 1_000);
+}
+
+/** Asked for by a query at each scrape. */
+export const postingOverdue = new PolledGauge({
+  name: 'tollgate_billing_posting_overdue_seconds',
+  help: 'For how long the postings of gathered usage that should have been made have not been: 0 when none is due',
+});

@@ -75,6 +75,14 @@ export async function lockDueBooks(
   );
 }
 
+/** For how long the posting that waits longest has been due; 0 when none is. */
+export async function overdueSeconds(tx: EntityManager): Promise<number> {
+  const [row] = await tx.query<{ seconds: number | null }[]>(
+    'SELECT extract(epoch FROM now() - min(due_at))::float8 AS seconds FROM tenant_books WHERE due_at IS NOT NULL',
+  );
+  return Math.max(0, row?.seconds ?? 0);
+}
+
 /** The tenants that are due, without a lock. */
 export async function dueTenants(tx: EntityManager, { limit, early, only = null }: DueBooks): Promise<string[]> {
   const rows = await tx.query<{ tenant_id: string }[]>(`SELECT tenant_id FROM tenant_books WHERE ${DUE}`, [

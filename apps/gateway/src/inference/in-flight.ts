@@ -1,3 +1,11 @@
+import { Gauge, metrics } from '@tollgate/runtime';
+
+const inFlight = new Gauge({
+  name: 'tollgate_requests_in_flight',
+  help: 'Requests that run in this process: inference and management',
+  registers: [metrics],
+});
+
 /** A request that runs, as far as a stop has to do with it. */
 export interface Running {
   /** Ends it soon: settled at what was delivered, and answered with an error. */
@@ -17,11 +25,12 @@ export class InFlight {
 
   begin(request: Running): void {
     this.running.add(request);
+    inFlight.inc();
   }
 
   /** It is settled, and its last byte is written (or nobody is there to read it). */
   end(request: Running): void {
-    this.running.delete(request);
+    if (this.running.delete(request)) inFlight.dec();
     if (this.running.size === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 

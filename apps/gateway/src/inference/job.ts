@@ -37,6 +37,8 @@ export type Served =
       tokens: TokenCounts;
       estimated: boolean;
       outcome: Outcome;
+      /** By `performance.now()`; null for what is not streamed, and where nothing was. */
+      firstTokenAtMs: number | null;
       end: (usage: Record<string, unknown>) => void;
     }
   /** Nothing was: the hold is void. `error` is what the client is told; null when it has gone. */

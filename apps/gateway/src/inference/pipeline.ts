@@ -12,6 +12,7 @@ import { Job, KINDS } from './job';
 import { cheapBound, countPrompt, type PromptTokens } from './prompt-bound';
 import { ClientLeftError, readBody } from './read-body';
 import { ofAdmission, unavailable } from './refusals';
+import { RequestMeter, type RequestOutcome } from './request-metrics';
 import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';
 import type { Stages } from './stages';
@@ -25,12 +26,14 @@ export class Pipeline {
 
   /** Chat, completion or embedding. Never rejects: whatever happens becomes an answer, or an end. */
   async infer(kind: InferenceKind, request: IncomingMessage, client: Client): Promise<void> {
+    const meter = new RequestMeter();
     try {
       // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB.
       const principal = await this.authenticate(request, client);
       // 2. What is asked, and of which model.
       const ask = readAsk(kind, await readBody(request));
       const model = this.findModel(ask, principal);
+      meter.model = model.id;
       // 3. Limits, and a hold for the largest cost that the request can reach: from here on it is settled or void.
       const job = await this.admit(ask, model, principal, client);
       // 4. The answer, all but its end.
@@ -39,8 +42,7 @@ export class Pipeline {
         : await servePlain(this.stages, job, client);
       if (served.kind === 'nothing') {
         await this.stages.settlements.void(job);
-        if (served.error) throw served.error;
-        return;
+        throw served.error ?? new ClientLeftError();
       }
       // 5. The settlement is durable …
       const { event, published } = await this.stages.settlements.settle(job, served);
@@ -48,9 +50,10 @@ export class Pipeline {
       served.end(toUsageField(event));
       // 7. Metering hears of it; should that be lost, the settled hold remembers.
       if (!published) this.stages.emitter.emit(event);
+      meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
-      this.refuse(client, error);
+      meter.refused(this.refuse(client, error));
     }
   }
 
@@ -150,15 +153,21 @@ export class Pipeline {
     throw new ClientLeftError();
   }
 
-  private refuse(client: Client, error: unknown): void {
-    if (error instanceof ClientLeftError) return;
-    if (error instanceof InferenceError) return client.refuse(error);
+  private refuse(client: Client, error: unknown): RequestOutcome {
+    if (error instanceof ClientLeftError) return 'client_closed';
+    const refusal = this.toRefusal(client, error);
+    client.refuse(refusal);
+    return refusal.code;
+  }
+
+  private toRefusal({ requestId }: Client, error: unknown): InferenceError {
+    if (error instanceof InferenceError) return error;
     if (error instanceof UnavailableError) {
-      this.log.warn({ requestId: client.requestId, reason: error.message }, 'answered 503');
-      return client.refuse(unavailable());
+      this.log.warn({ requestId, reason: error.message }, 'answered 503');
+      return unavailable();
     }
-    this.log.error({ requestId: client.requestId, err: error }, 'answered 500');
-    client.refuse(new InferenceError('api_error'));
+    this.log.error({ requestId, err: error }, 'answered 500');
+    return new InferenceError('api_error');
   }
 }
 

@@ -46,6 +46,7 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
     tokens: response.usage ?? job.count(deliveredTexts(response).reduce((sum, text) => sum + job.countText(text), 0)),
     estimated: response.usage === null,
     outcome: 'complete',
+    firstTokenAtMs: null,
     end: (usage) => client.answer(200, writePlainResponse(ask.kind, response, job.identity, usage)),
   };
 }

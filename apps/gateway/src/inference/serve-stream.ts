@@ -52,6 +52,7 @@ export async function serveStream(
     tokens,
     estimated: usage === null,
     outcome,
+    firstTokenAtMs: relay.firstTokenAtMs,
     end: (usageField) => {
       if (outcome === 'complete' || outcome === 'credit_ended')
         client.endStream(relay.finish(usageField, ask.includeUsage));

@@ -43,6 +43,8 @@ export class StreamRelay implements AnswerSink {
   readonly delivered: DeliveredText;
   /** Chunks that delivered text: the least number of tokens delivered. */
   chunks = 0;
+  /** When the first of them was there, by `performance.now()`. */
+  firstTokenAtMs: number | null = null;
   /** Something was written to the client, so that a failure can only be an event. */
   begun = false;
   /** Since when the client has not read, or null. */
@@ -200,7 +202,9 @@ export class StreamRelay implements AnswerSink {
 
   private countIn(pieces: readonly Piece[]): void {
     for (const piece of pieces) this.delivered.add(piece);
-    if (pieces.length > 0) this.chunks += 1;
+    if (pieces.length === 0) return;
+    this.firstTokenAtMs ??= performance.now();
+    this.chunks += 1;
   }
 
   private write(out: string): void {

@@ -22,6 +22,7 @@ import { admitCall, admitResult } from './admit-call';
 import { admitMistake, settleMistake } from './caller-mistakes';
 import { Connections, type Row } from './connections';
 import { eachIdOnce } from './each-id-once';
+import { HoldCounts } from './hold-counts';
 import { cappedNanos, monthOf, numbers, UNLIMITED_NANOS } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
@@ -38,12 +39,14 @@ export interface PostgresAdmissionOptions {
  */
 export class PostgresAdmissionStore extends AdmissionStore {
   private readonly connections: Connections;
+  private readonly holdCounts: HoldCounts;
   private readonly leaseMs: number;
   private readonly now: () => number | null;
 
   constructor(options: PostgresAdmissionOptions) {
     super();
     this.connections = new Connections(options.url);
+    this.holdCounts = new HoldCounts(this.connections);
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.now = options.now ?? (() => null);
   }
@@ -168,6 +171,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
       text: 'SELECT * FROM sweep($1,$2,$3)',
       values: [this.now(), limit, confirmAfterMs],
     });
+    await this.holdCounts.refresh();
     return rows.map((row) => JSON.parse(row[0]!) as UsageEvent);
   }
 

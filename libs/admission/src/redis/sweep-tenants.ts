@@ -1,5 +1,6 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import type { Call, RedisLink } from '@tollgate/redis';
+import { holds } from '../admission-metrics';
 import type { SweepOptions } from '../admission-store';
 import { tenantKeys } from './by-tenant';
 import type { TenantRegistry } from './tenant-registry';
@@ -22,6 +23,7 @@ export async function sweepTenants(
   let expired = 0;
   let owed = 0;
   let failure: Error | undefined;
+  const counts = new Map<string, { pending: number; settled: number }>();
   // Those that gave all that they might are asked again behind the others: so a busy tenant does not keep them waiting.
   const queue = (await registry.active()).flat();
   for (
@@ -38,17 +40,31 @@ export async function sweepTenants(
         failure ??= reply;
         continue;
       }
-      const [justExpired, hasHolds, records] = reply as [number, number, string[]];
+      const [justExpired, pending, settled, records] = reply as [number, number, number, string[]];
+      counts.set(batch[i]!, { pending, settled });
       const justOwed = records.length - justExpired;
       expired += justExpired;
       owed += justOwed;
       for (const record of records) events.push(JSON.parse(record) as UsageEvent);
-      if (hasHolds === 0) idle.push(batch[i]!);
+      if (pending + settled === 0) idle.push(batch[i]!);
       else if ((justExpired > 0 && justExpired === mostExpired) || (justOwed > 0 && justOwed === mostOwed))
         queue.push(batch[i]!);
     }
   }
+  // Of all tenants or of none: a sum that leaves some out would look like holds that went away.
+  if (!failure && queue.length === 0) report([...counts.values()]);
   if (failure && events.length === 0) throw failure;
   if (idle.length > 0) await registry.forgetIdle(idle);
   return events;
+}
+
+function report(counts: readonly { pending: number; settled: number }[]): void {
+  holds.set(
+    { state: 'pending' },
+    counts.reduce((sum, { pending }) => sum + pending, 0),
+  );
+  holds.set(
+    { state: 'settled' },
+    counts.reduce((sum, { settled }) => sum + settled, 0),
+  );
 }

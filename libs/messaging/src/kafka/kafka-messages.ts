@@ -19,6 +19,8 @@ import {
 import { checkTopics } from './apply-topics';
 import { BrokerProbe } from './broker-probe';
 import type { KafkaConnection } from './connection';
+import { groupLag } from './group-lag';
+import { waitingMessages } from '../message-metrics';
 import { GroupConsumer, type ConsumedGroup, type ConsumerTuning } from './group-consumer';
 import { MAX_MESSAGE_BYTES, Publisher } from './publisher';
 import { RequestClient } from './request-client';
@@ -57,6 +59,7 @@ export class KafkaMessages extends Messages {
   private readonly probe: BrokerProbe;
   private consumers: GroupConsumer[] = [];
   private servers: RequestServer[] = [];
+  private stopMeasuring: () => void = () => {};
   private state: State = 'new';
   private closing: Promise<void> | undefined;
 
@@ -105,6 +108,7 @@ export class KafkaMessages extends Messages {
     this.consumers = [...this.groups.values()].map(
       (group) => new GroupConsumer(this.connection, group, this.names, this.publisher, this.tuning),
     );
+    this.stopMeasuring = waitingMessages.from(() => this.waiting());
     const services = new Set([...this.handlers.keys()].map(serviceOf));
     this.servers = [...services].map((service) => this.serverOf(service));
     this.state = 'started';
@@ -149,6 +153,7 @@ export class KafkaMessages extends Messages {
   }
 
   private async end(): Promise<void> {
+    this.stopMeasuring();
     this.probe.close();
     // 1. Batches and requests in hand are finished, while their handlers can still publish; 2. requests that wait for an answer are told; 3. what waits is sent.
     await this.stopConsuming();
@@ -160,6 +165,17 @@ export class KafkaMessages extends Messages {
   /** Breaks all connections, as a fault of the network does; for tests. */
   protected cutConnections(): void {
     for (const part of [...this.consumers, ...this.servers, this.client, this.publisher]) part.cut();
+  }
+
+  private waiting() {
+    return this.probe.ask((admin) =>
+      Promise.all(
+        [...this.groups.values()].map(async (consumed) => {
+          const { topic, group } = consumed;
+          return { labels: { topic, group }, value: await groupLag(admin, consumed, this.names) };
+        }),
+      ),
+    );
   }
 
   private serverOf(service: RequestService): RequestServer {

@@ -1,5 +1,6 @@
 import { ConfigError } from '../read-config';
 import { configureLogging, logger } from '../logging';
+import { measureProcess } from '../metrics';
 import type { ProcessSettings } from '../settings/process-settings';
 import { SettingsError } from '../settings/read-settings';
 import { StartError } from './start-error';
@@ -59,6 +60,7 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
     console.log(await jobs[job]!(settings));
     return 0;
   }
+  measureProcess();
   const stopWanted = new Promise<string>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve(signal));
     process.on('disconnect', () => resolve('the launcher is gone'));

@@ -41,8 +41,8 @@ local function expire(keys, now, limit)
   return records
 end
 
--- args: now_ms or '', at most so many expired ones, at most so many settled ones, confirm_after_ms. Answers how many expired ones were settled, whether any hold is
--- left, and the records: those, then the settled ones that were not confirmed in time, the oldest first.
+-- args: now_ms or '', at most so many expired ones, at most so many settled ones, confirm_after_ms. Answers how many expired ones were settled, how many pending
+-- and settled holds there are now, and the records: those, then the settled ones that were not confirmed in time, the oldest first.
 local function sweep(keys, args)
   local now = now_us(args[1])
   local now_ms = math.floor(now / 1000)
@@ -61,8 +61,7 @@ local function sweep(keys, args)
     end
   end
   in_parts('ZADD', keys[UNCONFIRMED], moved, 2)
-  local left = redis.call('HLEN', keys[PENDING]) + redis.call('ZCARD', keys[UNCONFIRMED])
-  return { expired, left > 0 and 1 or 0, out }
+  return { expired, redis.call('HLEN', keys[PENDING]), redis.call('ZCARD', keys[UNCONFIRMED]), out }
 end
 
 -- The balance only if it is newer, the releases always: settled holds go, and their cost comes off what is settled, at the instant of the balance

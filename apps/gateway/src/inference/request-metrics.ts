@@ -1,0 +1,96 @@
+import type { Outcome, TokenCounts } from '@tollgate/contracts';
+import { Counter, Histogram, metrics } from '@tollgate/runtime';
+import type { InferenceErrorCode } from './errors';
+
+const registers = [metrics];
+
+const requests = new Counter({
+  name: 'tollgate_requests_total',
+  help: 'Inference requests that have ended, by model (empty: refused before it was known) and by outcome: of a served one that of its usage event, else the error code',
+  labelNames: ['model', 'outcome'] as const,
+  registers,
+});
+
+const durations = new Histogram({
+  name: 'tollgate_request_duration_seconds',
+  help: 'From the request to the end of its answer, of requests that were served',
+  labelNames: ['model'] as const,
+  buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300],
+  registers,
+});
+
+const firstTokens = new Histogram({
+  name: 'tollgate_time_to_first_token_seconds',
+  help: 'From the request to its first output on the way to the client, of streams',
+  labelNames: ['model'] as const,
+  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 2, 5, 10, 30],
+  registers,
+});
+
+const tokens = new Counter({
+  name: 'tollgate_tokens_total',
+  help: 'Tokens of served requests; cached is the part of prompt that the backend had cached',
+  labelNames: ['model', 'kind'] as const,
+  registers,
+});
+
+export type RequestOutcome = Outcome | InferenceErrorCode;
+
+/** The series of one model: looked up once, so that a request makes no labels. */
+class ModelSeries {
+  private readonly byOutcome = new Map<RequestOutcome, Counter.Internal>();
+  readonly duration: Histogram.Internal<'model'>;
+  readonly firstToken: Histogram.Internal<'model'>;
+  private readonly prompt: Counter.Internal;
+  private readonly cached: Counter.Internal;
+  private readonly completion: Counter.Internal;
+
+  constructor(private readonly model: string) {
+    this.duration = durations.labels(model);
+    this.firstToken = firstTokens.labels(model);
+    this.prompt = tokens.labels(model, 'prompt');
+    this.cached = tokens.labels(model, 'cached');
+    this.completion = tokens.labels(model, 'completion');
+  }
+
+  count(outcome: RequestOutcome): void {
+    let series = this.byOutcome.get(outcome);
+    if (!series) this.byOutcome.set(outcome, (series = requests.labels(this.model, outcome)));
+    series.inc();
+  }
+
+  countTokens({ promptTokens, cachedTokens, completionTokens }: TokenCounts): void {
+    this.prompt.inc(promptTokens);
+    if (cachedTokens > 0) this.cached.inc(cachedTokens);
+    if (completionTokens > 0) this.completion.inc(completionTokens);
+  }
+}
+
+/** Of the models that the configuration has, or had: no name that a client makes up. */
+const byModel = new Map<string, ModelSeries>();
+
+function seriesOf(model: string): ModelSeries {
+  let series = byModel.get(model);
+  if (!series) byModel.set(model, (series = new ModelSeries(model)));
+  return series;
+}
+
+/** What one request will have been: filled in as it goes, counted when it ends. Some 1 µs a request. */
+export class RequestMeter {
+  private readonly beganMs = performance.now();
+  /** Empty until it is known to be one of the catalog. */
+  model = '';
+
+  refused(outcome: RequestOutcome): void {
+    seriesOf(this.model).count(outcome);
+  }
+
+  /** @param firstTokenAtMs by `performance.now()`; null for what is not streamed */
+  served(outcome: Outcome, counts: TokenCounts, firstTokenAtMs: number | null): void {
+    const series = seriesOf(this.model);
+    series.count(outcome);
+    series.countTokens(counts);
+    series.duration.observe((performance.now() - this.beganMs) / 1_000);
+    if (firstTokenAtMs !== null) series.firstToken.observe((firstTokenAtMs - this.beganMs) / 1_000);
+  }
+}

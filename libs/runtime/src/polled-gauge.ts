@@ -1,0 +1,55 @@
+import { logger } from './logging';
+import { Gauge, metrics } from './metrics';
+
+/** A scrape waits no longer for a source; what it did not say is left out. */
+const SOURCE_TIMEOUT_MS = 1_000;
+
+export interface Reading<L extends string> {
+  labels: Record<L, string>;
+  value: number;
+}
+
+/** Rejects when it cannot say at the moment. */
+export type Source<L extends string> = () => Promise<readonly Reading<L>[]>;
+
+/** A gauge whose values are asked for when somebody scrapes, and so cost nothing else. A source that fails has no value: better none than an old one. */
+export class PolledGauge<L extends string = never> {
+  private readonly sources = new Set<Source<L>>();
+
+  constructor(options: { name: string; help: string; labelNames?: readonly L[] }) {
+    const { name, help, labelNames = [] } = options;
+    const sources = this.sources;
+    new Gauge<L>({
+      name,
+      help,
+      labelNames,
+      registers: [metrics],
+      async collect() {
+        const readings = await Promise.all([...sources].map((source) => ask(name, source)));
+        this.reset();
+        for (const { labels, value } of readings.flat()) this.set(labels, value);
+      },
+    });
+  }
+
+  /** Asks this source from now on, until the function that it returns is called. */
+  from(source: Source<L>): () => void {
+    this.sources.add(source);
+    return () => this.sources.delete(source);
+  }
+}
+
+async function ask<L extends string>(name: string, source: Source<L>): Promise<readonly Reading<L>[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${SOURCE_TIMEOUT_MS} ms`)), SOURCE_TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([source(), late]);
+  } catch (error) {
+    logger('metrics').debug({ err: error, name }, 'a value could not be asked for');
+    return [];
+  } finally {
+    clearTimeout(timer);
+  }
+}
