@@ -99,7 +99,7 @@ describe('what stands in the way of a start is said in one line with the cure', 
       /^tollgate: \/does\/not\/exist\.yaml: cannot be read \(ENOENT\): set TOLLGATE_CONFIG/,
     );
     expect(await failure({ TOLLGATE_PORT: '70000' })).toMatch(
-      /^tollgate: TOLLGATE_PORT must not be greater than 65535$/,
+      /^tollgate: TOLLGATE_PORT must be a whole number from 0 to 65535$/,
     );
     expect(await failure({}, ['--jsn'])).toMatch(/^tollgate: There is no option --jsn\./);
   });
