@@ -1,0 +1,65 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StartError } from '@tollgate/runtime';
+import { useTestDatabase, withDatabase } from '@tollgate/testing';
+import { checkSchema, migrateSchema, migrateSchemas } from './index';
+
+const database = useTestDatabase();
+const NEWER_THAN_ANY = 99;
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'checks-'));
+  await writeFile(join(directory, '001_a.sql'), 'CREATE TABLE a (id int PRIMARY KEY);');
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+const refusal = async (work: Promise<unknown>): Promise<string> => {
+  const error: unknown = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(StartError);
+  return (error as Error).message;
+};
+
+describe('a start', () => {
+  it('is refused on a schema that is missing, older or newer, and on a changed migration, and changes none of it', async () => {
+    const schema = { schema: 'checked', directory };
+    const check = () => checkSchema(database.url, schema);
+    expect(await refusal(check())).toMatch(/^The schema "checked" is not there: run this service once with --migrate/);
+    expect(await database.query(`SELECT to_regnamespace('checked') AS found`)).toEqual([{ found: null }]);
+
+    expect(await migrateSchema(database.url, schema)).toBe('The schema "checked" was migrated: 001_a.sql.');
+    expect(await migrateSchema(database.url, schema)).toBe('The schema "checked" is up to date.');
+    await check();
+
+    await writeFile(join(directory, '002_b.sql'), 'ALTER TABLE a ADD COLUMN b int;');
+    expect(await refusal(check())).toMatch(/is 1 migration behind this version of Tollgate: run .* --migrate/);
+    await migrateSchemas(database.url, [schema]);
+    await check();
+
+    await writeFile(join(directory, '002_b.sql'), 'SELECT 1;');
+    expect(await refusal(check())).toMatch(/changed after it was applied/);
+    await rm(join(directory, '002_b.sql'));
+    expect(await refusal(check())).toMatch(
+      /was migrated by a newer version of Tollgate \(migration 2; this version knows 1\)/,
+    );
+  });
+
+  it('is refused on a server that is too old, before anything is made on it', async () => {
+    const schema = { schema: 'too_old', directory };
+    const tooOld = /^PostgreSQL \d+\S*.* is too old: Tollgate needs 99 or newer at DATABASE_URL\.$/;
+    expect(await refusal(checkSchema(database.url, schema, NEWER_THAN_ANY))).toMatch(tooOld);
+    expect(await refusal(migrateSchemas(database.url, [schema], NEWER_THAN_ANY))).toMatch(tooOld);
+    expect(await database.query(`SELECT to_regnamespace('too_old') AS found`)).toEqual([{ found: null }]);
+  });
+
+  it('says which database is not there', async () => {
+    const url = withDatabase(database.url, 'not_there');
+    expect(await refusal(checkSchema(url, { schema: 'x', directory }))).toMatch(
+      /not_there has no such database: create it, or correct DATABASE_URL\.$/,
+    );
+  });
+});

@@ -1,0 +1,74 @@
+import { Health, type Readiness } from './health';
+import { HealthServer } from './health-server';
+
+const MAX_ANSWER_MS = 2_000;
+let health: Health;
+let server: HealthServer;
+
+beforeEach(async () => {
+  health = new Health();
+  server = await HealthServer.listen(health, '127.0.0.1', 0);
+});
+afterEach(() => server.close());
+
+async function readyz(): Promise<{ code: number; body: Readiness }> {
+  const response = await fetch(`${server.url}/readyz`);
+  return { code: response.status, body: (await response.json()) as Readiness };
+}
+
+describe('readiness', () => {
+  it('is refused while the process starts and from the moment it stops, alive all along', async () => {
+    expect(await readyz()).toEqual({ code: 503, body: { status: 'starting', dependencies: {} } });
+    health.state = 'serving';
+    expect(await readyz()).toEqual({ code: 200, body: { status: 'ok', dependencies: {} } });
+    health.state = 'stopping';
+    expect((await readyz()).body.status).toBe('stopping');
+    expect((await fetch(`${server.url}/livez`)).status).toBe(200);
+  });
+
+  it('names each dependency; only a required one makes it refuse, and one that hangs is one that is away', async () => {
+    health.state = 'serving';
+    health.depend('fine', { required: true, check: async () => {} });
+    health.depend('spare', { required: false, check: () => Promise.reject(new Error('gone')) });
+    expect(await readyz()).toEqual({
+      code: 200,
+      body: {
+        status: 'ok',
+        dependencies: { fine: { ok: true, required: true }, spare: { ok: false, required: false, reason: 'gone' } },
+      },
+    });
+    health.depend('silent', { required: true, check: () => new Promise(() => {}) });
+    const began = performance.now();
+    const { code, body } = await readyz();
+    expect(performance.now() - began).toBeLessThan(MAX_ANSWER_MS);
+    expect([code, body.status]).toEqual([503, 'unavailable']);
+    expect(body.dependencies['silent']).toEqual({ ok: false, required: true, reason: 'no answer within 1000 ms' });
+  });
+
+  it('asks a dependency once for probes that come together', async () => {
+    let asked = 0;
+    health.depend('counted', {
+      required: true,
+      check: async () => {
+        asked++;
+      },
+    });
+    await Promise.all(Array.from({ length: 20 }, () => health.readiness()));
+    expect(asked).toBe(1);
+  });
+});
+
+it('serves the metrics of the process, and nothing else', async () => {
+  const metrics = await fetch(`${server.url}/metrics?all`);
+  expect([metrics.status, metrics.headers.get('content-type')]).toEqual([200, expect.stringContaining('text/plain')]);
+  expect((await fetch(`${server.url}/_operator/v1/tenants`)).status).toBe(404);
+  expect((await fetch(`${server.url}/livez`, { method: 'POST' })).status).toBe(404);
+  expect(await (await fetch(`${server.url}/livez`, { method: 'HEAD' })).text()).toBe('');
+});
+
+it('says which setting to change when its port is in use', async () => {
+  const port = Number(new URL(server.url).port);
+  await expect(HealthServer.listen(health, '127.0.0.1', port)).rejects.toThrow(
+    `Port ${port} on 127.0.0.1 is in use: stop what listens there, or set TOLLGATE_HEALTH_PORT (0 = any free port).`,
+  );
+});

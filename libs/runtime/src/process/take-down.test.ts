@@ -1,0 +1,16 @@
+import { TakeDown } from './take-down';
+
+it('takes down what was started in the opposite order, once, and goes on past a step that fails', async () => {
+  const done: string[] = [];
+  const takeDown = new TakeDown('test');
+  takeDown.add(() => done.push('first'));
+  takeDown.add(
+    () => Promise.reject(new Error('a step that fails')),
+    async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      done.push('last');
+    },
+  );
+  await Promise.all([takeDown.run(), takeDown.run()]);
+  expect(done).toEqual(['last', 'first']);
+});
