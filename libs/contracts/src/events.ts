@@ -52,6 +52,8 @@ export interface Charge {
   tenantId: string;
   keyId: string;
   costNanos: string;
+  /** What was served beyond the hold and is not charged; absent: nothing. Billing books it as the operator's loss. */
+  overrunNanos?: string;
   endedAt: string;
   defaultBudgets?: DefaultBudgets;
 }

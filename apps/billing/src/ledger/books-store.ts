@@ -9,6 +9,7 @@ interface BooksRow {
   last_cover: string;
   carried_nanos: string;
   gathered_nanos: string;
+  overrun_nanos: string;
   suspended: boolean;
 }
 
@@ -23,7 +24,7 @@ interface MonthRow {
 }
 
 const BOOKS_COLUMNS =
-  'tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, suspended';
+  'tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos, suspended';
 const MONTH_COLUMNS = 'tenant_id, period, last_seq, covered_seq, gathered_nanos, debited_cents';
 const SELECT_MONTHS = `SELECT ${MONTH_COLUMNS}, closed_at IS NOT NULL AS closed FROM tenant_month m`;
 
@@ -114,12 +115,12 @@ export async function saveBooks(
   const [rows] = await tx.query<[{ due_in_ms: number | null }[], number]>(
     `UPDATE tenant_books b
      SET version = n.version, balance_cents = n.balance_cents, last_sequence = n.last_sequence, last_cover = n.last_cover,
-         carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos, suspended = n.suspended,
-         last_posted_at = CASE WHEN $10 THEN clock_timestamp() ELSE b.last_posted_at END,
+         carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos, overrun_nanos = n.overrun_nanos, suspended = n.suspended,
+         last_posted_at = CASE WHEN $11 THEN clock_timestamp() ELSE b.last_posted_at END,
          due_at = CASE WHEN n.can_post
-           THEN coalesce(b.due_at, greatest(clock_timestamp(), b.last_posted_at + $11 * interval '1 millisecond')) END
-     FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::numeric[], $8::boolean[], $9::boolean[])
-       AS n (tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, suspended, can_post)
+           THEN coalesce(b.due_at, greatest(clock_timestamp(), b.last_posted_at + $12 * interval '1 millisecond')) END
+     FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::numeric[], $8::numeric[], $9::boolean[], $10::boolean[])
+       AS n (tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos, suspended, can_post)
      WHERE b.tenant_id = n.tenant_id
      RETURNING extract(epoch FROM b.due_at - clock_timestamp())::float8 * 1000 AS due_in_ms`,
     [
@@ -130,6 +131,7 @@ export async function saveBooks(
       changed.map((books) => String(books.lastCover)),
       changed.map((books) => String(books.carriedNanos)),
       changed.map((books) => String(books.gatheredNanos)),
+      changed.map((books) => String(books.overrunNanos)),
       changed.map((books) => books.suspended),
       changed.map(canPost),
       posted,
@@ -200,6 +202,7 @@ function booksByTenant(rows: readonly BooksRow[]): Map<string, Books> {
         lastCover: BigInt(row.last_cover),
         carriedNanos: BigInt(row.carried_nanos),
         gatheredNanos: BigInt(row.gathered_nanos),
+        overrunNanos: BigInt(row.overrun_nanos),
         suspended: row.suspended,
       },
     ]),

@@ -68,8 +68,8 @@ export async function insertCovers(tx: EntityManager, covers: readonly Cover[]):
 export async function insertCharges(tx: EntityManager, charges: readonly NumberedCharge[]): Promise<void> {
   if (charges.length === 0) return;
   await tx.query(
-    `INSERT INTO charge (id, tenant_id, key_id, cost_nanos, ended_at, period, seq)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[], $7::bigint[])`,
+    `INSERT INTO charge (id, tenant_id, key_id, cost_nanos, ended_at, period, seq, overrun_nanos)
+     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[], $7::bigint[], $8::bigint[])`,
     [
       charges.map((charge) => charge.id),
       charges.map((charge) => charge.tenantId),
@@ -78,6 +78,7 @@ export async function insertCharges(tx: EntityManager, charges: readonly Numbere
       charges.map((charge) => charge.endedAt.toISOString()),
       charges.map((charge) => charge.period),
       charges.map((charge) => String(charge.seq)),
+      charges.map((charge) => String(charge.overrunNanos ?? 0n)),
     ],
   );
 }

@@ -1,5 +1,6 @@
 import { NANOS_PER_CENT, type Difference } from '@tollgate/contracts';
 import type { DataSource, EntityManager } from 'typeorm';
+import { INVOICE_CHECKS } from './invoice-audit';
 
 /** What the rows of the ledger themselves add up to. */
 export interface AuditTotals {
@@ -21,6 +22,9 @@ interface TenantRow {
   charges_nanos: string;
   covers: string;
   chain_end_nanos: string;
+  overrun_nanos: string;
+  unposted_overrun_nanos: string;
+  overrun_cents: string;
 }
 
 /** So many rows of one kind of difference are named for a page of tenants; one is enough to look further. */
@@ -43,7 +47,8 @@ export async function auditLedger(
       totals.carriedNanos += BigInt(row.unposted_nanos);
       differences.push(...auditTenant(row));
     }
-    for (const { check, sql } of ROW_CHECKS) differences.push(...(await rowDifferences(tx, check, sql, tenantIds)));
+    for (const { check, sql } of [...ROW_CHECKS, ...INVOICE_CHECKS])
+      differences.push(...(await rowDifferences(tx, check, sql, tenantIds)));
     return { totals, differences };
   });
 }
@@ -56,6 +61,11 @@ function auditTenant(row: TenantRow): Difference[] {
     ['entries are numbered without a gap', row.last_sequence, row.entries],
     ['coverages are numbered without a gap', row.last_cover, row.covers],
     ['carried = rest of the newest coverage', row.chain_end_nanos, row.carried_nanos],
+    [
+      'overruns of the charges = account overrun + not booked yet',
+      BigInt(row.overrun_nanos),
+      BigInt(row.overrun_cents) * NANOS_PER_CENT + BigInt(row.unposted_overrun_nanos),
+    ],
   ];
   return checks
     .filter(([, expected, actual]) => expected !== actual)
@@ -80,12 +90,14 @@ async function rowDifferences(
 
 const TENANTS_SQL = `
   SELECT b.tenant_id, b.balance_cents, b.last_sequence, b.last_cover, b.carried_nanos, b.carried_nanos + b.gathered_nanos AS unposted_nanos,
-    e.entries, e.entries_cents, e.debited_cents, c.charges_nanos, v.covers, v.chain_end_nanos
+    b.overrun_nanos AS unposted_overrun_nanos, e.entries, e.entries_cents, e.debited_cents, c.charges_nanos, c.overrun_nanos, o.overrun_cents, v.covers, v.chain_end_nanos
   FROM tenant_books b,
     LATERAL (SELECT count(*) AS entries, coalesce(sum(amount_cents), 0) AS entries_cents,
         coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debited_cents
       FROM journal_entry WHERE tenant_id = b.tenant_id) e,
-    LATERAL (SELECT coalesce(sum(cost_nanos), 0) AS charges_nanos FROM charge WHERE tenant_id = b.tenant_id) c,
+    LATERAL (SELECT coalesce(sum(cost_nanos), 0) AS charges_nanos, coalesce(sum(overrun_nanos), 0) AS overrun_nanos FROM charge WHERE tenant_id = b.tenant_id) c,
+    LATERAL (SELECT coalesce(-sum(p.amount_cents), 0) AS overrun_cents FROM posting p JOIN journal_entry j ON j.id = p.entry_id
+      WHERE j.tenant_id = b.tenant_id AND p.account = 'overrun') o,
     LATERAL (SELECT count(*) AS covers, coalesce((array_agg(carried_out_nanos ORDER BY number DESC))[1], 0) AS chain_end_nanos
       FROM coverage WHERE tenant_id = b.tenant_id) v
   WHERE b.tenant_id = ANY($1)`;

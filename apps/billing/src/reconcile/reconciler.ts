@@ -9,6 +9,7 @@ import { compareTenant, PENDING_SUM, SETTLED_SUM, type TenantView } from './comp
 import { EventWalk } from './event-walk';
 import type { Findings } from './findings';
 import { orphanHolds } from './holds';
+import { auditInvoiceNumbers } from './invoice-audit';
 import { askMetering } from './metering';
 import { Stores } from './stores';
 
@@ -22,7 +23,8 @@ const MAX_NAMED_HOLDS = 20;
  * Proves, from the stores alone, that nothing was lost or doubled between a request and the ledger, in constant memory, while traffic runs:
  *
  * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of its events;
- * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every charge covered once or still gathering;
+ * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every charge covered once or still gathering; invoices are the sums of their
+ *    months, numbered without a gap;
  * 3. against the admission store: its balance is that of the same version of the books, its running sums are those of its holds, no hold is left over.
  */
 export class Reconciler {
@@ -61,6 +63,7 @@ export class Reconciler {
   }
 
   private async tenants(findings: Findings, stopped: AbortSignal): Promise<void> {
+    findings.add(await auditInvoiceNumbers(this.dataSource));
     for (let after: string | undefined; ;) {
       stopped.throwIfAborted();
       const { ids, next } = await this.stores.nextTenants(after);

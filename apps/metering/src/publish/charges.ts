@@ -3,9 +3,18 @@ import type { EntityManager } from 'typeorm';
 import type { RatedEvent } from '../record/record-events';
 
 /** The charge of an event that is recorded in this very transaction. */
-export function chargeOf({ event, chargeNanos }: RatedEvent): Charge {
+export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Charge {
   const { id, tenantId, keyId, endedAt, defaultBudgets } = event;
-  return { id, tenantId, keyId, costNanos: String(chargeNanos), endedAt, ...(defaultBudgets && { defaultBudgets }) };
+  const overrun = overrunNanos > 0n && { overrunNanos: String(overrunNanos) };
+  return {
+    id,
+    tenantId,
+    keyId,
+    costNanos: String(chargeNanos),
+    ...overrun,
+    endedAt,
+    ...(defaultBudgets && { defaultBudgets }),
+  };
 }
 
 /**
@@ -13,8 +22,15 @@ export function chargeOf({ event, chargeNanos }: RatedEvent): Charge {
  * thresholds asks for: the next charge has them again.
  */
 export async function storedCharges(tx: EntityManager, ids: readonly string[]): Promise<Charge[]> {
-  const rows: { id: string; tenant_id: string; key_id: string; cost_nanos: string; ended_at: Date }[] = await tx.query(
-    `SELECT id, tenant_id, key_id, cost_nanos, ended_at FROM usage_event WHERE id = ANY($1) ORDER BY id`,
+  const rows: {
+    id: string;
+    tenant_id: string;
+    key_id: string;
+    cost_nanos: string;
+    overrun_nanos: string;
+    ended_at: Date;
+  }[] = await tx.query(
+    `SELECT id, tenant_id, key_id, cost_nanos, overrun_nanos, ended_at FROM usage_event WHERE id = ANY($1) ORDER BY id`,
     [ids],
   );
   return rows.map((row) => ({
@@ -22,6 +38,7 @@ export async function storedCharges(tx: EntityManager, ids: readonly string[]): 
     tenantId: row.tenant_id,
     keyId: row.key_id,
     costNanos: row.cost_nanos,
+    ...(row.overrun_nanos !== '0' && { overrunNanos: row.overrun_nanos }),
     endedAt: row.ended_at.toISOString(),
   }));
 }

@@ -15,6 +15,8 @@ export interface Books {
   readonly carriedNanos: bigint;
   /** Charges not yet covered. */
   readonly gatheredNanos: bigint;
+  /** Served beyond holds, charged to nobody, and not booked yet: the operator's loss. */
+  readonly overrunNanos: bigint;
   readonly suspended: boolean;
 }
 
@@ -45,6 +47,7 @@ export function newBooks(tenantId: string): Books {
     lastCover: 0n,
     carriedNanos: 0n,
     gatheredNanos: 0n,
+    overrunNanos: 0n,
     suspended: false,
   };
 }

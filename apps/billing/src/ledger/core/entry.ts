@@ -30,6 +30,8 @@ export interface EntryRequest {
   reason?: string | undefined;
   /** What an adjustment reverses, where that is not the account of adjustments. */
   contra?: Account;
+  /** With usage: what was served beyond holds, as revenue that the operator pays. */
+  overrunCents?: bigint;
 }
 
 export interface Entry extends EntryRequest {
@@ -47,7 +49,7 @@ export interface Entry extends EntryRequest {
  * zero, or when the balance would leave the safe integers.
  */
 export function book(books: Books, id: string, request: EntryRequest): { books: Books; entry: Entry } {
-  const { type, amountCents } = request;
+  const { type, amountCents, overrunCents = 0n } = request;
   const signFits = type === 'topup' ? amountCents > 0n : type === 'adjustment' ? amountCents !== 0n : amountCents < 0n;
   if (!signFits) throw new LedgerError(`a ${type} of ${amountCents} cents`);
   const balanceCents = books.balanceCents + amountCents;
@@ -60,8 +62,9 @@ export function book(books: Books, id: string, request: EntryRequest): { books: 
     throw new LedgerError(`a balance of ${balanceCents} cents`);
   const postings: Posting[] = [
     { account: 'credit', amountCents },
-    { account: request.contra ?? CONTRA_ACCOUNT[type], amountCents: -amountCents },
+    { account: request.contra ?? CONTRA_ACCOUNT[type], amountCents: overrunCents - amountCents },
   ];
+  if (overrunCents > 0n) postings.push({ account: 'overrun', amountCents: -overrunCents });
   assertBalanced(postings, amountCents);
   const sequence = books.lastSequence + 1n;
   return {

@@ -9,6 +9,8 @@ export interface ReadCharge {
   tenantId: string;
   keyId: string;
   costNanos: bigint;
+  /** Served beyond the hold, and not charged; absent: nothing. */
+  overrunNanos?: bigint;
   endedAt: Date;
   period: Period;
   defaultBudgets?: DefaultBudgets;
@@ -49,6 +51,7 @@ export function gather(
   const changed = new Map<Period, Month>();
   const numbered: NumberedCharge[] = [];
   let gathered = 0n;
+  let overrun = 0n;
   for (const charge of charges) {
     if (charge.tenantId !== books.tenantId)
       throw new LedgerError(`charge ${charge.id} is of ${charge.tenantId}, not of ${books.tenantId}`);
@@ -59,9 +62,15 @@ export function gather(
     changed.set(period, { ...month, lastSeq: seq, gatheredNanos: month.gatheredNanos + charge.costNanos });
     numbered.push({ ...charge, period, seq });
     gathered += charge.costNanos;
+    overrun += charge.overrunNanos ?? 0n;
   }
   return {
-    books: { ...books, version: books.version + 1n, gatheredNanos: books.gatheredNanos + gathered },
+    books: {
+      ...books,
+      version: books.version + 1n,
+      gatheredNanos: books.gatheredNanos + gathered,
+      overrunNanos: books.overrunNanos + overrun,
+    },
     months: [...changed.values()],
     charges: numbered,
   };

@@ -93,8 +93,9 @@ function postMonth(
       source: METERING_SOURCE,
       ref: coverRef(month.period, fromSeq, month.lastSeq),
       period: month.period,
+      overrunCents: posted.books.overrunNanos / NANOS_PER_CENT,
     });
-    posted.books = books;
+    posted.books = { ...books, overrunNanos: books.overrunNanos % NANOS_PER_CENT };
     posted.entries.push(entry);
     entryId = entry.id;
   }

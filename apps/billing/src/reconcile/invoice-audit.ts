@@ -1,0 +1,42 @@
+import type { Difference } from '@tollgate/contracts';
+import type { DataSource } from 'typeorm';
+
+/** So many are named; one is enough to look further. */
+const MAX_NAMED = 100;
+
+/** Of some tenants, as the other checks of audit.ts. */
+export const INVOICE_CHECKS = [
+  {
+    check: 'an invoice is the sum of the usage entries of its month',
+    sql: `SELECT i.tenant_id AS "tenantId", '{}'::text[] AS ids, format('invoice %s, %s: %s cents', i.accounting_number, i.period, e.cents) AS expected,
+        format('invoice %s, %s: %s cents', i.accounting_number, i.period, i.amount_cents) AS actual
+      FROM invoice i, LATERAL (SELECT coalesce(-sum(amount_cents), 0) AS cents FROM journal_entry
+        WHERE tenant_id = i.tenant_id AND period = i.period AND type = 'usage') e
+      WHERE i.tenant_id = ANY($1) AND e.cents <> i.amount_cents`,
+  },
+  {
+    check: 'a closed month that was debited has its invoice',
+    sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids, format('%s: an invoice of %s cents', m.period, m.debited_cents) AS expected, 'none' AS actual
+      FROM tenant_month m
+      WHERE m.tenant_id = ANY($1) AND m.closed_at IS NOT NULL AND m.debited_cents > 0
+        AND NOT EXISTS (SELECT FROM invoice WHERE tenant_id = m.tenant_id AND period = m.period)`,
+  },
+];
+
+/** Whether the numbers of all invoices run from 1 to the last one given, without a gap. */
+export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Difference[]> {
+  const rows = await dataSource.query<{ tenant_id: string; number: string; expected: string }[]>(
+    `SELECT tenant_id, number, expected FROM (
+       SELECT tenant_id, accounting_number AS number, lag(accounting_number, 1, 0::bigint) OVER (ORDER BY accounting_number) + 1 AS expected FROM invoice
+       UNION ALL
+       SELECT '', c.last_number + 1, (SELECT coalesce(max(accounting_number), 0) + 1 FROM invoice) FROM invoice_counter c) n
+     WHERE number <> expected ORDER BY number LIMIT ${MAX_NAMED}`,
+  );
+  return rows.map((row) => ({
+    check: 'invoices are numbered without a gap',
+    tenantId: row.tenant_id,
+    expected: `invoice ${row.expected}`,
+    actual: `invoice ${row.number}`,
+    ids: [],
+  }));
+}
