@@ -64,7 +64,7 @@ describe('what was spent in a month', () => {
     try {
       const ask = askForCredit(messages, () => Date.parse('2026-11-01T00:01:00.000Z'));
       expect(await ask(tenantId)).toEqual({
-        news: { tenantId, version: 9n, balanceNanos: -5n, releases: [], suspended: true },
+        news: { tenantId, version: 9n, balanceNanos: -5n, releases: [], budgets: [], suspended: true },
         spent: [
           { month: '2026-10', tenantNanos: 7n * cost, keys: keys.map((keyId) => ({ keyId, nanos: cost })) },
           { month: '2026-11', tenantNanos: cost, keys: [{ keyId: keys[0]!, nanos: cost }] },
