@@ -44,6 +44,14 @@ describe('what is wrong with a body, by field', () => {
       'unsupported_parameter',
       'messages[0].content[0]',
     ],
+    [
+      {
+        ...message({ role: 'user', content: [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }] }),
+        model: 'eyes',
+      },
+      'unsupported_parameter',
+      'messages[0].content[0]',
+    ],
     [{ ...CHAT, temperature: 2.1 }, 'invalid_value', 'temperature'],
     [{ ...CHAT, temperature: 'hot' }, 'invalid_type', 'temperature'],
     [{ ...CHAT, top_p: -0.1 }, 'invalid_value', 'top_p'],

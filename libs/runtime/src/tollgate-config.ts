@@ -49,8 +49,12 @@ export class ModelConfig {
   @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens: number = 4096;
   @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer:
     'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
-  /** Tokens that one image or audio part can cost at most; without it such parts are refused. */
-  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxMediaTokens?: number;
+  /** What the model's chat template writes around each message, and once around all of them (a default system prompt included): by default as OpenAI's do. ChatML: 5 and 3. */
+  @IsInt() @Min(0) @Max(1_000) templateTokensPerMessage: number = 3;
+  @IsInt() @Min(0) @Max(100_000) templateTokens: number = 3;
+  /** Tokens that one image can cost at most, and one audio part; without it such parts are refused. */
+  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerImage?: number;
+  @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerAudio?: number;
   @IsDefined() @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
   @IsArray() @ArrayMinSize(1) @ValidateNested({ each: true }) @Type(() => BackendConfig) backends!: BackendConfig[];
 }

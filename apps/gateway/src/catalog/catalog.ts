@@ -33,7 +33,11 @@ export interface CatalogModel {
   contextTokens: number;
   maxOutputTokens: number;
   tokenizer: Tokenizer;
-  maxMediaTokens: number | null;
+  templateTokensPerMessage: number;
+  templateTokens: number;
+  /** Null: the model takes none. */
+  maxTokensPerImage: number | null;
+  maxTokensPerAudio: number | null;
   price: PriceStamp;
   /** The dearer of input and cached input: what a hold reckons a prompt token with. */
   promptFemtosPerToken: bigint;
@@ -109,7 +113,10 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
     contextTokens: model.contextTokens,
     maxOutputTokens: Math.min(model.maxOutputTokens, model.contextTokens),
     tokenizer: model.tokenizer,
-    maxMediaTokens: model.maxMediaTokens ?? null,
+    templateTokensPerMessage: model.templateTokensPerMessage,
+    templateTokens: model.templateTokens,
+    maxTokensPerImage: model.maxTokensPerImage ?? null,
+    maxTokensPerAudio: model.maxTokensPerAudio ?? null,
     price,
     promptFemtosPerToken: input > cached ? input : cached,
     outputFemtosPerToken: BigInt(price.outputFemtos),

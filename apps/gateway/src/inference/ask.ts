@@ -27,9 +27,14 @@ export interface Ask {
   /** The field that the client names it by. */
   maxTokensField: 'max_tokens' | 'max_completion_tokens';
   messages: number;
-  /** Image and audio parts, and where the first one is. */
-  mediaParts: number;
-  mediaParam: string | null;
+  images: MediaParts;
+  audio: MediaParts;
+}
+
+/** How many parts of a kind there are, and where the first one is. */
+export interface MediaParts {
+  count: number;
+  param: string | null;
 }
 
 /** Parses and validates a body. Throws InferenceError 400. */
@@ -57,14 +62,14 @@ const NO_OUTPUT: Rest = {
   maxTokensNamed: false,
   maxTokensField: 'max_tokens',
   messages: 0,
-  mediaParts: 0,
-  mediaParam: null,
+  images: { count: 0, param: null },
+  audio: { count: 0, param: null },
 };
 
 function readChat(body: ChatCompletionRequest): Rest {
   const { max_tokens: older, max_completion_tokens: newer } = body;
-  let mediaParts = 0;
-  let mediaParam: string | null = null;
+  const images: MediaParts = { count: 0, param: null };
+  const audio: MediaParts = { count: 0, param: null };
   for (const [m, { content }] of body.messages.entries()) {
     if (!Array.isArray(content)) continue;
     for (const [p, part] of content.entries()) {
@@ -76,8 +81,9 @@ function readChat(body: ChatCompletionRequest): Rest {
         });
       }
       if (part.type !== 'image_url' && part.type !== 'input_audio') continue;
-      mediaParts += 1;
-      mediaParam ??= `messages[${m}].content[${p}]`;
+      const parts = part.type === 'image_url' ? images : audio;
+      parts.count += 1;
+      parts.param ??= `messages[${m}].content[${p}]`;
     }
   }
   return {
@@ -87,8 +93,8 @@ function readChat(body: ChatCompletionRequest): Rest {
     maxTokensNamed: older != null || newer != null,
     maxTokensField: newer == null ? 'max_tokens' : 'max_completion_tokens',
     messages: body.messages.length,
-    mediaParts,
-    mediaParam,
+    images,
+    audio,
   };
 }
 

@@ -14,7 +14,15 @@ const price = {
   outputFemtos: '1000000',
   requestNanos: '0',
 };
-const model = { id: 'm', tokenizer: 'o200k_base', contextTokens: 1_000_000, maxMediaTokens: null } as CatalogModel;
+const model = {
+  id: 'm',
+  tokenizer: 'o200k_base',
+  contextTokens: 1_000_000,
+  templateTokensPerMessage: 3,
+  templateTokens: 3,
+  maxTokensPerImage: null,
+  maxTokensPerAudio: null,
+} as CatalogModel;
 const PROMPT = 'a few words '.repeat(9_000);
 
 function job() {

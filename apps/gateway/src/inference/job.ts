@@ -8,7 +8,7 @@ import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
 import type { Ask } from './ask';
 import type { InferenceError } from './errors';
-import { countPrompt, leastPromptTokens } from './prompt-bound';
+import { countPrompt, leastPromptTokens, templateSlack } from './prompt-bound';
 
 interface Wire {
   /** After the backend's base path. */
@@ -56,7 +56,7 @@ export class Job {
     /** As the client knows it; may be the client's own and come twice, unlike `draft.id`. */
     readonly requestId: string,
   ) {
-    this.promptTokens = hold.promptIsExact ? hold.promptTokens : null;
+    this.promptTokens = hold.promptIsExact ? hold.promptTokens - templateSlack(ask) : null;
   }
 
   /** For every log line of this request. */
@@ -83,6 +83,11 @@ export class Job {
     return { promptTokens: this.promptTokens, cachedTokens: 0, completionTokens };
   }
 
+  /** What the prompt can cost at most, counted. */
+  boundOfPrompt(): number {
+    return Math.min(this.count(0).promptTokens + templateSlack(this.ask), this.hold.promptTokens);
+  }
+
   /**
    * What a running stream records, should the gateway die in the next second: counted as far as the budget goes, and where it does not, less than it was.
    * Null: nothing yet.
@@ -91,7 +96,7 @@ export class Job {
     if (chunks === 0) return null;
     if (this.promptTokens === null && budget.take(this.ask.raw.length)) this.count(0);
     if (budget.take(text.uncountedBytes)) text.tokens();
-    const promptTokens = this.promptTokens ?? leastPromptTokens(this.ask);
+    const promptTokens = this.promptTokens ?? leastPromptTokens(this.ask, this.model);
     const tokens = { promptTokens, cachedTokens: 0, completionTokens: text.leastTokens() };
     const cost = costNanos(tokens, this.draft.price);
     return { ...tokens, costNanos: cost > this.hold.holdNanos ? this.hold.holdNanos : cost };

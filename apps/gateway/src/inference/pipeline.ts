@@ -5,11 +5,11 @@ import { LimitStates } from '../admit/limit-states';
 import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
 import { toUsageField } from '../usage/usage-event';
-import { type Ask, readAsk } from './ask';
+import { type Ask, type MediaParts, readAsk } from './ask';
 import type { Client } from './client';
 import { InferenceError } from './errors';
 import { Job, KINDS } from './job';
-import { cheapBound, countPrompt, type PromptTokens } from './prompt-bound';
+import { cheapBound, countPrompt, type PromptTokens, templateSlack } from './prompt-bound';
 import { ClientLeftError, readBody } from './read-body';
 import { ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
@@ -97,13 +97,14 @@ export class Pipeline {
       const message = `'${ask.maxTokensField}' is at most ${model.maxOutputTokens} for the model '${model.id}'.`;
       throw new InferenceError('invalid_value', { param: ask.maxTokensField, message });
     }
-    if (ask.mediaParts > 0 && model.maxMediaTokens === null) {
-      throw new InferenceError('unsupported_parameter', {
-        param: ask.mediaParam,
-        message: `The model '${model.id}' takes no images or audio.`,
-      });
-    }
+    this.refuseMedia(ask.images, model.maxTokensPerImage, `The model '${model.id}' takes no images.`);
+    this.refuseMedia(ask.audio, model.maxTokensPerAudio, `The model '${model.id}' takes no audio.`);
     return model;
+  }
+
+  /** Parts whose cost nobody can tell beforehand must not run: there is no hold for them. */
+  private refuseMedia({ count, param }: MediaParts, maxTokens: number | null, message: string): void {
+    if (count > 0 && maxTokens === null) throw new InferenceError('unsupported_parameter', { param, message });
   }
 
   private async admit(ask: Ask, model: CatalogModel, principal: Principal, client: Client): Promise<Job> {
@@ -114,7 +115,7 @@ export class Pipeline {
     const countExactly = () => {
       const counted = countWithinContext(ask, model);
       longest = counted.longest;
-      return counted.total;
+      return counted.total + templateSlack(ask);
     };
     // Within the context by the cheap bound: nothing need be counted.
     if (longest + want > model.contextTokens) prompt = { tokens: countExactly(), exact: true };

@@ -5,7 +5,14 @@ import { readAsk } from './ask';
 import { cheapBound, countPrompt } from './prompt-bound';
 
 const SEED = 20_261_124;
-const MODEL = { tokenizer: 'o200k_base', contextTokens: 1_000_000, maxMediaTokens: 85 } as CatalogModel;
+const MODEL = {
+  tokenizer: 'o200k_base',
+  contextTokens: 1_000_000,
+  templateTokensPerMessage: 3,
+  templateTokens: 3,
+  maxTokensPerImage: 85,
+  maxTokensPerAudio: 40,
+} as CatalogModel;
 const ask = (body: object) => readAsk('chat', Buffer.from(JSON.stringify({ model: 'm', ...body })));
 
 describe('the bound of a prompt', () => {

@@ -16,7 +16,7 @@ export async function serveStream(
 ): Promise<Served> {
   const { ask, model, draft, hold } = job;
   const { path, chunkObject } = KINDS[ask.kind];
-  const allowance = new StreamAllowance(admission, hold, model, ask.choices, () => job.count(0).promptTokens);
+  const allowance = new StreamAllowance(admission, hold, model, ask.choices, () => job.boundOfPrompt());
   const translator = new ChunkTranslator({ ...job.identity, object: chunkObject, includeUsage: ask.includeUsage });
   const relay = new StreamRelay(
     translator,

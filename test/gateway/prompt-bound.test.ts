@@ -1,0 +1,221 @@
+import * as fc from 'fast-check';
+import { createRequire } from 'node:module';
+import type { CatalogModel, Tokenizer } from '../../apps/gateway/src/catalog/catalog';
+import { type Ask, readAsk } from '../../apps/gateway/src/inference/ask';
+import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/inference/prompt-bound';
+import { readChatPrompt } from '../../apps/simulator/src/wire/prompt';
+
+const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_126);
+const TIME_BOX_MS = 1_500;
+const TOKENIZERS: Tokenizer[] = ['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base'];
+/** Models of the library that have a tokenizer, and what their templates write around a message. Some count functions too. */
+const LIBRARY_MODELS: [Tokenizer, string, number][] = [
+  ['o200k_base', 'gpt-4o', 3],
+  ['cl100k_base', 'gpt-4-turbo', 3],
+  ['cl100k_base', 'gpt-4', 3],
+  ['cl100k_base', 'gpt-3.5-turbo', 4],
+];
+const IMAGE_TOKENS = 85;
+const AUDIO_TOKENS = 85;
+
+interface Library {
+  countTokens(text: string, options: { disallowedSpecial: Set<string> }): number;
+  encodeChat(messages: object[]): number[];
+  countChatCompletionTokens?: (request: object) => number;
+}
+const load = (path: string) => createRequire(__filename)(`gpt-tokenizer/${path}`) as Library;
+
+const modelOf = (tokenizer: Tokenizer, templateTokensPerMessage = 3) =>
+  ({
+    tokenizer,
+    templateTokensPerMessage,
+    templateTokens: 3,
+    contextTokens: 10_000_000,
+    maxTokensPerImage: IMAGE_TOKENS,
+    maxTokensPerAudio: AUDIO_TOKENS,
+  }) as CatalogModel;
+
+/** Any Unicode: letters of all scripts, combinations, control characters, halves of pairs, what looks like a special token. */
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 120 }),
+  fc.string({ unit: 'grapheme', maxLength: 120 }),
+  fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 40 }).map((codes) => String.fromCharCode(...codes)),
+  fc.lorem(),
+  fc.constantFrom(
+    '',
+    '<|endoftext|>',
+    '<|im_start|>system',
+    '\u0000',
+    '\ud83d',
+    '👩‍👩‍👧‍👦',
+    'ﷺ',
+    '𒐫',
+    '\n'.repeat(50),
+    '💥'.repeat(30),
+  ),
+);
+const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,40}$/);
+/** A number as clients may write it; it goes into the body as it stands. */
+const number = fc.constantFrom('1e20', '-1e20', '1E+19', '1e-6', '0.1', '1e300', '12345678901234567890', '-0', '1.50');
+const RAW = '\u0001raw:';
+const schema = fc.letrec((tie) => ({
+  any: fc.oneof(
+    { maxDepth: 3 },
+    text.map((description) => ({ type: 'string', description })),
+    fc
+      .array(
+        number.map((one) => RAW + one),
+        { maxLength: 20 },
+      )
+      .map((values) => ({ type: 'number', enum: values })),
+    fc.record({ type: fc.constant('array'), items: tie('any') }),
+    fc
+      .dictionary(name, tie('any'), { maxKeys: 4 })
+      .map((properties) => ({ type: 'object', properties, required: Object.keys(properties) })),
+  ),
+})).any;
+const fn = fc.record(
+  {
+    name,
+    description: text,
+    parameters: fc.record({ type: fc.constant('object'), properties: fc.dictionary(name, schema, { maxKeys: 4 }) }),
+  },
+  { requiredKeys: ['name'] },
+);
+const part = fc.oneof(
+  { weight: 3, arbitrary: text.map((value) => ({ type: 'text', text: value })) },
+  { weight: 1, arbitrary: fc.constant({ type: 'image_url', image_url: { url: 'data:,' } }) },
+  { weight: 1, arbitrary: fc.constant({ type: 'input_audio', input_audio: { data: '', format: 'wav' } }) },
+);
+const call = fc.record({
+  id: name,
+  type: fc.constant('function'),
+  function: fc.record({ name, arguments: fc.oneof(text, fc.json()) }),
+});
+const message = fc.oneof(
+  fc.record(
+    {
+      role: fc.constantFrom('system', 'developer', 'user', 'tool', 'function', 'assistant'),
+      content: fc.oneof(text, fc.array(part, { minLength: 1, maxLength: 4 })),
+      name,
+      tool_call_id: name,
+    },
+    { requiredKeys: ['role', 'content'] },
+  ),
+  fc.record({
+    role: fc.constant('assistant'),
+    content: fc.constant(null),
+    tool_calls: fc.array(call, { minLength: 1, maxLength: 3 }),
+  }),
+);
+const chat = fc.record(
+  {
+    messages: fc.array(message, { minLength: 1, maxLength: 6 }),
+    tools: fc.array(
+      fn.map((one) => ({ type: 'function', function: one })),
+      { maxLength: 4 },
+    ),
+    response_format: schema.map((one) => ({ type: 'json_schema', json_schema: { name: 'a', schema: one } })),
+  },
+  { requiredKeys: ['messages'] },
+);
+
+/** The body as bytes, with numbers as they were written, and with or without escapes. */
+function bodyOf(body: object, escaped: boolean): Buffer {
+  const plain = JSON.stringify({ model: 'm', ...body }).replaceAll(/"\\u0001raw:([^"]*)"/g, '$1');
+  const json = escaped
+    ? plain.replaceAll(/[\u0080-\uffff]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    : plain;
+  return Buffer.from(json);
+}
+
+/** What is charged by our count is never above what is held by it, and that never above the bound by bytes. */
+function expectOrder(ask: Ask, model: CatalogModel): { exact: number; held: number } {
+  const { total, longest } = countPrompt(ask, model);
+  const held = total + templateSlack(ask);
+  expect(longest).toBeLessThanOrEqual(total);
+  expect(held).toBeLessThanOrEqual(cheapBound(ask, model));
+  return { exact: total, held };
+}
+
+const within = <T extends unknown[]>(property: fc.IProperty<T>) =>
+  fc.assert(property, { seed: SEED, numRuns: 1_000, interruptAfterTimeLimit: TIME_BOX_MS });
+
+describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer) => {
+  const model = modelOf(tokenizer);
+
+  it('is sound for any text: no text has more tokens than bytes', () => {
+    const { countTokens } = load(`encoding/${tokenizer}`);
+    within(
+      fc.property(text, (value) => {
+        const tokens = countTokens(value, { disallowedSpecial: new Set<string>() });
+        expect(tokens).toBeLessThanOrEqual(Buffer.byteLength(value));
+      }),
+    );
+  });
+
+  it('is sound for any chat: roles, names, parts, tools, calls, schemas, and however the body is written', () => {
+    within(
+      fc.property(chat, fc.boolean(), (body, escaped) => {
+        const ask = readAsk('chat', bodyOf(body, escaped));
+        const { exact } = expectOrder(ask, model);
+        // The built-in backend counts with one tokenizer.
+        if (tokenizer === 'o200k_base') expect(exact).toBeGreaterThanOrEqual(readChatPrompt(ask.body).tokens);
+      }),
+    );
+  });
+
+  it('is sound for completions and embeddings of several prompts, with what is rendered into each', () => {
+    const prompts = fc.oneof(
+      text,
+      fc.array(text, { minLength: 1, maxLength: 20 }),
+      fc.array(fc.array(fc.nat(300_000), { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 5 }),
+    );
+    within(
+      fc.property(prompts, fc.option(text, { nil: undefined }), fc.boolean(), (prompt, suffix, escaped) => {
+        expectOrder(readAsk('completion', bodyOf({ prompt, ...(suffix !== undefined && { suffix }) }, escaped)), model);
+        // Inputs of embeddings are never empty.
+        const input = typeof prompt === 'string' ? prompt || 'x' : prompt.map((one) => (one === '' ? 'x' : one));
+        expectOrder(readAsk('embedding', bodyOf({ input }, escaped)), model);
+      }),
+    );
+  });
+});
+
+describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryModel, tokensPerMessage) => {
+  it('covers what the library counts for a chat with the templates of OpenAI, functions in it where it counts them', () => {
+    const library = load(`model/${libraryModel}`);
+    const plain = fc.record(
+      { role: fc.constantFrom('system', 'user', 'assistant'), content: fc.string({ maxLength: 100 }), name },
+      { requiredKeys: ['role', 'content'] },
+    );
+    const called = fc.record({
+      role: fc.constant('assistant'),
+      content: fc.constant(''),
+      function_call: fc.record({ name, arguments: fc.json() }),
+    });
+    const body = fc.record(
+      {
+        messages: fc.array(fc.oneof(plain, called), { minLength: 1, maxLength: 6 }),
+        functions: fc.array(fn, { minLength: 1, maxLength: 4 }),
+        function_call: fc.oneof(fc.constantFrom('auto', 'none'), fc.record({ name })),
+      },
+      { requiredKeys: ['messages'] },
+    );
+    within(
+      fc.property(body, (request) => {
+        const ask = readAsk('chat', bodyOf(request, false));
+        const parsed = JSON.parse(ask.raw.toString()) as { messages: object[] };
+        const counted = library.countChatCompletionTokens?.(parsed) ?? library.encodeChat(parsed.messages).length;
+        expect(expectOrder(ask, modelOf(tokenizer, tokensPerMessage)).held).toBeGreaterThanOrEqual(counted);
+      }),
+    );
+  });
+});
+
+it('a number with an exponent, written out in the prompt, is longer than in the body', () => {
+  const body = `{"model":"m","messages":[{"role":"user","content":""}],"tools":[{"type":"function","function":{"name":"f","parameters":{"enum":[${Array(500).fill('1e20').join()}]}}}]}`;
+  const ask = readAsk('chat', Buffer.from(body));
+  expect(countPrompt(ask, modelOf('o200k_base')).total).toBeGreaterThan(ask.raw.length);
+  expectOrder(ask, modelOf('o200k_base'));
+});
