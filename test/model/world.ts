@@ -1,4 +1,4 @@
-import type { AdmitRequest } from '@tollgate/admission';
+import { readNews, type AdmitRequest } from '@tollgate/admission';
 import {
   costNanos,
   FEMTOS_PER_NANO,
@@ -201,8 +201,8 @@ export class World {
     for (let time = 0; time < (again ? 2 : 1); time++) {
       const [result] = await this.stores.admission.settle([{ event }]);
       assert(result && !(result instanceof RangeError), 'a cost is capped by its hold');
+      assert(result.kind !== 'lost', 'no store is emptied here');
       if (result.kind === 'forbidden') return;
-      assert(result.kind === 'settled', 'this store loses no holds');
       standing = this.truth.ended(result.event);
     }
     // The last byte goes out now. Whether metering hears of it from the gateway is another matter.
@@ -231,15 +231,7 @@ export class World {
   }
 
   private async applyNews(batch: readonly CreditNews[]): Promise<never[]> {
-    await this.stores.admission.applyNews(
-      batch.map(({ tenantId, version, balanceNanos, releases, suspended }) => ({
-        tenantId,
-        version: BigInt(version),
-        balanceNanos: BigInt(balanceNanos),
-        releases,
-        suspended,
-      })),
-    );
+    await this.stores.admission.applyNews(batch.map(readNews));
     return [];
   }
 
