@@ -18,6 +18,9 @@ import type { News } from '@tollgate/admission';
 import { Model } from '../../libs/admission/src/suite/model.suite';
 import type { Admission, BooksView, CrashIn, Stores } from './stores';
 
+/** No month is closed in these histories. */
+const NOTHING_CLOSED = '0001-01';
+
 /** The admission store's model, and what a refund takes out of it before the books have it. */
 class PureAdmission extends Model {
   private readonly newest = new Map<string, News>();
@@ -106,7 +109,7 @@ export class PureStores implements Stores {
       const fresh = [...all.values()].filter(({ id }) => !account.charges.has(id)).map(read);
       const gathered = gather(account.books, [...account.months.values()], fresh, {
         running: periodOf(new Date(this.clock.nowMs)),
-        closedThrough: '0001-01',
+        closedThrough: NOTHING_CLOSED,
       });
       account.books = gathered.books;
       for (const month of gathered.months) account.months.set(month.period, month);
