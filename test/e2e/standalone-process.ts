@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import type { Ready } from './deployment';
 
 const ROOT = resolve(__dirname, '../..');
-const READY_TIMEOUT_MS = 30_000;
+const READY_TIMEOUT_MS = 60_000;
 const EXIT_TIMEOUT_MS = 40_000;
 const STDERR_SHOWN_CHARS = 2_000;
 
@@ -60,17 +60,20 @@ export class StandaloneProcess {
   }
 
   /** Spawns and waits for the ready line. Rejects with stderr when it exits instead. */
-  static async start(env: Record<string, string>): Promise<StandaloneProcess & { ready: Ready }> {
-    const started = StandaloneProcess.spawn(env);
+  static start(env: Record<string, string>): Promise<StandaloneProcess & { ready: Ready }> {
+    return StandaloneProcess.spawn(env).becomesReady();
+  }
+
+  async becomesReady(): Promise<StandaloneProcess & { ready: Ready }> {
     const until = Date.now() + READY_TIMEOUT_MS;
-    while (!started.stdout.includes('\n')) {
-      if (started.child.exitCode !== null || started.child.signalCode !== null)
-        throw new Error(`it exited (${started.child.exitCode}):\n${started.stderr.slice(-STDERR_SHOWN_CHARS)}`);
+    while (!this.stdout.includes('\n')) {
+      if (this.child.exitCode !== null || this.child.signalCode !== null)
+        throw new Error(`it exited (${this.child.exitCode}):\n${this.stderr.slice(-STDERR_SHOWN_CHARS)}`);
       if (Date.now() > until)
-        throw new Error(`not ready after ${READY_TIMEOUT_MS} ms:\n${started.stderr.slice(-STDERR_SHOWN_CHARS)}`);
+        throw new Error(`not ready after ${READY_TIMEOUT_MS} ms:\n${this.stderr.slice(-STDERR_SHOWN_CHARS)}`);
       await new Promise((done) => setTimeout(done, 10));
     }
-    return Object.assign(started, { ready: JSON.parse(started.stdout) as Ready });
+    return Object.assign(this, { ready: JSON.parse(this.stdout) as Ready });
   }
 
   /** Sends the signal and waits for the end; the exit code, or null when a signal ended it. */

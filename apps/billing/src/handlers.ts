@@ -1,5 +1,6 @@
 import type { AdmissionStore } from '@tollgate/admission';
 import type { Messages } from '@tollgate/messaging';
+import { failPoint } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import { allBudgetNews } from './budgets/budget-rows';
 import { Budgets } from './budgets/budgets';
@@ -50,6 +51,7 @@ export function registerHandlers(parts: BillingParts): void {
 
   messages.consume('charges', 'billing', async (batch) => {
     const result = await gatherer.gather(batch);
+    failPoint('gathered');
     countCharges(result);
     committed(result.dueInMs);
   });

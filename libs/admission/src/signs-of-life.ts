@@ -1,4 +1,4 @@
-import { logger } from '@tollgate/runtime';
+import { failPoint, logger } from '@tollgate/runtime';
 import type { AdmissionStore, Progress } from './admission-store';
 
 /** A stream that dies with its gateway is charged what was recorded: at most this much of it is lost. */
@@ -69,6 +69,7 @@ export class SignsOfLife {
         alive.map(({ id, tenantId, delivered, life }) => ({ id, tenantId, delivered: delivered(), life })),
       );
       this.failing = false;
+      failPoint('progress-recorded');
     } catch (error) {
       if (!this.failing)
         logger('admission').warn({ err: error, requests: alive.length }, 'signs of life were not recorded');

@@ -1,6 +1,7 @@
 export * from './logging';
 export * from './metrics';
 export * from './polled-gauge';
+export * from './fail-point';
 export * from './tollgate-config';
 export * from './read-config';
 export * from './file-config-source';

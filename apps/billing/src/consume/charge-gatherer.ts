@@ -1,6 +1,7 @@
 import type { Charge } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
+import { failPoint } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
@@ -56,6 +57,7 @@ export class ChargeGatherer {
       await addSpending(tx, fresh, this.options.thresholdsPercent?.() ?? DEFAULT_THRESHOLDS_PERCENT);
       const rejected = [...unreadable, ...conflicts];
       await setAside(tx, rejected);
+      failPoint('gathering');
       const repeated = batch.length - fresh.length - rejected.length;
       return { dueInMs, gathered: fresh.length, repeated, rejected: rejected.length, fresh };
     });

@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { sqlState, transaction } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { failPoint, logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import {
   deferPosting,
@@ -44,6 +44,7 @@ export class Poster {
     for (;;) {
       const posted = await this.postBatch(early);
       tenants += posted;
+      if (posted > 0) failPoint('posted');
       if (posted < MAX_TENANTS_PER_POSTING) return tenants;
     }
   }
@@ -99,6 +100,7 @@ export class Poster {
         'credit-news',
         changed.map((books) => creditNews(books, [])),
       );
+      failPoint('posting');
       return due.size;
     });
   }

@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { AdmissionStore, readNews } from '@tollgate/admission';
 import { Messages } from '@tollgate/messaging';
+import { failPoint } from '@tollgate/runtime';
 
 /** Brings billing's news into the admission store: the balance, the holds that the books have taken in, and budgets that were set. Any order, any repeat. */
 @Injectable()
@@ -11,6 +12,10 @@ export class CreditNewsConsumer implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.messages.consume('credit-news', 'admission', (news) => this.store.applyNews(news.map(readNews)));
+    this.messages.consume('credit-news', 'admission', async (news) => {
+      failPoint('news-applying');
+      await this.store.applyNews(news.map(readNews));
+      failPoint('news-applied');
+    });
   }
 }

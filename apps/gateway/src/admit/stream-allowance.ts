@@ -1,4 +1,5 @@
 import type { AdmissionClient } from '@tollgate/admission';
+import { failPoint } from '@tollgate/runtime';
 import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
@@ -71,6 +72,7 @@ export class StreamAllowance {
     try {
       const result = await this.client.extend({ id, tenantId, wantNanos, minNanos, life });
       if (result.kind === 'extended') {
+        failPoint('extended');
         this.hold.holdNanos = result.holdNanos;
         this.covered = this.tokensCovered();
         this.state = 'open';

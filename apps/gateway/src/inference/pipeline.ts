@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type InferenceKind, UnavailableError, type UsageDraft } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { failPoint, logger } from '@tollgate/runtime';
 import { LimitStates } from '../admit/limit-states';
 import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
@@ -36,18 +36,23 @@ export class Pipeline {
       meter.model = model.id;
       // 3. Limits, and a hold for the largest cost that the request can reach: from here on it is settled or void.
       const job = await this.admit(ask, model, principal, client);
+      failPoint('admitted');
       // 4. The answer, all but its end.
       const served = ask.stream
         ? await serveStream(this.stages, job, client)
         : await servePlain(this.stages, job, client);
       if (served.kind === 'nothing') {
+        failPoint('nothing-delivered');
         await this.stages.settlements.void(job);
         throw served.error ?? new ClientLeftError();
       }
+      failPoint('served');
       // 5. The settlement is durable …
       const { event, published } = await this.stages.settlements.settle(job, served);
+      failPoint('settled');
       // 6. … before the client sees the last byte.
       served.end(toUsageField(event));
+      failPoint('answered');
       // 7. Metering hears of it; should that be lost, the settled hold remembers.
       if (!published) this.stages.emitter.emit(event);
       meter.served(event.outcome, event, served.firstTokenAtMs);

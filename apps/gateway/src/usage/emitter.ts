@@ -1,6 +1,6 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
-import { Counter, logger, metrics } from '@tollgate/runtime';
+import { Counter, failPoint, logger, metrics } from '@tollgate/runtime';
 
 const MAX_BATCH_EVENTS = 500;
 /** A quiet emitter waits so long for company: a publication costs as much for one event as for fifty. The debit is late by as much. */
@@ -45,7 +45,9 @@ export class UsageEmitter {
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, MAX_BATCH_EVENTS);
       try {
+        failPoint('usage-publishing');
         await this.messages.publish('usage-events', batch);
+        failPoint('usage-published');
       } catch (error) {
         left.inc(batch.length);
         logger('gateway').warn(

@@ -1,7 +1,7 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { sqlState, transaction } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { failPoint, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { rate } from '../price/rate';
 import { chargeOf, storedCharges } from '../publish/charges';
@@ -32,6 +32,7 @@ export class UsageConsumer {
     const { valid, rejected } = sortOut(messages);
     const rated = onePerId(valid).map((event): RatedEvent => ({ event, ...rate(event) }));
     const fresh = await this.commit(rated, rejected);
+    failPoint('recorded');
     const disagreeing = fresh.filter(({ disagreementNanos }) => disagreementNanos !== null);
     report(rejected, disagreeing);
     const result = {
@@ -79,6 +80,7 @@ async function record(
   await recorded;
   if (fresh.length > 0) await addToSums(tx, sums);
   await enqueue(tx, 'charges', charges);
+  failPoint('recording');
   return fresh;
 }
 

@@ -1,7 +1,7 @@
 import { AdmissionStore } from '@tollgate/admission';
 import type { UsageEvent } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
-import { Counter, logger, metrics } from '@tollgate/runtime';
+import { Counter, failPoint, logger, metrics } from '@tollgate/runtime';
 
 /** Holds handed out by one call; two kinds, so up to twice as many events in one publication. */
 export const SWEEP_LIMIT = 500;
@@ -61,7 +61,11 @@ export class Sweeper {
     let total = 0;
     for (let call = 0; call < MAX_SWEEPS_A_ROUND && !this.stopping; call++) {
       const events: UsageEvent[] = await this.store.sweep({ limit: SWEEP_LIMIT, confirmAfterMs: this.confirmAfterMs });
-      if (events.length > 0) await this.messages.publish('usage-events', events);
+      if (events.length > 0) {
+        failPoint('swept');
+        await this.messages.publish('usage-events', events);
+        failPoint('sweep-published');
+      }
       swept.inc(events.length);
       total += events.length;
       if (events.length < SWEEP_LIMIT) break;

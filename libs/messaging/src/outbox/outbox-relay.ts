@@ -1,6 +1,6 @@
 import type { Topic, TopicTypes } from '@tollgate/contracts';
 import { transaction } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { failPoint, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { outboxAge, refusedRows } from '../message-metrics';
 import { MAX_BATCH_MESSAGES, MessagesRefusedError, type Messages } from '../messages';
@@ -107,12 +107,15 @@ export class OutboxRelay {
       const oldest = rows[0];
       if (oldest) outboxAge.set({ outbox: this.options.name }, (Date.now() - oldest.created_at.getTime()) / 1000);
       // 2. Publish: durable when it returns.
+      if (rows.length > 0) failPoint('outbox-taken', this.options.name);
       const refused: RefusedRow[] = [];
       for (const ofTopic of byTopic(rows)) refused.push(...(await this.publishRows(ofTopic)));
       await setAside(tx, refused);
+      if (rows.length > 0) failPoint('outbox-published', this.options.name);
       // 3. Commit.
       return { taken: rows.length, refused };
     });
+    if (taken > 0) failPoint('outbox-emptied', this.options.name);
     for (const { row, reason } of refused) {
       refusedRows.inc({ outbox: this.options.name });
       logger('messaging').error(

@@ -1,0 +1,182 @@
+import { FAIL_POINTS } from '@tollgate/runtime';
+import { eventually, withDatabase } from '@tollgate/testing';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Database } from '../e2e/deployment';
+import {
+  complete,
+  connected,
+  costOf,
+  createTenant,
+  ledgerOf,
+  reconciled,
+  writeConfig,
+  type Completion,
+  type TestTenant,
+} from '../e2e/fixtures';
+import { StandaloneProcess, useDataDirectory } from '../e2e/standalone-process';
+
+const CREDIT_CENTS = 10_000;
+/** A lease of 10 s, or the sweeper's 5 s, and as much again for a busy machine. */
+const REACHED_WITHIN_MS = 60_000;
+const LANES = 2;
+const adminUrl = process.env['TOLLGATE_TEST_DATABASE_URL']!;
+
+/** What the books must have of the requests that were cut: nothing, something, or either. Those that a client saw complete are in them in any case. */
+type Cut = 'none' | 'some' | 'either';
+
+interface Step {
+  at: string;
+  cut: Cut;
+  /** Reached by itself, out of what the step before left: the process is armed from its start, and nobody asks anything. */
+  unasked?: true;
+}
+
+/** Every step of the pipeline, in its order. A process is killed at one, and the next one takes up what it left; the last one goes on. */
+const STEPS: Step[] = [
+  { at: 'admitted', cut: 'none' },
+  { at: 'nothing-delivered', cut: 'none' },
+  { at: 'served', cut: 'none' },
+  { at: 'settled', cut: 'some' },
+  // Nobody but the sweeper knows of what was settled.
+  { at: 'swept', cut: 'either', unasked: true },
+  { at: 'sweep-published', cut: 'either', unasked: true },
+  { at: 'answered', cut: 'either' },
+  { at: 'usage-publishing', cut: 'either' },
+  { at: 'usage-published', cut: 'either' },
+  { at: 'extended', cut: 'either' },
+  { at: 'progress-recorded', cut: 'some' },
+  { at: 'recording', cut: 'either' },
+  { at: 'recorded', cut: 'either' },
+  { at: 'outbox-taken metering', cut: 'either' },
+  { at: 'outbox-published metering', cut: 'either' },
+  { at: 'outbox-emptied metering', cut: 'either' },
+  { at: 'gathering', cut: 'either' },
+  { at: 'gathered', cut: 'either' },
+  { at: 'outbox-taken billing', cut: 'either' },
+  { at: 'outbox-published billing', cut: 'either' },
+  { at: 'outbox-emptied billing', cut: 'either' },
+  { at: 'posting', cut: 'either' },
+  { at: 'posted', cut: 'either' },
+  { at: 'news-applying', cut: 'either' },
+  { at: 'news-applied', cut: 'either' },
+];
+
+interface Outcome {
+  step: Step;
+  tenant: TestTenant;
+  seen: Completion[];
+  broken: number;
+}
+
+/** One database, and processes on it, one after the other. */
+class Lane {
+  readonly database: Database = (work) => connected({ connectionString: this.url }, work);
+  readonly outcomes: Outcome[] = [];
+  private readonly name: string;
+
+  constructor(
+    private readonly directory: string,
+    number: number,
+  ) {
+    this.name = `kill_${process.pid}_${number}`;
+  }
+
+  private get url(): string {
+    return withDatabase(adminUrl, this.name);
+  }
+
+  async run(steps: readonly Step[]): Promise<void> {
+    await connected({ connectionString: adminUrl }, (client) => client.query(`CREATE DATABASE ${this.name}`));
+    for (const step of steps) await this.killAt(step);
+    const last = await StandaloneProcess.start(this.env());
+    await reconciled(last.ready, 60_000);
+    await last.end();
+  }
+
+  async remove(): Promise<void> {
+    await connected({ connectionString: adminUrl }, (client) =>
+      client.query(`DROP DATABASE IF EXISTS ${this.name} WITH (FORCE)`),
+    );
+  }
+
+  private async killAt(step: Step): Promise<void> {
+    const process = StandaloneProcess.spawn(this.env(step));
+    if (step.unasked) return this.expectDeath(process, step);
+    const { ready } = await process.becomesReady();
+    const tenant = await createTenant(ready, CREDIT_CENTS);
+    const seen = [await complete(ready, tenant.key, { ...HELLO, max_tokens: 20 })];
+    process.child.kill('SIGUSR2');
+    await eventually(() => expect(process.stderr).toContain(`armed: ${step.at}`));
+    let broken = 0;
+    const asked = REQUESTS.map((body) =>
+      complete(ready, tenant.key, body).then(
+        (completion) => void (completion.status === 200 && seen.push(completion)),
+        () => void broken++,
+      ),
+    );
+    await this.expectDeath(process, step);
+    await Promise.all(asked);
+    this.outcomes.push({ step, tenant, seen, broken });
+  }
+
+  private async expectDeath(process: StandaloneProcess, { at }: Step): Promise<void> {
+    await eventually(() => expect([at, process.child.signalCode]).toEqual([at, 'SIGKILL']), {
+      timeoutMs: REACHED_WITHIN_MS,
+    });
+  }
+
+  private env(step?: Step): Record<string, string> {
+    return {
+      DATABASE_URL: this.url,
+      TOLLGATE_CONFIG: writeConfig(this.directory),
+      TOLLGATE_DATA_DIR: join(this.directory, this.name),
+      TOLLGATE_DEMO: 'false',
+      ...(step
+        ? { NODE_OPTIONS: `--import ${pathToFileURL(join(__dirname, 'kill-at.mjs')).href}`, KILL_AT: step.at }
+        : {}),
+      ...(step?.unasked ? { KILL_FROM_START: '1' } : {}),
+    };
+  }
+}
+
+const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
+/** One that the backend refuses, plain ones, and a stream that is extended, and runs for longer than a second. */
+const REQUESTS = [
+  { ...HELLO, simulator: { faults: [{ kind: 'status', status: 400 }] } },
+  { ...HELLO, max_tokens: 30, simulator: { firstTokenDelayMs: 50 } },
+  { ...HELLO, max_tokens: 40, simulator: { firstTokenDelayMs: 60 } },
+  { ...HELLO, stream: true, simulator: { tokensPerSecond: 1_000, answerTokens: 1_800 } },
+];
+
+describe('a process that is killed at any step between the request and the ledger', () => {
+  const directory = useDataDirectory();
+  let lanes: Lane[] = [];
+  afterAll(() => Promise.all(lanes.map((lane) => lane.remove())));
+
+  it('every step is tried', () => {
+    expect(new Set(STEPS.map(({ at }) => at.split(' ')[0]))).toEqual(new Set(FAIL_POINTS));
+  });
+
+  it('leaves nothing lost and nothing doubled: every answer that a client saw complete is in the ledger once, at its cost', async () => {
+    lanes = Array.from({ length: LANES }, (_, n) => new Lane(directory.path, n));
+    // Together, as a start is mostly one processor's work.
+    const share = Math.ceil(STEPS.length / LANES);
+    await Promise.all(lanes.map((lane, n) => lane.run(STEPS.slice(n * share, (n + 1) * share))));
+    for (const lane of lanes) for (const outcome of lane.outcomes) await expectExactlyOnce(lane.database, outcome);
+  }, 600_000);
+});
+
+async function expectExactlyOnce(database: Database, { step, tenant, seen, broken }: Outcome): Promise<void> {
+  const books = await ledgerOf(database, tenant.id);
+  const of = (completion: Completion) => [step.at, completion.requestId, books.charges.get(completion.requestId)];
+  for (const completion of seen) expect(of(completion)).toEqual([step.at, completion.requestId, costOf(completion)]);
+  const cutAndCharged = books.charges.size - seen.length;
+  expect([step.at, cutAndCharged >= 0 && cutAndCharged <= broken]).toEqual([step.at, true]);
+  if (step.cut === 'none') expect([step.at, cutAndCharged]).toEqual([step.at, 0]);
+  if (step.cut === 'some') expect([step.at, cutAndCharged > 0]).toEqual([step.at, true]);
+  const charged = [...books.charges.values()].reduce((sum, nanos) => sum + nanos, 0);
+  expect([step.at, books.debitCents * 1e7 + books.carriedNanos]).toEqual([step.at, charged]);
+  expect([step.at, books.balanceCents]).toEqual([step.at, CREDIT_CENTS - books.debitCents]);
+  expect([step.at, books.coveredTwice]).toEqual([step.at, 0]);
+}
