@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 export * from './admission-store';
 export * from './hold-states';
-export { readNews } from './read-news';
+export { readNews, whyNotNews } from './read-news';
 export * from './admission-client';
 export type { RunningRequest } from './signs-of-life';
 export * from './postgres/postgres-admission-store';

@@ -1,5 +1,39 @@
-import type { BudgetNews, CreditNews } from '@tollgate/contracts';
+import { isId, type BudgetNews, type CreditNews } from '@tollgate/contracts';
 import type { Budget, News } from './admission-store';
+
+/** What a bigint column holds; a version counts from 1. */
+const MAX_VERSION = 2n ** 63n - 1n;
+const VERSION = /^\d{1,19}$/;
+const AMOUNT = /^-?\d{1,30}$/;
+const MAX_ID_CHARS = 128;
+
+/** Why `value` is no credit news that `readNews` reads and a store takes, or null when it is. Thrown in a consumer, it would come again for ever. */
+export function whyNotNews(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return 'not an object';
+  const { tenantId, version, balanceNanos, releases, suspended, budgets } = value as Record<keyof CreditNews, unknown>;
+  if (!isId('ten', tenantId)) return 'tenantId: not a tenant id';
+  if (!isVersion(version)) return 'version: not a version';
+  if (!matches(balanceNanos, AMOUNT)) return 'balanceNanos: not an amount';
+  if (typeof suspended !== 'boolean') return 'suspended: not a boolean';
+  if (!Array.isArray(releases) || !releases.every(isHoldId)) return 'releases: not a list of ids';
+  if (budgets === undefined) return null;
+  return Array.isArray(budgets) && budgets.every(isBudget) ? null : 'budgets: not a list of budgets';
+}
+
+const matches = (value: unknown, pattern: RegExp): value is string => typeof value === 'string' && pattern.test(value);
+const isVersion = (value: unknown): boolean => matches(value, VERSION) && BigInt(value) <= MAX_VERSION;
+
+/** Any id that billing may have charged. */
+function isHoldId(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= MAX_ID_CHARS && !value.includes('\0');
+}
+
+function isBudget(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { keyId, version, budgetNanos } = value as Record<keyof BudgetNews, unknown>;
+  const isAmount = budgetNanos === 'none' || budgetNanos === 'default' || matches(budgetNanos, AMOUNT);
+  return (keyId === null || isId('key', keyId)) && isVersion(version) && isAmount;
+}
 
 /** Billing's news as the store takes it. Throws SyntaxError or TypeError where an amount is none. */
 export function readNews({ tenantId, version, balanceNanos, releases, suspended, budgets = [] }: CreditNews): News {

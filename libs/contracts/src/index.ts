@@ -6,3 +6,4 @@ export * from './topics';
 export * from './subjects';
 export * from './request-error';
 export * from './reconcile';
+export * from './json-text';

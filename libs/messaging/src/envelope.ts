@@ -1,3 +1,4 @@
+import type { WhyNot } from './messages';
 import { newId, type Envelope, type TopicDefinition } from '@tollgate/contracts';
 
 /** A consumed message: what the handler gets, or why it cannot be read. */
@@ -11,9 +12,9 @@ export function seal<T>(definition: TopicDefinition, messages: readonly T[]): En
 
 /**
  * Reads what a transport delivered, which may be anything. It checks what every consumer relies on (envelope, version, key); the fields
- * inside are the publisher's word, as both sides compile against one type.
+ * inside are the publisher's word, as both sides compile against one type, unless the consumer checks them too (`whyNot`).
  */
-export function open<T>(definition: TopicDefinition, value: unknown): Opened<T> {
+export function open<T>(definition: TopicDefinition, value: unknown, whyNot?: WhyNot): Opened<T> {
   if (!isObject(value)) return { reason: 'not an envelope: not a JSON object' };
   const { id, v, at, data } = value;
   if (typeof id !== 'string' || typeof at !== 'string' || typeof v !== 'number') {
@@ -23,7 +24,8 @@ export function open<T>(definition: TopicDefinition, value: unknown): Opened<T> 
     return { reason: `version ${v}, but version ${definition.schemaVersion} is read here` };
   if (!isObject(data)) return { reason: 'data is not a JSON object' };
   if (typeof data[definition.key] !== 'string') return { reason: `data has no ${definition.key}` };
-  return { data: data as T };
+  const reason = whyNot?.(data) ?? null;
+  return reason === null ? { data: data as T } : { reason };
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

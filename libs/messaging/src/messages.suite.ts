@@ -177,6 +177,19 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       }
     });
 
+    it('what a consumer says it cannot handle goes aside with its reason, and the others around it are handled', async () => {
+      const received = new Received();
+      const messages = open();
+      const whyNot = (data: unknown) => ((data as CreditNews).suspended ? 'not today' : null);
+      messages.consume(TOPIC, SUITE_GROUP, received.handler, { whyNot });
+      await messages.start();
+      await messages.publish(TOPIC, [news('a', 1), { ...news('a', 9), suspended: true }, news('a', 2)]);
+      await eventually(() => received.assertAllInOrder(['a'], 2));
+      const dead = () => store.dead(TOPIC, SUITE_GROUP);
+      await eventually(async () => expect(await dead()).toMatchObject([{ reason: 'not today' }]));
+      expect(received.messages).toHaveLength(2);
+    });
+
     it('instances that consume the same group share it: nothing is handled twice in the normal case', async () => {
       const received = new Received();
       await Promise.all([start(received.handler), start(received.handler)]);

@@ -5,6 +5,8 @@ export const MAX_BATCH_MESSAGES = 1_000;
 export const DEFAULT_REQUEST_DEADLINE_MS = 3_000;
 
 export type BatchHandler<T> = (messages: readonly T[]) => Promise<void>;
+/** Why a message, whatever it is, cannot be handled by this consumer; null when it can. */
+export type WhyNot = (data: unknown) => string | null;
 export type RequestHandler<S extends Subject> = (request: RequestOf<S>) => Promise<ReplyOf<S>>;
 
 /** These messages can never be published as they are: an unknown topic, or a form that the store does not take. The same call again fails in the same way. */
@@ -31,9 +33,14 @@ export abstract class Messages {
   /**
    * Hands batches (at most MAX_BATCH_MESSAGES, in order per key) to the handler, one at a time. A batch is acknowledged only after the
    * handler returned; when it throws, the same messages come again with backoff, and nothing of the same key overtakes them. A message that cannot be
-   * read goes aside with its reason (`dead`) and blocks nobody. Register before `start`.
+   * read, or for which `whyNot` gives a reason, goes aside with it (`dead`) and blocks nobody. Register before `start`.
    */
-  abstract consume<T extends Topic>(topic: T, group: string, handler: BatchHandler<TopicTypes[T]>): void;
+  abstract consume<T extends Topic>(
+    topic: T,
+    group: string,
+    handler: BatchHandler<TopicTypes[T]>,
+    options?: { whyNot?: WhyNot },
+  ): void;
 
   /** The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the subject; never a hang. */
   abstract request<S extends Subject>(

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { jsonText } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 
@@ -16,7 +17,7 @@ export async function setAside(tx: EntityManager, rejected: readonly Rejected[])
   if (rejected.length === 0) return;
   const rows = new Map<string, { reason: string; text: string; times: number }>();
   for (const { reason, data } of rejected) {
-    const text = JSON.stringify(data) ?? 'undefined';
+    const text = jsonText(data);
     const digest = hash('sha256', `${reason}\n${text}`, 'hex');
     rows.set(digest, { reason, text, times: (rows.get(digest)?.times ?? 0) + 1 });
   }

@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { AdmissionStore, readNews } from '@tollgate/admission';
+import { AdmissionStore, readNews, whyNotNews } from '@tollgate/admission';
 import { Messages } from '@tollgate/messaging';
 import { failPoint } from '@tollgate/runtime';
 
@@ -12,10 +12,15 @@ export class CreditNewsConsumer implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.messages.consume('credit-news', 'admission', async (news) => {
-      failPoint('news-applying');
-      await this.store.applyNews(news.map(readNews));
-      failPoint('news-applied');
-    });
+    this.messages.consume(
+      'credit-news',
+      'admission',
+      async (news) => {
+        failPoint('news-applying');
+        await this.store.applyNews(news.map(readNews));
+        failPoint('news-applied');
+      },
+      { whyNot: whyNotNews },
+    );
   }
 }

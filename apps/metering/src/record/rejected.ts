@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { jsonText } from '@tollgate/contracts';
 import type { EntityManager } from 'typeorm';
 
 /** A message that is no usage event, and why. */
@@ -11,7 +12,7 @@ export interface Rejected {
 export async function setAside(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
   const rows = new Map<string, { reason: string; text: string; times: number }>();
   for (const { value, reason } of rejected) {
-    const text = JSON.stringify(value) ?? 'undefined';
+    const text = jsonText(value);
     const digest = hash('sha256', text, 'hex');
     rows.set(digest, { reason, text, times: (rows.get(digest)?.times ?? 0) + 1 });
   }

@@ -3,7 +3,7 @@ import { logger } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type BatchHandler } from '../messages';
+import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
 import { backoffMs } from '../signal';
 import type { KafkaConnection } from './connection';
 import { toRecord, type DeadLetter } from './dead-letters';
@@ -23,6 +23,7 @@ export interface ConsumedGroup {
   group: string;
   definition: TopicDefinition;
   handler: BatchHandler<unknown>;
+  whyNot: WhyNot | undefined;
 }
 
 export interface ConsumerTuning {
@@ -177,11 +178,11 @@ export class GroupConsumer {
   }
 
   private read(messages: KafkaMessage[], partition: number): Batch {
-    const { topic, group, definition } = this.consumed;
+    const { topic, group, definition, whyNot } = this.consumed;
     const batch: Batch = { messages: [], dead: [], oldestMs: Date.now() };
     for (const { value, key, offset } of messages) {
       const envelope = parse(value);
-      const opened = envelope === undefined ? { reason: 'not JSON' } : open<unknown>(definition, envelope);
+      const opened = envelope === undefined ? { reason: 'not JSON' } : open<unknown>(definition, envelope, whyNot);
       if ('reason' in opened) {
         const { reason } = opened;
         batch.dead.push({ topic, group, partition, offset, reason, at: new Date().toISOString(), key, value });

@@ -15,6 +15,7 @@ import {
   MessagesRefusedError,
   type BatchHandler,
   type RequestHandler,
+  type WhyNot,
 } from '../messages';
 import { checkTopics } from './apply-topics';
 import { BrokerProbe } from './broker-probe';
@@ -79,13 +80,18 @@ export class KafkaMessages extends Messages {
     this.probe = new BrokerProbe(connection);
   }
 
-  consume<T extends Topic>(topic: T, group: string, handler: BatchHandler<TopicTypes[T]>): void {
+  consume<T extends Topic>(
+    topic: T,
+    group: string,
+    handler: BatchHandler<TopicTypes[T]>,
+    { whyNot }: { whyNot?: WhyNot } = {},
+  ): void {
     this.assertNew();
     const definition = this.topics[topic];
     const name = this.names.group(topic, group);
     if (!definition.groups.includes(group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
     if (this.groups.has(name)) throw new Error(`"${name}" has a consumer already`);
-    this.groups.set(name, { topic, group, definition, handler: handler as BatchHandler<unknown> });
+    this.groups.set(name, { topic, group, definition, handler: handler as BatchHandler<unknown>, whyNot });
   }
 
   handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void {

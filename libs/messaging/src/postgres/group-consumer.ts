@@ -4,7 +4,7 @@ import { logger } from '@tollgate/runtime';
 import type { PgBoss } from 'pg-boss';
 import { isObject, open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type BatchHandler } from '../messages';
+import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
 import { backoffMs, Signal } from '../signal';
 import type { ConsumerSession, WaitingJob } from './consumer-session';
 import { deadQueueName, queueName, type DeadMessage } from './queues';
@@ -23,6 +23,7 @@ export interface ConsumedGroup {
   group: string;
   definition: TopicDefinition;
   handler: BatchHandler<unknown>;
+  whyNot: WhyNot | undefined;
 }
 
 /** Jobs that go to the handler in one call. */
@@ -170,7 +171,7 @@ export class GroupConsumer {
   }
 
   private add(batch: Batch, jobId: string, index: number, envelope: unknown): void {
-    const opened = open<unknown>(this.consumed.definition, envelope);
+    const opened = open<unknown>(this.consumed.definition, envelope, this.consumed.whyNot);
     if ('reason' in opened) {
       batch.dead.push({ id: deadId(jobId, index), reason: opened.reason, message: envelope });
     } else {

@@ -13,7 +13,7 @@ import { Pool } from 'pg';
 import { PgBoss, type Db } from 'pg-boss';
 import { seal } from '../envelope';
 import { InProcessRequests } from '../in-process-requests';
-import { Messages, MessagesRefusedError, type BatchHandler, type RequestHandler } from '../messages';
+import { Messages, MessagesRefusedError, type BatchHandler, type RequestHandler, type WhyNot } from '../messages';
 import { ConsumerSession } from './consumer-session';
 import { GroupConsumer, type ConsumedGroup } from './group-consumer';
 import { createQueues, insertJobs, queueName, toJobs, type Topics } from './queues';
@@ -77,13 +77,18 @@ export class PostgresMessages extends Messages {
     this.boss.on('warning', (warning) => logger('messaging').warn({ warning }, 'pg-boss warns'));
   }
 
-  consume<T extends Topic>(topic: T, group: string, handler: BatchHandler<TopicTypes[T]>): void {
+  consume<T extends Topic>(
+    topic: T,
+    group: string,
+    handler: BatchHandler<TopicTypes[T]>,
+    { whyNot }: { whyNot?: WhyNot } = {},
+  ): void {
     this.assertNew();
     const definition = this.options.topics[topic];
     const queue = queueName(topic, group);
     if (!definition.groups.includes(group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
     if (this.groups.has(queue)) throw new Error(`"${queue}" has a consumer already`);
-    this.groups.set(queue, { topic, group, definition, handler: handler as BatchHandler<unknown> });
+    this.groups.set(queue, { topic, group, definition, handler: handler as BatchHandler<unknown>, whyNot });
   }
 
   handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void {
