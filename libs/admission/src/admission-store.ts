@@ -179,6 +179,9 @@ export const DEFAULT_LEASE_MS = 10_000;
  * The states of a hold and every transition between them: hold-states.ts. Any other is refused and counted, never applied.
  */
 export abstract class AdmissionStore {
+  /** It asks the books for a tenant that it does not know, at that one's first request: not to know one is no loss. */
+  readonly asksForTenants: boolean = false;
+
   /**
    * For each, all or nothing and in order: tenant active, requests, tokens, concurrency, budgets, credit. Safe to repeat by id. Need not wait for the disk.
    * A RangeError stands in the place of one that the caller must not send: numbers out of range, or the id of another or an ended hold.

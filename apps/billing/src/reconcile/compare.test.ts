@@ -18,9 +18,14 @@ const snapshot = (of: Head, more: Partial<Snapshot> = {}): Snapshot => ({
 });
 
 const checks = (view: Partial<TenantView>) =>
-  compareTenant({ tenantId: 'ten_a', before: head(5), after: head(5), snapshot: snapshot(head(5)), ...view }).map(
-    (difference) => difference.check,
-  );
+  compareTenant({
+    tenantId: 'ten_a',
+    before: head(5),
+    after: head(5),
+    snapshot: snapshot(head(5)),
+    asksForTenants: false,
+    ...view,
+  }).map((difference) => difference.check);
 
 describe('what is no difference', () => {
   it('stores that agree', () => expect(checks({})).toEqual([]));
@@ -34,6 +39,8 @@ describe('what is no difference', () => {
   });
   it('a tenant that has never had books', () =>
     expect(checks({ before: NO_BOOKS, after: NO_BOOKS, snapshot: undefined })).toEqual([]));
+  it('a tenant that an emptied store will ask for', () =>
+    expect(checks({ snapshot: undefined, asksForTenants: true })).toEqual([]));
 });
 
 describe('what is a difference', () => {

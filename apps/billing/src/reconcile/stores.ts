@@ -40,6 +40,7 @@ export class Stores {
       tenantId,
       before: before.get(tenantId) ?? NO_BOOKS,
       snapshot: snapshots.get(tenantId),
+      asksForTenants: this.admission.asksForTenants,
       after: heads.get(tenantId) ?? NO_BOOKS,
     }));
   }

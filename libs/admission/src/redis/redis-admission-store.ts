@@ -62,6 +62,7 @@ export interface RedisAdmissionOptions {
  * is its `appendfsync` setting.
  */
 export class RedisAdmissionStore extends AdmissionStore {
+  override readonly asksForTenants: boolean;
   private readonly link: RedisLink;
   private readonly background: RedisLink;
   /** `link`, unless settlements wait for replicas. */
@@ -88,6 +89,7 @@ export class RedisAdmissionStore extends AdmissionStore {
     this.registry = new TenantRegistry(this.link, this.background);
     this.restorer =
       options.onUnknownTenant && new CreditRestorer(this.background, options.onUnknownTenant, () => this.now());
+    this.asksForTenants = this.restorer !== undefined;
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.now = options.now ?? (() => '');
   }
