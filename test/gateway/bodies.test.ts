@@ -76,6 +76,8 @@ describe('what is wrong with a body, by field', () => {
     [[], 'invalid_type', null],
     [null, 'invalid_type', null],
     [{ ...CHAT, model: 'embed' }, 'invalid_value', 'model'],
+    [{ ...CHAT, chat_template: '{{ messages }}' }, 'unsupported_parameter', 'chat_template'],
+    [{ ...CHAT, metadata: JSON.parse('['.repeat(300) + ']'.repeat(300)) }, 'invalid_value', null],
     [{ ...CHAT, tool_choice: 'sometimes' }, 'invalid_value', 'tool_choice'],
     [{ ...CHAT, tool_choice: {} }, 'missing_required_parameter', 'tool_choice.type'],
     [{ ...CHAT, tools: [{ type: 'function' }] }, 'missing_required_parameter', 'tools[0].function'],

@@ -209,15 +209,19 @@ describe('a backend that breaks off', () => {
     });
   });
 
-  it('and reports more than was held: the charge is the hold, the rest is the operator’s', async () => {
-    const caller = await gateway.caller();
-    await (await chat(caller, { max_tokens: 50 }, { faults: [{ kind: 'overrun', factor: 100 }] })).text();
-    const [event] = await gateway.events(caller.tenantId, 1);
-    expect(event!.completionTokens).toBe(5_000);
-    expect(BigInt(event!.overrunNanos)).toBeGreaterThan(0n);
-    expect(BigInt(event!.costNanos) + BigInt(event!.overrunNanos)).toBe(rated(event!));
-    await expectSettled(caller, BigInt(event!.costNanos));
-  });
+  it.each([true, false])(
+    'and reports more than was asked for (stream: %s): the rest is the operator’s',
+    async (stream) => {
+      const caller = await gateway.caller();
+      await (await chat(caller, { stream, max_tokens: 50 }, { faults: [{ kind: 'overrun', factor: 100 }] })).text();
+      const [event] = await gateway.events(caller.tenantId, 1);
+      expect(event!.completionTokens).toBe(5_000);
+      // 4,950 tokens that nobody asked for, less what the prompt's bound had been too high by.
+      expect(BigInt(event!.overrunNanos)).toBeGreaterThan(4_500n * 2_000n);
+      expect(BigInt(event!.costNanos) + BigInt(event!.overrunNanos)).toBe(rated(event!));
+      await expectSettled(caller, BigInt(event!.costNanos));
+    },
+  );
 
   it('and reports cached tokens: they cost what cached tokens cost', async () => {
     const caller = await gateway.caller();

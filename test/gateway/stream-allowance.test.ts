@@ -31,6 +31,25 @@ const text = fc.oneof(
 );
 
 describe('the allowance of a stream', () => {
+  it('ends a backend that goes on at twice what it was asked for, and raises the hold to what it was asked for at most', async () => {
+    const wanted: bigint[] = [];
+    const client = {
+      extend: ({ wantNanos }: { wantNanos: bigint }) => {
+        wanted.push(wantNanos);
+        return Promise.resolve({ kind: 'extended', holdNanos: 40n + wantNanos });
+      },
+    } as unknown as AdmissionClient;
+    const hold = { holdNanos: 40n, promptFemtos: 0n, outputTokens: 50, maxTokensPerChoice: 50 } as Hold;
+    const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 1, () => 0);
+    let tokens = 0;
+    const taken = Array.from({ length: 30 }, () => allowance.take(20, () => (tokens += 5)));
+    expect(taken.filter((answer) => answer === 'granted').length).toBeGreaterThan(10);
+    tokens = 200;
+    expect(allowance.take(200, () => tokens)).toBe('ended');
+    expect(await allowance.raiseTo(5_000n)).toBe(50n);
+    expect(wanted).toEqual([10n]);
+  });
+
   it('never grants more tokens than are held, whatever the text and however it is cut into chunks', async () => {
     await fc.assert(
       fc.asyncProperty(

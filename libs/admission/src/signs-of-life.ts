@@ -59,6 +59,16 @@ export class SignsOfLife {
     this.timer = this.running.size > 0 ? this.schedule() : undefined;
   }
 
+  /** What cannot be told of one request must not keep the others from being told. */
+  private record(id: string, delivered: RunningRequest['delivered']): Progress['delivered'] {
+    try {
+      return delivered();
+    } catch (error) {
+      logger('admission').error({ err: error, id }, 'what was delivered cannot be told: only the deadline is renewed');
+      return null;
+    }
+  }
+
   /** A call that fails is made up for by the next one: the deadline leaves room for several. */
   private async tell(requests: readonly RunningRequest[]): Promise<void> {
     // Those that ended since the list was made are left alone.
@@ -66,7 +76,12 @@ export class SignsOfLife {
     let pending: boolean[];
     try {
       pending = await this.store.progress(
-        alive.map(({ id, tenantId, delivered, life }) => ({ id, tenantId, delivered: delivered(), life })),
+        alive.map(({ id, tenantId, delivered, life }) => ({
+          id,
+          tenantId,
+          delivered: this.record(id, delivered),
+          life,
+        })),
       );
       this.failing = false;
       failPoint('progress-recorded');

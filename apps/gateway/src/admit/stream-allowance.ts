@@ -9,6 +9,9 @@ const ASK_LATEST_AT_SLICE_PART = 1 / 4;
 /** … and as soon as a count finds that no more than this is left: so counts do not come ever closer to each other. */
 const ASK_AT_SLICE_PART = 5 / 16;
 
+/** A backend that does not end by itself is ended at so many times what it was asked for: our count need not be its own, but it will not be off by that. */
+const OVERLONG_FACTOR = 2;
+
 /**
  * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes, as no text has more; where that could be so many that it is time to ask for
  * more, the output is counted, some nine times a slice. So the hold is extended while a quarter of the slice is left, whatever the text, and nobody waits unless the answer takes longer than
@@ -39,8 +42,8 @@ export class StreamAllowance {
 
   take(bytes: number, count: () => number): 'granted' | 'wait' | 'ended' | 'lost' {
     if (this.state === 'lost') return 'lost';
-    // All that the backend may generate is held: it ends by itself.
-    if (this.covered >= this.maxTokens) return 'granted';
+    // All that the backend may generate is held: it ends by itself, or is ended.
+    if (this.covered >= this.maxTokens) return this.takeHeld(bytes, count);
     const uncountedUpTo = this.state === 'open' ? this.covered - this.slice * ASK_LATEST_AT_SLICE_PART : this.covered;
     if (this.most + bytes <= uncountedUpTo) {
       this.most += bytes;
@@ -53,9 +56,20 @@ export class StreamAllowance {
     return 'granted';
   }
 
-  /** After the end: raises the hold to what the backend reports, as far as the credit goes. Returns what is held then. */
+  private takeHeld(bytes: number, count: () => number): 'granted' | 'ended' {
+    this.most += bytes;
+    if (this.most > OVERLONG_FACTOR * this.maxTokens) this.most = count();
+    return this.most > OVERLONG_FACTOR * this.maxTokens ? 'ended' : 'granted';
+  }
+
+  /**
+   * After the end: raises the hold to what the backend reports, as far as the credit goes, and never beyond what it was asked for: the rest is an overrun. Returns what is
+   * held then.
+   */
   async raiseTo(nanos: bigint): Promise<bigint> {
-    const missing = nanos - this.hold.holdNanos;
+    const asked = this.hold.promptFemtos + BigInt(this.maxTokens) * this.model.outputFemtosPerToken;
+    const most = ceilDiv(asked, FEMTOS_PER_NANO);
+    const missing = (nanos < most ? nanos : most) - this.hold.holdNanos;
     if (missing > 0n && this.state !== 'closed' && this.state !== 'lost') await this.extend(missing, 1n);
     return this.hold.holdNanos;
   }

@@ -8,7 +8,7 @@ import { toUsageField } from '../usage/usage-event';
 import { type Ask, type MediaParts, readAsk } from './ask';
 import type { Client } from './client';
 import { InferenceError } from './errors';
-import { Job, KINDS } from './job';
+import { Job, KINDS, type Served } from './job';
 import { cheapBound, countPrompt, type PromptTokens, templateSlack } from './prompt-bound';
 import { ClientLeftError, readBody } from './read-body';
 import { ofAdmission, unavailable } from './refusals';
@@ -38,9 +38,7 @@ export class Pipeline {
       const job = await this.admit(ask, model, principal, client);
       failPoint('admitted');
       // 4. The answer, all but its end.
-      const served = ask.stream
-        ? await serveStream(this.stages, job, client)
-        : await servePlain(this.stages, job, client);
+      const served = await this.serve(job, client);
       if (served.kind === 'nothing') {
         failPoint('nothing-delivered');
         await this.stages.settlements.void(job);
@@ -69,6 +67,16 @@ export class Pipeline {
       client.answer(200, JSON.stringify({ object: 'list', data: this.stages.catalog.list(principal.models) }));
     } catch (error) {
       this.refuse(client, error);
+    }
+  }
+
+  private async serve(job: Job, client: Client): Promise<Served> {
+    try {
+      return await (job.ask.stream ? serveStream : servePlain)(this.stages, job, client);
+    } catch (error) {
+      // A fault of ours: as if the process had died, the hold is charged at its deadline what was recorded. Renewed it would live as long as the process.
+      this.stages.admission.untrack(job.draft.id);
+      throw error;
     }
   }
 
@@ -101,6 +109,11 @@ export class Pipeline {
     if (ask.maxTokensNamed && ask.maxTokens! > model.maxOutputTokens) {
       const message = `'${ask.maxTokensField}' is at most ${model.maxOutputTokens} for the model '${model.id}'.`;
       throw new InferenceError('invalid_value', { param: ask.maxTokensField, message });
+    }
+    // A template of the client's own can repeat the prompt as often as it likes: no bound would hold.
+    if (ask.body['chat_template'] != null) {
+      const message = "A 'chat_template' of your own is not supported.";
+      throw new InferenceError('unsupported_parameter', { param: 'chat_template', message });
     }
     this.refuseMedia(ask.images, model.maxTokensPerImage, `The model '${model.id}' takes no images.`);
     this.refuseMedia(ask.audio, model.maxTokensPerAudio, `The model '${model.id}' takes no audio.`);

@@ -22,7 +22,6 @@ const ALSO_IN_PROMPT = [
   'response_format',
   'suffix',
   'documents',
-  'chat_template',
   'chat_template_kwargs',
 ];
 

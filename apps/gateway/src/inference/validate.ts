@@ -5,6 +5,8 @@ import type { InferenceKind } from '@tollgate/contracts';
 import { InferenceError } from './errors';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
 
+const MAX_NESTING = 256;
+
 const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false });
 
 const VALIDATORS: Record<InferenceKind, ValidateFunction> = {
@@ -22,9 +24,19 @@ export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unkn
   } catch {
     throw new InferenceError('invalid_json');
   }
+  if (isDeeperThan(MAX_NESTING, body))
+    throw new InferenceError('invalid_value', { message: `The body is nested more than ${MAX_NESTING} levels deep.` });
   const validate = VALIDATORS[kind];
   if (!validate(body)) throw toInferenceError(validate.errors![0]!);
   return body as Record<string, unknown>;
+}
+
+/** Recursion over what is deeper ends in a full stack: here, in JSON.stringify, in the backend. */
+function isDeeperThan(levels: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (levels === 0) return true;
+  const isDeeper = (inner: unknown) => isDeeperThan(levels - 1, inner);
+  return Array.isArray(value) ? value.some(isDeeper) : Object.values(value).some(isDeeper);
 }
 
 function compile(schema: TSchema): ValidateFunction {
