@@ -61,8 +61,11 @@ describe('npm run stack', () => {
 
   it('again, as JSON: one line, the same addresses, and what runs goes on', async () => {
     const before = await Promise.all(OURS.map((service) => stack.containers(service)));
-    const { code, stdout } = await stack.up(['--json']);
-    expect([code, stdout.trim().split('\n')]).toEqual([0, [expect.any(String)]]);
+    const { code, stdout, stderr } = await stack.up(['--json']);
+    expect({ code, stdout: stdout.trim().split('\n'), stderr }).toMatchObject({
+      code: 0,
+      stdout: [expect.any(String)],
+    });
     ready = JSON.parse(stdout) as Ready;
     expect(text).toContain(`Inference API   ${ready.inferenceUrl}\n`);
     expect(text).toContain(`Management API  ${ready.managementUrl}\n`);
