@@ -67,7 +67,8 @@ export function postThrough(books: Books, months: readonly Month[], through: Per
   for (const month of ended) {
     const nanos = posted.books.carriedNanos + month.gatheredNanos;
     const amountCents = nanos / NANOS_PER_CENT;
-    if (amountCents > posted.books.balanceCents) break;
+    // Less than a cent asks nothing of the balance, not even of a debt.
+    if (amountCents > 0n && amountCents > posted.books.balanceCents) break;
     postMonth(posted, month, amountCents, nanos % NANOS_PER_CENT, newEntryId);
   }
   // Each entry counts the version up; a rest that is only carried on is a change, too.
