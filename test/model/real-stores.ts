@@ -13,7 +13,7 @@ import { UsageConsumer } from '../../apps/metering/src/consume/usage-consumer';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
 import type { Admission, BooksView, CrashIn, Stores } from './stores';
 
-const POSTING = { postingIntervalMs: 0 };
+const POSTING = { postingIntervalMs: 0, now: () => new Date() };
 /** Where a crash can strike, as `schema.table`. */
 const CRASH_TABLES = [
   'metering.usage_hour',

@@ -13,8 +13,8 @@ describe('invoices', () => {
   let invoices: Invoices;
   let closer: InvoiceCloser;
   beforeAll(() => {
-    invoices = new Invoices(billing.dataSource, { postingIntervalMs: 0 });
     const now = () => new Date('2031-01-01T00:00:00Z');
+    invoices = new Invoices(billing.dataSource, { postingIntervalMs: 0, now });
     closer = new InvoiceCloser(billing.dataSource, { postingIntervalMs: 0, closeDelayMs: 0, now });
   });
   /** A tenant with an invoice of so many cents for 2026-10. */
@@ -72,6 +72,7 @@ describe('invoices', () => {
       { account: 'credit', cents: 100 },
       { account: 'usage_revenue', cents: 0 },
     ]);
+    expect((await billing.entries(tenantId)).at(-1)).toMatchObject({ type: 'adjustment', period: '2031-01' });
     const summary = await billingSummary(billing.dataSource, { tenantId });
     expect(summary.invoices.at(-1)).toMatchObject({
       period: '2026-10',

@@ -26,7 +26,8 @@ const SELECT_INVOICES = `
 export class Invoices {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly options: { postingIntervalMs: number },
+    /** `now`: the clock by which months begin and end. */
+    private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
   /** Newest number first. RequestError invalid_parameter. */
@@ -64,7 +65,7 @@ export class Invoices {
         amountCents: BigInt(invoice.amountCents),
         source: INVOICE_SOURCE,
         ref: `void-${accountingNumber}`,
-        period: periodOf(new Date()),
+        period: periodOf(this.options.now()),
         reason,
         contra: 'usage_revenue',
       };

@@ -13,12 +13,13 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
   const database = useTestDatabase();
   describe('money out', () => {
     const billing = useBilling(database);
+    const now = () => new Date('2031-10-31T23:59:59.999Z');
     let store: AdmissionStore;
     let moneyOut: MoneyOut;
     beforeAll(async () => {
       store = openStore(database.url);
       await store.start();
-      moneyOut = new MoneyOut(billing.dataSource, billing.messages, store, { postingIntervalMs: 0 });
+      moneyOut = new MoneyOut(billing.dataSource, billing.messages, store, { postingIntervalMs: 0, now });
     });
     afterAll(() => store.close());
 
@@ -87,6 +88,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       const { entry, balanceCents } = await refund(tenantId, 400, 're_1');
       expect(entry).toMatchObject({ type: 'refund', amountCents: -400, source: 'stripe', ref: 're_1' });
       expect(balanceCents).toBe(600);
+      expect((await billing.entries(tenantId)).at(-1)).toMatchObject({ id: entry.id, period: '2031-10' });
       expect(await available(tenantId)).toBe(600n * CENT);
       await deliver(tenantId);
       expect(await sums(tenantId)).toMatchObject({ version: 2n, balanceNanos: 600n * CENT });
@@ -178,7 +180,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
           `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate-billing' AND state LIKE 'idle in transaction%' AND datname = current_database()`,
         );
       });
-      const out = new MoneyOut(billing.dataSource, billing.messages, losing, { postingIntervalMs: 0 });
+      const out = new MoneyOut(billing.dataSource, billing.messages, losing, { postingIntervalMs: 0, now });
       await expect(refund(tenantId, 600, 're_3', out)).rejects.toThrow();
       await deliver(tenantId);
       expect(await available(tenantId)).toBe(1_000n * CENT);

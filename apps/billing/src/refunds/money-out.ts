@@ -32,7 +32,8 @@ export class MoneyOut {
     private readonly dataSource: DataSource,
     private readonly messages: Messages,
     private readonly admission: AdmissionStore,
-    private readonly options: { postingIntervalMs: number },
+    /** `now`: the clock by which months begin and end. */
+    private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
   /**
@@ -43,7 +44,7 @@ export class MoneyOut {
     if (!isAmount(amountCents) || amountCents < 1)
       throw new RequestError('invalid_amount', `amountCents must be an integer from 1 to ${MAX_ENTRY_CENTS}.`);
     assertNamed({ source, ref, ...(reason === undefined ? {} : { reason }) });
-    return this.debit(tenantId, entryOf('refund', -amountCents, { source, ref, reason }));
+    return this.debit(tenantId, this.entryOf('refund', -amountCents, { source, ref, reason }));
   }
 
   /** @throws as `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
@@ -52,7 +53,7 @@ export class MoneyOut {
       throw new RequestError('invalid_amount', `amountCents must be an integer up to ±${MAX_ENTRY_CENTS}, not zero.`);
     if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'An adjustment needs a reason.');
     assertNamed({ source, ref, reason });
-    const entry = entryOf('adjustment', amountCents, { source, ref, reason });
+    const entry = this.entryOf('adjustment', amountCents, { source, ref, reason });
     return amountCents < 0 && !allowDebt ? this.debit(tenantId, entry) : this.enter(tenantId, entry);
   }
 
@@ -64,6 +65,14 @@ export class MoneyOut {
     );
     for (const { id, tenant_id } of rows) await this.release(id, tenant_id);
     return rows.length;
+  }
+
+  private entryOf(
+    type: 'refund' | 'adjustment',
+    amountCents: number,
+    { source, ref, reason }: { source: string; ref: string; reason: string | undefined },
+  ): EntryRequest {
+    return { type, amountCents: BigInt(amountCents), source, ref, reason, period: periodOf(this.options.now()) };
   }
 
   /** Books what needs no asking: money in, or a debt that a person allows. */
@@ -148,14 +157,6 @@ export class MoneyOut {
 async function claim(tx: EntityManager, intent: string): Promise<boolean> {
   const [, count] = await tx.query<[unknown, number]>('DELETE FROM withdrawal_intent WHERE id = $1', [intent]);
   return count === 1;
-}
-
-function entryOf(
-  type: 'refund' | 'adjustment',
-  amountCents: number,
-  { source, ref, reason }: { source: string; ref: string; reason: string | undefined },
-): EntryRequest {
-  return { type, amountCents: BigInt(amountCents), source, ref, reason, period: periodOf(new Date()) };
 }
 
 function isAmount(amountCents: unknown): amountCents is number {

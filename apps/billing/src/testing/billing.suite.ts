@@ -28,7 +28,10 @@ export interface TestBilling {
 }
 
 /** Real Postgres, real messages; only auth's answer is the test's own. Call it inside a describe, so that it is closed before the database is dropped. */
-export function useBilling(database: TestDatabase, { postingIntervalMs = 0 } = {}): TestBilling {
+export function useBilling(
+  database: TestDatabase,
+  { postingIntervalMs = 0, now = () => new Date() } = {},
+): TestBilling {
   const billing = {} as TestBilling;
   const messages = new PostgresMessages({ url: database.url, applicationName: 'test-billing' });
   beforeAll(async () => {
@@ -44,7 +47,7 @@ export function useBilling(database: TestDatabase, { postingIntervalMs = 0 } = {
       return { id: tenantId, name: 'Test', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
     });
     await messages.start();
-    const topUps = new TopUps(dataSource, messages, { postingIntervalMs });
+    const topUps = new TopUps(dataSource, messages, { postingIntervalMs, now });
     Object.assign(billing, {
       dataSource,
       gatherer: new ChargeGatherer(dataSource, { postingIntervalMs }),

@@ -7,7 +7,8 @@ import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing
 const database = useTestDatabase();
 
 describe('a top-up', () => {
-  const billing = useBilling(database);
+  const now = () => new Date('2031-10-31T23:59:59.999Z');
+  const billing = useBilling(database, { now });
   const add = (tenantId: string, amountCents: number, ref: string, source = 'stripe') =>
     billing.topUps.add({ tenantId, amountCents, source, ref }).then(({ reply }) => reply);
 
@@ -23,6 +24,8 @@ describe('a top-up', () => {
       ref: 'pi_1',
       createdAt: expect.stringMatching(/\.\d{3}Z$/),
     });
+    // By the service's clock, not by that of the machine.
+    expect(await billing.entries(tenantId)).toMatchObject([{ period: '2031-10' }]);
     expect(await billing.news(tenantId)).toEqual([
       { tenantId, version: '1', balanceNanos: String(1_000n * CENT), releases: [], suspended: false },
     ]);

@@ -16,7 +16,8 @@ export class TopUps {
   constructor(
     private readonly dataSource: DataSource,
     private readonly messages: Messages,
-    private readonly options: { postingIntervalMs: number },
+    /** `now`: the clock by which months begin and end. */
+    private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
   /**
@@ -25,7 +26,7 @@ export class TopUps {
    */
   async add(request: AddCredit): Promise<Booked> {
     const { tenantId } = request;
-    const entry = validated(request);
+    const entry = validated(request, this.options.now());
     await this.messages.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
@@ -35,10 +36,10 @@ export class TopUps {
   }
 }
 
-function validated({ amountCents, source, ref }: AddCredit): EntryRequest {
+function validated({ amountCents, source, ref }: AddCredit, now: Date): EntryRequest {
   if (!Number.isSafeInteger(amountCents) || amountCents < 1 || amountCents > MAX_ENTRY_CENTS) {
     throw new RequestError('invalid_amount', `amountCents must be an integer from 1 to ${MAX_ENTRY_CENTS}.`);
   }
   assertNamed({ source, ref });
-  return { type: 'topup', amountCents: BigInt(amountCents), source, ref, period: periodOf(new Date()) };
+  return { type: 'topup', amountCents: BigInt(amountCents), source, ref, period: periodOf(now) };
 }
