@@ -29,6 +29,20 @@ async function expectReadiness(expected: Record<App, 'ok' | 'unavailable'>): Pro
   );
 }
 
+/** Every service that depends on it says that it is away, and that all else is there. */
+async function expectAway(name: string): Promise<void> {
+  await eventually(
+    async () => {
+      for (const service of Object.values(services)) {
+        expect(service.hasEnded).toBe(false);
+        for (const [dependency, { ok }] of Object.entries((await service.readiness()).dependencies))
+          expect([service.app, dependency, ok]).toEqual([service.app, dependency, dependency !== name]);
+      }
+    },
+    { timeoutMs: NOTICE_TIMEOUT_MS },
+  );
+}
+
 const READY = { gateway: 'ok', auth: 'ok', metering: 'ok', billing: 'ok' } as const;
 
 it.each([
@@ -50,19 +64,17 @@ it.each([
   async (_, name, server, expected) => {
     const container: TestContainer = server();
     await container.stop();
-    await expectReadiness(expected);
-    for (const service of Object.values(services)) {
-      const { dependencies } = await service.readiness();
-      for (const [dependency, { ok }] of Object.entries(dependencies))
-        expect([dependency, ok]).toEqual([dependency, dependency !== name]);
-      expect(service.hasEnded).toBe(false);
+    try {
+      await expectReadiness(expected);
+      await expectAway(name);
+      if (expected.gateway === 'ok') expect((await chat(services.gateway, tenant.key)).status).toBe(200);
+      else {
+        const refused = await chat(services.gateway, tenant.key);
+        expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+      }
+    } finally {
+      await container.start();
     }
-    if (expected.gateway === 'ok') expect((await chat(services.gateway, tenant.key)).status).toBe(200);
-    else {
-      const refused = await chat(services.gateway, tenant.key);
-      expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
-    }
-    await container.start();
     await expectReadiness(READY);
     await eventually(async () => expect((await chat(services.gateway, tenant.key)).status).toBe(200), {
       timeoutMs: NOTICE_TIMEOUT_MS,

@@ -5,7 +5,10 @@ import { withTimeout } from './with-timeout';
 /** Longer, and nobody waits for the answer any more. */
 const PROBE_TIMEOUT_MS = 1_000;
 
-/** Asks the brokers things that a request of the service never waits for: whether they are there, how far groups have come. One connection, made anew after a failure. */
+/**
+ * Asks the brokers things that a request of the service never waits for: whether they are there, how far groups have come. One connection, made anew after a failure; one that is merely
+ * slow is kept (kafkajs gives up on it after its own time-outs), or on a busy machine the next question would find no connection either.
+ */
 export class BrokerProbe {
   private link: { admin: Promise<Admin>; sockets: Sockets } | undefined;
 
@@ -14,13 +17,12 @@ export class BrokerProbe {
   /** Rejects when there is no answer in PROBE_TIMEOUT_MS. */
   async ask<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
     const link = (this.link ??= this.open());
-    try {
-      return await withTimeout(PROBE_TIMEOUT_MS, link.admin.then(work));
-    } catch (error) {
+    const answer = link.admin.then(work);
+    answer.catch(() => {
       link.sockets.destroy();
       if (this.link === link) this.link = undefined;
-      throw error;
-    }
+    });
+    return withTimeout(PROBE_TIMEOUT_MS, answer);
   }
 
   close(): void {
