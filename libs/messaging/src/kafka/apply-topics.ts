@@ -107,7 +107,8 @@ export async function withAdmin<T>(
 /** The brokers answered, and this is what is wrong. */
 class TopicsError extends StartError {}
 
-function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown): Error {
+/** The line for brokers that cannot be used, with the cure. */
+export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown): StartError {
   const why = error instanceof Error ? error.message : String(error);
   const how = `${tls ? 'with' : 'without'} TLS, ${sasl ? `as "${sasl.username}" by ${sasl.mechanism}` : 'without a user'}`;
   return new StartError(

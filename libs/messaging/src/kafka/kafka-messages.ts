@@ -17,7 +17,7 @@ import {
   type RequestHandler,
   type WhyNot,
 } from '../messages';
-import { checkTopics } from './apply-topics';
+import { checkTopics, unusable } from './apply-topics';
 import { BrokerProbe } from './broker-probe';
 import type { KafkaConnection } from './connection';
 import { groupLag } from './group-lag';
@@ -109,7 +109,8 @@ export class KafkaMessages extends Messages {
       await this.client.start();
     } catch (error) {
       if (this.state === 'starting') this.state = 'new';
-      throw error;
+      // They went away in the middle of the start.
+      throw error instanceof UnavailableError ? unusable(this.connection, error) : error;
     }
     this.consumers = [...this.groups.values()].map(
       (group) => new GroupConsumer(this.connection, group, this.names, this.publisher, this.tuning),

@@ -78,5 +78,9 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
 /** What the operator can mend is said in a line; anything else is a defect, and its stack tells more. */
 function explain(error: unknown): string {
   if (error instanceof StartError || error instanceof ConfigError) return error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // By its name, as this library knows no contracts: a store that answered at first and then did not.
+  if (error.name === 'UnavailableError')
+    return `${error.message}: it went away during the start; try again when it answers.`;
+  return error.stack ?? error.message;
 }
