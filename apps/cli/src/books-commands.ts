@@ -93,8 +93,9 @@ export async function usageOfTenant(
     `/tenants/${encodeURIComponent(tenant)}/usage?${query.toString()}`,
   );
   const { from, to, totals, groups, currency } = data;
-  const numbers = ({ requests, promptTokens, completionTokens, costCents }: UsageNumbers) => [
+  const numbers = ({ requests, promptTokens, completionTokens, costCents, estimatedRequests = 0 }: UsageNumbers) => [
     String(requests),
+    String(estimatedRequests),
     String(promptTokens),
     String(completionTokens),
     formatCents(costCents, currency),
@@ -104,7 +105,10 @@ export async function usageOfTenant(
     ...numbers(row),
   ]);
   rows.push(['all', ...numbers(totals)]);
-  output.answer(data, `${from} to ${to}\n\n${table(['', 'REQUESTS', 'PROMPT', 'COMPLETION', 'COST'], rows, '')}`);
+  output.answer(
+    data,
+    `${from} to ${to}\n\n${table(['', 'REQUESTS', 'ESTIMATED', 'PROMPT', 'COMPLETION', 'COST'], rows, '')}`,
+  );
 }
 
 const QUERY_NAMES = { from: true, to: true, groupBy: true };

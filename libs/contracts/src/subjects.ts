@@ -227,6 +227,8 @@ export interface UsageNumbers {
   totalTokens: number;
   /** Whole cents; the groups' add up exactly to the total. */
   costCents: number;
+  /** Requests whose tokens were counted by us, as the backend gave no usage or the answer broke off. Absent: none. */
+  estimatedRequests?: number;
 }
 
 /** Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour). */

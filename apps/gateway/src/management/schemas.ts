@@ -127,6 +127,13 @@ const usageNumbers = {
   completionTokens: Type.Integer({ minimum: 0 }),
   totalTokens: Type.Integer({ minimum: 0 }),
   costCents: Type.Integer({ minimum: 0, description: "Whole cents; the groups' add up exactly to the total." }),
+  estimatedRequests: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        "Requests among them whose tokens were counted by us with the model's tokenizer, because the model gave no usage or its answer broke off. Absent when there are none.",
+    }),
+  ),
 };
 
 export const UsageTotals = Type.Object(usageNumbers, { ...exact, $id: 'UsageTotals' });

@@ -63,8 +63,16 @@ function instant(text: string | undefined): number | null {
   return text === undefined ? null : parseInstant(text);
 }
 
-function toNumbers({ requests, promptTokens, completionTokens, totalTokens, costCents }: UsageNumbers): UsageNumbers {
-  return { requests, promptTokens, completionTokens, totalTokens, costCents };
+function toNumbers(numbers: UsageNumbers): UsageNumbers {
+  const { requests, promptTokens, completionTokens, totalTokens, costCents, estimatedRequests } = numbers;
+  return {
+    requests,
+    promptTokens,
+    completionTokens,
+    totalTokens,
+    costCents,
+    ...(estimatedRequests !== undefined && { estimatedRequests }),
+  };
 }
 
 /** The group's fields first, then its numbers; fields that were not asked for are left out. */

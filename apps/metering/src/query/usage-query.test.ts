@@ -103,6 +103,25 @@ describe('groups', () => {
     expect(await requests('2026-11-21', '2026-11-22', { tenantId: newId('ten') })).toBe(0);
   });
 
+  it('tell how many of the requests were estimated, whole hours and partial ones alike, and say nothing where none were', async () => {
+    const tenantId = newId('ten');
+    await new UsageConsumer(database.dataSource).consume([
+      at('2026-11-21T10:30:00.000Z', { tenantId, model: 'a', estimated: true }),
+      at('2026-11-21T11:30:00.000Z', { tenantId, model: 'a', estimated: true }),
+      at('2026-11-21T11:40:00.000Z', { tenantId, model: 'a' }),
+      at('2026-11-21T12:05:00.000Z', { tenantId, model: 'a', estimated: true }),
+      at('2026-11-21T11:50:00.000Z', { tenantId, model: 'b' }),
+    ]);
+    const range = ['2026-11-21T10:10:00Z', '2026-11-21T12:10:00Z'] as const;
+    const { totals, groups } = await ask(...range, { tenantId, groupBy: ['model'] });
+    expect([totals.requests, totals.estimatedRequests]).toEqual([5, 3]);
+    expect(groups.map(({ model, estimatedRequests }) => [model, estimatedRequests])).toEqual([
+      ['a', 3],
+      ['b', undefined],
+    ]);
+    expect((await ask(...range, { tenantId, model: 'b' })).totals).not.toHaveProperty('estimatedRequests');
+  });
+
   it('are none when there is nothing', async () => {
     expect(await ask('2030-01-01', '2030-01-02', { groupBy: ['model'] })).toMatchObject({
       totals: { requests: 0, costCents: 0 },

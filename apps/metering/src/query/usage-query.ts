@@ -24,13 +24,13 @@ const GROUP_COLUMNS: Record<UsageGroup, string> = {
 
 /** Rollups for the whole hours [$4, $5), and the events themselves before and after, in [$2, $4) and [$5, $3); one statement, so one snapshot. $6, $7: model and key or null. */
 const USAGE = `
-  SELECT hour, model, key_id, requests, prompt_tokens, completion_tokens, cost_nanos
+  SELECT hour, model, key_id, requests, prompt_tokens, completion_tokens, estimated, cost_nanos
   FROM usage_hour WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
   UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, cost_nanos
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int, cost_nanos
   FROM usage_event WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $4
   UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, cost_nanos
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int, cost_nanos
   FROM usage_event WHERE tenant_id = $1 AND ended_at >= $5 AND ended_at < $3`;
 
 interface SumRow {
@@ -41,6 +41,7 @@ interface SumRow {
   requests: string;
   prompt: string;
   completion: string;
+  estimated: string;
   cost: string;
 }
 
@@ -71,7 +72,7 @@ function statement(groups: readonly UsageGroup[]): string {
   const keys = groups.map((group) => `${GROUP_COLUMNS[group]} AS "${group}", `).join('');
   const positions = groups.map((_, index) => index + 1).join(', ');
   return `
-    SELECT ${keys}sum(requests) AS requests, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(cost_nanos) AS cost
+    SELECT ${keys}sum(requests) AS requests, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(estimated) AS estimated, sum(cost_nanos) AS cost
     FROM (${USAGE}) AS usage
     WHERE ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR key_id = $7)
     ${groups.length > 0 ? `GROUP BY ${positions} ORDER BY ${positions} LIMIT ${MAX_GROUPS + 1}` : 'HAVING count(*) > 0'}`;
@@ -87,12 +88,15 @@ function summarize(rows: readonly SumRow[], groups: readonly UsageGroup[]): Pick
     totalTokens: 0,
     costCents: Number(totalCents),
   };
+  let estimated = 0;
   for (const part of parts) {
+    estimated += part.estimatedRequests ?? 0;
     totals.requests += part.requests;
     totals.promptTokens += part.promptTokens;
     totals.completionTokens += part.completionTokens;
     totals.totalTokens += part.totalTokens;
   }
+  if (estimated > 0) totals.estimatedRequests = estimated;
   if (groups.length === 0) return { totals, groups: [] };
   return { totals, groups: rows.map((row, index): UsageGroupRow => ({ ...groupFields(row), ...parts[index]! })) };
 }
@@ -100,12 +104,14 @@ function summarize(rows: readonly SumRow[], groups: readonly UsageGroup[]): Pick
 function numbers(row: SumRow, costCents: bigint): UsageNumbers {
   const promptTokens = Number(row.prompt);
   const completionTokens = Number(row.completion);
+  const estimatedRequests = Number(row.estimated);
   return {
     requests: Number(row.requests),
     promptTokens,
     completionTokens,
     totalTokens: promptTokens + completionTokens,
     costCents: Number(costCents),
+    ...(estimatedRequests > 0 && { estimatedRequests }),
   };
 }
 
