@@ -1,0 +1,184 @@
+import { Global, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AdmissionStore, readNews, type AdmitRequest } from '@tollgate/admission';
+import { costNanos, newId, type Difference, type UsageEvent } from '@tollgate/contracts';
+import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { eventually, type TestDatabase } from '@tollgate/testing';
+import { BillingModule } from '../../apps/billing/src';
+import { MeteringModule } from '../../apps/metering/src';
+
+/** Beyond every deadline of these tests: the sweeper would mend some of what they spoil. */
+const NO_SWEEP_MS = 3_600_000;
+const MONTH_MS = 31 * 24 * 60 * 60 * 1_000;
+const PRICE = { version: 'v', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '1000000000', requestNanos: '0' };
+/** Tokens of the events of each tenant: 7 cents, in 3 debits or fewer, and some nanos carried. */
+const TOKENS = [10_001, 20_002, 40_003];
+const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000 };
+
+/** One tenant with three served requests in all stores, for one way of spoiling them. */
+export interface Served {
+  tenantId: string;
+  keyId: string;
+  /** The request ids, ascending. */
+  ids: string[];
+  /** Number of its invoice; none while its month is open. */
+  invoice: string;
+}
+
+@Global()
+@Module({})
+class Seams {
+  static of(messages: Messages, admission: AdmissionStore): DynamicModule {
+    const providers = [
+      { provide: Messages, useValue: messages },
+      { provide: AdmissionStore, useValue: admission },
+    ];
+    return { module: Seams, providers, exports: providers };
+  }
+}
+
+/** Metering and billing as they are, on one database, with one admission store, and requests served through all three. */
+export class Books {
+  private app!: INestApplicationContext;
+  private billingIsAheadMs = 0;
+  readonly messages: Messages;
+
+  constructor(
+    private readonly database: TestDatabase,
+    readonly admission: AdmissionStore,
+  ) {
+    this.messages = new PostgresMessages({ url: database.url, applicationName: 'reconcile-test' });
+  }
+
+  async start(): Promise<void> {
+    const { messages, admission } = this;
+    messages.handle('auth.tenants.get', async ({ tenantId }) => {
+      return { id: tenantId, name: 'T', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
+    });
+    messages.consume('credit-news', 'admission', (news) => admission.applyNews(news.map(readNews)));
+    const databaseUrl = this.database.url;
+    this.app = await NestFactory.createApplicationContext(
+      {
+        module: class Root {},
+        imports: [
+          Seams.of(messages, admission),
+          MeteringModule.register({ databaseUrl, sweepIntervalMs: NO_SWEEP_MS }),
+          BillingModule.register({
+            databaseUrl,
+            postingIntervalMs: 0,
+            now: () => new Date(Date.now() + this.billingIsAheadMs),
+          }),
+        ],
+      },
+      { logger: false },
+    );
+    await messages.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.messages.stopConsuming();
+    await this.app.close();
+    await this.messages.close();
+  }
+
+  /** A tenant whose requests are in the books, and whose holds are released. */
+  async serve(): Promise<Served> {
+    const [tenantId, keyId] = [newId('ten'), newId('key')];
+    await this.messages.request('billing.credit.add', { tenantId, amountCents: 1_000, source: 'manual', ref: 'first' });
+    await eventually(async () => expect((await this.snapshot(tenantId))?.version).toBe(1n));
+    const events = TOKENS.map((completionTokens) => usageEvent(tenantId, keyId, completionTokens));
+    for (const event of events) {
+      const [admitted] = await this.admission.admit([admitRequest(event)]);
+      expect(admitted).toMatchObject({ kind: 'held' });
+      await this.admission.settle([{ event }]);
+      await this.messages.publish('usage-events', [event]);
+    }
+    await eventually(async () => expect((await this.snapshot(tenantId))?.settledHolds).toBe(0), { timeoutMs: 10_000 });
+    return { tenantId, keyId, ids: events.map((event) => event.id), invoice: '' };
+  }
+
+  /** Closes the running month of a tenant, as if it were over, and tells the number of its invoice. */
+  async close({ tenantId }: Served): Promise<string> {
+    const period = new Date().toISOString().slice(0, 7);
+    this.billingIsAheadMs = MONTH_MS;
+    try {
+      await this.messages.request('billing.invoices.close', { period, tenantId });
+    } finally {
+      this.billingIsAheadMs = 0;
+    }
+    const { data } = await this.messages.request('billing.invoices.list', { tenantId });
+    return String(data[0]!.accountingNumber);
+  }
+
+  /** The differences of a run, when it has ended. */
+  async reconcile(): Promise<Difference[]> {
+    const { id } = await this.messages.request('billing.reconcile.start', {});
+    const report = await eventually(
+      async () => {
+        const run = await this.messages.request('billing.reconcile.get', { id });
+        if (run.state !== 'done') throw new Error(JSON.stringify(run));
+        return run.report;
+      },
+      { timeoutMs: 20_000 },
+    );
+    expect(report.ok).toBe(report.differences.length === 0);
+    expect(report.differenceCount).toBe(report.differences.length);
+    return report.differences;
+  }
+
+  /** Behind the triggers' back. */
+  async spoil(sql: string, values: unknown[]): Promise<void> {
+    await this.database.query('SET session_replication_role = replica');
+    try {
+      expect(await this.database.query(`${sql} RETURNING 1`, values)).not.toEqual([]);
+    } finally {
+      await this.database.query('SET session_replication_role = DEFAULT');
+    }
+  }
+
+  private async snapshot(tenantId: string) {
+    return (await this.admission.snapshot({ tenantId, limit: 1 }))[0];
+  }
+}
+
+export function usageEvent(
+  tenantId: string,
+  keyId: string,
+  completionTokens: number,
+  endedMs = Date.now(),
+): UsageEvent {
+  const tokens = { promptTokens: 3, cachedTokens: 0, completionTokens };
+  const at = new Date(endedMs).toISOString();
+  return {
+    id: newId('req'),
+    tenantId,
+    keyId,
+    model: 'sim',
+    kind: 'chat',
+    stream: false,
+    price: PRICE,
+    startedAt: at,
+    ...tokens,
+    costNanos: String(costNanos(tokens, PRICE)),
+    overrunNanos: '0',
+    estimated: false,
+    outcome: 'complete',
+    endedAt: at,
+  };
+}
+
+function admitRequest({ completionTokens, ...draft }: UsageEvent): AdmitRequest {
+  return {
+    draft,
+    tenantLimits: WIDE,
+    keyLimits: WIDE,
+    keyBudgetNanos: null,
+    tenantBudgetNanos: null,
+    promptTokens: 3,
+    promptFemtos: 0n,
+    outputFemtosPerToken: BigInt(PRICE.outputFemtos),
+    wantOutputTokens: completionTokens,
+    minOutputTokens: completionTokens,
+    boundIsExact: true,
+  };
+}

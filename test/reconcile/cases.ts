@@ -1,0 +1,198 @@
+import { newId, type UsageEvent } from '@tollgate/contracts';
+import { usageEvent, type Books, type Served } from './books';
+
+/** What a store's own tests know of its inside: each spoils it as a bad restore or a hand in the database would. */
+export interface Spoilers {
+  /** The balance that the store has, off by one nano. */
+  balance(tenantId: string): Promise<void>;
+  forget(tenantId: string): Promise<void>;
+  /** A hold of 5 nanos that no running sum knows. */
+  pending(tenantId: string, id: string): Promise<void>;
+  /** A settled hold of 5 nanos with this record; with `counted` also in the running sum. */
+  settled(event: UsageEvent): Promise<void>;
+}
+
+export interface Corruption {
+  what: string;
+  /** Its month is closed by then. */
+  closed?: true;
+  spoil(of: Served): Promise<unknown>;
+  /** Checks that must be among the differences of the tenant, each with the ids that it must name. */
+  finds: (of: Served) => [check: string, ...ids: string[]][];
+}
+
+const CHARGED = 'every event is charged';
+const RECORDED = 'every charge has its event';
+const SAME = 'a charge is what its event says';
+const HOUR = 'a roll-up of an hour is the sum of its events';
+const TOTAL = 'charges = usage debits + carried';
+
+/** Every way of spoiling the books that is known. Each is given a tenant of its own. */
+export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
+  const sql = (text: string, values: (of: Served) => unknown[]) => (of: Served) => books.spoil(text, values(of));
+  const first = ({ ids }: Served) => [ids[0]];
+  const tenant = ({ tenantId }: Served) => [tenantId];
+  const newEvent = new Map<string, string>();
+  return [
+    {
+      what: 'a missing charge',
+      spoil: sql('DELETE FROM billing.charge WHERE id = $1', first),
+      finds: ({ ids }) => [[CHARGED, ids[0]!], [TOTAL], ['a coverage names its charges and sums them']],
+    },
+    {
+      what: 'all charges missing',
+      spoil: sql('DELETE FROM billing.charge WHERE tenant_id = $1', tenant),
+      finds: ({ ids }) => [[CHARGED, ...ids], [TOTAL]],
+    },
+    {
+      what: 'a changed charge',
+      spoil: sql('UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = $1', first),
+      finds: ({ ids }) => [[SAME, ids[0]!], [TOTAL]],
+    },
+    {
+      what: 'two charges changed so that their sum is right',
+      spoil: async ({ ids }) => {
+        await books.spoil('UPDATE billing.charge SET cost_nanos = cost_nanos + 7 WHERE id = $1', [ids[0]]);
+        await books.spoil('UPDATE billing.charge SET cost_nanos = cost_nanos - 7 WHERE id = $1', [ids[1]]);
+      },
+      finds: ({ ids }) => [[SAME, ids[0]!, ids[1]!]],
+    },
+    {
+      what: 'a charge that nobody used',
+      spoil: sql(
+        `INSERT INTO billing.charge SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 99 FROM billing.charge WHERE id = $1`,
+        first,
+      ),
+      finds: ({ ids }) => [[RECORDED, `${ids[0]!}x`], [TOTAL]],
+    },
+    {
+      what: 'a doubled debit',
+      spoil: sql(
+        `INSERT INTO billing.journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, created_at)
+         SELECT 'ent_again_' || tenant_id, tenant_id, 99, type, amount_cents, source, 'again', input_hash, period, balance_after_cents, created_at
+         FROM billing.journal_entry WHERE tenant_id = $1 AND type = 'usage' AND sequence = 2`,
+        tenant,
+      ),
+      finds: ({ tenantId }) => [
+        [TOTAL],
+        ['balance = sum of entries'],
+        ['every usage entry has its coverage', `ent_again_${tenantId}`],
+        ['postings of an entry sum to zero', `ent_again_${tenantId}`],
+      ],
+    },
+    {
+      what: 'a changed debit',
+      spoil: sql(
+        `UPDATE billing.journal_entry SET amount_cents = amount_cents - 1 WHERE tenant_id = $1 AND type = 'usage' AND sequence = 2`,
+        tenant,
+      ),
+      finds: () => [[TOTAL], ['balance = sum of entries'], ['postings of an entry sum to zero']],
+    },
+    {
+      what: 'a changed balance in the books',
+      spoil: sql('UPDATE billing.tenant_books SET balance_cents = balance_cents + 1 WHERE tenant_id = $1', tenant),
+      finds: () => [['balance = sum of entries'], ['balance = balance of the admission store']],
+    },
+    {
+      what: 'a changed rest',
+      spoil: sql('UPDATE billing.tenant_books SET carried_nanos = carried_nanos + 1 WHERE tenant_id = $1', tenant),
+      finds: () => [[TOTAL], ['carried = rest of the newest coverage'], ['balance = balance of the admission store']],
+    },
+    {
+      what: 'a missing invoice',
+      closed: true,
+      spoil: sql('DELETE FROM billing.invoice WHERE tenant_id = $1', tenant),
+      finds: ({ invoice }) => [
+        ['a closed month that was debited has its invoice'],
+        ['invoices are numbered without a gap', invoice],
+      ],
+    },
+    {
+      what: 'an invoice with another amount',
+      closed: true,
+      spoil: sql('UPDATE billing.invoice SET amount_cents = amount_cents + 1 WHERE tenant_id = $1', tenant),
+      finds: ({ invoice }) => [['an invoice is the sum of its entries', invoice]],
+    },
+    {
+      what: 'a deleted event',
+      spoil: sql('DELETE FROM metering.usage_event WHERE id = $1', first),
+      finds: ({ ids }) => [[RECORDED, ids[0]!], [HOUR]],
+    },
+    {
+      what: 'an event with another cost',
+      spoil: sql('UPDATE metering.usage_event SET cost_nanos = cost_nanos - 1 WHERE id = $1', first),
+      finds: ({ ids }) => [[SAME, ids[0]!], [HOUR]],
+    },
+    {
+      what: 'an event that never reached billing',
+      spoil: async ({ tenantId, ids }) => {
+        newEvent.set(tenantId, newId('req'));
+        await books.spoil(
+          `INSERT INTO metering.usage_event SELECT started_at, ended_at, rated_at, cost_nanos, overrun_nanos, rated_nanos, input_femtos, cached_input_femtos, output_femtos,
+             request_nanos, prompt_tokens, cached_tokens, completion_tokens, kind, outcome, stream, estimated, $2, tenant_id, key_id, model, price_version
+           FROM metering.usage_event WHERE id = $1`,
+          [ids[0], newEvent.get(tenantId)],
+        );
+      },
+      finds: ({ tenantId }) => [[CHARGED, newEvent.get(tenantId)!], [HOUR]],
+    },
+    {
+      what: 'a wrong roll-up',
+      spoil: sql(
+        'UPDATE metering.usage_hour SET completion_tokens = completion_tokens + 1 WHERE tenant_id = $1',
+        tenant,
+      ),
+      finds: () => [[HOUR]],
+    },
+    {
+      what: 'a missing roll-up',
+      spoil: sql('DELETE FROM metering.usage_hour WHERE tenant_id = $1', tenant),
+      finds: () => [[HOUR], ['the roll-up of a tenant is the sum of its events']],
+    },
+    {
+      what: 'a wrong sum of a tenant',
+      spoil: sql('UPDATE metering.tenant_sum SET cost_nanos = cost_nanos + 1 WHERE tenant_id = $1', tenant),
+      finds: () => [['the roll-up of a tenant is the sum of its events']],
+    },
+    {
+      what: 'a balance in the admission store that is off by a nano',
+      spoil: ({ tenantId }) => spoilers.balance(tenantId),
+      finds: () => [['balance = balance of the admission store']],
+    },
+    {
+      what: 'a tenant that the admission store lost',
+      spoil: ({ tenantId }) => spoilers.forget(tenantId),
+      finds: () => [['the admission store knows the tenant']],
+    },
+    {
+      what: 'a stray pending hold',
+      spoil: ({ tenantId, ids }) => spoilers.pending(tenantId, `${ids[0]!}x`),
+      finds: ({ ids }) => [
+        ['pending sum = sum of pending holds', `${ids[0]!}x`],
+        ['a pending hold lives or expires', `${ids[0]!}x`],
+      ],
+    },
+    {
+      what: 'a settled hold whose usage never reached the books',
+      spoil: async ({ tenantId, keyId }) => {
+        const event = usageEvent(tenantId, keyId, 5, Date.now() - 3_600_000);
+        newEvent.set(tenantId, event.id);
+        await spoilers.settled(event);
+      },
+      finds: ({ tenantId }) => [
+        ['settled sum = sum of settled holds', newEvent.get(tenantId)!],
+        ['a settled hold reaches the books', newEvent.get(tenantId)!],
+      ],
+    },
+    {
+      what: 'a settled hold that was never released',
+      spoil: async ({ tenantId, keyId, ids }) => {
+        await spoilers.settled({ ...usageEvent(tenantId, keyId, 5), id: ids[0]! });
+        await books.spoil(`UPDATE billing.charge SET gathered_at = gathered_at - interval '1 hour' WHERE id = $1`, [
+          ids[0],
+        ]);
+      },
+      finds: ({ ids }) => [['a hold is released once its charge is gathered', ids[0]!]],
+    },
+  ];
+}
