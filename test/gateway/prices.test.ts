@@ -19,12 +19,13 @@ const messages = [{ role: 'user', content: 'What does it cost?' }];
 const chat = (caller: Caller, fields: object = {}, simulator: object = {}) =>
   gateway.post('/v1/chat/completions', { model: 'priced', messages, max_tokens: 10, simulator, ...fields }, caller);
 
+const read = async (answer: Response) => (await answer.json()) as { usage: { prompt_tokens: number } };
 const charged = async (caller: Caller): Promise<UsageEvent> => (await gateway.events(caller.tenantId, 1))[0]!;
 
 describe('a price', () => {
   it('is the sum of its dimensions, which are disjoint: input, cached input, output, and the request', async () => {
     const caller = await gateway.caller();
-    const { usage } = await (await chat(caller, {}, { cachedTokens: 5 })).json();
+    const { usage } = await read(await chat(caller, {}, { cachedTokens: 5 }));
     const event = await charged(caller);
     expect(event).toMatchObject({
       cachedTokens: 5,
@@ -40,7 +41,7 @@ describe('a price', () => {
   it('of an embedding has no output, whatever the configuration says of it', async () => {
     const caller = await gateway.caller();
     const answer = await gateway.post('/v1/embeddings', { model: 'paid-embed', input: 'one two three' }, caller);
-    const { usage } = await answer.json();
+    const { usage } = await read(answer);
     expect(await charged(caller)).toMatchObject({
       kind: 'embedding',
       completionTokens: 0,
@@ -117,12 +118,11 @@ describe('a backend that gives no usage', () => {
   it('for an embedding: counted by the tokenizer of the model, and marked', async () => {
     const caller = await gateway.caller();
     const input = ['one two three', 'four'];
-    const counted = (
-      await (await gateway.post('/v1/embeddings', { model: 'paid-embed', input }, await gateway.caller())).json()
-    ).usage.prompt_tokens as number;
+    const plain = await gateway.post('/v1/embeddings', { model: 'paid-embed', input }, await gateway.caller());
+    const counted = (await read(plain)).usage.prompt_tokens;
     const simulator = { faults: [{ kind: 'missingUsage' }] };
     const answer = await gateway.post('/v1/embeddings', { model: 'paid-embed', input, simulator }, caller);
-    expect((await answer.json()).usage).toEqual({
+    expect((await read(answer)).usage).toEqual({
       prompt_tokens: counted,
       completion_tokens: 0,
       total_tokens: counted,
