@@ -54,6 +54,37 @@ describe('on a server whose user may not take on the ledger role', () => {
   });
 });
 
+describe('where an owner migrates and the service signs in as a user of its own', () => {
+  const service = `service_${newId('msg')}`;
+  const url = () => database.url.replace(/^(\w+:\/\/)[^@/]*@?/, `$1${service}:secret@`);
+  beforeAll(() => database.query(`CREATE ROLE ${service} LOGIN PASSWORD 'secret' IN ROLE ${LEDGER_ROLE}`));
+  afterAll(() => database.query(`DROP ROLE ${service}`));
+
+  it('it can do its work, and no SQL of its own gets it back the right to change the journal', async () => {
+    const dataSource = await openBillingDatabase(url());
+    try {
+      const tenantId = newId('ten');
+      await dataSource.query('INSERT INTO tenant_books (tenant_id) VALUES ($1)', [tenantId]);
+      await dataSource.query(`INSERT INTO rejected_charge (digest, reason, data) VALUES (sha256('y'), 'test', '{}')`);
+      for (const role of [LEDGER_ROLE, service]) {
+        await dataSource.query(`SET ROLE ${role}`);
+        for (const table of ['charge', 'journal_entry', 'posting', 'coverage', 'invoice', 'invoice_void']) {
+          await expect(dataSource.query(`DELETE FROM billing.${table}`)).rejects.toThrow(/permission denied/);
+          await expect(dataSource.query(`ALTER TABLE billing.${table} DISABLE TRIGGER ALL`)).rejects.toThrow(
+            /must be owner/,
+          );
+        }
+      }
+      await expect(dataSource.query('SET session_replication_role = replica')).rejects.toThrow(/permission denied/);
+      await expect(dataSource.query('RESET ROLE; SET ROLE postgres')).rejects.toThrow(
+        /permission denied|does not exist/,
+      );
+    } finally {
+      await dataSource.destroy();
+    }
+  });
+});
+
 describe('the role itself', () => {
   it('can be made and taken on by a user who may make roles but is no superuser', async () => {
     const maker = `maker_${newId('msg')}`;

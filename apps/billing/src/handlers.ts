@@ -39,7 +39,7 @@ export interface BillingParts {
 export function registerHandlers(parts: BillingParts): void {
   const { dataSource, messages, admission, moneyOut, closer, runs, options, committed } = parts;
   const gatherer = new ChargeGatherer(dataSource, options);
-  const status = new TenantStatus(dataSource, options);
+  const status = new TenantStatus(dataSource, admission, options);
   const topUps = new TopUps(dataSource, messages, options);
   const budgets = new Budgets(dataSource, messages, { ...options, now: () => options.now().getTime() });
   const invoices = new Invoices(dataSource, options);
@@ -58,6 +58,11 @@ export function registerHandlers(parts: BillingParts): void {
   messages.consume('tenant-news', 'billing', async (batch) => {
     await status.apply(batch);
     committed(null);
+  });
+  messages.handle('billing.tenants.tell', async (news) => {
+    await status.apply([news]);
+    committed(null);
+    return { told: true };
   });
   messages.handle('billing.credit.news', async ({ tenantId }) => {
     const books = await readBooks(dataSource.manager, tenantId);

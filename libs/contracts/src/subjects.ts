@@ -1,4 +1,4 @@
-import type { CreditNews, InferenceKind, Outcome } from './events';
+import type { CreditNews, InferenceKind, Outcome, TenantNews } from './events';
 import type { TokenCounts } from './money';
 import type { Difference, EventDigest, EventLine, EventRange, ReconcileRun } from './reconcile';
 
@@ -13,7 +13,7 @@ export interface Subjects {
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
 
-  /** not_found. The same status again succeeds. Running requests end as they would; new ones are refused within a second of the answer. */
+  /** not_found. The same status again succeeds. Running requests end as they would; new ones are refused from the answer on, within a second of it at the latest. */
   'auth.tenants.setStatus': [{ tenantId: string; status: TenantRow['status'] }, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
@@ -122,6 +122,8 @@ export interface Subjects {
       invoice: { period: string; accountingNumber: number; status: 'paid' | 'void' } | null;
     },
   ];
+  /** The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered. */
+  'billing.tenants.tell': [TenantNews, { told: true }];
   /** Invoices that were issued, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
   /**

@@ -56,7 +56,7 @@ export class Tenants {
   async setStatus({ tenantId, status }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
     if (status !== 'active' && status !== 'suspended')
       throw new RequestError('invalid_parameter', 'status must be active or suspended.');
-    const row = await transaction(this.database.dataSource, async (tx) => {
+    const { row, news } = await transaction(this.database.dataSource, async (tx) => {
       const tenant =
         isId('ten', tenantId) &&
         (await tx.findOne(Tenant, { where: { id: tenantId }, lock: { mode: 'pessimistic_write' } }));
@@ -67,10 +67,11 @@ export class Tenants {
         await tx.update(Tenant, { id: tenantId }, { status, statusVersion: tenant.statusVersion });
       }
       // Told again when nothing changed, too: that is what an operator wants who asks twice.
-      await enqueue(tx, 'tenant-news', [{ tenantId, version: tenant.statusVersion, status }]);
-      return toRow(tenant);
+      const news = { tenantId, version: tenant.statusVersion, status };
+      await enqueue(tx, 'tenant-news', [news]);
+      return { row: toRow(tenant), news };
     });
-    this.outbox.wake();
+    await this.outbox.tell(news);
     return row;
   }
 }

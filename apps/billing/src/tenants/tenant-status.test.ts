@@ -1,3 +1,4 @@
+import { PostgresAdmissionStore } from '@tollgate/admission';
 import type { TenantNews } from '@tollgate/contracts';
 import { newId } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
@@ -8,7 +9,13 @@ const database = useTestDatabase();
 
 describe('what auth tells of a tenant', () => {
   const billing = useBilling(database);
-  const apply = (...batch: TenantNews[]) => new TenantStatus(billing.dataSource, { postingIntervalMs: 0 }).apply(batch);
+  let store: PostgresAdmissionStore;
+  beforeAll(() => {
+    store = new PostgresAdmissionStore({ url: database.url });
+  });
+  afterAll(() => store.close());
+  const apply = (...batch: TenantNews[]) =>
+    new TenantStatus(billing.dataSource, store, { postingIntervalMs: 0 }).apply(batch);
   const suspensions = async (tenantId: string) => (await billing.news(tenantId)).map((one) => one.suspended);
 
   it('goes on to the admission store with the next version of the books, and every later news says it too', async () => {

@@ -1,10 +1,11 @@
+import type { AdmissionStore } from '@tollgate/admission';
 import type { TenantNews } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import { lockBooks, saveBooks } from '../ledger/books-store';
-import { creditNews } from '../ledger/core/books';
+import { creditNews, type Books } from '../ledger/core/books';
 
 /**
  * Takes in which tenants are suspended, and tells the admission store with the credit news: so what may run and what it may cost come by one path, in one order.
@@ -13,6 +14,7 @@ import { creditNews } from '../ledger/core/books';
 export class TenantStatus {
   constructor(
     private readonly dataSource: DataSource,
+    private readonly admission: AdmissionStore,
     private readonly options: { postingIntervalMs: number },
   ) {}
 
@@ -27,7 +29,7 @@ export class TenantStatus {
       if (!known || known.version < news.version) newest.set(news.tenantId, news);
     }
     if (newest.size === 0) return;
-    await transaction(this.dataSource, async (tx) => {
+    const changed = await transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(tx, newest.keys());
       const told = [...newest.values()];
       const [rows] = await tx.query<[{ tenant_id: string }[], number]>(
@@ -45,7 +47,26 @@ export class TenantStatus {
         'credit-news',
         changed.map((one) => creditNews(one, [])),
       );
+      return changed;
     });
+    await this.tellNow(changed);
+  }
+
+  /** The committed news are on their way; but a suspension is wanted at once. */
+  private async tellNow(changed: readonly Books[]): Promise<void> {
+    try {
+      await this.admission.applyNews(
+        changed.map((books) => ({
+          tenantId: books.tenantId,
+          version: books.version,
+          balanceNanos: BigInt(creditNews(books, []).balanceNanos),
+          releases: [],
+          suspended: books.suspended,
+        })),
+      );
+    } catch (error) {
+      logger('billing').warn({ err: error }, 'the admission store hears of a suspension by the news alone');
+    }
   }
 }
 
