@@ -3,14 +3,13 @@ import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { loadOpenMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
-import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
-import type { Entry } from '../ledger/core/entry';
+import { creditNews, type Month } from '../ledger/core/books';
 import { newestOver, periodOf, type Period } from '../ledger/core/period';
-import { postThrough, type Cover } from '../ledger/core/post';
+import { postThrough } from '../ledger/core/post';
 import { insertCovers, insertEntries } from '../ledger/journal';
 
-/** So many tenants are closed in one transaction. */
-const MAX_TENANTS_PER_CLOSING = 100;
+/** So many tenants are looked up at once; each is closed in its own transaction. */
+const MAX_TENANTS_PER_PAGE = 100;
 const PERIOD = /^\d{4}-(0[1-9]|1[0-2])$/;
 
 export const DEFAULT_CLOSE_DELAY_MS = 60 * 60 * 1000;
@@ -27,14 +26,14 @@ export interface ClosingOptions {
 export type Closed = ReplyOf<'billing.invoices.close'>;
 
 /**
- * Closes months. One transaction a batch of tenants, and one closer at a time, by the lock on the counter:
+ * Closes months. One transaction a tenant, and one closer at a time, by the lock on the counter:
  *
- * 1. the counter is locked; who finds it locked leaves the work to the other;
- * 2. the tenants' books are locked, in sorted order: nothing of theirs is gathered or posted meanwhile;
+ * 1. the counter is locked; who finds it locked leaves the rest of the work to the other;
+ * 2. the tenant's books are locked: nothing of it is gathered or posted meanwhile, for as long as its own month takes and no longer;
  * 3. what has gathered in the months is posted, in whole cents; less than a cent goes on to the next month;
  * 4. the months are closed, and each that was debited gets an invoice with the next number.
  *
- * So a crash at any point leaves a batch done or untouched, and no number is lost or used twice.
+ * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice.
  */
 export class InvoiceCloser {
   constructor(
@@ -42,7 +41,7 @@ export class InvoiceCloser {
     private readonly options: ClosingOptions,
   ) {}
 
-  /** Closes all that has been over for long enough. Null: another replica is at it. */
+  /** Closes all that has been over for long enough; what this replica did of it. Null: nothing, another one is at it. */
   closeDue(): Promise<Closed | null> {
     const { now, closeDelayMs } = this.options;
     return this.closeThrough(newestOver(now(), closeDelayMs), { wait: false });
@@ -63,64 +62,68 @@ export class InvoiceCloser {
     through: Period,
     { wait, tenantId }: { wait: boolean; tenantId?: string },
   ): Promise<Closed | null> {
-    const closed: Closed = { invoices: 0, empty: 0, waiting: 0 };
+    let closed: Closed | null = null;
     for (let after = ''; ;) {
-      const batch = await transaction(this.dataSource, async (tx) => {
-        const number = await lockCounter(tx, wait);
-        if (number === null) return null;
-        const ids = tenantId === undefined ? await openTenants(tx, through, after) : [tenantId];
-        const result = await this.closeTenants(tx, ids, through, number);
-        const last = tenantId !== undefined || ids.length < MAX_TENANTS_PER_CLOSING;
-        await saveCounter(tx, number + BigInt(result.invoices), last && tenantId === undefined ? through : null);
-        return { ...result, next: last ? null : ids.at(-1)! };
-      });
-      if (!batch) return null;
-      closed.invoices += batch.invoices;
-      closed.empty += batch.empty;
-      closed.waiting += batch.waiting;
-      if (batch.next === null) return closed;
-      after = batch.next;
+      const ids = tenantId === undefined ? await openTenants(this.dataSource.manager, through, after) : [tenantId];
+      for (const id of ids) {
+        const one = await this.closeTenant(id, through, wait);
+        if (!one) return closed;
+        closed = sum(closed ?? NOTHING, one);
+      }
+      if (tenantId !== undefined) return closed;
+      if (ids.length < MAX_TENANTS_PER_PAGE) break;
+      after = ids.at(-1)!;
     }
+    // Months that were opened behind it stay open, as those that wait for credit, for the next round.
+    return (await this.advance(through, wait)) ? (closed ?? NOTHING) : closed;
   }
 
-  private async closeTenants(tx: EntityManager, ids: string[], through: Period, number: bigint): Promise<Closed> {
-    if (ids.length === 0) return { invoices: 0, empty: 0, waiting: 0 };
-    const books = await lockBooks(tx, ids);
-    const openOf = byTenant((await loadOpenMonths(tx, ids)).filter((month) => month.period <= through));
-    const changed: Books[] = [];
-    const entries: Entry[] = [];
-    const covers: Cover[] = [];
-    const covered: Month[] = [];
-    const months: Month[] = [];
-    for (const tenantId of [...openOf.keys()].sort()) {
-      const open = openOf.get(tenantId)!;
-      const posted = postThrough(books.get(tenantId)!, open, through, () => newId('ent'));
-      if (posted.covers.length > 0) changed.push(posted.books);
-      entries.push(...posted.entries);
-      covers.push(...posted.covers);
-      covered.push(...posted.months);
-      const now = new Map(posted.months.map((month) => [month.period, month]));
-      months.push(...open.map((month) => now.get(month.period) ?? month));
-    }
-    await insertEntries(tx, entries);
-    await insertCovers(tx, covers);
-    await saveMonths(tx, covered);
-    await saveBooks(tx, changed, this.options);
-    await enqueue(
-      tx,
-      'credit-news',
-      changed.map((one) => creditNews(one, [])),
-    );
-    const done = months.filter((month) => month.coveredSeq === month.lastSeq);
-    const invoiced = done.filter((month) => month.debitedCents > 0n);
-    await closeMonths(tx, done, this.options.now());
-    await insertInvoices(tx, invoiced, number, this.options.now());
-    return {
-      invoices: invoiced.length,
-      empty: done.length - invoiced.length,
-      waiting: months.length - done.length,
-    };
+  /** Null: the counter is locked. */
+  private closeTenant(tenantId: string, through: Period, wait: boolean): Promise<Closed | null> {
+    return transaction(this.dataSource, async (tx) => {
+      const lastNumber = await lockCounter(tx, wait);
+      if (lastNumber === null) return null;
+      const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
+      const open = (await loadOpenMonths(tx, [tenantId])).filter((month) => month.period <= through);
+      const posted = postThrough(books, open, through, () => newId('ent'));
+      await insertEntries(tx, posted.entries);
+      await insertCovers(tx, posted.covers);
+      await saveMonths(tx, posted.months);
+      if (posted.covers.length > 0) {
+        await saveBooks(tx, [posted.books], this.options);
+        await enqueue(tx, 'credit-news', [creditNews(posted.books, [])]);
+      }
+      const covered = new Map(posted.months.map((month) => [month.period, month]));
+      const done = open
+        .map((month) => covered.get(month.period) ?? month)
+        .filter((month) => month.coveredSeq === month.lastSeq);
+      const invoiced = done.filter((month) => month.debitedCents > 0n);
+      await closeMonths(tx, done, this.options.now());
+      await insertInvoices(tx, invoiced, lastNumber, this.options.now());
+      await saveCounter(tx, lastNumber + BigInt(invoiced.length), null);
+      return {
+        invoices: invoiced.length,
+        empty: done.length - invoiced.length,
+        waiting: open.length - done.length,
+      };
+    });
   }
+
+  /** From now on late charges of these months belong to the running one, also of tenants that had nothing in them. False: the counter is locked. */
+  private advance(through: Period, wait: boolean): Promise<boolean> {
+    return transaction(this.dataSource, async (tx) => {
+      const lastNumber = await lockCounter(tx, wait);
+      if (lastNumber === null) return false;
+      await saveCounter(tx, lastNumber, through);
+      return true;
+    });
+  }
+}
+
+const NOTHING: Closed = { invoices: 0, empty: 0, waiting: 0 };
+
+function sum(a: Closed, b: Closed): Closed {
+  return { invoices: a.invoices + b.invoices, empty: a.empty + b.empty, waiting: a.waiting + b.waiting };
 }
 
 /** The last number given; null: the counter is locked, and the caller does not want to wait. */
@@ -142,7 +145,7 @@ async function saveCounter(tx: EntityManager, lastNumber: bigint, closedThrough:
 async function openTenants(tx: EntityManager, through: Period, after: string): Promise<string[]> {
   const rows = await tx.query<{ tenant_id: string }[]>(
     `SELECT DISTINCT tenant_id FROM tenant_month WHERE closed_at IS NULL AND period <= $1 AND tenant_id > $2 ORDER BY tenant_id LIMIT $3`,
-    [through, after, MAX_TENANTS_PER_CLOSING],
+    [through, after, MAX_TENANTS_PER_PAGE],
   );
   return rows.map((row) => row.tenant_id);
 }
