@@ -16,6 +16,8 @@ import { Stores } from './stores';
 /** What differs is compared again so often before it is called a difference: messages on their way have arrived by then. */
 const MAX_COMPARISONS = 8;
 const COMPARE_AGAIN_MS = 250;
+/** 30 s, for tenants with a debit on its way: twice the time in which one that nobody booked is given back. Then it is a difference, too. */
+const MAX_COMPARISONS_WITHDRAWING = 120;
 /** Holds named beside a sum that is not theirs: one of them may be the stray one. */
 const MAX_NAMED_HOLDS = 20;
 
@@ -72,15 +74,18 @@ export class Reconciler {
       findings.chargesNanos += totals.chargesNanos;
       findings.debitsNanos += totals.debitsNanos;
       findings.carriedNanos += totals.carriedNanos;
-      await this.againstAdmission(ids, after, findings);
+      await this.againstAdmission(ids, { after, findings, stopped });
       findings.tenants += ids.length;
       if (next === null) return;
       after = next;
     }
   }
 
-  private async againstAdmission(ids: readonly string[], after: string | undefined, findings: Findings): Promise<void> {
-    const { views, differences } = await this.compare(ids, after);
+  private async againstAdmission(
+    ids: readonly string[],
+    { after, findings, stopped }: { after: string | undefined; findings: Findings; stopped: AbortSignal },
+  ): Promise<void> {
+    const { views, differences } = await this.compare(ids, after, stopped);
     findings.add(await Promise.all(differences.map((difference) => this.withHolds(difference))));
     for (const { tenantId, snapshot } of views) {
       if (!snapshot || snapshot.pendingHolds + snapshot.settledHolds === 0) continue;
@@ -94,20 +99,25 @@ export class Reconciler {
   private async compare(
     ids: readonly string[],
     after: string | undefined,
+    stopped: AbortSignal,
   ): Promise<{ views: TenantView[]; differences: Difference[] }> {
     const settled: TenantView[] = [];
     const firstVersions = new Map<string, bigint>();
     const differencesOf = (view: TenantView) => compareTenant(view, firstVersions.get(view.tenantId));
     let open = ids;
+    let enough = MAX_COMPARISONS;
     for (let comparison = 1; ; comparison++) {
       const views = open.length === 0 ? [] : await this.stores.views(open, after);
       if (comparison === 1) views.forEach((view) => firstVersions.set(view.tenantId, view.before.version));
       const differing = views.filter((view) => differencesOf(view).length > 0);
-      const last = differing.length === 0 || comparison === MAX_COMPARISONS;
+      // The store is lower than the books from the withdrawal until the news of it.
+      if (await this.stores.anyWithdrawing(differing.map((view) => view.tenantId)))
+        enough = Math.min(comparison + MAX_COMPARISONS, MAX_COMPARISONS_WITHDRAWING);
+      const last = differing.length === 0 || comparison >= enough;
       settled.push(...(last ? views : views.filter((view) => !differing.includes(view))));
       if (last) return { views: settled, differences: differing.flatMap(differencesOf) };
       open = differing.map((view) => view.tenantId);
-      await delay(COMPARE_AGAIN_MS);
+      await delay(COMPARE_AGAIN_MS, undefined, { signal: stopped });
     }
   }
 

@@ -45,6 +45,16 @@ export class Stores {
     }));
   }
 
+  /** Whether a debit of one of these tenants is on its way: out of the admission store, perhaps, and not in the books. */
+  async anyWithdrawing(ids: readonly string[]): Promise<boolean> {
+    if (ids.length === 0) return false;
+    const rows = await this.dataSource.query<unknown[]>(
+      'SELECT FROM withdrawal_intent WHERE tenant_id = ANY($1) LIMIT 1',
+      [ids],
+    );
+    return rows.length > 0;
+  }
+
   private async billingIds(after = ''): Promise<IdPage> {
     const rows = await this.dataSource.query<{ tenant_id: string }[]>(
       'SELECT tenant_id FROM tenant_books WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2',
