@@ -111,7 +111,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       what: 'an invoice with another amount',
       closed: true,
       spoil: sql('UPDATE billing.invoice SET amount_cents = amount_cents + 1 WHERE tenant_id = $1', tenant),
-      finds: ({ invoice }) => [['an invoice is the sum of its entries', invoice]],
+      finds: ({ invoice }) => [['an invoice is the sum of the usage entries of its month', invoice]],
     },
     {
       what: 'a deleted event',

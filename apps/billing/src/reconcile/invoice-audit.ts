@@ -8,7 +8,7 @@ const MAX_NAMED = 100;
 export const INVOICE_CHECKS = [
   {
     check: 'an invoice is the sum of the usage entries of its month',
-    sql: `SELECT i.tenant_id AS "tenantId", '{}'::text[] AS ids, format('invoice %s, %s: %s cents', i.accounting_number, i.period, e.cents) AS expected,
+    sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids, format('invoice %s, %s: %s cents', i.accounting_number, i.period, e.cents) AS expected,
         format('invoice %s, %s: %s cents', i.accounting_number, i.period, i.amount_cents) AS actual
       FROM invoice i, LATERAL (SELECT coalesce(-sum(amount_cents), 0) AS cents FROM journal_entry
         WHERE tenant_id = i.tenant_id AND period = i.period AND type = 'usage') e
@@ -23,7 +23,7 @@ export const INVOICE_CHECKS = [
   },
 ];
 
-/** Whether the numbers of all invoices run from 1 to the last one given, without a gap. */
+/** Whether the numbers of all invoices run from 1 to the last one given, without a gap. The tenant is that of the invoice after the gap, none at the end. */
 export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Difference[]> {
   const rows = await dataSource.query<{ tenant_id: string; number: string; expected: string }[]>(
     `SELECT tenant_id, number, expected FROM (
@@ -37,6 +37,11 @@ export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Diffe
     tenantId: row.tenant_id,
     expected: `invoice ${row.expected}`,
     actual: `invoice ${row.number}`,
-    ids: [],
+    ids: numbers(Number(row.expected), Number(row.number)),
   }));
+}
+
+/** Those that are missing before `next`, as many as are named. */
+function numbers(first: number, next: number): string[] {
+  return Array.from({ length: Math.min(Math.max(next - first, 0), MAX_NAMED) }, (_, i) => String(first + i));
 }
