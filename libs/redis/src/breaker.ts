@@ -53,7 +53,7 @@ export class Breaker {
 /** How a promise stands after so long; never rejects. */
 export function within(timeoutMs: number, promise: Promise<unknown>): Promise<'answered' | 'failed' | 'silent'> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve('silent'), timeoutMs);
+    const timer = setTimeout(() => afterReading(() => resolve('silent')), timeoutMs);
     promise.then(
       () => {
         clearTimeout(timer);
@@ -65,4 +65,12 @@ export function within(timeoutMs: number, promise: Promise<unknown>): Promise<'a
       },
     );
   });
+}
+
+/**
+ * Judges a server that seems silent only when what has arrived from it is read: after a moment in which this process itself did not get on (garbage, a machine that is too busy)
+ * timers come before what waits in the sockets, and a busy gateway would take a Redis that answered for dead.
+ */
+export function afterReading(judge: () => void): void {
+  setImmediate(judge);
 }

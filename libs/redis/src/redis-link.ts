@@ -1,7 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { StartError } from '@tollgate/runtime';
 import { Cluster, type Redis } from 'ioredis';
-import { Breaker, within } from './breaker';
+import { afterReading, Breaker, within } from './breaker';
 import type { FunctionLibrary } from './function-library';
 import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient, type RedisTarget } from './target';
 
@@ -137,14 +137,16 @@ export class RedisLink {
     let done = false;
     if (this.client.status !== 'ready') return Promise.resolve(replies.fill(unavailable('no connection')));
     return new Promise((resolve) => {
-      const timer = setTimeout(() => {
+      const giveUp = () => {
+        if (left === 0) return;
         for (const { breaker, open } of shards.values()) {
           if (open.size > 0) breaker.open();
           for (const index of open) replies[index] = unavailable('no answer in time');
         }
         done = true;
         resolve(replies);
-      }, this.callTimeoutMs);
+      };
+      const timer = setTimeout(() => afterReading(giveUp), this.callTimeoutMs);
       const settle = (index: number, shard: { open: Set<number> } | undefined, reply: Reply | Error) => {
         shard?.open.delete(index);
         if (done) return;

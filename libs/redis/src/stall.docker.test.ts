@@ -1,0 +1,28 @@
+import { useRedis } from '@tollgate/testing';
+import { CALL_TIMEOUT_MS, RedisLink } from './redis-link';
+
+const redis = useRedis();
+
+/** As garbage collection or a machine that is too busy does. */
+function stall(forMs: number): void {
+  const until = performance.now() + forMs;
+  while (performance.now() < until);
+}
+
+describe('a process that stands still for longer than it would wait for Redis', () => {
+  it('takes the answers that came meanwhile, and does not take Redis for dead', async () => {
+    const link = new RedisLink({ url: redis.url, name: 'stall-test' });
+    try {
+      await link.start();
+      for (let round = 1; round <= 3; round++) {
+        const first = link.call([{ command: 'incr', keys: ['count'], args: [] }]);
+        stall(CALL_TIMEOUT_MS + 200);
+        expect(await first).toEqual([round * 2 - 1]);
+        // Nor is it refused for some time after that.
+        expect(await link.one({ command: 'incr', keys: ['count'], args: [] })).toBe(round * 2);
+      }
+    } finally {
+      link.close();
+    }
+  });
+});
