@@ -5,3 +5,4 @@ export * from './containers/redis';
 export * from './containers/redis-group';
 export * from './containers/kafka';
 export * from './containers/postgres-server';
+export { freePort } from './containers/free-port';

@@ -1,0 +1,213 @@
+import { eventually, freePort } from '@tollgate/testing';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { call, type Database, type Deployment, type Ready } from './deployment';
+import { connected, everyRow, writeConfig } from './fixtures';
+
+const ROOT = resolve(__dirname, '../..');
+/** With images that have to be built. */
+const START_TIMEOUT_MS = 420_000;
+const TEST_TIMEOUT_MS = 120_000;
+const READY_TIMEOUT_MS = 60_000;
+const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
+const SHOWN_CHARS = 2_000;
+/** Silence after which all messages of all topics have been read. */
+const READ_TIMEOUT_MS = 5_000;
+
+const SERVICES = ['gateway', 'auth', 'metering', 'billing'] as const;
+export type Service = (typeof SERVICES)[number];
+export type Server = 'postgres' | 'redis' | 'kafka';
+
+/** The composed form: `npm run stack` on a project and ports of its own, with two of each service but auth. Started before the calling file's tests and removed after them. */
+export function useComposed(env: Record<string, string> = {}): ComposedDeployment {
+  jest.setTimeout(TEST_TIMEOUT_MS);
+  const composed = new ComposedDeployment(env);
+  beforeAll(() => composed.start(), START_TIMEOUT_MS);
+  afterAll(() => composed.remove(), START_TIMEOUT_MS);
+  return composed;
+}
+
+export class ComposedDeployment implements Deployment {
+  readonly project = `tollgate-test-${process.pid}`;
+  readonly database: Database = (work) => {
+    const { TOLLGATE_POSTGRES_PASSWORD: password } = parseEnv(readFileSync(join(this.directory, 'stack.env'), 'utf8'));
+    const port = Number(this.env['TOLLGATE_TEST_POSTGRES_PORT']);
+    return connected({ host: '127.0.0.1', port, user: 'postgres', password, database: 'tollgate' }, work);
+  };
+  private readonly directory = mkdtempSync(join(tmpdir(), 'tollgate-composed-'));
+  private printed: Ready | undefined;
+  private demo: Ready['demo'];
+  private ofGateways: Ready[] = [];
+  private env: Record<string, string>;
+
+  constructor(env: Record<string, string>) {
+    this.env = {
+      COMPOSE_PROJECT_NAME: this.project,
+      COMPOSE_FILE: [join(ROOT, 'docker-compose.yml'), join(__dirname, 'composed.yml')].join(delimiter),
+      // The images of this checkout, not those of another one on the same machine.
+      TOLLGATE_TAG: `test-${createHash('sha256').update(ROOT).digest('hex').slice(0, 8)}`,
+      TOLLGATE_PORT: '0',
+      TOLLGATE_DATA_DIR: this.directory,
+      TOLLGATE_CONFIG: writeConfig(this.directory),
+      ...env,
+    };
+  }
+
+  get ready(): Ready {
+    if (!this.printed) throw new Error('it has not been started: it is there from beforeAll to afterAll');
+    return { ...this.printed, ...(this.demo ? { demo: this.demo } : {}) };
+  }
+
+  get gateways(): readonly Ready[] {
+    return this.ofGateways;
+  }
+
+  async start(): Promise<Ready> {
+    // The same through all restarts, unlike those that Docker chooses.
+    this.env['TOLLGATE_TEST_POSTGRES_PORT'] ??= String(await freePort());
+    const scale = ['--scale', 'metering=2', '--scale', 'billing=2'];
+    const stdout = await this.run('node', [join(ROOT, 'tools/stack/stack.mjs'), 'up', '--json', ...scale]);
+    const ready = JSON.parse(stdout) as Ready;
+    this.printed = ready;
+    this.demo ??= ready.demo;
+    await this.findGateways();
+    return ready;
+  }
+
+  /** Their ports are others after each start. */
+  private async findGateways(): Promise<void> {
+    this.ofGateways = await Promise.all(
+      (await this.containers('gateway')).map(async (name) => {
+        const { operatorSecret, docsUrl } = this.ready;
+        const [publicUrl, operatorUrl] = await Promise.all([this.urlOf(name, 8080), this.urlOf(name, 8081)]);
+        return {
+          inferenceUrl: `${publicUrl}/v1`,
+          managementUrl: `${publicUrl}/_api/v1`,
+          operatorUrl,
+          docsUrl,
+          operatorSecret,
+        };
+      }),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.compose('stop');
+    for (const service of SERVICES) {
+      for (const name of await this.containers(service)) {
+        const code = await this.exitCode(name);
+        if (code !== 0) throw new Error(`${name} ended with ${code}`);
+      }
+    }
+  }
+
+  async kill(servers: 'servers live on' | 'servers end'): Promise<void> {
+    const names = servers === 'servers end' ? [...SERVICES, 'redis', 'kafka', 'postgres'] : SERVICES;
+    await this.docker('kill', ...(await Promise.all(names.map((name) => this.containers(name)))).flat());
+  }
+
+  async killGateway(index: number): Promise<void> {
+    await this.docker('kill', (await this.containers('gateway'))[index]!);
+  }
+
+  /** Kafka keeps them. */
+  async keepMessages(): Promise<void> {}
+
+  /** All rows of PostgreSQL, all messages of Kafka, and all that Redis was ever told (its append-only file). */
+  async contents(): Promise<string[]> {
+    const [rows, messages, redis] = await Promise.all([
+      this.database(everyRow),
+      this.compose(
+        ...['exec', '-T', 'kafka', 'java', '-cp', '/opt/kafka/libs/*'],
+        ...['org.apache.kafka.tools.consumer.ConsoleConsumer', '--bootstrap-server', 'kafka:9092', '--include', '.*'],
+        ...['--from-beginning', '--timeout-ms', String(READ_TIMEOUT_MS), '--property', 'print.key=true'],
+        ...['--property', 'print.headers=true'],
+      ),
+      this.compose('exec', '-T', 'redis', 'sh', '-c', 'cat /data/appendonlydir/*.aof'),
+    ]);
+    const lines = (place: string, text: string) => text.split('\n').map((line) => `${place}: ${line}`);
+    return [...rows, ...lines('message', messages), ...lines('redis', redis)];
+  }
+
+  logs(): Promise<string> {
+    return this.compose('logs', '--no-color', '--no-log-prefix', ...SERVICES);
+  }
+
+  /** Names of a service's containers, those that do not run as well, in the order of their numbers. */
+  async containers(service: string): Promise<string[]> {
+    const names = (await this.compose('ps', '--all', '--format', '{{.Name}}', service)).split('\n').filter(Boolean);
+    return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  }
+
+  /** A network that leads to this server alone. */
+  network(server: 'redis' | 'kafka'): string {
+    return `${this.project}_${server}`;
+  }
+
+  /** Waits until all services of ours are ready. */
+  async allReady(): Promise<void> {
+    const containers = (await Promise.all(SERVICES.map((service) => this.containers(service)))).flat();
+    await Promise.all(containers.map((container) => this.isReady(container)));
+  }
+
+  /** Waits until `/readyz` of this container says 200. */
+  async isReady(container: string): Promise<void> {
+    await eventually(
+      async () => {
+        const { status, body } = await call(`${await this.urlOf(container, 9090)}/readyz`, '');
+        if (status !== 200) throw new Error(`${container} is not ready: ${JSON.stringify(body)}`);
+      },
+      { timeoutMs: READY_TIMEOUT_MS, everyMs: 200 },
+    );
+  }
+
+  async exitCode(container: string): Promise<number> {
+    return Number(await this.docker('inspect', '--format', '{{.State.ExitCode}}', container));
+  }
+
+  async scale(replicas: Partial<Record<Service, number>>): Promise<void> {
+    const scale = Object.entries(replicas).flatMap(([service, count]) => ['--scale', `${service}=${count}`]);
+    await this.compose('up', '--detach', '--no-deps', '--no-recreate', ...scale, ...Object.keys(replicas));
+  }
+
+  compose(...args: string[]): Promise<string> {
+    return this.docker('compose', '--env-file', join(this.directory, 'stack.env'), ...args);
+  }
+
+  docker(...args: string[]): Promise<string> {
+    return this.run('docker', args);
+  }
+
+  async remove(): Promise<void> {
+    try {
+      await this.run('node', [join(ROOT, 'tools/stack/stack.mjs'), 'down', '--volumes']);
+    } finally {
+      rmSync(this.directory, { recursive: true, force: true });
+    }
+  }
+
+  private async urlOf(container: string, port: number): Promise<string> {
+    const [address] = (await this.docker('port', container, String(port))).split('\n');
+    if (!address) throw new Error(`${container} publishes no port ${port}`);
+    return `http://${address}`;
+  }
+
+  /** Its stdout. Rejects with its stderr when it fails. */
+  private run(command: string, args: readonly string[]): Promise<string> {
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^TOLLGATE_(?!IMAGES$)|^COMPOSE_|^DATABASE_URL$|^NODE_OPTIONS$/.test(name),
+    );
+    const env = { ...Object.fromEntries(inherited), ...this.env } as NodeJS.ProcessEnv;
+    const executable = command === 'node' ? process.execPath : command;
+    return new Promise((done, fail) => {
+      execFile(executable, args, { cwd: ROOT, env, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
+        if (error) fail(new Error(`${command} ${args.slice(0, 6).join(' ')}: ${stderr.slice(-SHOWN_CHARS)}`));
+        else done(stdout);
+      });
+    });
+  }
+}

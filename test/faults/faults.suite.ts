@@ -1,0 +1,191 @@
+import type { ComposedDeployment, Server, Service } from '../e2e/composed';
+import { operator } from '../e2e/deployment';
+import { createTenant, expectStatus, type TestTenant } from '../e2e/fixtures';
+import { Load, TOKENS_PER_SECOND } from './load';
+import { failureKinds, Trials, type Trial } from './trial';
+
+const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? Date.now() % 1_000_000);
+const TENANTS = 3;
+const CREDIT_CENTS = 1_000_000;
+const KAFKA_PAUSE_MS = 20_000;
+/** What a load balancer needs to notice that a gateway is gone, or is not ready. */
+const NOTICE_MS = 3_000;
+/** A stream's progress is recorded once a second; this much may pass until the record has arrived. */
+const PROGRESS_SLACK_MS = 500;
+/** Answers that arrive while a part is away: two seconds' worth. */
+const ANSWERS_AWAY = 80;
+
+/** Every fault under a steady load on the composed services. After each, every answer that a client saw whole is in the ledger exactly once, and nothing is left over. */
+export function faultSuite(tollgate: ComposedDeployment): void {
+  let load: Load;
+  let trials: Trials;
+
+  beforeAll(async () => {
+    const callers: TestTenant[] = [];
+    for (let index = 0; index < TENANTS; index++) {
+      const tenant = await createTenant(tollgate.ready, CREDIT_CENTS);
+      const path = `/_operator/v1/tenants/${tenant.id}/keys`;
+      const second = operator(tollgate.ready).post<{ data: { id: string; key: string } }>(path, { name: 'second' });
+      const { id: keyId, key } = (await expectStatus(second, 201)).data;
+      callers.push(tenant, { id: tenant.id, keyId, key });
+    }
+    load = new Load(() => tollgate.ready.inferenceUrl, callers, SEED);
+    trials = new Trials(tollgate, load, callers, CREDIT_CENTS);
+  });
+
+  afterAll(async () => {
+    await load.pause();
+    process.stderr.write(`\nFaults under load (TOLLGATE_TEST_SEED=${SEED}):\n${trials.report()}\n\n`);
+  });
+
+  const first = async (service: Service | Server) => (await tollgate.containers(service))[0]!;
+
+  function expectNoFailure({ failed }: Trial): void {
+    expect(failureKinds(failed)).toBe('');
+  }
+
+  it('kill -9 of a gateway: only what ran on it breaks, and a broken stream is charged but for its last second', async () => {
+    let killedMs = 0;
+    const { failed } = await trials.run('gateway killed', async () => {
+      const gateway = await first('gateway');
+      killedMs = Date.now();
+      await tollgate.docker('kill', gateway);
+      await tollgate.docker('start', gateway);
+    });
+    expect(failed.filter(({ startedMs }) => startedMs > killedMs + NOTICE_MS)).toEqual([]);
+    const streams = failed.filter(({ requestId, failure }) => requestId !== null && failure === 'broken');
+    const charged = await chargedTokens(streams.map(({ requestId }) => requestId!));
+    for (const { requestId, arrivalsMs } of streams) {
+      const surely = arrivalsMs.filter((ms) => ms < killedMs - 1_000 - PROGRESS_SLACK_MS).length;
+      const tokens = charged.get(requestId!) ?? 0;
+      const isRight = tokens >= surely && tokens <= arrivalsMs.length + TOKENS_PER_SECOND * (PROGRESS_SLACK_MS / 1_000);
+      expect({ requestId, tokens, surely, arrived: arrivalsMs.length, isRight }).toMatchObject({ isRight: true });
+    }
+  });
+
+  it('kill -9 of metering and billing in the middle of their work', async () => {
+    expectNoFailure(
+      await trials.run('metering and billing killed', async () => {
+        const killed = [await first('metering'), await first('billing')];
+        await tollgate.docker('kill', ...killed);
+        await tollgate.docker('start', ...killed);
+      }),
+    );
+  });
+
+  it('Kafka paused for 20 s', async () => {
+    expectNoFailure(
+      await trials.run('Kafka paused for 20 s', async () => {
+        await tollgate.compose('pause', 'kafka');
+        await new Promise((resolve) => setTimeout(resolve, KAFKA_PAUSE_MS));
+        await tollgate.compose('unpause', 'kafka');
+      }),
+    );
+  });
+
+  it.each(['kafka', 'postgres'] as const)('%s restarted', async (server) => {
+    expectNoFailure(
+      await trials.run(`${server} restarted`, async () => void (await tollgate.compose('restart', server))),
+    );
+  });
+
+  it('Redis restarted with its data: 503 meanwhile, and nothing else', async () => {
+    const { failed } = await trials.run(
+      'redis restarted',
+      async () => void (await tollgate.compose('restart', 'redis')),
+    );
+    expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
+  });
+
+  it('Redis emptied: 503 for a moment, never a refusal for want of credit or of a key', async () => {
+    const { failed } = await trials.run('redis emptied', async () => {
+      await tollgate.compose('exec', '-T', 'redis', 'redis-cli', 'FLUSHALL');
+    });
+    expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
+  });
+
+  it('a gateway cut off from Redis: the load balancer leaves it out', async () => {
+    let cutMs = 0;
+    const { failed } = await trials.run('a gateway cut off from redis', async () => {
+      const [network, gateway] = [tollgate.network('redis'), await first('gateway')];
+      cutMs = Date.now();
+      await tollgate.docker('network', 'disconnect', network, gateway);
+      await load.answers(2 * ANSWERS_AWAY);
+      await tollgate.docker('network', 'connect', network, gateway);
+      await tollgate.isReady(gateway);
+    });
+    expect(failed.filter(({ startedMs }) => startedMs > cutMs + NOTICE_MS)).toEqual([]);
+    expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
+  });
+
+  it('a gateway cut off from Kafka', async () => {
+    expectNoFailure(
+      await trials.run('a gateway cut off from kafka', async () => {
+        const [network, gateway] = [tollgate.network('kafka'), await first('gateway')];
+        await tollgate.docker('network', 'disconnect', network, gateway);
+        await load.answers(2 * ANSWERS_AWAY);
+        await tollgate.docker('network', 'connect', network, gateway);
+      }),
+    );
+  });
+
+  it('consumers added and removed', async () => {
+    expectNoFailure(
+      await trials.run('consumers added and removed', async () => {
+        await tollgate.scale({ metering: 3, billing: 3 });
+        await load.answers(ANSWERS_AWAY);
+        await tollgate.scale({ metering: 1, billing: 1 });
+        await load.answers(ANSWERS_AWAY);
+        await tollgate.scale({ metering: 2, billing: 2 });
+      }),
+    );
+  });
+
+  it('all but Redis away, one after the other: known keys are served', async () => {
+    expectNoFailure(
+      await trials.run('all but redis away in turn', async () => {
+        for (const part of ['auth', 'metering', 'billing', 'postgres', 'kafka'] as const) {
+          const before = load.outcomes.length;
+          const containers = await tollgate.containers(part);
+          await tollgate.docker('kill', ...containers);
+          await load.answers(ANSWERS_AWAY);
+          await tollgate.docker('start', ...containers);
+          expect([part, failureKinds(load.outcomes.slice(before).filter(({ failure }) => failure !== null))]).toEqual([
+            part,
+            '',
+          ]);
+        }
+      }),
+    );
+  });
+
+  it('a rollout by SIGTERM of every service in turn', async () => {
+    expectNoFailure(
+      await trials.run('rollout by SIGTERM', async () => {
+        for (const service of ['auth', 'metering', 'billing', 'gateway'] as const) {
+          for (const container of await tollgate.containers(service)) {
+            await tollgate.docker('stop', '--time', '30', container);
+            expect([container, await tollgate.exitCode(container)]).toEqual([container, 0]);
+            await tollgate.docker('start', container);
+            await tollgate.isReady(container);
+          }
+        }
+      }),
+    );
+  });
+
+  async function chargedTokens(ids: readonly string[]): Promise<Map<string, number>> {
+    const { rows } = await tollgate.database((client) =>
+      client.query<{ id: string; completion_tokens: number }>(
+        'SELECT id, completion_tokens FROM metering.usage_event WHERE id = ANY($1)',
+        [ids],
+      ),
+    );
+    return new Map(rows.map(({ id, completion_tokens }) => [id, completion_tokens]));
+  }
+}
+
+/** Refused, or ended in the middle, because a server was away: to be tried again. */
+function isUnavailable(failure: string | null): boolean {
+  return failure === '503 overloaded_error' || failure === 'event overloaded_error';
+}
