@@ -80,3 +80,48 @@ export function overspendSuite(tollgate: Deployment): void {
     });
   });
 }
+
+/** The same at all gateways at once, with several keys of the tenant, plain and streamed mixed. */
+export function sharedOverspendSuite(tollgate: Deployment): void {
+  it('credit for exactly 20 gives exactly 20 answers, from however many gateways and keys 400 are fired', async () => {
+    const body = await requestOfOneCent(tollgate.ready);
+    const tenant = await createTenant(tollgate.ready, 20);
+    const keys = [tenant.key, await anotherKey(tollgate.ready, tenant.id), await anotherKey(tollgate.ready, tenant.id)];
+    const { gateways } = tollgate;
+    let fired = 0;
+    const answers: Awaited<ReturnType<typeof complete>>[] = [];
+    await Promise.all(
+      Array.from({ length: 64 }, async () => {
+        for (let n = fired++; n < 400; n = fired++) {
+          const simulator = { firstTokenDelayMs: 5, answerTokens: 4_000 };
+          const request = { ...body, stream: n % 3 === 0, simulator };
+          answers.push(await complete(gateways[n % gateways.length]!, keys[n % keys.length]!, request));
+        }
+      }),
+    );
+    const served = answers.filter((answer) => answer.status === 200);
+    expect(served.map(costOf)).toEqual(Array.from({ length: 20 }, () => 1e7));
+    const refusals = new Set(
+      answers.filter(({ status }) => status !== 200).map(({ status, code }) => `${status} ${code}`),
+    );
+    expect([...refusals].filter((refusal) => !['402 credit_exhausted', '429 credit_held'].includes(refusal))).toEqual(
+      [],
+    );
+    expect(answers).toHaveLength(400);
+    await reconciled(tollgate.ready);
+    // What has gathered is posted within a second.
+    await eventually(async () =>
+      expect(await balanceOf(tollgate.ready, tenant.id)).toMatchObject({ balanceCents: 0, carriedNanos: '0' }),
+    );
+  });
+}
+
+async function anotherKey(ready: Ready, tenantId: string): Promise<string> {
+  const path = `/_operator/v1/tenants/${tenantId}/keys`;
+  const { body } = await operator(ready).post<{ data: { key: string } }>(path, { name: 'another' });
+  // In force at every gateway within a second; a request that it refuses costs nothing.
+  await eventually(async () =>
+    expect((await complete(ready, body.data.key, { messages: [], max_tokens: 1 })).status).not.toBe(401),
+  );
+  return body.data.key;
+}

@@ -6,7 +6,7 @@ import { booksOf, faultsOf, missing } from './ledger-check';
 import type { Load } from './load';
 
 /** Once a fault is over all must be well within this time, and once nothing runs any more again. */
-export const DUST_TIMEOUT_MS = 100_000;
+export const DUST_TIMEOUT_MS = 15_000;
 const ANSWERS_BEFORE = 20;
 const ANSWERS_AFTER = 40;
 

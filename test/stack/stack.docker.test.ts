@@ -125,11 +125,16 @@ describe('npm run stack', () => {
   });
 
   it('grows to four gateways at run time without a failed request, and all of them serve', async () => {
-    let failed = 0;
+    const failures: string[] = [];
     let going = true;
     const load = Promise.all(
       Array.from({ length: 4 }, async () => {
-        while (going) await ask().catch(() => failed++);
+        while (going) {
+          // 429: the demo key's own limit of requests a minute, which a quick machine meets, and which is an answer like another.
+          await ask().catch((error: { status?: number; message: string }) => {
+            if (error.status !== 429) failures.push(error.message);
+          });
+        }
       }),
     );
     try {
@@ -144,7 +149,7 @@ describe('npm run stack', () => {
       going = false;
       await load;
     }
-    expect(failed).toBe(0);
+    expect(failures).toEqual([]);
   });
 
   it('publishes on 127.0.0.1 alone; our containers write nothing and have no rights of root', async () => {

@@ -60,10 +60,7 @@ export interface Subjects {
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
   /** What admission would let the tenant spend now, decimal string; null while it cannot be asked or has not heard of the tenant. */
   'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
-  /**
-   * The news of the tenant's books as they are now, of one instant; null when there are none. For an admission store that was emptied. Without releases: what is settled there has its own news on
-   * the way, published when its charge was gathered, and again when the sweeper sends it again; until then it counts twice, on the safe side.
-   */
+  /** The news of the tenant's books as they are now; null when there are none. Without releases: what is settled in the store has its own news on the way, and counts twice until then. */
   'billing.credit.news': [{ tenantId: string }, CreditNews | null];
   /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first entry. */
   'billing.credit.add': [

@@ -29,6 +29,7 @@ import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
 import { readHolds } from './read-holds';
 import { readSnapshots } from './snapshots';
 import { sweepTenants } from './sweep-tenants';
+import { settleResult, tuple } from './hold-values';
 import { TenantRegistry } from './tenant-registry';
 
 /** Sweep, news and snapshot: not in the way of a request, so on a connection of their own. */
@@ -289,20 +290,6 @@ export class RedisAdmissionStore extends AdmissionStore {
     if (!allowed) countForbidden(operation);
     return allowed;
   }
-}
-
-function tuple(delivered: Progress['delivered']): (number | string)[] | false {
-  if (!delivered) return false;
-  const { promptTokens, cachedTokens, completionTokens, costNanos } = delivered;
-  return [promptTokens, cachedTokens, completionTokens, nanos(costNanos)];
-}
-
-function settleResult(code: string, record: string | null, event: UsageEvent): SettleResult | RangeError {
-  if (code === 'over_hold')
-    return new RangeError(`the cost of ${event.id}, ${event.costNanos} nanos, is above its hold`);
-  if (code === 'forbidden' || code === 'lost') return { kind: code };
-  if (code === 'settled') return { kind: 'settled', repeated: false, event };
-  return { kind: 'settled', repeated: true, event: JSON.parse(record!) as UsageEvent };
 }
 
 /** Puts the store's answers, in order, into the places that are still open. */

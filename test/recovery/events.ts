@@ -1,0 +1,43 @@
+import { costNanos, newId, type Charge, type CreditNews, type UsageEvent } from '@tollgate/contracts';
+
+const PRICE = {
+  version: 'test',
+  inputFemtos: '50000000000',
+  cachedInputFemtos: '50000000000',
+  outputFemtos: '200000000000',
+  requestNanos: '0',
+};
+
+/** As a gateway publishes it, of a request that ended now unless told; it costs 0.15 cents or so. */
+export function usageEvent(tenantId: string, more: Partial<UsageEvent> = {}): UsageEvent {
+  const endedAt = more.endedAt ?? new Date().toISOString();
+  const tokens = { promptTokens: 8, cachedTokens: 0, completionTokens: 5 };
+  return {
+    id: newId('req'),
+    tenantId,
+    keyId: newId('key'),
+    model: 'sim-large',
+    kind: 'chat',
+    stream: false,
+    price: PRICE,
+    startedAt: endedAt,
+    ...tokens,
+    costNanos: String(costNanos(tokens, PRICE)),
+    overrunNanos: '0',
+    estimated: false,
+    outcome: 'complete',
+    ...more,
+    endedAt,
+  };
+}
+
+/** As metering publishes it. */
+export function charge(tenantId: string, more: Partial<Charge> = {}): Charge {
+  const { id, keyId, costNanos: nanos, endedAt } = usageEvent(tenantId);
+  return { id, tenantId, keyId, costNanos: nanos, endedAt, ...more };
+}
+
+/** As billing publishes it. */
+export function news(tenantId: string, version: number, balanceNanos: bigint): CreditNews {
+  return { tenantId, version: String(version), balanceNanos: String(balanceNanos), releases: [], suspended: false };
+}

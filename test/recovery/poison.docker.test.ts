@@ -1,0 +1,251 @@
+import { newId, TOPICS, type Charge, type CreditNews, type Topic, type UsageEvent } from '@tollgate/contracts';
+import { KafkaMessages, listDead } from '@tollgate/messaging';
+import { eventually } from '@tollgate/testing';
+import { Publisher, type OutgoingMessage } from '../../libs/messaging/src/kafka/publisher';
+import { useDeployment } from '../services/deployment';
+import type { ServiceProcess } from '../services/service-process';
+import { charge, news, usageEvent } from './events';
+import { Deployed, writeConfig } from './deployed';
+
+const TIMEOUT = { timeoutMs: 20_000, everyMs: 100 };
+const DEEP = 20_000;
+/** Some are large. */
+const MESSAGES_PER_SEND = 8;
+/** Of a request topic: poison is on all of them. */
+const PARTITIONS = 6;
+
+const deployment = useDeployment({ TOLLGATE_CONFIG: writeConfig() });
+let deployed: Deployed;
+const services = {} as Record<'gateway' | 'auth' | 'metering' | 'billing', ServiceProcess>;
+let messages: KafkaMessages | undefined;
+let publisher: Publisher | undefined;
+
+beforeAll(async () => {
+  const apps = ['gateway', 'auth', 'metering', 'billing'] as const;
+  for (const app of apps) services[app] = await deployment.start(app);
+  deployed = new Deployed(deployment, [services.gateway]);
+  const connection = { brokers: deployment.kafka.brokers, clientId: 'test' };
+  messages = new KafkaMessages({ connection });
+  publisher = new Publisher(connection);
+  await messages.start();
+});
+afterAll(() => Promise.all([messages?.close(), publisher?.close()]));
+
+const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+const envelope = (data: unknown, more: object = {}) => ({ id: 'm', v: 1, at: new Date().toISOString(), data, ...more });
+/** JSON that is read, and cannot be written again. */
+const nested = (data: object) =>
+  Buffer.from(JSON.stringify(envelope(data)).replace('"DEEP"', `${'{"a":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`));
+
+/** What no consumer can read: `<topic>.dead`. */
+function unreadable(good: object): [string, Buffer | null, RegExp][] {
+  return [
+    ['text', Buffer.from('hello'), /not JSON/],
+    ['nothing', Buffer.alloc(0), /not JSON/],
+    ['a null value', null, /not JSON/],
+    ['invalid UTF-8', Buffer.from([0xff, 0xfe, 0x00, 0x80]), /not JSON/],
+    ['cut off', json(envelope(good)).subarray(0, 60), /not JSON/],
+    ['a list', json([envelope(good)]), /not an envelope/],
+    ['no envelope', json(good), /not an envelope/],
+    ['a version to come', json(envelope(good, { v: 999 })), /version 999/],
+    ['no data', json(envelope(null)), /data is not/],
+    ['another type of tenant', json(envelope({ ...good, tenantId: 7 })), /no tenantId/],
+    ['deep nesting', Buffer.from('['.repeat(DEEP) + ']'.repeat(DEEP)), /not an envelope/],
+  ];
+}
+
+/** Puts each piece of poison between good messages, on their partition. */
+async function poison(topic: Topic, tenantId: string, pieces: (Buffer | null)[], good: () => object) {
+  const values = [...pieces.flatMap((piece) => [json(envelope(good())), piece]), json(envelope(good()))];
+  await send(
+    topic,
+    values.map((value) => ({ key: tenantId, value })),
+  );
+}
+
+/** In order. */
+async function send(topic: string, all: OutgoingMessage[]): Promise<void> {
+  for (let from = 0; from < all.length; from += MESSAGES_PER_SEND)
+    await publisher!.send({ topic, messages: all.slice(from, from + MESSAGES_PER_SEND) });
+}
+
+async function expectDead(
+  topic: Topic,
+  tenantId: string,
+  expected: [string, Buffer | null, RegExp][],
+  by: ServiceProcess,
+) {
+  const dead = await eventually(async () => {
+    const letters = await listDead({ brokers: deployment.kafka.brokers, clientId: 'test' }, { topic });
+    const own = letters.filter(({ key }) => key?.toString() === tenantId);
+    expect(own).toHaveLength(expected.length);
+    return own.sort((a, b) => Number(a.offset) - Number(b.offset));
+  }, TIMEOUT);
+  for (const [i, [name, value, reason]] of expected.entries()) {
+    expect([name, dead[i]!.reason]).toEqual([name, expect.stringMatching(reason)]);
+    expect(dead[i]).toMatchObject({ topic, group: TOPICS[topic].groups[0], partition: dead[0]!.partition });
+    expect(dead[i]!.value?.toString('hex')).toBe(value?.toString('hex'));
+  }
+  const counted = new RegExp(
+    `^tollgate_messages_dead_total\\{topic="${topic}",group="\\w+"\\} ${expected.length}$`,
+    'm',
+  );
+  await eventually(async () => expect(await by.metrics()).toMatch(counted), TIMEOUT);
+}
+
+describe('poisoned messages block nobody, are set aside with their reason, and counted', () => {
+  it('usage-events', async () => {
+    const tenantId = newId('ten');
+    const good: UsageEvent[] = [];
+    const make = () => (good.push(usageEvent(tenantId)), good.at(-1)!);
+    const sample = usageEvent(tenantId);
+    const dead = unreadable(sample);
+    const rejected: [string, Buffer, string][] = [
+      ['missing field', json(envelope({ ...sample, id: undefined })), 'id: not a request id'],
+      ['wrong type', json(envelope({ ...sample, promptTokens: '100' })), 'promptTokens: not a token count'],
+      ['negative', json(envelope({ ...sample, completionTokens: -1 })), 'completionTokens: not a token count'],
+      ['negative money', json(envelope({ ...sample, costNanos: '-5' })), 'costNanos: not an amount'],
+      ['huge amount', json(envelope({ ...sample, costNanos: '9223372036854775808' })), 'costNanos: not an amount'],
+      ['over-long string', json(envelope({ ...sample, model: 'm'.repeat(100_000) })), 'model: not a name'],
+      ['control characters', json(envelope({ ...sample, model: 'a\0b' })), 'model: not a name'],
+      ['no time', json(envelope({ ...sample, endedAt: '2026-02-30T00:00:00.000Z' })), 'endedAt: not a time'],
+      ['the future', json(envelope({ ...sample, endedAt: '2999-01-01T00:00:00.000Z' })), 'endedAt: in the future'],
+      ['nested too deep', nested({ ...sample, kind: 'DEEP' }), 'kind: unknown'],
+    ];
+    await poison(
+      'usage-events',
+      tenantId,
+      [...dead, ...rejected].map(([, value]) => value),
+      make,
+    );
+    // The key of another tenant: its order is another one, and that is all.
+    const strayed = make();
+    await publisher!.send({ topic: 'usage-events', messages: [{ key: newId('ten'), value: json(envelope(strayed)) }] });
+    const charges = () =>
+      deployed.query<{ id: string }>('SELECT id FROM billing.charge WHERE tenant_id = $1', [tenantId]);
+    await eventually(
+      async () => expect((await charges()).map(({ id }) => id).sort()).toEqual(good.map(({ id }) => id).sort()),
+      TIMEOUT,
+    );
+    await expectDead('usage-events', tenantId, dead, services.metering);
+    const rows = await deployed.query<{ reason: string }>(
+      'SELECT reason FROM metering.rejected_event WHERE event LIKE $1',
+      [`%${tenantId}%`],
+    );
+    expect(rows.map(({ reason }) => reason).sort()).toEqual(rejected.map(([, , reason]) => reason).sort());
+    expect(await services.metering.metrics()).toMatch(
+      new RegExp(`^tollgate_metering_events_total\\{result="rejected"\\} ${rejected.length}$`, 'm'),
+    );
+  });
+
+  it('charges', async () => {
+    const tenantId = newId('ten');
+    const good: Charge[] = [];
+    const make = () => (good.push(charge(tenantId)), good.at(-1)!);
+    const sample = charge(tenantId);
+    const dead = unreadable(sample);
+    const rejected: [string, Buffer, string][] = [
+      ['missing field', json(envelope({ ...sample, endedAt: undefined })), 'endedAt is no time'],
+      ['wrong type', json(envelope({ ...sample, id: 7 })), 'id is no id'],
+      ['negative', json(envelope({ ...sample, costNanos: '-5' })), 'costNanos is no decimal string'],
+      ['huge amount', json(envelope({ ...sample, costNanos: '9223372036854775808' })), 'costNanos is out of range'],
+      ['over-long string', json(envelope({ ...sample, keyId: 'k'.repeat(100_000) })), 'keyId is no id'],
+      ['a NUL', json(envelope({ ...sample, id: 'a\0b' })), 'id is no id'],
+      ['nested too deep', nested({ ...sample, costNanos: 'DEEP' }), 'costNanos is no decimal string'],
+    ];
+    await poison(
+      'charges',
+      tenantId,
+      [...dead, ...rejected].map(([, value]) => value),
+      make,
+    );
+    const charges = () =>
+      deployed.query<{ id: string }>('SELECT id FROM billing.charge WHERE tenant_id = $1', [tenantId]);
+    await eventually(
+      async () => expect((await charges()).map(({ id }) => id).sort()).toEqual(good.map(({ id }) => id).sort()),
+      TIMEOUT,
+    );
+    await expectDead('charges', tenantId, dead, services.billing);
+    const rows = await deployed.query<{ reason: string }>(
+      'SELECT reason FROM billing.rejected_charge WHERE data LIKE $1',
+      [`%${tenantId}%`],
+    );
+    expect(rows.map(({ reason }) => reason).sort()).toEqual(rejected.map(([, , reason]) => reason).sort());
+  });
+
+  it('credit-news', async () => {
+    const { id: tenantId, key } = await deployed.newTenant();
+    await eventually(async () => expect((await deployed.chat(key)).status).toBe(200));
+    let version = 100;
+    const make = (): CreditNews => news(tenantId, ++version, 10_000_000_000n);
+    const sample = make();
+    const dead: [string, Buffer | null, RegExp][] = [
+      ...unreadable(sample),
+      ['missing field', json(envelope({ ...sample, releases: undefined })), /releases/],
+      ['wrong type', json(envelope({ ...sample, suspended: 'yes' })), /suspended/],
+      ['no number', json(envelope({ ...sample, version: 'x' })), /version/],
+      ['negative version', json(envelope({ ...sample, version: '-3' })), /version/],
+      ['huge amount', json(envelope({ ...sample, balanceNanos: '9'.repeat(40) })), /balanceNanos/],
+      ['over-long string', json(envelope({ ...sample, releases: ['r'.repeat(100_000)] })), /releases/],
+      ['no tenant’s id', json(envelope({ ...sample, tenantId: 'acme' })), /tenantId/],
+      ['nested too deep', nested({ ...sample, version: 'DEEP' }), /version/],
+    ];
+    await poison(
+      'credit-news',
+      tenantId,
+      dead.map(([, value]) => value),
+      make,
+    );
+    const applied = () => deployed.redisCli('HGET', `tga:{${tenantId}}:credit`, 'version');
+    await eventually(async () => expect((await applied()).trim()).toMatch(new RegExp(`${version}$`)), TIMEOUT);
+    await expectDead('credit-news', tenantId, dead, services.gateway);
+    expect((await deployed.chat(key)).status).toBe(200);
+  });
+
+  it('requests and replies', async () => {
+    const headers = (more: Record<string, string>) => ({
+      'tollgate-request': newId('msg'),
+      'tollgate-version': '1',
+      'tollgate-reply-partition': '0',
+      'tollgate-deadline': String(Date.now() + 60_000),
+      ...more,
+    });
+    const body = json({ subject: 'billing.summary', request: { tenantId: newId('ten') } });
+    const pieces: { headers: Record<string, string>; value: Buffer | null }[] = [
+      { headers: {}, value: body },
+      { headers: {}, value: null },
+      { headers: headers({}), value: null },
+      { headers: headers({}), value: Buffer.from('hello') },
+      { headers: headers({}), value: Buffer.from([0xff, 0xfe, 0x00]) },
+      { headers: headers({}), value: json({ subject: 'no.such', request: {} }) },
+      { headers: headers({}), value: json({ subject: 'billing.summary' }) },
+      {
+        headers: headers({}),
+        value: json({ subject: 'billing.credit.add', request: { tenantId: 7, amountCents: -1 } }),
+      },
+      { headers: headers({}), value: nested({ subject: 'billing.summary', request: 'DEEP' }) },
+      { headers: headers({ 'tollgate-version': '999' }), value: body },
+      { headers: headers({ 'tollgate-reply-partition': '99999' }), value: body },
+      { headers: headers({ 'tollgate-reply-partition': '-1' }), value: body },
+      { headers: headers({ 'tollgate-deadline': 'soon' }), value: body },
+      { headers: headers({ 'tollgate-request': 'i'.repeat(100_000) }), value: body },
+    ];
+    for (const topic of ['requests.auth', 'requests.metering', 'requests.billing', 'replies']) {
+      const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+      await send(
+        topic,
+        pieces.flatMap((piece) => partitions.map((partition) => ({ key: null, partition, ...piece }))),
+      );
+    }
+    const tenant = await deployed.newTenant();
+    for (let n = 0; n < PARTITIONS; n++) {
+      expect(await messages!.request('billing.summary', { tenantId: tenant.id })).toMatchObject({
+        balanceCents: 1_000,
+      });
+      expect(await messages!.request('metering.spent', { tenantId: tenant.id, month: '2026-10' })).toMatchObject({
+        keys: [],
+      });
+      expect(await messages!.request('auth.tenants.get', { tenantId: tenant.id })).toMatchObject({ id: tenant.id });
+    }
+  });
+});
