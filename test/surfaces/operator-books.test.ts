@@ -91,7 +91,7 @@ describe('from a ledger line to its requests, from a request to its receipt', ()
     );
     expect(
       await tollgate('usage', tenantId, '--from', '2026-10-01', '--to', '2026-11-01', '--group-by', 'model'),
-    ).toMatch(/sim-small +3 +33 +15 +0\.21 USD\nall +3 +33 +15 +0\.21 USD$/);
+    ).toMatch(/sim-small +3 +1 +33 +15 +0\.21 USD\nall +3 +1 +33 +15 +0\.21 USD$/);
     expect(await tollgate('usage')).toMatch(/^2 tollgate: Name one/);
   });
 
