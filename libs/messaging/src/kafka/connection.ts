@@ -2,6 +2,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { logger } from '@tollgate/runtime';
 import { Kafka, logLevel, type ISocketFactory, type KafkaConfig, type LogEntry } from 'kafkajs';
+import { mendConnectionBuffer } from './connection-buffer';
 import { mendRequestQueue } from './request-queue';
 
 /** How to reach the brokers. */
@@ -79,6 +80,7 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets, { qui
     logCreator: () => (quiet ? logQuietly : log),
   };
   mendRequestQueue();
+  mendConnectionBuffer();
   if (sasl) config.sasl = sasl as NonNullable<KafkaConfig['sasl']>;
   return new Kafka(config);
 }
