@@ -49,7 +49,8 @@ async function loadUntilKilled(
   await Promise.all([...streams, ...workers]);
   await killed;
   expect(refused.every((completion) => completion.status === 503)).toBe(true);
-  expect(broken).toBeGreaterThan(10);
+  // At the least the streams that would have gone on for minutes.
+  expect(broken).toBeGreaterThanOrEqual(10);
   return { seen, refused, broken };
 }
 
