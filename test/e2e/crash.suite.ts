@@ -48,7 +48,8 @@ async function loadUntilKilled(
   });
   await Promise.all([...streams, ...workers]);
   await killed;
-  expect(refused.every((completion) => completion.status === 503)).toBe(true);
+  // 502: a load balancer's word for a gateway that was killed.
+  expect(refused.filter(({ status }) => status !== 503 && status !== 502)).toEqual([]);
   // At the least the streams that would have gone on for minutes.
   expect(broken).toBeGreaterThanOrEqual(10);
   return { seen, refused, broken };
