@@ -14,16 +14,38 @@ const common = {
     '^@tollgate/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
   },
   setupFiles: ['reflect-metadata'],
+  modulePathIgnorePatterns: ['<rootDir>/(apps|libs)/[^/]+/dist/'],
 };
+
+/** Tests that need the whole machine: they start all services in containers, or measure how long a fault is felt or a lock waited for. One after the other, when the rest is over. */
+const ALONE = [
+  '<rootDir>/test/crowd/postgres.test.ts',
+  '<rootDir>/test/crowd/redis-kafka.docker.test.ts',
+  '<rootDir>/test/faults/faults.docker.test.ts',
+  '<rootDir>/test/e2e/composed.docker.test.ts',
+  '<rootDir>/test/stack/stack.docker.test.ts',
+];
+const leftOut = ['/node_modules/', ...testsLeftOut()];
 
 /** Unit and conformance tests lie beside the code; black-box tests that start the built processes lie in test/. Those named *.docker.test.ts need a Docker engine. */
 export default {
-  ...common,
-  testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/', ...testsLeftOut()],
-  modulePathIgnorePatterns: ['<rootDir>/(apps|libs)/[^/]+/dist/'],
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
   testTimeout: 30_000,
   maxWorkers: 2,
+  projects: [
+    {
+      ...common,
+      displayName: 'together',
+      testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
+      testPathIgnorePatterns: [...leftOut, ...ALONE],
+    },
+    {
+      ...common,
+      displayName: 'alone',
+      runner: '<rootDir>/test/setup/serial-runner.mjs',
+      testMatch: ALONE,
+      testPathIgnorePatterns: leftOut,
+    },
+  ],
 };

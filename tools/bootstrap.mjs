@@ -6,8 +6,9 @@ import { fingerprints, prepare, ROOT, SetupError } from './setup/prepare.mjs';
 const LOOK_INTERVAL_MS = 500;
 const [command, ...args] = process.argv.slice(2);
 
+// Young generations four times as large cost 90 MB more under load, and saved no CPU per request.
 const STANDALONE = [
-  '--max-semi-space-size=64',
+  '--max-semi-space-size=16',
   '--enable-source-maps',
   join(ROOT, 'apps', 'standalone', 'dist', 'main.js'),
   ...args,

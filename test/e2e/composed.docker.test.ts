@@ -1,11 +1,12 @@
 import { useComposed } from './composed';
-import { overspendSuite } from './overspend.suite';
+import { crashSuite } from './crash.suite';
+import { overspendSuite, sharedOverspendSuite } from './overspend.suite';
 import { quickstartSuite } from './quickstart.suite';
 import { replicasSuite } from './replicas.suite';
 import { secretsSuite } from './secrets.suite';
 import { stoppingSuite } from './stopping.suite';
 
-// Not here: the crash of everything at once, which test/faults does a part at a time. One start for all of them: two gateways, two of metering, two of billing, and the load balancer.
+// One start for all of them: two gateways, two of metering, two of billing, and the load balancer.
 const tollgate = useComposed({
   TOLLGATE_LOG_LEVEL: 'trace',
   TOLLGATE_DRAIN_SECONDS: '3',
@@ -14,5 +15,7 @@ const tollgate = useComposed({
 quickstartSuite(tollgate);
 replicasSuite(tollgate);
 overspendSuite(tollgate);
+sharedOverspendSuite(tollgate);
 secretsSuite(tollgate);
 stoppingSuite(tollgate);
+crashSuite(tollgate);

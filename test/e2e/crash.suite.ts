@@ -2,6 +2,8 @@ import type { Deployment } from './deployment';
 import { complete, costOf, createTenant, ledgerOf, reconciled, type Completion, type TestTenant } from './fixtures';
 
 const CREDIT_CENTS = 100_000;
+/** Of the 20 streams. */
+const ENDLESS = 10;
 
 /** 20 long streams and 200 plain requests, 40 at once; everything is killed in the middle. What the client saw complete. */
 async function loadUntilKilled(
@@ -11,7 +13,7 @@ async function loadUntilKilled(
   servers: 'servers live on' | 'servers end',
 ): Promise<{ seen: Completion[]; refused: Completion[]; broken: number }> {
   const seen: Completion[] = [];
-  // On a machine that is far too busy a request may get a 503 before it began: no answer, and no charge.
+  // No answer.
   const refused: Completion[] = [];
   let broken = 0;
   let toStart = 200;
@@ -19,7 +21,10 @@ async function loadUntilKilled(
   const note = (answer: Promise<Completion>) =>
     answer.then(
       (completion) => {
-        (completion.status === 200 ? seen : refused).push(completion);
+        const { status, code } = completion;
+        // By a load balancer, whose gateway was killed under the request; or a stream that had begun, and ended with an error event.
+        if (status === 502 || (status === 200 && code !== null)) broken++;
+        else (completion.status === 200 ? seen : refused).push(completion);
         if (seen.length === killAfter) killed = tollgate.kill(servers);
       },
       () => void broken++,
@@ -48,10 +53,8 @@ async function loadUntilKilled(
   });
   await Promise.all([...streams, ...workers]);
   await killed;
-  // 502: a load balancer's word for a gateway that was killed.
-  expect(refused.filter(({ status }) => status !== 503 && status !== 502)).toEqual([]);
-  // At the least the streams that would have gone on for minutes.
-  expect(broken).toBeGreaterThanOrEqual(10);
+  expect(refused.every((completion) => completion.status === 503)).toBe(true);
+  expect(broken).toBeGreaterThanOrEqual(ENDLESS);
   return { seen, refused, broken };
 }
 
@@ -64,7 +67,7 @@ export function crashSuite(tollgate: Deployment): void {
       '(%s), every answer that a client saw complete is in the ledger exactly once',
       async (servers, killAfter) => {
         const tenant = await createTenant(tollgate.ready, CREDIT_CENTS);
-        const { seen, broken } = await loadUntilKilled(tollgate, tenant, killAfter, servers);
+        const { seen, refused, broken } = await loadUntilKilled(tollgate, tenant, killAfter, servers);
         expect(seen.length).toBeGreaterThanOrEqual(killAfter);
 
         expect(await tollgate.start()).not.toHaveProperty('demo');
@@ -75,8 +78,10 @@ export function crashSuite(tollgate: Deployment): void {
             completion.requestId,
             costOf(completion),
           ]);
-        // Besides, at most each request that broke: a stream at its recorded progress, or an answer that was settled and never seen whole.
-        expect(books.charges.size - seen.length).toBeLessThanOrEqual(broken);
+        // Besides, at most each request that broke: a stream at its recorded progress, or an answer that was settled and never seen whole. Where the store ends too, it may have taken a
+        // settlement that it could not confirm: 503.
+        const unsure = servers === 'servers end' ? refused.length : 0;
+        expect(books.charges.size - seen.length).toBeLessThanOrEqual(broken + unsure);
         // Each of them is in the ledger once: debits and the carried rest add up to the charges, and the balance is what is left.
         const charged = [...books.charges.values()].reduce((sum, nanos) => sum + nanos, 0);
         expect(books.debitCents * 1e7 + books.carriedNanos).toBe(charged);

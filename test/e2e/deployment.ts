@@ -63,6 +63,7 @@ export function operator(ready: Ready) {
   return {
     get: <T>(path: string) => at<T>('GET', path),
     post: <T>(path: string, body: unknown = {}) => at<T>('POST', path, body),
+    put: <T>(path: string, body: unknown) => at<T>('PUT', path, body),
     delete: <T>(path: string) => at<T>('DELETE', path),
   };
 }

@@ -5,6 +5,9 @@ import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { eventually } from '@tollgate/testing';
 import { operator, type Database, type Ready } from './deployment';
 
+/** For what takes the whole way through the services, on a machine that does much else. */
+const ARRIVAL_TIMEOUT_MS = 20_000;
+
 /** Nanos per token of the models in CONFIG. */
 export const PRICE = { input: 5_000, output: 20_000 };
 
@@ -52,16 +55,19 @@ export async function createTenant(ready: Ready, creditCents: number, profile?: 
     201,
   );
   if (creditCents > 0) {
-    await expectStatus(api.post(`${path}/credit`, { amountCents: creditCents }), 201);
-    await eventually(async () => {
-      // The first answer that is not 402 shows that the credit has reached admission; a body that is refused later costs nothing.
-      const probe = await complete(ready, key.data.key, {
-        messages: [{ role: 'user', content: 'x' }],
-        max_tokens: 1,
-        simulator: { faults: [{ kind: 'status', status: 400 }] },
-      });
-      expect(probe.status).toBe(400);
-    });
+    await expectStatus(api.post(`${path}/credit`, { amountCents: creditCents, ref: 'first' }), 201);
+    await eventually(
+      async () => {
+        // The first answer that is not 402 shows that the credit has reached admission; a body that is refused later costs nothing.
+        const probe = await complete(ready, key.data.key, {
+          messages: [{ role: 'user', content: 'x' }],
+          max_tokens: 1,
+          simulator: { faults: [{ kind: 'status', status: 400 }] },
+        });
+        expect(probe.status).toBe(400);
+      },
+      { timeoutMs: ARRIVAL_TIMEOUT_MS },
+    );
   }
   return { id: tenant.data.id, key: key.data.key, keyId: key.data.id };
 }
@@ -78,6 +84,8 @@ export interface Completion {
   requestId: string;
   promptTokens: number;
   completionTokens: number;
+  /** Of a stream: on the chunk that has its usage, the last one before `[DONE]`. */
+  finishReason: string | null;
   code: string | null;
 }
 
@@ -94,6 +102,7 @@ export async function complete(ready: Ready, key: string, body: Record<string, u
     requestId: '',
     promptTokens: 0,
     completionTokens: 0,
+    finishReason: null,
     code,
   });
   if (!response.ok) return failed((JSON.parse(text) as { error: { code: string | null } }).error.code);
@@ -106,6 +115,7 @@ export async function complete(ready: Ready, key: string, body: Record<string, u
   const parsed = JSON.parse(answer) as {
     id?: string;
     usage?: { prompt_tokens: number; completion_tokens: number };
+    choices?: { finish_reason: string | null }[];
     error?: { code: string };
   };
   if (parsed.error) return failed(parsed.error.code);
@@ -114,6 +124,7 @@ export async function complete(ready: Ready, key: string, body: Record<string, u
     requestId: parsed.id!.replace('chatcmpl-', 'req_'),
     promptTokens: parsed.usage!.prompt_tokens,
     completionTokens: parsed.usage!.completion_tokens,
+    finishReason: parsed.choices![0]!.finish_reason,
     code: null,
   };
 }
@@ -214,10 +225,13 @@ interface Report {
 
 /** Waits until so many requests hold credit. */
 export async function pendingHolds(ready: Ready, count: number): Promise<void> {
-  await eventually(async () => {
-    const { data } = await expectStatus(operator(ready).post<{ data: Report }>('/_operator/v1/reconcile'), 200);
-    expect(data.pendingHolds).toBe(count);
-  });
+  await eventually(
+    async () => {
+      const { data } = await expectStatus(operator(ready).post<{ data: Report }>('/_operator/v1/reconcile'), 200);
+      expect(data.pendingHolds).toBe(count);
+    },
+    { timeoutMs: ARRIVAL_TIMEOUT_MS },
+  );
 }
 
 /** Waits until nothing is under way any more, and gives reconcile's report then. */

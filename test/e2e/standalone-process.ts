@@ -6,7 +6,8 @@ import type { Ready } from './deployment';
 
 const ROOT = resolve(__dirname, '../..');
 const READY_TIMEOUT_MS = 60_000;
-const EXIT_TIMEOUT_MS = 40_000;
+/** Longer than a stop may take by itself: 30 s of draining, 2 s each to cut off and to publish, 10 s to flush the books. */
+const EXIT_TIMEOUT_MS = 60_000;
 const STDERR_SHOWN_CHARS = 2_000;
 
 /** A data directory of its own under the system's temporary folder; whatever still runs on it is stopped when the test file ends. */

@@ -9,11 +9,12 @@ export function stoppingSuite(tollgate: Deployment): void {
       const stream = complete(tollgate.ready, tenant.key, {
         messages: [{ role: 'user', content: 'x' }],
         stream: true,
-        simulator: { tokensPerSecond: 60, answerTokens: 60 },
+        // They end within the time to drain, and not before they have been seen at work.
+        simulator: { tokensPerSecond: 60, answerTokens: 150 },
       });
       const plain = complete(tollgate.ready, tenant.key, {
         messages: [{ role: 'user', content: 'x' }],
-        simulator: { firstTokenDelayMs: 600 },
+        simulator: { firstTokenDelayMs: 2_500 },
       });
       await pendingHolds(tollgate.ready, 2);
       const stopped = tollgate.stop();

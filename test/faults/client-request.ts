@@ -9,7 +9,7 @@ export interface Outcome {
   stream: boolean;
   startedMs: number;
   endedMs: number;
-  /** `req_…`, as soon as the client was told; null: it never was. */
+  /** `req_…`, as soon as the client was told, of a refusal too; null: it never was. */
   requestId: string | null;
   /** Tokens of output that arrived, by their time of arrival. */
   arrivalsMs: number[];
@@ -51,6 +51,7 @@ export async function ask(inferenceUrl: string, { tenantId, key, body }: Asked):
       body: JSON.stringify({ model: 'sim', ...body }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
+    outcome.requestId = response.headers.get('x-request-id');
     if (!response.ok) outcome.failure = `${response.status} ${codeOf(await response.text())}`;
     else if (body.stream) await readStream(response, outcome);
     else readAnswer(JSON.parse(await response.text()) as Parsed, outcome);

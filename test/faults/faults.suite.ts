@@ -1,19 +1,23 @@
+import { eventually } from '@tollgate/testing';
 import type { ComposedDeployment, Server, Service } from '../e2e/composed';
 import { operator } from '../e2e/deployment';
 import { createTenant, expectStatus, type TestTenant } from '../e2e/fixtures';
 import { Load, TOKENS_PER_SECOND } from './load';
-import { DUST_OF_ALL_TIMEOUT_MS, failureKinds, Trials, type Trial } from './trial';
+import { failureKinds, Trials, type Trial } from './trial';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? Date.now() % 1_000_000);
 const TENANTS = 3;
 const CREDIT_CENTS = 1_000_000;
+/** Of one more tenant, which is given a little at each fault and spends it. */
+const SCARCE_BEGIN_CENTS = 1;
 const KAFKA_PAUSE_MS = 20_000;
+const PAUSE_TIMEOUT_MS = 10_000;
 /** What a load balancer needs to notice that a gateway is gone, or is not ready. */
 const NOTICE_MS = 3_000;
 /** A stream's progress is recorded once a second; this much may pass until the record has arrived. */
 const PROGRESS_SLACK_MS = 500;
-/** Five parts, one after the other, and the dust of them. */
-const ALL_AWAY_TIMEOUT_MS = 420_000;
+/** Every service or part, one after the other: only what hangs takes longer. */
+const IN_TURN_TIMEOUT_MS = 420_000;
 /** Answers that arrive while a part is away: two seconds' worth. */
 const ANSWERS_AWAY = 80;
 
@@ -24,6 +28,7 @@ export function faultSuite(tollgate: ComposedDeployment): void {
 
   beforeAll(async () => {
     const callers: TestTenant[] = [];
+    const scarce = await createTenant(tollgate.ready, SCARCE_BEGIN_CENTS);
     for (let index = 0; index < TENANTS; index++) {
       const tenant = await createTenant(tollgate.ready, CREDIT_CENTS);
       const path = `/_operator/v1/tenants/${tenant.id}/keys`;
@@ -31,8 +36,9 @@ export function faultSuite(tollgate: ComposedDeployment): void {
       const { id: keyId, key } = (await expectStatus(second, 201)).data;
       callers.push(tenant, { id: tenant.id, keyId, key });
     }
-    load = new Load(() => tollgate.ready.inferenceUrl, callers, SEED);
-    trials = new Trials(tollgate, load, callers, CREDIT_CENTS);
+    const tenants = [...new Set(callers.map(({ id }) => id))].map((id) => ({ id, creditCents: CREDIT_CENTS }));
+    load = new Load(() => tollgate.ready.inferenceUrl, [...callers, scarce], SEED);
+    trials = new Trials(tollgate, load, [...tenants, { id: scarce.id, creditCents: SCARCE_BEGIN_CENTS }], scarce);
   });
 
   afterAll(async () => {
@@ -47,15 +53,20 @@ export function faultSuite(tollgate: ComposedDeployment): void {
   }
 
   it('kill -9 of a gateway: only what ran on it breaks, and a broken stream is charged but for its last second', async () => {
-    let killedMs = 0;
+    let [killedMs, goneMs] = [0, 0];
     const { failed } = await trials.run('gateway killed', async () => {
       const gateway = await first('gateway');
       killedMs = Date.now();
       await tollgate.docker('kill', gateway);
+      goneMs = Date.now();
       await tollgate.docker('start', gateway);
     });
-    expect(failed.filter(({ startedMs }) => startedMs > killedMs + NOTICE_MS)).toEqual([]);
+    expect(failed.filter(({ startedMs }) => startedMs > goneMs + NOTICE_MS)).toEqual([]);
+    expect(
+      failed.filter(({ failure }) => !/^(broken|502 upstream_error|503 overloaded_error)$/.test(failure!)),
+    ).toEqual([]);
     const streams = failed.filter(({ requestId, failure }) => requestId !== null && failure === 'broken');
+    expect(streams.length).toBeGreaterThan(0);
     const charged = await chargedTokens(streams.map(({ requestId }) => requestId!));
     for (const { requestId, arrivalsMs } of streams) {
       const surely = arrivalsMs.filter((ms) => ms < killedMs - 1_000 - PROGRESS_SLACK_MS).length;
@@ -78,7 +89,8 @@ export function faultSuite(tollgate: ComposedDeployment): void {
   it('Kafka paused for 20 s', async () => {
     expectNoFailure(
       await trials.run('Kafka paused for 20 s', async () => {
-        await tollgate.compose('pause', 'kafka');
+        // On a busy machine the engine may not get hold of all its processes at once: then they all go on.
+        await eventually(() => tollgate.compose('pause', 'kafka'), { timeoutMs: PAUSE_TIMEOUT_MS });
         await new Promise((resolve) => setTimeout(resolve, KAFKA_PAUSE_MS));
         await tollgate.compose('unpause', 'kafka');
       }),
@@ -87,7 +99,10 @@ export function faultSuite(tollgate: ComposedDeployment): void {
 
   it.each(['kafka', 'postgres'] as const)('%s restarted', async (server) => {
     expectNoFailure(
-      await trials.run(`${server} restarted`, async () => void (await tollgate.compose('restart', server))),
+      await trials.run(`${server} restarted`, async () => {
+        await tollgate.compose('restart', server);
+        await tollgate.listens(server);
+      }),
     );
   });
 
@@ -100,9 +115,8 @@ export function faultSuite(tollgate: ComposedDeployment): void {
   });
 
   it('Redis emptied: 503 for a moment, never a refusal for want of credit or of a key', async () => {
-    const { failed } = await trials.run('redis emptied', async () => {
-      await tollgate.compose('exec', '-T', 'redis', 'redis-cli', 'FLUSHALL');
-    });
+    const empty = async () => void (await tollgate.compose('exec', '-T', 'redis', 'redis-cli', 'FLUSHALL'));
+    const { failed } = await trials.run('redis emptied', empty, { empties: true });
     expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
   });
 
@@ -110,8 +124,8 @@ export function faultSuite(tollgate: ComposedDeployment): void {
     let cutMs = 0;
     const { failed } = await trials.run('a gateway cut off from redis', async () => {
       const [network, gateway] = [tollgate.network('redis'), await first('gateway')];
-      cutMs = Date.now();
       await tollgate.docker('network', 'disconnect', network, gateway);
+      cutMs = Date.now();
       await load.answers(2 * ANSWERS_AWAY);
       await tollgate.docker('network', 'connect', network, gateway);
       await tollgate.isReady(gateway);
@@ -147,41 +161,46 @@ export function faultSuite(tollgate: ComposedDeployment): void {
     'all but Redis away, one after the other: known keys are served',
     async () => {
       expectNoFailure(
-        await trials.run(
-          'all but redis away in turn',
-          async () => {
-            for (const part of ['auth', 'metering', 'billing', 'postgres', 'kafka'] as const) {
-              const before = load.outcomes.length;
-              const containers = await tollgate.containers(part);
-              await tollgate.docker('kill', ...containers);
-              await load.answers(ANSWERS_AWAY);
-              await tollgate.docker('start', ...containers);
-              expect([
-                part,
-                failureKinds(load.outcomes.slice(before).filter(({ failure }) => failure !== null)),
-              ]).toEqual([part, '']);
-            }
-          },
-          DUST_OF_ALL_TIMEOUT_MS,
-        ),
+        await trials.run('all but redis away in turn', async () => {
+          for (const part of ['auth', 'metering', 'billing', 'postgres', 'kafka'] as const) {
+            const before = load.outcomes.length;
+            const containers = await tollgate.containers(part);
+            await tollgate.docker('kill', ...containers);
+            await load.answers(ANSWERS_AWAY);
+            await tollgate.docker('start', ...containers);
+            expect([part, failureKinds(trials.failedOf(load.outcomes.slice(before)))]).toEqual([part, '']);
+          }
+          await tollgate.listens('kafka');
+        }),
       );
     },
-    ALL_AWAY_TIMEOUT_MS,
+    IN_TURN_TIMEOUT_MS,
   );
 
-  it('a rollout by SIGTERM of every service in turn', async () => {
-    expectNoFailure(
-      await trials.run('rollout by SIGTERM', async () => {
-        for (const service of ['auth', 'metering', 'billing', 'gateway'] as const) {
-          for (const container of await tollgate.containers(service)) {
-            await tollgate.docker('stop', '--time', '30', container);
-            expect([container, await tollgate.exitCode(container)]).toEqual([container, 0]);
-            await tollgate.docker('start', container);
-            await tollgate.isReady(container);
+  it(
+    'a rollout by SIGTERM of every service in turn',
+    async () => {
+      expectNoFailure(
+        await trials.run('rollout by SIGTERM', async () => {
+          for (const service of ['auth', 'metering', 'billing', 'gateway'] as const) {
+            for (const container of await tollgate.containers(service)) {
+              await tollgate.docker('stop', '--time', '30', container);
+              expect([container, await tollgate.exitCode(container)]).toEqual([container, 0]);
+              await tollgate.docker('start', container);
+              await tollgate.isReady(container);
+            }
           }
-        }
-      }),
-    );
+        }),
+      );
+    },
+    IN_TURN_TIMEOUT_MS,
+  );
+
+  it('a tenant with little credit was served, and refused when it was spent, in whatever state the services were', () => {
+    const { scarce } = trials;
+    const own = load.outcomes.filter(({ tenantId }) => tenantId === scarce.id);
+    expect(own.filter(({ failure }) => failure === null).length).toBeGreaterThan(trials.done.length);
+    expect(own.filter((outcome) => trials.isSpent(outcome)).length).toBeGreaterThan(trials.done.length);
   });
 
   async function chargedTokens(ids: readonly string[]): Promise<Map<string, number>> {

@@ -2,6 +2,8 @@ import type { Database } from '../e2e/deployment';
 import { ledgerOf, type Books } from '../e2e/fixtures';
 import type { Outcome } from './client-request';
 
+const NANOS_PER_CENT = 10_000_000;
+
 /** Answers that their client saw whole and the ledger has not, or not at their exact cost: empty when all is well. */
 export function missing(outcomes: readonly Outcome[], books: ReadonlyMap<string, Books>): string[] {
   return outcomes.flatMap(({ failure, requestId, tenantId, costNanos }) => {
@@ -17,29 +19,52 @@ export async function booksOf(database: Database, tenantIds: Iterable<string>): 
   return books;
 }
 
+/** What a tenant was given, and by how much its charges may be more. */
+export interface Credit {
+  cents: number;
+  mayOverdrawNanos: number;
+}
+
+/** What is left of a tenant's credit when everything that it was charged is paid. The books' own balance cannot tell: it stays at zero, and the usage waits for the next top-up. */
+export const leftNanos = ({ balanceCents, carriedNanos }: Books): number =>
+  balanceCents * NANOS_PER_CENT - carriedNanos;
+
 /**
  * What is wrong with the books once nothing runs any more: each answer that was seen whole is charged once at its exact cost; what else is charged are requests that
- * failed on their way; debits and the carried rest are the charges; the balance is what is left and not below zero.
+ * failed on their way; debits and the carried rest are the charges; the balance is what is left, and pays for all charges.
  */
 export function faultsOf(
   outcomes: readonly Outcome[],
   books: ReadonlyMap<string, Books>,
-  creditCents: number,
+  creditOf: (tenantId: string) => Credit,
 ): string[] {
   const faults = missing(outcomes, books);
   const known = new Set(outcomes.map(({ requestId }) => requestId));
-  for (const [tenantId, { charges, debitCents, carriedNanos, balanceCents, coveredTwice }] of books) {
+  for (const [tenantId, own] of books) {
+    const { charges, debitCents, carriedNanos, balanceCents, coveredTwice } = own;
+    const credit = creditOf(tenantId);
     const say = (fault: string) => faults.push(`${tenantId}: ${fault}`);
     const charged = [...charges.values()].reduce((sum, nanos) => sum + nanos, 0);
-    if (debitCents * 1e7 + carriedNanos !== charged)
+    if (debitCents * NANOS_PER_CENT + carriedNanos !== charged)
       say(`${debitCents} cents and ${carriedNanos} nanos are debited for ${charged} nanos of charges`);
-    if (balanceCents !== creditCents - debitCents || balanceCents < 0) say(`the balance is ${balanceCents} cents`);
+    if (balanceCents !== credit.cents - debitCents || balanceCents < 0) say(`the balance is ${balanceCents} cents`);
+    if (leftNanos(own) < -credit.mayOverdrawNanos)
+      say(`${-leftNanos(own)} nanos are charged beyond the credit, and ${credit.mayOverdrawNanos} may be`);
     if (coveredTwice > 0) say(`${coveredTwice} charges are in two entries`);
-    // A plain request that broke had not heard its id.
-    const nameless = outcomes.filter((one) => one.tenantId === tenantId && one.failure !== null && !one.requestId);
+    const nameless = outcomes.filter((one) => one.tenantId === tenantId && isNameless(one));
     const unknown = [...charges.keys()].filter((id) => !known.has(id));
     if (unknown.length > nameless.length)
       say(`${unknown.length} charges are of no request that was made; ${nameless.length} requests broke`);
   }
+  for (const { tenantId, requestId, failure } of outcomes.filter(isRefused)) {
+    if (books.get(tenantId)?.charges.has(requestId!)) faults.push(`${requestId}: charged, and refused with ${failure}`);
+  }
   return faults;
 }
+
+/** It may have run, and had not heard its id when it broke; a 502 is the load balancer's, with an id of its own. */
+const isNameless = ({ failure, requestId }: Outcome) =>
+  failure !== null && (failure.startsWith('502 ') || (!requestId && /^(broken|silent)/.test(failure)));
+
+/** For want of credit or by a limit: it did not run. A 503 may have run, when the admission store took its settlement and could not say so any more. */
+const isRefused = ({ failure }: Outcome) => failure !== null && /^4\d\d /.test(failure);

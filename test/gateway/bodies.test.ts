@@ -101,6 +101,8 @@ describe('what is wrong with a body, by field', () => {
     ['/v1/completions', { model: 'small', prompt: [] }, 'invalid_value', 'prompt'],
     ['/v1/completions', { model: 'small', prompt: ['a', 5] }, 'invalid_type', 'prompt'],
     ['/v1/completions', { model: 'small', prompt: 'a', n: 3, best_of: 2 }, 'invalid_value', 'best_of'],
+    ['/v1/completions', { model: 'small', prompt: 'a', echo: true }, 'unsupported_parameter', 'echo'],
+    ['/v1/completions', { model: 'small', prompt: 'a', echo: 1 }, 'invalid_type', 'echo'],
     ['/v1/embeddings', { model: 'embed' }, 'missing_required_parameter', 'input'],
     ['/v1/embeddings', { model: 'embed', input: '' }, 'invalid_value', 'input'],
     ['/v1/embeddings', { model: 'embed', input: ['a', ''] }, 'invalid_value', 'input[1]'],

@@ -1,7 +1,9 @@
+import { PostgresAdmissionStore } from '@tollgate/admission';
 import { eventually } from '@tollgate/testing';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
+import { rate } from '../../apps/metering/src/price/rate';
 import { configYaml, useGateway } from './use-gateway';
 
 const CHUNK = 'Twelve words or so stand in every single chunk of this backend. ';
@@ -46,5 +48,28 @@ describe('the record of a running stream', () => {
     });
     await answer.body!.cancel();
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: truth });
+  });
+
+  it('of a stream beyond its hold has all of its cost: what expires is rated as it was served, and the rest is an overrun', async () => {
+    const caller = await gateway.caller();
+    const body = { model: 'packed', messages: [{ role: 'user', content: PROMPT }], stream: true, max_tokens: 200 };
+    const answer = await gateway.post('/v1/chat/completions', body, caller);
+    const truth = countTokens('o200k_base', CHUNK.repeat(CHUNKS));
+    expect(truth).toBeGreaterThan(200);
+    await eventually(async () => {
+      const holds = await gateway.database.query<{ tokens: number | null }>(
+        `SELECT (delivered->>'completionTokens')::int AS tokens FROM admission.hold WHERE tenant_id = $1`,
+        [caller.tenantId],
+      );
+      expect(holds).toEqual([{ tokens: truth }]);
+    });
+    // As if the gateway had died: another process, whose clock is past the deadline, sweeps.
+    const elsewhere = new PostgresAdmissionStore({ url: gateway.database.url, now: () => Date.now() + 60_000 });
+    const [event] = await elsewhere.sweep({ limit: 10, confirmAfterMs: 3_600_000 });
+    await elsewhere.close();
+    expect(event).toMatchObject({ id: expect.any(String), completionTokens: truth, outcome: 'expired' });
+    const overrunNanos = BigInt(truth - 200) * 2_000n;
+    expect(rate(event!)).toEqual({ chargeNanos: BigInt(event!.costNanos), overrunNanos, disagreementNanos: null });
+    await answer.body!.cancel();
   });
 });

@@ -22,13 +22,19 @@ async function read(answer: Response) {
 const ask = async (body: unknown, path = '/v1/chat/completions', init: RequestInit = {}, who = caller) =>
   read(await gateway.post(path, body, who, init));
 
-/** What is said on the socket in answer to these bytes, until it is closed or silent. */
+/** An answer that never ends: far longer than a busy machine takes to read ten MiB. */
+const SILENCE_MS = 20_000;
+
+/** What is said on the socket in answer to these bytes, until the end of an error's envelope, or until it is closed or silent. */
 function raw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () => socket.write(text));
     let answer = '';
-    socket.setTimeout(500, () => socket.destroy());
-    socket.on('data', (chunk) => (answer += chunk.toString()));
+    socket.setTimeout(SILENCE_MS, () => socket.destroy());
+    socket.on('data', (chunk) => {
+      answer += chunk.toString();
+      if (answer.trimEnd().endsWith('}}')) socket.destroy();
+    });
     socket.on('close', () => resolve(answer));
     socket.on('error', reject);
   });
@@ -207,7 +213,7 @@ describe('the running process', () => {
   });
 
   it('drains: what runs is answered, and its connection closed', async () => {
-    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 200 } });
+    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 2_000 } });
     await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
     const drained = drain(gateway.app, 5_000);
     expect((await slow).status).toBe(200);

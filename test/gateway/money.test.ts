@@ -1,14 +1,47 @@
 import { costNanos, type UsageEvent } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
 import { readEvents } from '../../apps/simulator/src/use-simulator.suite';
-import { type Caller, useGateway } from './use-gateway';
+import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 
 const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
 const messages = [{ role: 'user', content: 'Say something about gateways.' }];
+/** The first token of a request comes no sooner: by then its tenant's row is locked. */
+const LOCKED_WITHIN_MS = 3_000;
+/** Between the client's leaving and the backend's stop. */
+const MAX_STOP_MS = 100;
+/** Of the loop on which client, gateway and simulator run here: after a longer one a round's time is not the gateway's. */
+const MAX_STALL_MS = 20;
+const MAX_ROUNDS = 5;
 
 const chat = (caller: Caller, fields: object = {}, simulator: object = {}, init: RequestInit = {}) =>
   gateway.post('/v1/chat/completions', { model: 'small', messages, simulator, ...fields }, caller, init);
+
+/**
+ * The client leaves, and the backend is stopped in time: in a round through which the loop itself ran freely. `arrive` begins a request and
+ * resolves with what ends it.
+ */
+async function expectStopInTime(arrive: () => Promise<AbortController>): Promise<void> {
+  for (let round = 1; ; round++) {
+    const leave = await arrive();
+    const stalls = monitorEventLoopDelay({ resolution: 1 });
+    stalls.enable();
+    leave.abort();
+    const limits = { timeoutMs: MAX_STOP_MS, everyMs: 5 };
+    const late = await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0), limits).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    // The loop's own clock has gone round once more by then, and knows of a stall that ended just now.
+    await setTimeout(2);
+    stalls.disable();
+    if (late === null) return;
+    if (stalls.max / 1e6 <= MAX_STALL_MS || round === MAX_ROUNDS) throw late;
+    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0));
+  }
+}
 
 /** As much of an answer as these tests look at. */
 interface Answer {
@@ -34,23 +67,7 @@ function parse(events: string[]): { text: string; last: Record<string, never>; d
   };
 }
 
-/** All that was held is settled at `nanos` or given back. */
-async function expectSettled(caller: Caller, nanos: bigint) {
-  await eventually(async () => {
-    const { pendingNanos, pendingHolds, settledNanos, holdRowsPendingNanos, holdRowsSettledNanos } =
-      await gateway.snapshot(caller.tenantId);
-    expect({ pendingNanos, pendingHolds, settledNanos }).toEqual({
-      pendingNanos: 0n,
-      pendingHolds: 0,
-      settledNanos: nanos,
-    });
-    expect({ holdRowsPendingNanos, holdRowsSettledNanos }).toEqual({
-      holdRowsPendingNanos: 0n,
-      holdRowsSettledNanos: nanos,
-    });
-  });
-}
-
+const expectSettled = (caller: Caller, nanos: bigint) => expectSettledAt(gateway, caller, nanos);
 const rated = (event: UsageEvent) => costNanos(event, event.price);
 
 describe('credit for exactly 20 requests', () => {
@@ -126,38 +143,6 @@ describe('when the credit ends', () => {
   });
 });
 
-describe('an extension', () => {
-  it('is asked for in time: while it is under way the client gets what is left of the slice, and no pause', async () => {
-    const caller = await gateway.caller();
-    const answer = chat(caller, { stream: true }, { answerTokens: 2_000, firstTokenDelayMs: 300 });
-    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
-    // Whoever extends needs the tenant's row.
-    const locker = new Client({ connectionString: gateway.database.url });
-    await locker.connect();
-    await locker.query('BEGIN');
-    await locker.query('SELECT FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [caller.tenantId]);
-    const reader = (await answer).body!.getReader();
-    let text = '';
-    const tokens = () => text.match(/"content":"[^"]/g)?.length ?? 0;
-    // A slice is 1,024 tokens; by 768 the extension was asked for, and nobody answers it.
-    while (tokens() < 1_000) text += Buffer.from((await reader.read()).value!).toString();
-    await eventually(async () => {
-      const waiting = await gateway.database.query(
-        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%extend(%'`,
-      );
-      expect(waiting).toHaveLength(1);
-    });
-    expect(tokens()).toBeLessThanOrEqual(1_024);
-    await locker.end();
-    for (let part = await reader.read(); !part.done; part = await reader.read())
-      text += Buffer.from(part.value).toString();
-    expect(tokens()).toBe(2_000);
-    expect(text).toContain('"finish_reason":"stop"');
-    const [event] = await gateway.events(caller.tenantId, 1);
-    expect(event).toMatchObject({ outcome: 'complete', completionTokens: 2_000 });
-  });
-});
-
 describe('a backend that breaks off', () => {
   it.each([
     ['cut', { kind: 'cut', afterChunks: 7 }, 7],
@@ -208,39 +193,20 @@ describe('a backend that breaks off', () => {
       promptTokens: await promptTokens(),
     });
   });
-
-  it.each([true, false])(
-    'and reports more than was asked for (stream: %s): the rest is the operator’s',
-    async (stream) => {
-      const caller = await gateway.caller();
-      await (await chat(caller, { stream, max_tokens: 50 }, { faults: [{ kind: 'overrun', factor: 100 }] })).text();
-      const [event] = await gateway.events(caller.tenantId, 1);
-      expect(event!.completionTokens).toBe(5_000);
-      // 4,950 tokens that nobody asked for, less what the prompt's bound had been too high by.
-      expect(BigInt(event!.overrunNanos)).toBeGreaterThan(4_500n * 2_000n);
-      expect(BigInt(event!.costNanos) + BigInt(event!.overrunNanos)).toBe(rated(event!));
-      await expectSettled(caller, BigInt(event!.costNanos));
-    },
-  );
-
-  it('and reports cached tokens: they cost what cached tokens cost', async () => {
-    const caller = await gateway.caller();
-    const answer = await readJson(await chat(caller, { max_tokens: 1 }, { cachedTokens: 4 }));
-    expect(answer.usage.prompt_tokens_details).toEqual({ cached_tokens: 4 });
-    await expectSettled(caller, BigInt((answer.usage.prompt_tokens - 4) * 1_000 + 4 * 500 + 2_000));
-  });
 });
 
 describe('a client that leaves', () => {
   it('in the middle of a stream pays for what it got, and the backend is stopped within 100 ms', async () => {
-    const caller = await gateway.caller();
-    const leave = new AbortController();
-    const answer = await chat(caller, { stream: true }, { tokensPerSecond: 100 }, { signal: leave.signal });
-    const reader = answer.body!.getReader();
-    let seen = '';
-    while (!/("content":"[^"]+".*){5}/s.test(seen)) seen += Buffer.from((await reader.read()).value!).toString();
-    leave.abort();
-    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0), { timeoutMs: 100, everyMs: 5 });
+    let caller!: Caller;
+    await expectStopInTime(async () => {
+      caller = await gateway.caller();
+      const leave = new AbortController();
+      const answer = await chat(caller, { stream: true }, { tokensPerSecond: 100 }, { signal: leave.signal });
+      const reader = answer.body!.getReader();
+      let seen = '';
+      while (!/("content":"[^"]+".*){5}/s.test(seen)) seen += Buffer.from((await reader.read()).value!).toString();
+      return leave;
+    });
     const [event] = await gateway.events(caller.tenantId, 1);
     expect(event).toMatchObject({ outcome: 'client_closed', estimated: true });
     expect(event!.completionTokens).toBeGreaterThanOrEqual(5);
@@ -249,13 +215,15 @@ describe('a client that leaves', () => {
   });
 
   it.each([true, false])('before anything was delivered pays nothing (stream: %s)', async (stream) => {
-    const caller = await gateway.caller();
-    const leave = new AbortController();
-    const asked = chat(caller, { stream }, { firstTokenDelayMs: 5_000 }, { signal: leave.signal });
-    asked.catch(() => {});
-    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(1));
-    leave.abort();
-    await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0), { timeoutMs: 100, everyMs: 5 });
+    let caller!: Caller;
+    await expectStopInTime(async () => {
+      caller = await gateway.caller();
+      const leave = new AbortController();
+      const asked = chat(caller, { stream }, { firstTokenDelayMs: 60_000 }, { signal: leave.signal });
+      asked.catch(() => {});
+      await eventually(() => expect(gateway.simulator.stats().openNow).toBe(1));
+      return leave;
+    });
     await expectSettled(caller, 0n);
   });
 });
@@ -263,20 +231,21 @@ describe('a client that leaves', () => {
 describe('the last byte', () => {
   it.each([true, false])('waits for the settlement (stream: %s)', async (stream) => {
     const caller = await gateway.caller();
-    const answer = chat(caller, { stream, max_tokens: 20 }, { firstTokenDelayMs: 300 }).then((response) =>
+    const locker = new Client({ connectionString: gateway.database.url });
+    await locker.connect();
+    const answer = chat(caller, { stream, max_tokens: 20 }, { firstTokenDelayMs: LOCKED_WITHIN_MS }).then((response) =>
       response.text(),
     );
     await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
     // Whoever settles needs the tenant's row.
-    const locker = new Client({ connectionString: gateway.database.url });
-    await locker.connect();
     await locker.query('BEGIN');
     await locker.query('SELECT FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [caller.tenantId]);
     let ended = false;
     void answer.then(() => (ended = true));
     await eventually(async () => {
       const waiting = await gateway.database.query(
-        `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%settle(%'`,
+        `SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%settle(%'`,
       );
       expect(waiting).toHaveLength(1);
     });

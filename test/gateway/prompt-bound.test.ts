@@ -1,3 +1,4 @@
+import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { createRequire } from 'node:module';
 import type { CatalogModel, Tokenizer } from '../../apps/gateway/src/catalog/catalog';
@@ -6,6 +7,7 @@ import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/i
 import { readChatPrompt } from '../../apps/simulator/src/wire/prompt';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_126);
+const LEAST_RUNS = 100;
 const TIME_BOX_MS = 1_500;
 const TOKENIZERS: Tokenizer[] = ['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base'];
 /** Models of the library that have a tokenizer, and what their templates write around a message. Some count functions too. */
@@ -139,14 +141,14 @@ function expectOrder(ask: Ask, model: CatalogModel): { exact: number; held: numb
 }
 
 const within = <T extends unknown[]>(property: fc.IProperty<T>) =>
-  fc.assert(property, { seed: SEED, numRuns: 1_000, interruptAfterTimeLimit: TIME_BOX_MS });
+  assertRuns(property, { seed: SEED, leastRuns: LEAST_RUNS, mostRuns: 1_000, timeBoxMs: TIME_BOX_MS });
 
 describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer) => {
   const model = modelOf(tokenizer);
 
-  it('is sound for any text: no text has more tokens than bytes', () => {
+  it('is sound for any text: no text has more tokens than bytes', async () => {
     const { countTokens } = load(`encoding/${tokenizer}`);
-    within(
+    await within(
       fc.property(text, (value) => {
         const tokens = countTokens(value, { disallowedSpecial: new Set<string>() });
         expect(tokens).toBeLessThanOrEqual(Buffer.byteLength(value));
@@ -154,8 +156,8 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
     );
   });
 
-  it('is sound for any chat: roles, names, parts, tools, calls, schemas, and however the body is written', () => {
-    within(
+  it('is sound for any chat: roles, names, parts, tools, calls, schemas, and however the body is written', async () => {
+    await within(
       fc.property(chat, fc.boolean(), (body, escaped) => {
         const ask = readAsk('chat', bodyOf(body, escaped));
         const { exact } = expectOrder(ask, model);
@@ -165,13 +167,13 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
     );
   });
 
-  it('is sound for completions and embeddings of several prompts, with what is rendered into each', () => {
+  it('is sound for completions and embeddings of several prompts, with what is rendered into each', async () => {
     const prompts = fc.oneof(
       text,
       fc.array(text, { minLength: 1, maxLength: 20 }),
       fc.array(fc.array(fc.nat(300_000), { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 5 }),
     );
-    within(
+    await within(
       fc.property(prompts, fc.option(text, { nil: undefined }), fc.boolean(), (prompt, suffix, escaped) => {
         expectOrder(readAsk('completion', bodyOf({ prompt, ...(suffix !== undefined && { suffix }) }, escaped)), model);
         // Inputs of embeddings are never empty.
@@ -183,7 +185,7 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
 });
 
 describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryModel, tokensPerMessage) => {
-  it('covers what the library counts for a chat with the templates of OpenAI, functions in it where it counts them', () => {
+  it('covers what the library counts for a chat with the templates of OpenAI, functions in it where it counts them', async () => {
     const library = load(`model/${libraryModel}`);
     const plain = fc.record(
       { role: fc.constantFrom('system', 'user', 'assistant'), content: fc.string({ maxLength: 100 }), name },
@@ -202,7 +204,7 @@ describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryMo
       },
       { requiredKeys: ['messages'] },
     );
-    within(
+    await within(
       fc.property(body, (request) => {
         const ask = readAsk('chat', bodyOf(request, false));
         const parsed = JSON.parse(ask.raw.toString()) as { messages: object[] };

@@ -40,13 +40,15 @@ describe('a stop', () => {
       `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${idle.key}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`,
     );
     await eventually(() => expect(text.match(/"content":"/g)?.length).toBeGreaterThan(5));
+    for (const { tenantId } of [caller, other, idle, stalled])
+      await eventually(async () => expect((await gateway.snapshot(tenantId)).pendingHolds).toBe(1));
     await eventually(() => expect(gateway.simulator.stats().openNow).toBe(4));
 
     expect(await drain(gateway.app, SHORT_MS)).toBe(false);
     expect((await ask(caller, {})).status).toBe(503);
     const began = performance.now();
     await cutOff(gateway.app);
-    expect(performance.now() - began).toBeLessThan(2_500);
+    expect(performance.now() - began).toBeLessThan(5_000);
     await read;
     expect(text).toMatch(
       /data: \{"error":\{"message":"[^"]+","type":"overloaded_error","param":null,"code":"overloaded_error"\}\}\n\ndata: \[DONE\]\n\n$/,
@@ -69,6 +71,6 @@ describe('a stop', () => {
 
     const closing = performance.now();
     await gateway.app.close();
-    expect(performance.now() - closing).toBeLessThan(1_000);
+    expect(performance.now() - closing).toBeLessThan(3_000);
   });
 });

@@ -1,4 +1,5 @@
 import type { AdmissionClient } from '@tollgate/admission';
+import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
 import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
@@ -51,7 +52,7 @@ describe('the allowance of a stream', () => {
   });
 
   it('never grants more tokens than are held, whatever the text and however it is cut into chunks', async () => {
-    await fc.assert(
+    await assertRuns(
       fc.asyncProperty(
         fc.array(text, { minLength: 20, maxLength: 60 }),
         fc.integer({ min: 1, max: 600 }),
@@ -97,13 +98,13 @@ describe('the allowance of a stream', () => {
           expect(delivered.tokens()).toBe(count(exact));
         },
       ),
-      { seed: SEED, numRuns: 150, interruptAfterTimeLimit: 4_000 },
+      { seed: SEED, leastRuns: 50, mostRuns: 150, timeBoxMs: 4_000 },
     );
   });
 
   it('asks for more while at least a quarter of the slice is left, and nobody waits as long as the answer comes before that is used up', async () => {
     let [asked, counted, bytes] = [0, 0, 0];
-    await fc.assert(
+    await assertRuns(
       fc.asyncProperty(
         fc.array(text, { minLength: 40, maxLength: 80 }),
         fc.integer({ min: 0, max: STREAM_SLICE_TOKENS / 4 - MOST_CHUNK_TOKENS - 1 }),
@@ -153,7 +154,7 @@ describe('the allowance of a stream', () => {
           }
         },
       ),
-      { seed: SEED, numRuns: 60, interruptAfterTimeLimit: 6_000 },
+      { seed: SEED, leastRuns: 20, mostRuns: 60, timeBoxMs: 6_000 },
     );
     expect(asked).toBeGreaterThan(10);
     // Counted far less often than once a chunk.

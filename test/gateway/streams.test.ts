@@ -6,6 +6,8 @@ import { type Caller, useGateway } from './use-gateway';
 
 const gateway = useGateway();
 const messages = [{ role: 'user', content: 'Go on.' }];
+/** The first token of a request comes no sooner: by then its tenant's row is locked. */
+const LOCKED_WITHIN_MS = 3_000;
 
 /** A stream whose reader decides when to read. */
 function open(caller: Caller, fields: object, simulator: object): Promise<IncomingMessage> {
@@ -61,10 +63,10 @@ describe('a stream', () => {
 
   it('stops at the end of its hold while the store is asked for more, and goes on when it answers', async () => {
     const caller = await gateway.caller();
-    const asked = open(caller, {}, { answerTokens: 3_000, firstTokenDelayMs: 300 });
-    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
     const locker = new Client({ connectionString: gateway.database.url });
     await locker.connect();
+    const asked = open(caller, {}, { answerTokens: 3_000, firstTokenDelayMs: LOCKED_WITHIN_MS });
+    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
     await locker.query('BEGIN');
     await locker.query('SELECT FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [caller.tenantId]);
     const read = reading(await asked);

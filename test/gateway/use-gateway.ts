@@ -43,6 +43,9 @@ export interface GatewayTestOptions extends GatewayOptions {
   yaml?: (simulatorUrl: string) => string;
 }
 
+/** Until usage events are published and consumed, on a machine that does much else. */
+const EVENTS_TIMEOUT_MS = 20_000;
+
 export const PLENTY: Limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 10_000 };
 
 /** The models and plans that most tests use. `backends` of "dead" and "flaky" are the tests' own. */
@@ -113,11 +116,14 @@ export function useGateway({
     Object.assign(gateway, {
       caller: (caller?: { nanos?: bigint; profile?: string }) => newCaller(gateway, caller),
       events: (tenantId: string, count: number) =>
-        eventually(() => {
-          const own = events.filter((event) => event.tenantId === tenantId);
-          expect(own).toHaveLength(count);
-          return own;
-        }),
+        eventually(
+          () => {
+            const own = events.filter((event) => event.tenantId === tenantId);
+            expect(own).toHaveLength(count);
+            return own;
+          },
+          { timeoutMs: EVENTS_TIMEOUT_MS },
+        ),
       snapshot: async (tenantId: string) => (await admission.snapshot({ tenantId, limit: 1 }))[0]!,
       post: (path: string, body: unknown, { key }: Caller, init: RequestInit = {}) =>
         fetch(baseUrl + path, {
@@ -134,6 +140,23 @@ export function useGateway({
     } satisfies Partial<GatewayUnderTest>);
   });
   return gateway;
+}
+
+/** All that was held is settled at `nanos` or given back. */
+export async function expectSettledAt(gateway: GatewayUnderTest, { tenantId }: Caller, nanos: bigint) {
+  await eventually(async () => {
+    const { pendingNanos, pendingHolds, settledNanos, holdRowsPendingNanos, holdRowsSettledNanos } =
+      await gateway.snapshot(tenantId);
+    expect({ pendingNanos, pendingHolds, settledNanos }).toEqual({
+      pendingNanos: 0n,
+      pendingHolds: 0,
+      settledNanos: nanos,
+    });
+    expect({ holdRowsPendingNanos, holdRowsSettledNanos }).toEqual({
+      holdRowsPendingNanos: 0n,
+      holdRowsSettledNanos: nanos,
+    });
+  });
 }
 
 async function newCaller(

@@ -19,6 +19,8 @@ import { StandaloneProcess, useDataDirectory } from '../e2e/standalone-process';
 const CREDIT_CENTS = 10_000;
 /** A lease of 10 s, or the sweeper's 5 s, and as much again for a busy machine. */
 const REACHED_WITHIN_MS = 60_000;
+/** From the signal to the word of it: a moment, unless the machine does much else. */
+const ARMED_WITHIN_MS = 20_000;
 const LANES = 2;
 const MAX_STARTS = 3;
 const adminUrl = process.env['TOLLGATE_TEST_DATABASE_URL']!;
@@ -106,13 +108,20 @@ class Lane {
     const process = await this.start(this.env(step));
     const { ready } = process;
     const tenant = await createTenant(ready, CREDIT_CENTS);
-    const seen = [await complete(ready, tenant.key, { ...HELLO, max_tokens: 20 })];
+    const first = await complete(ready, tenant.key, { ...HELLO, max_tokens: 20 });
+    expect(first).toMatchObject({ status: 200, code: null });
+    const seen = [first];
     process.child.kill('SIGUSR2');
-    await eventually(() => expect(process.stderr).toContain(`armed: ${step.at}`));
+    await eventually(() => expect(process.stderr).toContain(`armed: ${step.at}`), { timeoutMs: ARMED_WITHIN_MS });
     let broken = 0;
     const asked = REQUESTS.map((body) =>
       complete(ready, tenant.key, body).then(
-        (completion) => void (completion.status === 200 && seen.push(completion)),
+        (completion) => {
+          if (completion.status !== 200) return;
+          // A stream that ended with an error event was not seen whole.
+          if (completion.code === null) seen.push(completion);
+          else broken++;
+        },
         () => void broken++,
       ),
     );

@@ -14,6 +14,10 @@ interface Delivery {
 export type Command =
   | { do: 'topUp'; tenant: number; cents: number; ref: number }
   | { do: 'refund'; tenant: number; cents: number; ref: number }
+  | { do: 'adjust'; tenant: number; cents: number; ref: number; allowDebt: boolean }
+  | { do: 'suspend'; tenant: number; suspended: boolean; late: boolean }
+  | { do: 'setBudget'; tenant: number; key: number | null; cents: number | 'none' | 'default' }
+  | { do: 'close'; crash: CrashIn; twice: boolean }
   | { do: 'price'; output: bigint; input: bigint }
   | { do: 'budget'; of: 'key' | 'tenant'; nanos: bigint | null }
   | { do: 'admit'; tenant: number; key: number; prompt: number; want: number; least: number }
@@ -25,6 +29,7 @@ export type Command =
   | ({ do: 'usage' | 'charges' | 'news' } & Delivery)
   | { do: 'post'; crash: CrashIn; twice: boolean }
   | { do: 'sweep'; lost: boolean; confirmAfterMs: number }
+  | { do: 'empty' }
   | { do: 'wait'; ms: number };
 
 const tenant = fc.nat(1);
@@ -56,9 +61,22 @@ const of = <C extends Command['do'], T extends object>(
   arbitrary: fc.record({ do: fc.constant(name), ...fields }) as unknown as fc.Arbitrary<Command>,
 });
 
-const command: fc.Arbitrary<Command> = fc.oneof(
+const weighted: { weight: number; arbitrary: fc.Arbitrary<Command> }[] = [
   of('topUp', 3, { tenant, cents: fc.integer({ min: 1, max: 30 }), ref: fc.nat(20) }),
   of('refund', 2, { tenant, cents: fc.integer({ min: 1, max: 20 }), ref: fc.nat(20) }),
+  of('adjust', 2, {
+    tenant,
+    cents: fc.integer({ min: -20, max: 20 }).filter((cents) => cents !== 0),
+    ref: fc.nat(20),
+    allowDebt: rarely(2),
+  }),
+  of('suspend', 1, { tenant, suspended: rarely(1), late: rarely(4) }),
+  of('setBudget', 2, {
+    tenant,
+    key: fc.option(fc.nat(1)),
+    cents: fc.oneof(fc.nat(12), fc.constantFrom<'none' | 'default'>('none', 'default')),
+  }),
+  of('close', 2, { crash: crash('invoice', 'invoice_counter', 'journal_entry', 'outbox'), twice: rarely(5) }),
   of('price', 1, { output: nanos, input: nanos }),
   of('budget', 1, {
     of: fc.constantFrom('key', 'tenant'),
@@ -82,16 +100,12 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   of('post', 3, { crash: crash('journal_entry', 'tenant_books', 'outbox'), twice: rarely(5) }),
   of('sweep', 2, { lost: rarely(3), confirmAfterMs: fc.constantFrom(0, 5_000) }),
   of('wait', 3, { ms: fc.oneof(fc.nat(3_000), fc.nat(15_000), fc.constant(864_000_000)) }),
-);
+];
 
-/** Of one run; `wait` moves time by at most ten days each. */
-export const commands = (maxLength: number): fc.Arbitrary<Command[]> =>
-  fc.array(command, { minLength: 4, maxLength, size: 'max' });
-
-/** What repeats a failed run: the message of fast-check names both. */
-export const replay: { seed?: number; path?: string } = {
-  ...(process.env['TOLLGATE_TEST_SEED'] ? { seed: Number(process.env['TOLLGATE_TEST_SEED']) } : {}),
-  ...(process.env['TOLLGATE_TEST_PATH'] ? { path: process.env['TOLLGATE_TEST_PATH'] } : {}),
+/** Of one run; `wait` moves time by at most ten days each. With `mayBeEmptied` the admission store loses all that it knows now and then. */
+export const commands = (maxLength: number, mayBeEmptied = false): fc.Arbitrary<Command[]> => {
+  const command = fc.oneof(...weighted, ...(mayBeEmptied ? [of('empty', 3, {})] : []));
+  return fc.array(command, { minLength: 4, maxLength, size: 'max' });
 };
 
 /** The prices that a command sets, in nanos per token. */

@@ -6,8 +6,8 @@ const database = useTestDatabase();
 
 describe('on PostgreSQL', () => {
   realStoresSuite(database, async (now) => {
-    const store = new PostgresAdmissionStore({ url: database.url, now });
-    await store.start();
-    return store;
+    const admission = new PostgresAdmissionStore({ url: database.url, now });
+    await admission.start();
+    return { admission };
   });
 });

@@ -1,5 +1,12 @@
-import type { Snapshot } from '@tollgate/admission';
-import { newId, NANOS_PER_CENT, type Charge, type CreditNews, type UsageEvent } from '@tollgate/contracts';
+import { readNews, type News, type Snapshot } from '@tollgate/admission';
+import {
+  newId,
+  NANOS_PER_CENT,
+  type BudgetNews,
+  type Charge,
+  type CreditNews,
+  type UsageEvent,
+} from '@tollgate/contracts';
 import {
   creditNews,
   newBooks,
@@ -10,16 +17,14 @@ import {
 } from '../../apps/billing/src/ledger/core/books';
 import { book, type Entry } from '../../apps/billing/src/ledger/core/entry';
 import { gather, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
-import { periodOf } from '../../apps/billing/src/ledger/core/period';
-import { post, type Cover } from '../../apps/billing/src/ledger/core/post';
+import { newestOver, periodOf } from '../../apps/billing/src/ledger/core/period';
+import { post, postThrough, type Cover } from '../../apps/billing/src/ledger/core/post';
 import { readCharge } from '../../apps/billing/src/consume/read-charge';
 import { rate } from '../../apps/metering/src/price/rate';
-import type { News } from '@tollgate/admission';
 import { Model } from '../../libs/admission/src/suite/model.suite';
-import type { Admission, BooksView, CrashIn, Stores } from './stores';
+import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
-/** No month is closed in these histories. */
-const NOTHING_CLOSED = '0001-01';
+const CLOSE_DELAY_MS = 3_600_000;
 
 /** The admission store's model, and what a refund takes out of it before the books have it. */
 class PureAdmission extends Model {
@@ -34,7 +39,7 @@ class PureAdmission extends Model {
       const withdrawn = this.withdrawn.get(tenantId);
       for (const of of withdrawn?.keys() ?? []) if (of <= version) withdrawn!.delete(of);
     }
-    this.tell(tenantId, releases);
+    this.tell(tenantId, releases, news.budgets);
   }
 
   withdraw(tenantId: string, version: bigint, nanos: bigint): boolean {
@@ -51,10 +56,11 @@ class PureAdmission extends Model {
     return this.newest.get(tenantId)?.version ?? 0n;
   }
 
-  private tell(tenantId: string, releases: readonly string[]): void {
+  private tell(tenantId: string, releases: readonly string[], budgets: News['budgets'] = []): void {
     const { balanceNanos = 0n, suspended = false } = this.newest.get(tenantId) ?? {};
     const away = [...(this.withdrawn.get(tenantId)?.values() ?? [])].reduce((sum, nanos) => sum + nanos, 0n);
-    super.applyNews({ tenantId, version: ++this.told, balanceNanos: balanceNanos - away, releases, suspended });
+    const version = ++this.told;
+    super.applyNews({ tenantId, version, balanceNanos: balanceNanos - away, releases, suspended, budgets });
   }
 }
 
@@ -64,6 +70,14 @@ interface Account {
   charges: Map<string, ReadCharge>;
   entries: Entry[];
   covers: Cover[];
+  statusVersion: number;
+  budgets: Map<string | null, BudgetNews>;
+}
+
+interface Invoice {
+  tenantId: string;
+  period: string;
+  cents: bigint;
 }
 
 /** The services as their pure cores say: rating, gathering, posting, booking, and the model of the admission store. */
@@ -73,6 +87,8 @@ export class PureStores implements Stores {
   private readonly events = new Map<string, Charge>();
   private readonly accounts = new Map<string, Account>();
   private readonly refs = new Map<string, number>();
+  private readonly invoices: Invoice[] = [];
+  private closedThrough = '0001-01';
 
   readonly admission: Admission = {
     admit: async (requests) => requests.map((request) => mistake(this.at().admit(request))),
@@ -109,7 +125,7 @@ export class PureStores implements Stores {
       const fresh = [...all.values()].filter(({ id }) => !account.charges.has(id)).map(read);
       const gathered = gather(account.books, [...account.months.values()], fresh, {
         running: periodOf(new Date(this.clock.nowMs)),
-        closedThrough: NOTHING_CLOSED,
+        closedThrough: this.closedThrough,
       });
       account.books = gathered.books;
       for (const month of gathered.months) account.months.set(month.period, month);
@@ -134,14 +150,15 @@ export class PureStores implements Stores {
     return news;
   }
 
-  async money(tenantId: string, cents: number, ref: string): Promise<{ news: CreditNews[]; refused: boolean }> {
+  async money(tenantId: string, booking: Booking): Promise<{ news: CreditNews[]; refused: boolean }> {
+    const { kind, cents, ref, allowDebt } = booking;
     const account = this.account(tenantId);
     const name = `${tenantId} ${ref}`;
     const first = this.refs.get(name);
     if (first !== undefined) return { news: [], refused: first !== cents };
     const amountCents = BigInt(cents);
-    if (cents < 0 && !this.mayLeave(account.books, -amountCents)) return { news: [], refused: true };
-    const type = cents < 0 ? 'refund' : 'topup';
+    if (cents < 0 && !allowDebt && !this.mayLeave(account.books, -amountCents)) return { news: [], refused: true };
+    const type = ({ topUp: 'topup', refund: 'refund', adjust: 'adjustment' } as const)[kind];
     const period = periodOf(new Date(this.clock.nowMs));
     const { books, entry } = book(account.books, newId('ent'), { type, amountCents, source: 'manual', ref, period });
     account.books = books;
@@ -150,8 +167,35 @@ export class PureStores implements Stores {
     return { news: [creditNews(books, [])], refused: false };
   }
 
+  async status(tenantId: string, version: number, suspended: boolean): Promise<CreditNews[]> {
+    const account = this.account(tenantId);
+    if (version <= account.statusVersion) return [];
+    account.statusVersion = version;
+    account.books = { ...account.books, version: account.books.version + 1n, suspended };
+    return this.tellAtOnce(creditNews(account.books, []));
+  }
+
+  async setBudget(tenantId: string, { keyId, cents }: SetBudget): Promise<CreditNews[]> {
+    const { books, budgets } = this.account(tenantId);
+    const budgetNanos = typeof cents === 'number' ? String(BigInt(cents) * NANOS_PER_CENT) : cents;
+    const before = budgets.get(keyId);
+    if (before?.budgetNanos === budgetNanos) return [];
+    const budget = { keyId, version: String(Number(before?.version ?? 0) + 1), budgetNanos };
+    budgets.set(keyId, budget);
+    return this.tellAtOnce({ ...creditNews(books, []), budgets: [budget] });
+  }
+
+  /** Tenants before one at which it crashes are closed: here the first of them. */
+  async close(crash: CrashIn): Promise<CreditNews[] | null> {
+    const through = newestOver(new Date(this.clock.nowMs), CLOSE_DELAY_MS);
+    const accounts = [...this.accounts.values()].slice(0, crash === null ? undefined : 1);
+    const news = accounts.flatMap((account) => this.closeMonths(account, through));
+    if (crash === null && through > this.closedThrough) this.closedThrough = through;
+    return news;
+  }
+
   async books(tenantId: string): Promise<BooksView> {
-    const { books, charges, entries, covers } = this.account(tenantId);
+    const { books, charges, entries, covers, months } = this.account(tenantId);
     const sum = (of: bigint[]) => of.reduce((total, one) => total + one, 0n);
     const entered = sum(entries.map((entry) => entry.amountCents));
     const debited = -sum(entries.filter(({ type }) => type === 'usage').map((entry) => entry.amountCents));
@@ -160,6 +204,13 @@ export class PureStores implements Stores {
     if (entered !== books.balanceCents) faults.push('balance = sum of entries');
     if (charged !== debited * NANOS_PER_CENT + unpostedNanos(books)) faults.push('charges = debits + carried');
     if (covers.some((cover, i) => cover.number !== BigInt(i + 1))) faults.push('coverages form a chain');
+    const debits = (period: string) =>
+      -sum(entries.filter((entry) => entry.type === 'usage' && entry.period === period).map((e) => e.amountCents));
+    for (const { period, closed } of months.values()) {
+      const invoices = this.invoices.filter((invoice) => invoice.tenantId === tenantId && invoice.period === period);
+      if (invoices.length > (closed ? 1 : 0)) faults.push('one invoice a month, once it is closed');
+      if (closed && sum(invoices.map(({ cents }) => cents)) !== debits(period)) faults.push('invoice = sum of entries');
+    }
     return {
       balanceCents: books.balanceCents,
       unpostedNanos: unpostedNanos(books),
@@ -177,6 +228,28 @@ export class PureStores implements Stores {
     const { balanceNanos, suspended } = creditNews(books, []);
     this.at().applyNews({ tenantId, version, balanceNanos: BigInt(balanceNanos), releases: [], suspended });
     return taken();
+  }
+
+  private closeMonths(account: Account, through: string): CreditNews[] {
+    const open = [...account.months.values()].filter(({ period, closed }) => period <= through && !closed);
+    const posted = postThrough(account.books, open, through, () => newId('ent'));
+    account.books = posted.books;
+    account.entries.push(...posted.entries);
+    account.covers.push(...posted.covers);
+    const covered = new Map(posted.months.map((month) => [month.period, month]));
+    for (const before of open) {
+      const month = covered.get(before.period) ?? before;
+      const closed = month.coveredSeq === month.lastSeq;
+      account.months.set(month.period, { ...month, closed });
+      const { tenantId, period, debitedCents: cents } = month;
+      if (closed && cents > 0n) this.invoices.push({ tenantId, period, cents });
+    }
+    return posted.covers.length > 0 ? [creditNews(account.books, [])] : [];
+  }
+
+  private tellAtOnce(news: CreditNews): CreditNews[] {
+    this.at().applyNews(readNews(news));
+    return [news];
   }
 
   private at(): PureAdmission {
@@ -199,7 +272,9 @@ export class PureStores implements Stores {
   private account(tenantId: string): Account {
     let account = this.accounts.get(tenantId);
     if (!account) {
-      account = { books: newBooks(tenantId), months: new Map(), charges: new Map(), entries: [], covers: [] };
+      const books = newBooks(tenantId);
+      const [months, charges, budgets] = [new Map(), new Map(), new Map()];
+      account = { books, months, charges, entries: [], covers: [], statusVersion: 0, budgets };
       this.accounts.set(tenantId, account);
     }
     return account;

@@ -1,19 +1,26 @@
-import type { AdmissionStore } from '@tollgate/admission';
-import { RequestError, type Charge, type CreditNews, type UsageEvent } from '@tollgate/contracts';
+import { askForCredit, TenantUnknownError, type AdmissionStore, type AskForCredit } from '@tollgate/admission';
+import { RequestError, type Charge, type CreditNews, type ReplyOf, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
 import { ChargeGatherer } from '../../apps/billing/src/consume/charge-gatherer';
 import { Poster } from '../../apps/billing/src/consume/poster';
+import { creditNews } from '../../apps/billing/src/ledger/core/books';
+import { readBooks } from '../../apps/billing/src/ledger/books-store';
+import { MonthSpent } from '../../apps/metering/src/query/month-spent';
 import { openBillingDatabase } from '../../apps/billing/src/database';
+import { allBudgetNews } from '../../apps/billing/src/budgets/budget-rows';
+import { Budgets } from '../../apps/billing/src/budgets/budgets';
+import { DEFAULT_CLOSE_DELAY_MS, InvoiceCloser } from '../../apps/billing/src/invoices/invoice-closer';
+import { auditInvoiceNumbers } from '../../apps/billing/src/reconcile/invoice-audit';
+import { TenantStatus } from '../../apps/billing/src/tenants/tenant-status';
 import { auditLedger } from '../../apps/billing/src/reconcile/audit';
 import { MoneyOut } from '../../apps/billing/src/refunds/money-out';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { UsageConsumer } from '../../apps/metering/src/consume/usage-consumer';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
-import type { Admission, BooksView, CrashIn, Stores } from './stores';
+import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
-const POSTING = { postingIntervalMs: 0, now: () => new Date() };
 /** Where a crash can strike, as `schema.table`. */
 const CRASH_TABLES = [
   'metering.usage_hour',
@@ -22,16 +29,23 @@ const CRASH_TABLES = [
   'billing.tenant_books',
   'billing.journal_entry',
   'billing.outbox',
+  'billing.invoice',
+  'billing.invoice_counter',
 ];
 
 /** The services as they are, on their databases, and an admission store as it is. No relay runs: the outboxes are what a call left, and are taken out by this. */
 export class RealStores implements Stores {
   readonly admission: Admission;
+  /** For a store that can be emptied: what the books say of a tenant. */
+  readonly ask: AskForCredit;
   private readonly consumer: UsageConsumer;
   private readonly gatherer: ChargeGatherer;
   private readonly poster: Poster;
   private readonly topUps: TopUps;
   private readonly moneyOut: MoneyOut;
+  private readonly tenantStatus: TenantStatus;
+  private readonly budgets: Budgets;
+  private readonly closer: InvoiceCloser;
 
   private constructor(
     readonly clock: { nowMs: number },
@@ -39,23 +53,44 @@ export class RealStores implements Stores {
     private readonly sources: { metering: DataSource; billing: DataSource },
     private readonly messages: PostgresMessages,
     admission: AdmissionStore,
+    readonly empty?: () => Promise<void>,
   ) {
     this.admission = admission;
+    this.ask = askForCredit(messages, () => clock.nowMs);
     this.consumer = new UsageConsumer(sources.metering);
-    this.gatherer = new ChargeGatherer(sources.billing, POSTING);
-    this.poster = new Poster(sources.billing, POSTING);
-    this.topUps = new TopUps(sources.billing, messages, POSTING);
-    this.moneyOut = new MoneyOut(sources.billing, messages, admission, POSTING);
+    const now = () => new Date(clock.nowMs);
+    const options = { postingIntervalMs: 0, now, currency: () => 'USD' };
+    this.gatherer = new ChargeGatherer(sources.billing, options);
+    this.poster = new Poster(sources.billing, options);
+    this.topUps = new TopUps(sources.billing, messages, options);
+    this.moneyOut = new MoneyOut(sources.billing, messages, admission, options);
+    this.tenantStatus = new TenantStatus(sources.billing, admission, options);
+    this.budgets = new Budgets(sources.billing, messages, admission, { now: () => clock.nowMs });
+    this.closer = new InvoiceCloser(sources.billing, { ...options, closeDelayMs: DEFAULT_CLOSE_DELAY_MS });
   }
 
-  /** @param admission a store that goes by this clock */
-  static async open(database: TestDatabase, clock: { nowMs: number }, admission: AdmissionStore): Promise<RealStores> {
+  /**
+   * @param admission a store that goes by this clock
+   * @param empty makes it lose all that it knows
+   */
+  static async open(
+    database: TestDatabase,
+    clock: { nowMs: number },
+    { admission, empty }: { admission: AdmissionStore; empty?: () => Promise<void> },
+  ): Promise<RealStores> {
     const messages = new PostgresMessages({ url: database.url, applicationName: 'test-model' });
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       return { id: tenantId, name: 'T', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
     });
-    await messages.start();
+    messages.handle('auth.keys.get', async ({ id }) => ({ id }) as ReplyOf<'auth.keys.get'>);
     const [metering, billing] = [await openMeteringDatabase(database.url), await openBillingDatabase(database.url)];
+    const spent = new MonthSpent(metering);
+    messages.handle('metering.spent', (request) => spent.page(request));
+    messages.handle('billing.credit.news', async ({ tenantId }) => {
+      const books = await readBooks(billing.manager, tenantId);
+      return books && { ...creditNews(books, []), budgets: await allBudgetNews(billing.manager, tenantId) };
+    });
+    await messages.start();
     await database.query(`CREATE TABLE public.crash (at text)`);
     await database.query(`INSERT INTO public.crash VALUES (NULL)`);
     await database.query(`CREATE FUNCTION public.crash() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
@@ -65,10 +100,10 @@ export class RealStores implements Stores {
         `CREATE TRIGGER zz_crash AFTER INSERT OR UPDATE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION public.crash()`,
       );
     }
-    return new RealStores(clock, database, { metering, billing }, messages, admission);
+    return new RealStores(clock, database, { metering, billing }, messages, admission, empty);
   }
 
-  async close(): Promise<void> {
+  async end(): Promise<void> {
     await this.messages.close();
     await Promise.all([this.sources.metering.destroy(), this.sources.billing.destroy()]);
   }
@@ -85,16 +120,38 @@ export class RealStores implements Stores {
     return (await this.crashing(crash, () => this.poster.postDue())) ? this.outbox('billing') : null;
   }
 
-  async money(tenantId: string, cents: number, ref: string): Promise<{ news: CreditNews[]; refused: boolean }> {
-    const entry = { tenantId, amountCents: Math.abs(cents), source: 'manual', ref };
-    const refused = await (cents > 0 ? this.topUps.add(entry) : this.moneyOut.refund(entry)).then(
+  async money(tenantId: string, booking: Booking): Promise<{ news: CreditNews[]; refused: boolean }> {
+    const { kind, cents, ref, allowDebt } = booking;
+    const entry = { tenantId, source: 'manual', ref };
+    const booked = {
+      topUp: () => this.topUps.add({ ...entry, amountCents: cents }),
+      refund: () => this.moneyOut.refund({ ...entry, amountCents: -cents }),
+      adjust: () => this.moneyOut.adjust({ ...entry, amountCents: cents, reason: 'as the test says', allowDebt }),
+    };
+    const refused = await booked[kind]().then(
       () => false,
       (error: unknown) => {
         if (error instanceof RequestError && ['ref_conflict', 'insufficient_credit'].includes(error.code)) return true;
+        // Asked for money out, an emptied store has to ask the books first.
+        if (error instanceof TenantUnknownError && this.empty) return true;
         throw error;
       },
     );
     return { news: await this.outbox('billing'), refused };
+  }
+
+  async status(tenantId: string, version: number, suspended: boolean): Promise<CreditNews[]> {
+    await this.tenantStatus.apply([{ tenantId, version, status: suspended ? 'suspended' : 'active' }]);
+    return this.outbox('billing');
+  }
+
+  async setBudget(tenantId: string, { keyId, cents }: SetBudget): Promise<CreditNews[]> {
+    await this.budgets.set({ tenantId, keyId, budgetCents: cents });
+    return this.outbox('billing');
+  }
+
+  async close(crash: CrashIn): Promise<CreditNews[] | null> {
+    return (await this.crashing(crash, () => this.closer.closeDue())) ? this.outbox('billing') : null;
   }
 
   async books(tenantId: string): Promise<BooksView> {
@@ -107,6 +164,7 @@ export class RealStores implements Stores {
       [tenantId],
     );
     const { differences } = await auditLedger(this.sources.billing, [tenantId]);
+    differences.push(...(await auditInvoiceNumbers(this.sources.billing)).differences);
     return {
       balanceCents: BigInt(books?.balance ?? 0),
       unpostedNanos: BigInt(books?.unposted ?? 0),
@@ -134,7 +192,11 @@ export class RealStores implements Stores {
   }
 
   private async outbox<T extends Charge | CreditNews>(schema: 'metering' | 'billing'): Promise<T[]> {
-    const rows = await this.database.query<{ id: string; data: T }>(`DELETE FROM ${schema}.outbox RETURNING id, data`);
-    return rows.sort((a, b) => Number(a.id) - Number(b.id)).map((row) => row.data);
+    const rows = await this.database.query<{ id: string; topic: string; data: T }>(
+      `DELETE FROM ${schema}.outbox RETURNING id, topic, data`,
+    );
+    // Nobody takes part who reads of thresholds reached.
+    const read = rows.filter(({ topic }) => topic !== 'budget-events');
+    return read.sort((a, b) => Number(a.id) - Number(b.id)).map((row) => row.data);
   }
 }

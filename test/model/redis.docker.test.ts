@@ -1,14 +1,22 @@
 import { RedisAdmissionStore } from '@tollgate/admission';
 import { useRedis, useTestDatabase } from '@tollgate/testing';
+import Redis from 'ioredis';
 import { realStoresSuite } from './real';
 
 const database = useTestDatabase();
 const redis = useRedis();
+let client: Redis;
+afterAll(() => client.disconnect());
 
-describe('on PostgreSQL, with admission on Redis', () => {
-  realStoresSuite(database, async (now) => {
-    const store = new RedisAdmissionStore({ url: redis.url, now });
-    await store.start();
-    return store;
-  });
+describe('on PostgreSQL, with admission on a Redis that is emptied now and then', () => {
+  realStoresSuite(
+    database,
+    async (now, onUnknownTenant) => {
+      const admission = new RedisAdmissionStore({ url: redis.url, now, onUnknownTenant });
+      await admission.start();
+      client = new Redis(redis.url);
+      return { admission, empty: async () => void (await client.flushall()) };
+    },
+    true,
+  );
 });

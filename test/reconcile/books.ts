@@ -2,13 +2,15 @@ import { Global, Module, type DynamicModule, type INestApplicationContext } from
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, readNews, type AdmitRequest } from '@tollgate/admission';
 import { costNanos, newId, type Difference, type UsageEvent } from '@tollgate/contracts';
-import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { Messages, PostgresMessages, type KafkaMessages } from '@tollgate/messaging';
 import { eventually, type TestDatabase } from '@tollgate/testing';
 import { BillingModule } from '../../apps/billing/src';
 import { MeteringModule } from '../../apps/metering/src';
 
 /** Beyond every deadline of these tests: the sweeper would mend some of what they spoil. */
 const NO_SWEEP_MS = 3_600_000;
+/** Until all that follows from a request has come to rest, with many tenants at once. */
+const REST_TIMEOUT_MS = 20_000;
 const MONTH_MS = 31 * 24 * 60 * 60 * 1_000;
 const PRICE = { version: 'v', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '1000000000', requestNanos: '0' };
 /** Tokens of the events of each tenant: 7 cents, in 3 debits or fewer, and some nanos carried. */
@@ -41,14 +43,15 @@ class Seams {
 export class Books {
   private app!: INestApplicationContext;
   private billingIsAheadMs = 0;
-  readonly messages: Messages;
 
   constructor(
     private readonly database: TestDatabase,
     readonly admission: AdmissionStore,
-  ) {
-    this.messages = new PostgresMessages({ url: database.url, applicationName: 'reconcile-test' });
-  }
+    readonly messages: PostgresMessages | KafkaMessages = new PostgresMessages({
+      url: database.url,
+      applicationName: 'books-test',
+    }),
+  ) {}
 
   async start(): Promise<void> {
     const { messages, admission } = this;
@@ -66,6 +69,7 @@ export class Books {
           BillingModule.register({
             databaseUrl,
             postingIntervalMs: 0,
+            currency: () => 'USD',
             now: () => new Date(Date.now() + this.billingIsAheadMs),
           }),
         ],
@@ -81,19 +85,25 @@ export class Books {
     await this.messages.close();
   }
 
-  /** A tenant whose requests are in the books, and whose holds are released. */
+  /** A tenant whose requests are in the books, whose holds are released, and about whom nothing is under way any more. */
   async serve(): Promise<Served> {
     const [tenantId, keyId] = [newId('ten'), newId('key')];
     await this.messages.request('billing.credit.add', { tenantId, amountCents: 1_000, source: 'manual', ref: 'first' });
     await eventually(async () => expect((await this.snapshot(tenantId))?.version).toBe(1n));
     const events = TOKENS.map((completionTokens) => usageEvent(tenantId, keyId, completionTokens));
     for (const event of events) {
-      const [admitted] = await this.admission.admit([admitRequest(event)]);
-      expect(admitted).toMatchObject({ kind: 'held' });
+      // A store that asks the books for the tenant refuses it until it knows.
+      await eventually(async () => {
+        const [admitted] = await this.admission.admit([admitRequest(event)]);
+        expect(admitted).toMatchObject({ kind: 'held' });
+      });
       await this.admission.settle([{ event }]);
       await this.messages.publish('usage-events', [event]);
     }
-    await eventually(async () => expect((await this.snapshot(tenantId))?.settledHolds).toBe(0), { timeoutMs: 10_000 });
+    await eventually(async () => expect((await this.snapshot(tenantId))?.settledHolds).toBe(0), {
+      timeoutMs: REST_TIMEOUT_MS,
+    });
+    await this.rest(tenantId);
     return { tenantId, keyId, ids: events.map((event) => event.id), invoice: '' };
   }
 
@@ -106,6 +116,7 @@ export class Books {
     } finally {
       this.billingIsAheadMs = 0;
     }
+    await this.rest(tenantId);
     const { data } = await this.messages.request('billing.invoices.list', { tenantId });
     return String(data[0]!.accountingNumber);
   }
@@ -134,6 +145,22 @@ export class Books {
     } finally {
       await this.database.query('SET session_replication_role = DEFAULT');
     }
+  }
+
+  /** Until no whole cent waits to be posted, no message to be published, and the admission store has what the books have. */
+  private rest(tenantId: string): Promise<void> {
+    return eventually(
+      async () => {
+        const [row] = await this.database.query<{ version: string; due: boolean; outbox: number }>(
+          `SELECT version::text, due_at IS NOT NULL AS due, (SELECT count(*)::int FROM billing.outbox) AS outbox
+             FROM billing.tenant_books WHERE tenant_id = $1`,
+          [tenantId],
+        );
+        const told = await this.snapshot(tenantId);
+        expect(row).toEqual({ version: String(told?.version), due: false, outbox: 0 });
+      },
+      { timeoutMs: REST_TIMEOUT_MS },
+    );
   }
 
   private async snapshot(tenantId: string) {
@@ -167,7 +194,7 @@ export function usageEvent(
   };
 }
 
-function admitRequest({ completionTokens, ...draft }: UsageEvent): AdmitRequest {
+export function admitRequest({ completionTokens, ...draft }: UsageEvent): AdmitRequest {
   return {
     draft,
     tenantLimits: WIDE,

@@ -25,6 +25,7 @@ const CHARGED = 'every event is charged';
 const RECORDED = 'every charge has its event';
 const SAME = 'a charge is what its event says';
 const HOUR = 'a roll-up of an hour is the sum of its events';
+const UNKNOWN = 'the admission store knows the tenant';
 const TOTAL = 'charges = usage debits + carried';
 
 /** Every way of spoiling the books that is known. Each is given a tenant of its own. */
@@ -162,7 +163,19 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     {
       what: 'a tenant that the admission store lost',
       spoil: ({ tenantId }) => spoilers.forget(tenantId),
-      finds: () => [['the admission store knows the tenant']],
+      // One that asks the books for it at its next request has lost nothing.
+      finds: () => (books.admission.asksForTenants ? [] : [[UNKNOWN]]),
+    },
+    {
+      what: 'a tenant of which the admission store has nothing left but a hold',
+      spoil: async ({ tenantId, ids }) => {
+        await spoilers.pending(tenantId, `${ids[0]!}x`);
+        await spoilers.forget(tenantId);
+      },
+      finds: ({ ids }) => [
+        [UNKNOWN, `${ids[0]!}x`],
+        ['a pending hold lives or expires', `${ids[0]!}x`],
+      ],
     },
     {
       what: 'a stray pending hold',

@@ -1,4 +1,5 @@
-import { RedisAdmissionStore } from '@tollgate/admission';
+import { askForCredit, RedisAdmissionStore } from '@tollgate/admission';
+import { PostgresMessages } from '@tollgate/messaging';
 import { useRedis, useTestDatabase } from '@tollgate/testing';
 import Redis from 'ioredis';
 import { corruptionSuite } from './corruptions';
@@ -19,11 +20,14 @@ const key = (tenantId: string, name: string) => `tga:{${tenantId}}:${name}`;
 
 describe('reconcile, with admission in Redis', () => {
   corruptionSuite(database, async () => {
-    admission = new RedisAdmissionStore({ url: redis.url });
+    const messages = new PostgresMessages({ url: database.url, applicationName: 'books-test' });
+    // As in production: it asks the books for a tenant that it does not know.
+    admission = new RedisAdmissionStore({ url: redis.url, onUnknownTenant: askForCredit(messages) });
     await admission.start();
     client = new Redis(redis.url);
     return {
       admission,
+      messages,
       spoilers: {
         balance: async (tenantId) => void (await client.hincrby(key(tenantId, 'credit'), 'balance', -1)),
         forget: async (tenantId) => void (await client.del(key(tenantId, 'credit'))),

@@ -1,4 +1,5 @@
 import type { AdmissionStore } from '@tollgate/admission';
+import type { PostgresMessages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import { Books } from './books';
 import { allCorruptions, type Corruption, type Spoilers } from './cases';
@@ -8,13 +9,13 @@ const GAP = 'invoices are numbered without a gap';
 /** Every store spoiled in every way that is known, each with a tenant of its own; one run must find every one, name it, and find nothing else. */
 export function corruptionSuite(
   database: TestDatabase,
-  open: () => Promise<{ admission: AdmissionStore; spoilers: Spoilers }>,
+  open: () => Promise<{ admission: AdmissionStore; spoilers: Spoilers; messages?: PostgresMessages }>,
 ): void {
   let books: Books;
   let corruptions: Corruption[];
   beforeAll(async () => {
-    const { admission, spoilers } = await open();
-    books = new Books(database, admission);
+    const { admission, spoilers, messages } = await open();
+    books = new Books(database, admission, messages);
     await books.start();
     corruptions = allCorruptions(books, spoilers);
   });
@@ -46,6 +47,7 @@ export function corruptionSuite(
         return ofCheck.length > 0 ? [check, ...ids.filter((id) => all.includes(id))] : ['not found', check];
       });
       expect([corruption.what, ...named]).toEqual([corruption.what, ...corruption.finds(served)]);
+      if (named.length === 0) expect([corruption.what, ...of(served.tenantId)]).toEqual([corruption.what]);
       for (const { expected, actual } of found) expect(expected).not.toBe(actual);
     }
     expect(of(sound.tenantId)).toEqual([]);

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, type Deployment } from '../services/deployment';
+import { onceReachable } from '../services/first-steps';
 import type { ServiceProcess } from '../services/service-process';
 
 const PROMPT_TOKEN_NANOS = 50_000n;
-const OUTPUT_TOKEN_NANOS = 200_000n;
+export const OUTPUT_TOKEN_NANOS = 200_000n;
 const REQUEST_TIMEOUT_MS = 30_000;
 export const MODEL = 'sim-large';
 /** Budget of the profile "tight". */
@@ -76,21 +77,23 @@ export class Deployed {
   }
 
   async newTenant({ cents = 1_000, ...key }: { cents?: number; profile?: string } = {}): Promise<Tenant> {
-    const { id } = await this.operator<{ id: string }>('/tenants', { name: 'Acme' });
+    const { id } = await onceReachable(() => this.operator<{ id: string }>('/tenants', { name: 'Acme' }));
     const { key: value, id: keyId } = await this.issueKey(id, key);
     const scopes = ['keys:read', 'keys:write', 'usage:read', 'billing:read', 'tokens:read'];
     const { token } = await this.operator<{ token: string }>(`/tenants/${id}/tokens`, { name: 'test', scopes });
-    await this.operator(`/tenants/${id}/credit`, { amountCents: cents, source: 'manual', ref: id });
+    await onceReachable(() =>
+      this.operator(`/tenants/${id}/credit`, { amountCents: cents, source: 'manual', ref: id }),
+    );
     return { id, key: value, keyId, token };
   }
 
-  async chat(
+  /** A request whose answer the caller reads. */
+  open(
     key: string,
     { stream = false, tokens = 10, tokensPerSecond = 0 }: ChatOptions = {},
     gateway = this.gateways[0]!,
-  ): Promise<Answer> {
-    const from = performance.now();
-    const response = await fetch(`${gateway.addresses.publicUrl}/v1/chat/completions`, {
+  ): Promise<Response> {
+    return fetch(`${gateway.addresses.publicUrl}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify({
@@ -102,9 +105,15 @@ export class Deployed {
       }),
       signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     });
+  }
+
+  async chat(key: string, options: ChatOptions = {}, gateway = this.gateways[0]!): Promise<Answer> {
+    const from = performance.now();
+    const response = await this.open(key, options, gateway);
     const text = await response.text();
     const { id, usage, error } = read(text);
-    const complete = usage !== undefined && error === undefined && (!stream || text.trimEnd().endsWith('data: [DONE]'));
+    const complete =
+      usage !== undefined && error === undefined && (!options.stream || text.trimEnd().endsWith('data: [DONE]'));
     return {
       status: response.status,
       retryAfter: response.headers.get('retry-after'),

@@ -1,4 +1,4 @@
-import { newId, type Charge, type UsageEvent } from '@tollgate/contracts';
+import { newId, type Charge, type TenantNews, type UsageEvent } from '@tollgate/contracts';
 import { KafkaMessages } from '@tollgate/messaging';
 import { eventually } from '@tollgate/testing';
 import { writeFileSync } from 'node:fs';
@@ -14,7 +14,10 @@ const SKEW_MS = 120_000;
 const STREAM_TOKENS = 60;
 const BACKLOG_EVENTS = 10_000;
 const BACKLOG_TENANTS = 20;
+/** That it drains is what is looked at here; how quickly, the benchmark measures. */
 const BACKLOG_LIMIT_MS = 60_000;
+/** With the stops and the starts before it. */
+const BACKLOG_TEST_TIMEOUT_MS = 180_000;
 
 const config = writeConfig();
 /** Shifts what a process takes for the time; its waiting goes on as it was. */
@@ -142,6 +145,28 @@ describe('deliveries that are repeated and out of order', () => {
     expect(sums).toHaveLength(1);
   });
 
+  it('of the news of a tenant leave its newest status', async () => {
+    const tenants = [3, 5].map((seed) => ({ id: newId('ten'), seed }));
+    for (const { id: tenantId, seed } of tenants) {
+      const all = Array.from({ length: 31 }, (_, n): TenantNews => ({
+        tenantId,
+        version: n + 1,
+        status: n % 2 === 0 ? 'suspended' : 'active',
+      }));
+      for (const one of shuffled([...all, ...all], seed)) await messages!.publish('tenant-news', [one]);
+      await eventually(async () => {
+        const [row] = await deployed.query<{ version: string; suspended: boolean; told: string }>(
+          'SELECT status_version::text AS version, suspended, version::text AS told FROM billing.tenant_books WHERE tenant_id = $1',
+          [tenantId],
+        );
+        expect(row).toMatchObject({ version: '31', suspended: true });
+        // And the admission store has what the books have.
+        const fields = await deployed.redisCli('HMGET', `tga:{${tenantId}}:credit`, 'version', 'suspended');
+        expect(fields.match(/\d+/g)?.slice(-2)).toEqual([row!.told, '1']);
+      }, TIMEOUT);
+    }
+  });
+
   it('of credit news leave the newest balance', async () => {
     const tenantId = newId('ten');
     const all = Array.from({ length: 30 }, (_, n) => news(tenantId, n + 1, BigInt(n)));
@@ -153,34 +178,38 @@ describe('deliveries that are repeated and out of order', () => {
   });
 });
 
-it('drains a backlog of 10,000 events that gathered while metering and billing were away, with right sums', async () => {
-  await Promise.all(consumers.map((service) => service.end()));
-  const tenants = Array.from({ length: BACKLOG_TENANTS }, () => newId('ten'));
-  const events = Array.from({ length: BACKLOG_EVENTS }, (_, n) => usageEvent(tenants[n % BACKLOG_TENANTS]!));
-  for (let from = 0; from < events.length; from += 1_000)
-    await messages!.publish('usage-events', events.slice(from, from + 1_000));
-  consumers = await Promise.all((['metering', 'billing'] as const).map((app) => deployment.start(app)));
-  const from = performance.now();
-  const charged = () =>
-    deployed.query<{ tenant_id: string; n: number; nanos: string }>(
-      'SELECT tenant_id, count(*)::int AS n, sum(cost_nanos)::text AS nanos FROM billing.charge WHERE tenant_id = ANY($1) GROUP BY tenant_id ORDER BY tenant_id',
-      [tenants],
+it(
+  'drains a backlog of 10,000 events that gathered while metering and billing were away, with right sums',
+  async () => {
+    await Promise.all(consumers.map((service) => service.end()));
+    const tenants = Array.from({ length: BACKLOG_TENANTS }, () => newId('ten'));
+    const events = Array.from({ length: BACKLOG_EVENTS }, (_, n) => usageEvent(tenants[n % BACKLOG_TENANTS]!));
+    for (let from = 0; from < events.length; from += 1_000)
+      await messages!.publish('usage-events', events.slice(from, from + 1_000));
+    consumers = await Promise.all((['metering', 'billing'] as const).map((app) => deployment.start(app)));
+    const from = performance.now();
+    const charged = () =>
+      deployed.query<{ tenant_id: string; n: number; nanos: string }>(
+        'SELECT tenant_id, count(*)::int AS n, sum(cost_nanos)::text AS nanos FROM billing.charge WHERE tenant_id = ANY($1) GROUP BY tenant_id ORDER BY tenant_id',
+        [tenants],
+      );
+    await eventually(async () => expect((await charged()).reduce((sum, { n }) => sum + n, 0)).toBe(BACKLOG_EVENTS), {
+      timeoutMs: BACKLOG_LIMIT_MS,
+      everyMs: 50,
+    });
+    const seconds = (performance.now() - from) / 1_000;
+    process.stderr.write(
+      `backlog: ${BACKLOG_EVENTS} events in ${seconds.toFixed(1)} s from ready to the last charge: ${(BACKLOG_EVENTS / seconds).toFixed()}/s\n`,
     );
-  await eventually(async () => expect((await charged()).reduce((sum, { n }) => sum + n, 0)).toBe(BACKLOG_EVENTS), {
-    timeoutMs: BACKLOG_LIMIT_MS,
-    everyMs: 50,
-  });
-  const seconds = (performance.now() - from) / 1_000;
-  process.stderr.write(
-    `backlog: ${BACKLOG_EVENTS} events in ${seconds.toFixed(1)} s from ready to the last charge: ${(BACKLOG_EVENTS / seconds).toFixed()}/s\n`,
-  );
-  const share = BACKLOG_EVENTS / BACKLOG_TENANTS;
-  expect(await charged()).toEqual(
-    tenants
-      .toSorted()
-      .map((tenant_id) => ({ tenant_id, n: share, nanos: String(BigInt(share) * BigInt(events[0]!.costNanos)) })),
-  );
-});
+    const share = BACKLOG_EVENTS / BACKLOG_TENANTS;
+    expect(await charged()).toEqual(
+      tenants
+        .toSorted()
+        .map((tenant_id) => ({ tenant_id, n: share, nanos: String(BigInt(share) * BigInt(events[0]!.costNanos)) })),
+    );
+  },
+  BACKLOG_TEST_TIMEOUT_MS,
+);
 
 function toCharge({ id, tenantId, keyId, costNanos, endedAt }: UsageEvent): Charge {
   return charge(tenantId, { id, keyId, costNanos, endedAt });

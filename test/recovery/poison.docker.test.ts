@@ -1,18 +1,28 @@
-import { newId, TOPICS, type Charge, type CreditNews, type Topic, type UsageEvent } from '@tollgate/contracts';
+import {
+  newId,
+  REQUEST_TOPICS,
+  TOPICS,
+  type Charge,
+  type CreditNews,
+  type TenantNews,
+  type Topic,
+  type UsageEvent,
+} from '@tollgate/contracts';
 import { KafkaMessages, listDead } from '@tollgate/messaging';
 import { eventually } from '@tollgate/testing';
-import { Publisher, type OutgoingMessage } from '../../libs/messaging/src/kafka/publisher';
+import { Publisher } from '../../libs/messaging/src/kafka/publisher';
+import type { OutgoingMessage } from '../../libs/messaging/src/kafka/topic-publisher';
 import { useDeployment } from '../services/deployment';
 import type { ServiceProcess } from '../services/service-process';
 import { charge, news, usageEvent } from './events';
 import { Deployed, writeConfig } from './deployed';
+import { envelope, json, nested, unreadable } from './poison';
 
 const TIMEOUT = { timeoutMs: 20_000, everyMs: 100 };
-const DEEP = 20_000;
 /** Some are large. */
 const MESSAGES_PER_SEND = 8;
-/** Of a request topic: poison is on all of them. */
-const PARTITIONS = 6;
+/** More than there are partitions of a topic of requests: each is asked on. */
+const ASKED = 12;
 
 const deployment = useDeployment({ TOLLGATE_CONFIG: writeConfig() });
 let deployed: Deployed;
@@ -31,28 +41,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([messages?.close(), publisher?.close()]));
 
-const json = (value: unknown) => Buffer.from(JSON.stringify(value));
-const envelope = (data: unknown, more: object = {}) => ({ id: 'm', v: 1, at: new Date().toISOString(), data, ...more });
-/** JSON that is read, and cannot be written again. */
-const nested = (data: object) =>
-  Buffer.from(JSON.stringify(envelope(data)).replace('"DEEP"', `${'{"a":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`));
-
-/** What no consumer can read: `<topic>.dead`. */
-function unreadable(good: object): [string, Buffer | null, RegExp][] {
-  return [
-    ['text', Buffer.from('hello'), /not JSON/],
-    ['nothing', Buffer.alloc(0), /not JSON/],
-    ['a null value', null, /not JSON/],
-    ['invalid UTF-8', Buffer.from([0xff, 0xfe, 0x00, 0x80]), /not JSON/],
-    ['cut off', json(envelope(good)).subarray(0, 60), /not JSON/],
-    ['a list', json([envelope(good)]), /not an envelope/],
-    ['no envelope', json(good), /not an envelope/],
-    ['a version to come', json(envelope(good, { v: 999 })), /version 999/],
-    ['no data', json(envelope(null)), /data is not/],
-    ['another type of tenant', json(envelope({ ...good, tenantId: 7 })), /no tenantId/],
-    ['deep nesting', Buffer.from('['.repeat(DEEP) + ']'.repeat(DEEP)), /not an envelope/],
-  ];
-}
+const POISONED: readonly Topic[] = ['usage-events', 'charges', 'credit-news', 'tenant-news'];
 
 /** Puts each piece of poison between good messages, on their partition. */
 async function poison(topic: Topic, tenantId: string, pieces: (Buffer | null)[], good: () => object) {
@@ -76,7 +65,7 @@ async function expectDead(
   by: ServiceProcess,
 ) {
   const dead = await eventually(async () => {
-    const letters = await listDead({ brokers: deployment.kafka.brokers, clientId: 'test' }, { topic });
+    const { letters } = await listDead({ brokers: deployment.kafka.brokers, clientId: 'test' }, { topic });
     const own = letters.filter(({ key }) => key?.toString() === tenantId);
     expect(own).toHaveLength(expected.length);
     return own.sort((a, b) => Number(a.offset) - Number(b.offset));
@@ -202,6 +191,43 @@ describe('poisoned messages block nobody, are set aside with their reason, and c
     expect((await deployed.chat(key)).status).toBe(200);
   });
 
+  it('tenant-news', async () => {
+    const { id: tenantId } = await deployed.newTenant();
+    const of = (version: number): TenantNews => ({ tenantId, version, status: version % 2 ? 'suspended' : 'active' });
+    // Newer than any that auth has told.
+    let version = 1_000;
+    const sample = of(version);
+    const dead: [string, Buffer | null, RegExp][] = [
+      ...unreadable(sample),
+      ['missing field', json(envelope({ ...sample, status: undefined })), /status/],
+      ['wrong type', json(envelope({ ...sample, version: '7' })), /version/],
+      ['negative', json(envelope({ ...sample, version: -1 })), /version/],
+      ['huge number', json(envelope({ ...sample, version: 1e300 })), /version/],
+      ['over-long string', json(envelope({ ...sample, tenantId: `ten_${'t'.repeat(100_000)}` })), /tenantId/],
+      ['a NUL', json(envelope({ ...sample, tenantId: `${tenantId}\0` })), /tenantId/],
+      ['nested too deep', nested({ ...sample, status: 'DEEP' }), /status/],
+    ];
+    await poison(
+      'tenant-news',
+      tenantId,
+      dead.map(([, value]) => value),
+      () => of(++version),
+    );
+    await eventually(async () => {
+      const [books] = await deployed.query<{ version: string; suspended: boolean }>(
+        'SELECT status_version::text AS version, suspended FROM billing.tenant_books WHERE tenant_id = $1',
+        [tenantId],
+      );
+      expect(books).toEqual({ version: String(version), suspended: of(version).status === 'suspended' });
+    }, TIMEOUT);
+    await expectDead('tenant-news', tenantId, dead, services.billing);
+  });
+
+  it('every topic that somebody consumes is among these', () => {
+    const consumed = Object.entries(TOPICS).filter(([, { groups }]) => groups.length > 0);
+    expect(consumed.map(([topic]) => topic).sort()).toEqual([...POISONED].sort());
+  });
+
   it('requests and replies', async () => {
     const headers = (more: Record<string, string>) => ({
       'tollgate-request': newId('msg'),
@@ -211,6 +237,8 @@ describe('poisoned messages block nobody, are set aside with their reason, and c
       ...more,
     });
     const body = json({ subject: 'billing.summary', request: { tenantId: newId('ten') } });
+    /** Of the requests below. As replies none has a form that is read. */
+    const unreadableRequests = 9;
     const pieces: { headers: Record<string, string>; value: Buffer | null }[] = [
       { headers: {}, value: body },
       { headers: {}, value: null },
@@ -230,15 +258,29 @@ describe('poisoned messages block nobody, are set aside with their reason, and c
       { headers: headers({ 'tollgate-deadline': 'soon' }), value: body },
       { headers: headers({ 'tollgate-request': 'i'.repeat(100_000) }), value: body },
     ];
-    for (const topic of ['requests.auth', 'requests.metering', 'requests.billing', 'replies']) {
-      const partitions = Array.from({ length: PARTITIONS }, (_, partition) => partition);
+    for (const topic of ['requests.auth', 'requests.metering', 'requests.billing', 'replies'] as const) {
+      const partitions = Array.from({ length: REQUEST_TOPICS[topic].partitions }, (_, partition) => partition);
       await send(
         topic,
         pieces.flatMap((piece) => partitions.map((partition) => ({ key: null, partition, ...piece }))),
       );
     }
+    const counted = (topic: string, by: ServiceProcess, count: number) =>
+      eventually(
+        async () =>
+          expect(await by.metrics()).toMatch(
+            new RegExp(`^tollgate_requests_unreadable_total\\{topic="${topic}"\\} ${count}$`, 'm'),
+          ),
+        TIMEOUT,
+      );
+    for (const service of ['auth', 'metering', 'billing'] as const) {
+      const { partitions } = REQUEST_TOPICS[`requests.${service}`];
+      await counted(`requests.${service}`, services[service], unreadableRequests * partitions);
+    }
+    // A replica reads one partition.
+    await counted('replies', services.gateway, pieces.length);
     const tenant = await deployed.newTenant();
-    for (let n = 0; n < PARTITIONS; n++) {
+    for (let n = 0; n < ASKED; n++) {
       expect(await messages!.request('billing.summary', { tenantId: tenant.id })).toMatchObject({
         balanceCents: 1_000,
       });

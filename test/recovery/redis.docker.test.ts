@@ -2,7 +2,7 @@ import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { Client } from 'pg';
 import { useDeployment } from '../services/deployment';
-import { BUDGET_CENTS, Deployed, writeConfig, type Answer } from './deployed';
+import { BUDGET_CENTS, Deployed, OUTPUT_TOKEN_NANOS, writeConfig, type Answer } from './deployed';
 
 /** What a request waits for the books of a tenant that an emptied Redis forgot, and some. */
 const UNKNOWN_TENANT_LIMIT_MS = 3_500;
@@ -11,6 +11,8 @@ const SETTLED_LIMIT_MS = 20_000;
 const REFUSAL_LIMIT_MS = 1_000;
 const RECOVERY_LIMIT_MS = 2_000;
 const CLIENTS = 4;
+/** Of a long stream. Half of its first slice, of 1,024, is used: nothing has been asked for; three quarters and some: it has. */
+const [NOT_ASKED_TOKENS, ASKED_BY_TOKENS, TOKENS] = [512, 800, 1_200];
 const REFUSALS_SEEN = 20;
 
 const deployment = useDeployment({ TOLLGATE_CONFIG: writeConfig() });
@@ -27,11 +29,14 @@ beforeAll(async () => {
 async function tenantWithCredit(options: Parameters<Deployed['newTenant']>[0] = {}) {
   const tenant = await deployed.newTenant(options);
   const answers: Answer[] = [];
-  await eventually(async () => {
-    const answer = await deployed.chat(tenant.key);
-    expect(answer.status).toBe(200);
-    answers.push(answer);
-  });
+  await eventually(
+    async () => {
+      const answer = await deployed.chat(tenant.key);
+      expect(answer.status).toBe(200);
+      answers.push(answer);
+    },
+    { timeoutMs: SETTLED_LIMIT_MS },
+  );
   return { ...tenant, answers };
 }
 
@@ -88,7 +93,7 @@ describe('a Redis that is emptied while everything runs', () => {
   it('costs no running request anything: it goes on to its end, and is charged once at its cost', async () => {
     const tenant = await tenantWithCredit();
     const running = [true, false, true].map((stream) =>
-      deployed.chat(tenant.key, { stream, tokens: 60, tokensPerSecond: 20 }),
+      deployed.chat(tenant.key, { stream, tokens: 200, tokensPerSecond: 20 }),
     );
     await eventually(() => expect(deployment.simulator.stats().openNow).toBe(3));
     await deployed.empty();
@@ -164,6 +169,15 @@ describe('a Redis that is emptied while everything runs', () => {
   });
 });
 
+/** What a load balancer is told of the gateway. */
+const expectReadyz = (status: number): Promise<void> =>
+  eventually(
+    async () => {
+      expect((await fetch(`${deployed.gateways[0]!.addresses.health}/readyz`)).status).toBe(status);
+    },
+    { everyMs: 20 },
+  );
+
 describe('a Redis that is away', () => {
   const { redis } = deployment;
 
@@ -171,47 +185,95 @@ describe('a Redis that is away', () => {
     ['silent', () => redis.pause(), () => redis.unpause()],
     ['killed', () => redis.kill(), () => redis.start()],
     ['cut off', () => redis.disconnect(), () => redis.connect()],
-  ])('%s: 503 with Retry-After within a second, service within two of its return', async (name, fault, cure) => {
+  ])(
+    '%s: 503 with Retry-After within a second, ready and serving within two of its return',
+    async (name, fault, cure) => {
+      const tenant = await tenantWithCredit();
+      const answers: (Answer & { atMs: number })[] = [];
+      let going = true;
+      const clients = Array.from({ length: CLIENTS }, async () => {
+        while (going) {
+          const atMs = performance.now();
+          answers.push({ ...(await deployed.chat(tenant.key)), atMs });
+        }
+      });
+      const refused = () => answers.filter(({ status }) => status !== 200);
+      await fault();
+      await eventually(() => expect(refused().length).toBeGreaterThan(REFUSALS_SEEN));
+      await expectReadyz(503);
+      await cure();
+      const backMs = performance.now();
+      const [recoveredMs, readyMs] = await Promise.all([
+        eventually(() => {
+          const first = answers.find(({ status, atMs }) => status === 200 && atMs > backMs);
+          expect(first).toBeDefined();
+          return first!.atMs + first!.tookMs - backMs;
+        }),
+        expectReadyz(200).then(() => performance.now() - backMs),
+      ]);
+      going = false;
+      await Promise.all(clients);
+      const slowestMs = Math.max(...refused().map(({ tookMs }) => tookMs));
+      process.stderr.write(
+        `Redis ${name}: ${refused().length} refused, the slowest after ${slowestMs.toFixed()} ms; served ${recoveredMs.toFixed()} ms and ready ${readyMs.toFixed()} ms after its return\n`,
+      );
+      answers.forEach(expectDoneOrLater);
+      expect(slowestMs).toBeLessThan(REFUSAL_LIMIT_MS);
+      expect(recoveredMs).toBeLessThan(RECOVERY_LIMIT_MS);
+      expect(readyMs).toBeLessThan(RECOVERY_LIMIT_MS);
+      // What was settled, and whose answer the fault cut off, is charged too.
+      await eventually(
+        async () => {
+          const rows = await deployed.query<{ id: string; cost: string }>(
+            'SELECT id, cost_nanos::text AS cost FROM billing.charge WHERE tenant_id = $1',
+            [tenant.id],
+          );
+          const charges = new Map(rows.map(({ id, cost }) => [id, cost]));
+          const complete = [...tenant.answers, ...answers].filter(({ id }) => id !== null);
+          expect(complete.filter(({ id, costNanos }) => charges.get(id!) !== String(costNanos))).toEqual([]);
+        },
+        { timeoutMs: SETTLED_LIMIT_MS, everyMs: 200 },
+      );
+    },
+  );
+
+  it('when a stream ends: it ends with an error event, and is charged all that it delivered once Redis is back', async () => {
     const tenant = await tenantWithCredit();
-    const answers: (Answer & { atMs: number })[] = [];
-    let going = true;
-    const clients = Array.from({ length: CLIENTS }, async () => {
-      while (going) {
-        const atMs = performance.now();
-        answers.push({ ...(await deployed.chat(tenant.key)), atMs });
-      }
+    const whole = await deployed.chat(tenant.key, { stream: true, tokens: 1 });
+    const answer = await deployed.open(tenant.key, { stream: true, tokens: 60, tokensPerSecond: 30 });
+    await redis.pause();
+    const text = await answer.text();
+    expect(text).toContain('"overloaded_error"');
+    expect(text.match(/"content":"[^"]/g)).toHaveLength(60);
+    await redis.unpause();
+    const costs = () =>
+      deployed.query<{ cost: string }>('SELECT cost_nanos::text AS cost FROM billing.charge WHERE tenant_id = $1', [
+        tenant.id,
+      ]);
+    const cost = whole.costNanos + 59n * OUTPUT_TOKEN_NANOS;
+    await eventually(async () => expect(await costs()).toContainEqual({ cost: String(cost) }), {
+      timeoutMs: SETTLED_LIMIT_MS,
     });
-    const refused = () => answers.filter(({ status }) => status !== 200);
-    await fault();
-    await eventually(() => expect(refused().length).toBeGreaterThan(REFUSALS_SEEN));
-    await cure();
-    const backMs = performance.now();
-    const recoveredMs = await eventually(() => {
-      const first = answers.find(({ status, atMs }) => status === 200 && atMs > backMs);
-      expect(first).toBeDefined();
-      return first!.atMs + first!.tookMs - backMs;
-    });
-    going = false;
-    await Promise.all(clients);
-    const slowestMs = Math.max(...refused().map(({ tookMs }) => tookMs));
-    process.stderr.write(
-      `Redis ${name}: ${refused().length} refused, the slowest after ${slowestMs.toFixed()} ms; served ${recoveredMs.toFixed()} ms after its return\n`,
-    );
-    answers.forEach(expectDoneOrLater);
-    expect(slowestMs).toBeLessThan(REFUSAL_LIMIT_MS);
-    expect(recoveredMs).toBeLessThan(RECOVERY_LIMIT_MS);
-    // What was settled, and whose answer the fault cut off, is charged too.
-    await eventually(
-      async () => {
-        const rows = await deployed.query<{ id: string; cost: string }>(
-          'SELECT id, cost_nanos::text AS cost FROM billing.charge WHERE tenant_id = $1',
-          [tenant.id],
-        );
-        const charges = new Map(rows.map(({ id, cost }) => [id, cost]));
-        const complete = [...tenant.answers, ...answers].filter(({ id }) => id !== null);
-        expect(complete.filter(({ id, costNanos }) => charges.get(id!) !== String(costNanos))).toEqual([]);
-      },
-      { timeoutMs: SETTLED_LIMIT_MS, everyMs: 200 },
-    );
+    expect(await deployed.gateways[0]!.metrics()).toMatch(/^tollgate_settled_late_total [1-9]/m);
+  });
+
+  it('when a stream needs more: it is asked again once it is back, and the stream goes on to its own end', async () => {
+    const tenant = await tenantWithCredit();
+    const answer = await deployed.open(tenant.key, { stream: true, tokens: TOKENS, tokensPerSecond: 80 });
+    const reader = answer.body!.getReader();
+    let text = '';
+    const tokens = () => text.match(/"content":"[^"]/g)?.length ?? 0;
+    const readOn = async () => {
+      const part = await reader.read();
+      text += Buffer.from(part.value ?? []).toString();
+      return !part.done;
+    };
+    while (tokens() < NOT_ASKED_TOKENS) expect(await readOn()).toBe(true);
+    await redis.pause();
+    while (tokens() < ASKED_BY_TOKENS) expect(await readOn()).toBe(true);
+    await redis.unpause();
+    while (await readOn());
+    expect(text).toMatch(new RegExp(`"completion_tokens":${TOKENS}\\b.*data: \\[DONE\\]\\n\\n$`, 's'));
+    expect(text).not.toContain('"error"');
   });
 });

@@ -1,5 +1,6 @@
-import { eventually } from '@tollgate/testing';
-import { OPERATOR_SECRET, useDeployment } from '../services/deployment';
+import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { OPERATOR_SECRET, REDIS_USER, useDeployment } from '../services/deployment';
+import { onceReachable } from '../services/first-steps';
 import type { ServiceProcess } from '../services/service-process';
 import { Deployed, writeConfig } from './deployed';
 
@@ -19,7 +20,7 @@ beforeAll(async () => {
     ...Array.from({ length: GATEWAYS }, () => deployment.start('gateway')),
   ]);
   deployed = new Deployed(deployment, gateways);
-  tenantId = (await deployed.operator<{ id: string }>('/tenants', { name: 'Acme' })).id;
+  tenantId = (await onceReachable(() => deployed.operator<{ id: string }>('/tenants', { name: 'Acme' }))).id;
   manager = (await issueToken(['keys:write'])).token;
 });
 
@@ -71,19 +72,9 @@ async function issuePair(): Promise<Credential[]> {
 
 /** Milliseconds from now until the gateways refuse it, the last of them. */
 async function refusedEverywhereMs(credential: Credential): Promise<number> {
-  const from = performance.now();
-  const took = deployed.gateways.map(async (gateway) => {
-    // What was asked before it was refused may be answered late; what counts is when the first refused request was sent.
-    let sentMs = 0;
-    await eventually(
-      async () => {
-        sentMs = performance.now();
-        expect(await credential.statusAt(gateway)).toBe(401);
-      },
-      { everyMs: 5 },
-    );
-    return sentMs - from;
-  });
+  const took = deployed.gateways.map((gateway) =>
+    inForceAfterMs(async () => expect(await credential.statusAt(gateway)).toBe(401)),
+  );
   return Math.max(...(await Promise.all(took)));
 }
 
@@ -115,13 +106,13 @@ async function measure(what: string, revoke: (credential: Credential, round: num
 async function during(what: string, work: () => Promise<void>): Promise<void> {
   const lost = /notification/.test(what);
   const away = /Kafka/.test(what);
-  if (lost) await deployed.redisCli('ACL', 'SETUSER', 'default', 'resetchannels');
+  if (lost) await deployed.redisCli('ACL', 'SETUSER', REDIS_USER.name, 'resetchannels');
   if (away) await kafka.pause();
   try {
     await work();
   } finally {
     if (away) await kafka.unpause();
-    if (lost) await deployed.redisCli('ACL', 'SETUSER', 'default', 'allchannels');
+    if (lost) await deployed.redisCli('ACL', 'SETUSER', REDIS_USER.name, '&tgc:*');
   }
 }
 

@@ -1,47 +1,21 @@
 import { createServer } from 'node:net';
-import { availableParallelism, loadavg } from 'node:os';
 import { Client } from 'pg';
 import { useRedis, withDatabase } from '@tollgate/testing';
-import { useDeployment } from './deployment';
-import { ServiceProcess, type App } from './service-process';
+import { tooOldServer } from './too-old-server';
+import { KAFKA_USER, useDeployment } from './deployment';
+import { ALL, expectRefusals, WITH_DATABASE } from './refusals';
+import type { App } from './service-process';
 
-/** On a machine of which it has a core: on one that is busier in proportion. */
-const MAX_START_MS = 10_000;
-const howBusy = () => Math.max(1, loadavg()[0]! / availableParallelism());
 const deployment = useDeployment();
 /** To a client it is as old as one that never had them. */
 const withoutFunctions = useRedis({ args: ['--rename-command', 'FUNCTION', ''] });
 
-interface Failure {
-  /** Without the lines of the log. */
-  lines: string[];
-  exitCode: number | null;
-  tookMs: number;
-}
-
-/** Starts the service with these settings over the right ones and waits for its end. */
-async function fail(app: App, env: Record<string, string>, args: readonly string[] = []): Promise<Failure> {
-  const began = performance.now();
-  const service = deployment.spawn(app, env, args);
-  const exitCode = await service.exited();
-  const tookMs = performance.now() - began;
-  return {
-    lines: service.stderr
-      .trim()
-      .split('\n')
-      .filter((line) => !line.startsWith('{')),
-    exitCode,
-    tookMs,
-  };
-}
-
-/** One line that says what is wrong and names the cure, in time. */
-async function expectRefusal(app: App, env: Record<string, string>, line: RegExp): Promise<void> {
-  const { lines, exitCode, tookMs } = await fail(app, env);
-  expect(lines).toEqual([expect.stringMatching(line)]);
-  expect(exitCode).toBe(1);
-  expect(tookMs).toBeLessThan(MAX_START_MS * howBusy());
-}
+/** Starts each of these services with these settings over the right ones. */
+const refused = (apps: readonly App[], env: Record<string, string>, line: RegExp | ((app: App) => RegExp)) =>
+  expectRefusals(
+    apps.map((app) => deployment.spawn(app, env)),
+    line,
+  );
 
 /** Runs SQL as superuser. */
 async function sql(url: string, ...statements: string[]): Promise<void> {
@@ -56,192 +30,186 @@ async function sql(url: string, ...statements: string[]): Promise<void> {
 
 describe('Kafka', () => {
   it('that does not answer', () =>
-    expectRefusal(
-      'billing',
+    refused(
+      ALL,
       { KAFKA_BROKERS: '127.0.0.1:1' },
       /^tollgate: Kafka cannot be used at 127\.0\.0\.1:1 .*ECONNREFUSED.*: check KAFKA_BROKERS/,
     ));
 
   it('whose host nobody knows', () =>
-    expectRefusal('auth', { KAFKA_BROKERS: 'kafka.invalid:9092' }, /kafka\.invalid.*check KAFKA_BROKERS/));
+    refused(['auth'], { KAFKA_BROKERS: 'kafka.invalid:9092' }, /kafka\.invalid.*check KAFKA_BROKERS/));
+
+  it('that refuses the password', () =>
+    refused(
+      ALL,
+      {
+        KAFKA_BROKERS: deployment.kafka.securedBrokers.join(),
+        KAFKA_SASL_MECHANISM: 'plain',
+        KAFKA_USERNAME: KAFKA_USER.name,
+        KAFKA_PASSWORD: 'not-to-be-shown',
+      },
+      /^tollgate: Kafka at 127\.0\.0\.1:\d+ .* refuses the user: (?!.*not-to-be-shown).*: correct KAFKA_USERNAME, KAFKA_PASSWORD or KAFKA_SASL_MECHANISM$/,
+    ));
+
+  it('that expects a user', () =>
+    refused(
+      ['gateway'],
+      { KAFKA_BROKERS: deployment.kafka.securedBrokers.join() },
+      /\(without TLS, without a user\).* check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM/,
+    ));
 
   it('that expects no user', () =>
-    expectRefusal(
-      'metering',
+    refused(
+      ['metering'],
       { KAFKA_SASL_MECHANISM: 'plain', KAFKA_USERNAME: 'tollgate', KAFKA_PASSWORD: 'not-to-be-shown' },
       /\(without TLS, as "tollgate" by plain\).* check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM(?!.*not-to-be-shown)/,
     ));
 
   it('that speaks no TLS', () =>
-    expectRefusal('gateway', { KAFKA_TLS: 'true' }, /\(with TLS, without a user\).* check KAFKA_BROKERS, KAFKA_TLS/));
+    refused(['gateway'], { KAFKA_TLS: 'true' }, /\(with TLS, without a user\).* check KAFKA_BROKERS, KAFKA_TLS/));
 
   it('without the topics', () =>
-    expectRefusal(
-      'gateway',
-      { KAFKA_TOPIC_PREFIX: 'other.' },
-      /missing: "other\.usage-events".*tollgate topics apply/,
-    ));
+    refused(ALL, { KAFKA_TOPIC_PREFIX: 'other.' }, /missing: "other\.usage-events".*tollgate topics apply/));
 });
 
 describe('Redis', () => {
+  const redisCli = (...command: string[]) => ['redis-cli', '-p', String(deployment.redis.port), ...command];
+
   it('that does not answer', () =>
-    expectRefusal(
-      'gateway',
+    refused(
+      ALL,
       { REDIS_URL: 'redis://127.0.0.1:1' },
       /^tollgate: REDIS_URL \(redis:\/\/127\.0\.0\.1:1\): Redis does not answer.*start it, or correct the address\.$/,
     ));
 
-  it('that refuses the password', async () => {
-    await deployment.redis.exec(redisCli('ACL', 'SETUSER', 'tollgate', 'on', '>right', '~*', '&*', '+@all'));
-    const url = deployment.redis.url.replace('://', '://tollgate:wrong@');
-    await expectRefusal(
-      'auth',
-      { REDIS_URL: url },
+  it('that refuses the password', () =>
+    refused(
+      ALL,
+      { REDIS_URL: deployment.redis.url.replace('://', '://services:wrong@') },
       /^tollgate: REDIS_URL \(redis:\/\/127\.0\.0\.1:\d+\): Redis refuses this user and password: WRONGPASS/,
-    );
-  });
+    ));
 
   it('that does not let us load functions', async () => {
     await deployment.redis.exec(redisCli('ACL', 'SETUSER', 'weak', 'on', '>weak', '~*', '&*', '+@all', '-function'));
     const url = deployment.redis.url.replace('://', '://weak:weak@');
-    await expectRefusal('metering', { REDIS_URL: url }, /the user lacks rights .*it needs .*\+function/);
+    await refused(ALL, { REDIS_URL: url }, /the user lacks rights .*it needs .*\+function/);
+  });
+
+  it.each([
+    ['tga', ['auth', 'gateway'] as const],
+    ['tgc', ['billing', 'gateway', 'metering'] as const],
+  ])('that lets us touch the keys %s:* alone', async (prefix, apps) => {
+    const rights = [`~${prefix}:*`, '&*', '+@all', '-@admin', '-@dangerous', '+function', '+info'];
+    await deployment.redis.exec(redisCli('ACL', 'SETUSER', prefix, 'on', '>weak', ...rights));
+    const url = deployment.redis.url.replace('://', `://${prefix}:weak@`);
+    await refused(apps, { REDIS_URL: url }, /the user lacks rights \(.*NOPERM.*\): it needs ~tga:\* ~tgc:\* /);
   });
 
   it('that has no functions, as before version 7', () =>
-    expectRefusal(
-      'gateway',
+    refused(
+      ALL,
       { REDIS_URL: withoutFunctions.url },
       /this server has no Functions: Redis 7\.0 or newer is needed\.$/,
     ));
 });
 
-const redisCli = (...command: string[]) => ['redis-cli', '-p', String(deployment.redis.port), ...command];
-
 describe('PostgreSQL', () => {
   it('that does not answer', () =>
-    expectRefusal(
-      'auth',
+    refused(
+      WITH_DATABASE,
       { DATABASE_URL: 'postgres://tollgate:not-to-be-shown@127.0.0.1:1/tollgate' },
       /^tollgate: No PostgreSQL answers at 127\.0\.0\.1:1\/tollgate: start it, or correct DATABASE_URL\.$/,
     ));
 
   it('that refuses the password', () =>
-    expectRefusal(
-      'billing',
+    refused(
+      WITH_DATABASE,
       { DATABASE_URL: deployment.postgres.url.replace(':tollgate@', ':not-to-be-shown@') },
       /^tollgate: PostgreSQL at 127\.0\.0\.1:\d+\/tollgate refuses the password of DATABASE_URL\.$/,
     ));
 
+  it('that speaks no TLS', () =>
+    refused(
+      WITH_DATABASE,
+      { DATABASE_URL: `${deployment.postgres.url}?sslmode=verify-full` },
+      /^tollgate: PostgreSQL at 127\.0\.0\.1:\d+\/tollgate speaks no TLS: leave sslmode out of DATABASE_URL, or set up TLS there\.$/,
+    ));
+
   it('without the database', () =>
-    expectRefusal(
-      'metering',
+    refused(
+      ['metering'],
       { DATABASE_URL: withDatabase(deployment.postgres.url, 'nowhere') },
       /nowhere has no such database: create it, or correct DATABASE_URL\.$/,
     ));
 
-  it('without the schema, with an older one, with a newer one', async () => {
+  it('that is too old', async () => {
+    const old = await tooOldServer(deployment.postgres.port);
+    const url = deployment.postgres.url.replace(`:${deployment.postgres.port}/`, `:${old.port}/`);
+    await refused(
+      WITH_DATABASE,
+      { DATABASE_URL: url },
+      /^tollgate: PostgreSQL 15\S*.* is too old: Tollgate needs 16 or newer at DATABASE_URL\.$/,
+    );
+    await old.close();
+  });
+
+  it('without the schemas, with older ones, with newer ones', async () => {
     const url = withDatabase(deployment.postgres.url, 'behind');
     await sql(deployment.postgres.url, 'CREATE DATABASE behind');
     const behind = { DATABASE_URL: url };
-    await expectRefusal('billing', behind, /^tollgate: The schema "billing" is not there: run .* --migrate/);
-
-    const migrated = await deployment.spawn('billing', behind, ['--migrate']);
-    expect([await migrated.exited(), migrated.stdout]).toEqual([
-      0,
-      expect.stringMatching(/^The schema "billing" was migrated: 001/),
-    ]);
-    await sql(
-      url,
-      'DELETE FROM billing.schema_migration WHERE number = (SELECT max(number) FROM billing.schema_migration)',
-    );
-    await expectRefusal('billing', behind, /^tollgate: The schema "billing" is 1 migration behind .* --migrate/);
-
-    await sql(
-      url,
-      `INSERT INTO billing.schema_migration SELECT n, 'later.sql', '' FROM generate_series(900, 900) AS n`,
-    );
-    await expectRefusal(
-      'billing',
+    await refused(
+      WITH_DATABASE,
       behind,
-      /^tollgate: The schema "billing" was migrated by a newer version of Tollgate/,
+      (app) => new RegExp(`^tollgate: The schema "${app}" is not there: run .* --migrate`),
+    );
+    await Promise.all(
+      WITH_DATABASE.map(async (app) => {
+        const migrated = deployment.spawn(app, behind, ['--migrate']);
+        expect([await migrated.exited(), migrated.stdout]).toEqual([
+          0,
+          expect.stringMatching(new RegExp(`^The schema "${app}" was migrated: 001`)),
+        ]);
+      }),
+    );
+    const older: App[] = ['auth', 'billing']; // Metering has no more than one to be behind by.
+    const last = (app: App) =>
+      `DELETE FROM ${app}.schema_migration WHERE number = (SELECT max(number) FROM ${app}.schema_migration)`;
+    await sql(url, ...older.map(last));
+    await refused(
+      older,
+      behind,
+      (app) => new RegExp(`^tollgate: The schema "${app}" is 1 migration behind .* --migrate`),
+    );
+    await sql(url, ...WITH_DATABASE.map((app) => `INSERT INTO ${app}.schema_migration VALUES (900, 'later.sql', '')`));
+    await refused(
+      WITH_DATABASE,
+      behind,
+      (app) => new RegExp(`^tollgate: The schema "${app}" was migrated by a newer version of Tollgate`),
     );
   });
 });
 
 describe('this machine', () => {
-  it.each([
-    ['gateway', 'TOLLGATE_PORT'],
-    ['gateway', 'TOLLGATE_OPERATOR_PORT'],
-    ['metering', 'TOLLGATE_HEALTH_PORT'],
-  ] as const)('has a port in use: %s, %s', async (app, setting) => {
+  it('has a port in use', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const port = String((server.address() as { port: number }).port);
-    await expectRefusal(
-      app,
-      { [setting]: port },
-      new RegExp(`^tollgate: Port ${port} on 127\\.0\\.0\\.1 is in use: .* set ${setting} `),
+    const inUse = [
+      ['gateway', 'TOLLGATE_PORT'],
+      ['gateway', 'TOLLGATE_OPERATOR_PORT'],
+      ['gateway', 'TOLLGATE_HEALTH_PORT'],
+      ['metering', 'TOLLGATE_HEALTH_PORT'],
+    ] as const;
+    await Promise.all(
+      inUse.map(([app, setting]) =>
+        refused(
+          [app],
+          // Nobody is served yet: the time that load balancers need is not waited for.
+          { [setting]: port, TOLLGATE_LAME_DUCK_SECONDS: '300' },
+          new RegExp(`^tollgate: Port ${port} on 127\\.0\\.0\\.1 is in use: .* set ${setting} `),
+        ),
+      ),
     );
     await new Promise((resolve) => server.close(resolve));
   });
-});
-
-describe('settings', () => {
-  it('that are wrong or missing are each a line, and none is echoed', async () => {
-    const { lines, exitCode } = await fail('gateway', {
-      KAFKA_BROKERS: 'no port here',
-      KAFKA_TLS: 'maybe',
-      KAFKA_SASL_MECHANISM: 'plain',
-      REDIS_URL: 'http://secret-in-a-url',
-      TOLLGATE_OPERATOR_SECRET: 'short',
-      TOLLGATE_PORT: '70000',
-      TOLLGATE_SIMULATOR_URL: 'nowhere',
-      TOLLGATE_HEALTH_HOST: 'no host!',
-    });
-    expect(exitCode).toBe(1);
-    const message = lines.join('\n');
-    for (const name of ['KAFKA_BROKERS', 'KAFKA_TLS', 'REDIS_URL', 'TOLLGATE_OPERATOR_SECRET', 'TOLLGATE_PORT'])
-      expect(message).toMatch(new RegExp(`^tollgate: ${name}\\b`, 'm'));
-    expect(lines).toHaveLength(7);
-    expect(message).not.toMatch(/secret-in-a-url|short/);
-  });
-
-  it('that are missing', async () => {
-    const { lines } = await fail('gateway', { TOLLGATE_OPERATOR_SECRET: '', KAFKA_BROKERS: '' });
-    expect(lines).toEqual([
-      expect.stringMatching(/^tollgate: KAFKA_BROKERS is not set: it must be host:port/),
-      expect.stringMatching(/^tollgate: TOLLGATE_OPERATOR_SECRET is not set: it must be 16 to 256/),
-    ]);
-  });
-
-  it('of a tollgate.yaml that is not there, or wrong', async () => {
-    await expectRefusal(
-      'gateway',
-      { TOLLGATE_CONFIG: '/nowhere/tollgate.yaml' },
-      /^tollgate: \/nowhere\/tollgate\.yaml/,
-    );
-    await expectRefusal('auth', { TOLLGATE_CONFIG: __dirname }, /^tollgate: .*test\/services: /);
-  });
-
-  it('are judged by --validate alone, without a server; an option that is not there is refused', async () => {
-    const env = {
-      KAFKA_BROKERS: '127.0.0.1:1',
-      REDIS_URL: 'redis://127.0.0.1:1',
-      DATABASE_URL: 'postgres://127.0.0.1:1/x',
-    };
-    for (const app of ['gateway', 'auth', 'metering', 'billing'] as const) {
-      const valid = deployment.spawn(app, env, ['--validate']);
-      expect([await valid.exited(), valid.stdout]).toEqual([0, expect.stringMatching(/^The settings .*valid\.\n$/)]);
-    }
-    const { lines, exitCode } = await fail('auth', {}, ['--migarte']);
-    expect([exitCode, lines[0]]).toEqual([1, 'tollgate: There is no option --migarte.']);
-  });
-});
-
-it('takes secrets from files', async () => {
-  const service: ServiceProcess = deployment.spawn('auth', { DATABASE_URL: '', DATABASE_URL_FILE: '/nowhere/url' }, [
-    '--validate',
-  ]);
-  await service.exited();
-  expect(service.stderr).toMatch(/DATABASE_URL_FILE: \/nowhere\/url cannot be read \(ENOENT\)/);
 });

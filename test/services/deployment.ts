@@ -12,9 +12,15 @@ import { startSimulator, type Simulator } from '../../apps/simulator/src';
 import { ServiceProcess, type App } from './service-process';
 
 export const OPERATOR_SECRET = 'the-operators-secret-in-tests';
+/** Exactly what libs/redis/README.md asks for. */
+export const REDIS_USER = { name: 'services', password: 'the-services-password' };
+const REDIS_RIGHTS = ['~tga:*', '~tgc:*', '&tgc:*', '+@all', '-@admin', '-@dangerous', '+function', '+info'];
+/** Of the brokers' second listener, for those who want to be refused there. */
+export const KAFKA_USER = { name: 'services', password: 'the-brokers-password' };
+const KAFKA_LOGIN = `org.apache.kafka.common.security.plain.PlainLoginModule required user_${KAFKA_USER.name}="${KAFKA_USER.password}";`;
 const MIGRATED: readonly App[] = ['auth', 'metering', 'billing'];
 
-/** Real Kafka, Redis and PostgreSQL in containers, topics and schemas as an operator makes them, the simulator, and any number of each deployable as processes. */
+/** Real Kafka, Redis (whose user may do only what it must) and PostgreSQL in containers, topics and schemas as an operator makes them, the simulator, and any number of each deployable as processes. */
 export class Deployment {
   readonly running = new Set<ServiceProcess>();
   simulator!: Simulator;
@@ -30,7 +36,7 @@ export class Deployment {
   get env(): Record<string, string> {
     return {
       KAFKA_BROKERS: this.kafka.brokers.join(','),
-      REDIS_URL: this.redis.url,
+      REDIS_URL: this.redis.url.replace('://', `://${REDIS_USER.name}:${REDIS_USER.password}@`),
       DATABASE_URL: this.postgres.url,
       TOLLGATE_CONFIG: join(resolve(__dirname, '../..'), 'tollgate.yaml'),
       TOLLGATE_OPERATOR_SECRET: OPERATOR_SECRET,
@@ -72,8 +78,14 @@ export class Deployment {
 
 /** A deployment for the calling test file: the servers run and are prepared, no service is started. `env`: settings for all services. */
 export function useDeployment(env: Record<string, string> = {}): Deployment {
-  const kafka = useKafka();
-  const redis = useRedis();
+  const kafka = useKafka({
+    secured: 'SASL_PLAINTEXT',
+    settings: {
+      KAFKA_LISTENER_NAME_SECURE_SASL_ENABLED_MECHANISMS: 'PLAIN',
+      KAFKA_LISTENER_NAME_SECURE_PLAIN_SASL_JAAS_CONFIG: KAFKA_LOGIN,
+    },
+  });
+  const redis = useRedis({ args: ['--user', REDIS_USER.name, 'on', `>${REDIS_USER.password}`, ...REDIS_RIGHTS] });
   const postgres = usePostgresServer();
   const deployment = new Deployment(kafka, redis, postgres, env);
   beforeAll(() => deployment.prepare());

@@ -22,15 +22,20 @@ export async function operate<T>(gateway: ServiceProcess, path: string, body: un
   return answer.data;
 }
 
+/** The first request to a service, which is ready a moment before its consumer group hands out what is asked of it: 503 till then. */
+export function onceReachable<T>(request: () => Promise<T>): Promise<T> {
+  return eventually(request, { timeoutMs: USABLE_TIMEOUT_MS });
+}
+
 /** A tenant with a key, a token, and credit that it can use: it has made one small request. */
 export async function newTenant(gateway: ServiceProcess, { amountCents = 1_000 } = {}): Promise<Tenant> {
-  const { id } = await operate<{ id: string }>(gateway, '/tenants', { name: 'Acme' });
+  const { id } = await onceReachable(() => operate<{ id: string }>(gateway, '/tenants', { name: 'Acme' }));
   const { key } = await operate<{ key: string }>(gateway, `/tenants/${id}/keys`, { name: 'test' });
   const { token } = await operate<{ token: string }>(gateway, `/tenants/${id}/tokens`, {
     name: 'test',
     scopes: ['usage:read', 'billing:read'],
   });
-  await operate(gateway, `/tenants/${id}/credit`, { amountCents, source: 'manual', ref: id });
+  await onceReachable(() => operate(gateway, `/tenants/${id}/credit`, { amountCents, source: 'manual', ref: id }));
   await eventually(async () => expect((await chat(gateway, key, { max_tokens: 1 })).status).toBe(200), {
     timeoutMs: USABLE_TIMEOUT_MS,
   });

@@ -26,6 +26,7 @@ const SERIES: Record<App, RegExp[]> = {
   ],
   billing: [
     /^tollgate_billing_charge_lag_seconds_count 2$/m,
+    /^tollgate_billing_debit_lag_seconds_count [1-9]/m,
     /^tollgate_billing_posting_overdue_seconds 0$/m,
     /^tollgate_messages_waiting\{topic="charges",group="billing"\} 0$/m,
   ],

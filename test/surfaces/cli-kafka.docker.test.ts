@@ -140,4 +140,22 @@ describe('tollgate dead', () => {
     // The group that reads the topic next sets them aside again; until then there is nothing.
     expect(await json('dead', 'list')).toEqual([]);
   });
+
+  it('finds, and replays, more than it lists at once', async () => {
+    const count = 10_050;
+    const from = Date.parse('2026-01-01T00:00:00Z');
+    const letters = Array.from({ length: count }, (_, index) => ({
+      ...letter(String(100 + index), Buffer.from('poison')),
+      at: new Date(from + index).toISOString(),
+    }));
+    const publisher = new Publisher(connection());
+    await publisher.send({ topic: `${PREFIX}charges.dead`, messages: letters.map(toRecord) });
+    await publisher.close();
+    const listed = await tollgate(['dead', 'list', 'charges']);
+    expect([listed.code, listed.stderr]).toEqual([0, 'These are the oldest 10000; 50 more are set aside.\n']);
+    const newest = `billing/3/${100 + count - 1}`;
+    expect(await json('dead', 'replay', 'charges', newest)).toEqual({ replayed: [newest] });
+    expect((await json('dead', 'replay', 'charges', '--all')).replayed).toHaveLength(count - 1);
+    expect(await json('dead', 'list')).toEqual([]);
+  });
 });

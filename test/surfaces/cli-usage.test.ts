@@ -1,11 +1,14 @@
 import { newId } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OPERATOR_SECRET, useServices } from './services';
-import { runTollgate, useDataDirectory, withServer } from './tollgate-process';
+import { runTollgate, useDataDirectory, withAnswersLost, withServer } from './tollgate-process';
 
+// A process for each command.
+jest.setTimeout(120_000);
 const services = useServices();
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
@@ -59,6 +62,7 @@ describe('exit code 1', () => {
     const report = {
       ok: false,
       differenceCount: 1,
+      truncated: true,
       differences: [{ check: 'balance', tenantId, expected: '1', actual: '2', ids: ['ent_x'] }],
       checkedAt: '',
       tenants: 1,
@@ -80,9 +84,47 @@ describe('exit code 1', () => {
       return [await tollgate(['reconcile'], env), await tollgate(['reconcile', '--json'], env)] as const;
     });
     expect([plain.code, asJson.code]).toEqual([1, 1]);
-    expect(plain.stdout).toContain('THE BOOKS DIFFER');
-    expect(JSON.parse(asJson.stdout).differences).toEqual(report.differences);
+    expect(plain.stdout).toContain('THE BOOKS DIFFER in at least 1 place');
+    expect(plain.stdout).toContain('There are more');
+    expect(JSON.parse(asJson.stdout)).toMatchObject({ differences: report.differences, truncated: true });
   });
+});
+
+describe('money that is moved while the answer is lost', () => {
+  it.each([
+    ['add', 5_500, [] as string[]],
+    ['add', 5_500, ['--ref', 'pi_7', '--source', 'stripe']],
+    ['refund', 4_500, ['--ref', 're_7', '--source', 'stripe']],
+    ['adjust', 5_500, ['--ref', 'ticket 7', '--reason', 'goodwill', '--source', 'support']],
+  ])('%s names the ref, and is entered once when it is repeated with it', async (how, balanceCents, options) => {
+    const { tenantId } = await services.tenant();
+    await services.messages.request('billing.credit.add', { tenantId, amountCents: 5_000, source: 'manual', ref: 'x' });
+    const credit = async () => JSON.parse((await tollgate(['credit', 'show', tenantId, '--json'])).stdout);
+    await eventually(async () => expect(await credit()).toMatchObject({ spendableCents: 5_000 }));
+    const args = ['credit', how, tenantId, '5', ...options];
+    const lost = await withAnswersLost(services, (url) =>
+      tollgate([...args, '--json'], { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: OPERATOR_SECRET }),
+    );
+    expect([lost.code, await credit()]).toEqual([1, expect.objectContaining({ balanceCents })]);
+    const { code, message } = JSON.parse(lost.stdout).error;
+    expect([code, message]).toEqual([
+      'unreachable',
+      expect.stringMatching(/does not answer.* Repeat it with --ref .+ and/),
+    ]);
+    // As a shell would take it.
+    const ref = / --ref '?(.+?)'? and /.exec(message)![1]!;
+    expect(message).toContain(ref.includes(' ') ? ` --ref '${ref}' ` : ` --ref ${ref} `);
+    const again = await tollgate([...args, '--ref', ref, '--json']);
+    expect(JSON.parse(again.stdout)).toMatchObject({ balanceCents, entry: { ref } });
+  });
+});
+
+it('credit says how to repeat it only where that may help', async () => {
+  const { tenantId } = await services.tenant();
+  const add = ['credit', 'add', tenantId, '5', '--ref', 'once', '--json'];
+  expect((await tollgate(add)).code).toBe(0);
+  const { error } = JSON.parse((await tollgate(add.with(3, '6'))).stdout);
+  expect(error).toEqual({ code: 'ref_conflict', message: expect.not.stringContaining('Repeat it') });
 });
 
 describe('exit code 2', () => {
@@ -153,27 +195,35 @@ describe('config check', () => {
   });
 });
 
+/** The names of the commands below `path`, from its own help. */
+async function below(path: readonly string[]): Promise<string[]> {
+  const { code, stdout } = await tollgate([...path, '--help']);
+  expect([path, code]).toEqual([path, 0]);
+  expect(stdout).toContain(`$ tollgate ${path.join(' ')}`);
+  const [, list = ''] = stdout.split('\nCommands:\n');
+  const names = [...list.split('\n\n')[0]!.matchAll(/^  ([a-z]+)\b/gm)].map(([, name]) => name!);
+  if (names.length === 0) expect(stdout).toContain('--json');
+  return names.filter((name) => name !== 'help');
+}
+
 it('explains every command with examples', async () => {
-  const all = [
-    'tenant create',
-    'tenant list',
-    'credit add',
-    'credit show',
-    'key create',
-    'key list',
-    'key revoke',
-    'token create',
-    'token list',
-    'token revoke',
+  const commands: string[] = [];
+  const walk = async (path: string[]): Promise<void> => {
+    const names = await below(path);
+    if (names.length === 0) commands.push(path.join(' '));
+    for (const name of names) await walk([...path, name]);
+  };
+  await walk([]);
+  for (const known of [
+    'tenant suspend',
+    'credit refund',
+    'budget set',
+    'usage',
+    'invoice void',
     'reconcile',
-    'config check',
-  ];
-  for (const command of all) {
-    const { code, stdout } = await tollgate([...command.split(' '), '--help']);
-    expect([command, code]).toEqual([command, 0]);
-    expect(stdout).toContain(`$ tollgate ${command}`);
-    expect(stdout).toContain('--json');
-  }
+    'dead replay',
+  ])
+    expect(commands).toContain(known);
   expect((await tollgate(['--help'])).stdout).toContain('Exit codes: 0 done');
 });
 

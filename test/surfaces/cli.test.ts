@@ -2,6 +2,8 @@ import { isWellFormedCredential } from '@tollgate/contracts';
 import { useServices } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
 
+// A process for each command.
+jest.setTimeout(120_000);
 const services = useServices();
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>

@@ -1,32 +1,16 @@
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020';
-import addFormats from 'ajv-formats';
 import { SCOPES } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { parse } from 'yaml';
-import { type Answer, type Asked, send } from './ask';
+import { send } from './ask';
+import { Documented } from './documented';
 import { useServices } from './services';
 
 const services = useServices();
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-addFormats(ajv);
-ajv.addFormat('iso8601', true);
-
-interface Operation {
-  responses: Record<
-    string,
-    { content?: Record<string, { schema: { $ref?: string; contentSchema?: { $ref: string } } }> }
-  >;
-}
-let paths: Record<string, Record<string, Operation>>;
+let documented: Documented;
 let token: string;
 let key: string;
 
 beforeAll(async () => {
-  const response = await fetch(`${services.publicUrl}/docs/api/openapi.yaml`);
-  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/yaml; charset=utf-8']);
-  const document = parse(await response.text());
-  paths = document.paths;
-  ajv.addSchema({ ...document, $id: 'doc:tollgate' });
+  documented = await Documented.read(services.publicUrl, '/docs/api/openapi.yaml');
   const tenant = await services.tenant();
   token = tenant.token;
   await services.messages.request('billing.credit.add', {
@@ -44,29 +28,7 @@ beforeAll(async () => {
 
 const chat = { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 5 };
 
-const schemaOf = (ref: string): ValidateFunction => ajv.compile({ $ref: `doc:tollgate${ref}` });
-
-/** Asks, and holds the answer against what the document says of this status. */
-async function ask(method: string, path: string, asked: Asked, { id = '', query = '' } = {}): Promise<Answer> {
-  const url = services.publicUrl + path.replace('{id}', id) + query;
-  const answer = await send(url, { method: method.toUpperCase(), ...asked });
-  const documented = paths[path]![method]!.responses[String(answer.status)];
-  expect([path, method, answer.status, documented && Object.keys(documented)]).toEqual([
-    path,
-    method,
-    answer.status,
-    expect.any(Array),
-  ]);
-  const schema = documented!.content?.['application/json']?.schema;
-  if (!schema) {
-    expect(answer.json).toBeNull();
-    return answer;
-  }
-  const validate = schemaOf(schema.$ref!);
-  validate(answer.json);
-  expect([path, answer.json, validate.errors]).toEqual([path, answer.json, null]);
-  return answer;
-}
+const ask: Documented['ask'] = (...asked) => documented.ask(...asked);
 
 describe('real answers are as documented', () => {
   it('of the management API', async () => {
@@ -128,8 +90,8 @@ describe('real answers are as documented', () => {
       body: JSON.stringify(body),
     });
     expect(response.headers.get('content-type')).toContain('text/event-stream');
-    const validate = schemaOf(
-      paths[path]!['post']!.responses['200']!.content!['text/event-stream']!.schema.contentSchema!.$ref,
+    const validate = documented.schemaOf(
+      documented.paths[path]!['post']!.responses['200']!.content!['text/event-stream']!.schema.contentSchema!.$ref,
     );
     const events = (await response.text()).split('\n\n').filter((event) => event !== '');
     expect(events.pop()).toBe('data: [DONE]');
@@ -142,6 +104,18 @@ describe('real answers are as documented', () => {
 });
 
 describe('the page', () => {
+  it.each(['/docs', '/docs/', '/docs/api/openapi.yaml', '/docs/ui/page.js'])(
+    'takes no other method at %s',
+    async (path) => {
+      for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+        const answer = await fetch(services.publicUrl + path, { method, redirect: 'manual' });
+        expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+        expect(await answer.json()).toMatchObject({ error: { code: 'method_not_allowed' } });
+      }
+      expect((await fetch(services.publicUrl + path, { method: 'HEAD', redirect: 'manual' })).status).toBeLessThan(400);
+    },
+  );
+
   it('loads everything from this server, and no inline script', async () => {
     const response = await fetch(`${services.publicUrl}/docs`);
     const html = await response.text();

@@ -116,8 +116,8 @@ describe('invoices', () => {
       (await send(`${services.publicUrl}/_api/v1/billing`, { token })).json.data.invoices.find(
         (one: { period: string }) => one.period === '2026-10',
       );
-    expect(await tollgate('invoice', 'close', '2026-10', '--tenant', tenantId)).toBe(
-      '0 1 invoices issued; 0 months closed without one.',
+    expect(await tollgate('invoice', 'close', '2026-10', tenantId)).toBe(
+      '0 1 invoice issued; 0 months closed without one.',
     );
     const { json } = await ask(`/invoices?tenantId=${tenantId}`);
     expect(json).toEqual({

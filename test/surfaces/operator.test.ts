@@ -28,7 +28,7 @@ describe('who may ask', () => {
     }
   });
 
-  it('asks for it on every route but metrics and probes', async () => {
+  it('asks for it on every route but metrics, probes and the document of the API', async () => {
     const routes: [string, string][] = [
       ['POST', '/tenants'],
       ['GET', `/tenants/${tenantId}`],
@@ -93,7 +93,7 @@ describe('tenants', () => {
     for (const id of [newId('ten'), 'x', '%00']) {
       for (const path of ['', '/credit', '/keys', '/tokens'])
         await expectRefusal(`/tenants/${id}${path}`, {}, 404, 'not_found');
-      await expectRefusal(`/tenants/${id}/credit`, { body: { amountCents: 1 } }, 404, 'not_found');
+      await expectRefusal(`/tenants/${id}/credit`, { body: { amountCents: 1, ref: 'r' } }, 404, 'not_found');
       await expectRefusal(`/tenants/${id}/keys`, { body: { name: 'k' } }, 404, 'not_found');
       await expectRefusal(`/tenants/${id}/tokens`, { body: { name: 't', scopes: SCOPES } }, 404, 'not_found');
       await expectRefusal(`/tenants/${id}/keys/${newId('key')}`, { method: 'DELETE' }, 404, 'not_found');
@@ -114,7 +114,7 @@ describe('credit', () => {
       });
     }
     await expectRefusal(`/tenants/${tenantId}/credit`, { body: { ...body, amountCents: 1 } }, 409, 'ref_conflict');
-    for (let time = 0; time < 2; time++) await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 5 } });
+    for (const ref of ['2nd', '3rd']) await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 5, ref } });
     const { json } = await ask(`/tenants/${tenantId}/credit?limit=2`);
     expect(json.data).toMatchObject({ balanceCents: 1_010, carriedNanos: '0', currency: 'USD' });
     expect(json.data.entries).toHaveLength(2);
@@ -129,13 +129,14 @@ describe('credit', () => {
 
   it.each([
     [{}, 'invalid_amount'],
-    [{ amountCents: 0 }, 'invalid_amount'],
-    [{ amountCents: -5 }, 'invalid_amount'],
-    [{ amountCents: 1.5 }, 'invalid_amount'],
-    [{ amountCents: '5' }, 'invalid_amount'],
-    [{ amountCents: 1e13 }, 'invalid_amount'],
-    [{ amountCents: 5, source: 'metering' }, 'invalid_source'],
-    [{ amountCents: 5, source: 'Stripe' }, 'invalid_source'],
+    [{ amountCents: 0, ref: 'r' }, 'invalid_amount'],
+    [{ amountCents: -5, ref: 'r' }, 'invalid_amount'],
+    [{ amountCents: 1.5, ref: 'r' }, 'invalid_amount'],
+    [{ amountCents: '5', ref: 'r' }, 'invalid_amount'],
+    [{ amountCents: 1e13, ref: 'r' }, 'invalid_amount'],
+    [{ amountCents: 5, ref: 'r', source: 'metering' }, 'invalid_source'],
+    [{ amountCents: 5, ref: 'r', source: 'Stripe' }, 'invalid_source'],
+    [{ amountCents: 5 }, 'invalid_ref'],
     [{ amountCents: 5, ref: '' }, 'invalid_ref'],
     [{ amountCents: 5, ref: 'a\u0000' }, 'invalid_ref'],
   ])('refuses %j with %s', (body, code) => expectRefusal(`/tenants/${tenantId}/credit`, { body }, 400, code));

@@ -28,6 +28,7 @@ export interface Services {
 
 class FileConfig extends ConfigSource {
   readonly current = readConfigFile(join(__dirname, '../../tollgate.yaml'), {});
+  addCheck(): void {}
   onChange(): void {}
   close(): void {}
 }
@@ -74,6 +75,7 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
       BillingModule.register({
         databaseUrl,
         thresholdsPercent: () => config.current.budgets.thresholdsPercent,
+        currency: () => config.current.currency,
         ...billing,
       }),
       GatewayModule.register({ simulatorUrl: simulator.url }),

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, request as forward, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -40,8 +40,22 @@ export async function runTollgate(args: string[], env: Record<string, string>): 
 }
 
 /** A server that answers everything with `body`, while `use` runs. */
-export async function withServer<T>(body: string, use: (url: string) => Promise<T>): Promise<T> {
-  const server = createServer((_request, response) => response.end(body)).listen(0, '127.0.0.1');
+export function withServer<T>(body: string, use: (url: string) => Promise<T>): Promise<T> {
+  return whileServing((_request, response) => response.end(body), use);
+}
+
+/** A way to the operator API on which every answer is lost: what was asked is done, while `use` runs. */
+export function withAnswersLost<T>(services: Services, use: (url: string) => Promise<T>): Promise<T> {
+  return whileServing((request, response) => {
+    const asked = { method: request.method, path: request.url, headers: request.headers };
+    request.pipe(
+      forward(services.operatorUrl, asked, (answer) => answer.resume().once('end', () => response.destroy())),
+    );
+  }, use);
+}
+
+async function whileServing<T>(listener: RequestListener, use: (url: string) => Promise<T>): Promise<T> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
   await new Promise((done) => server.once('listening', done));
   try {
     return await use(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

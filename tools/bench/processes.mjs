@@ -164,7 +164,7 @@ plans:
   const began = performance.now();
   const running = await start(
     core,
-    ['--max-semi-space-size=64', join(ROOT, 'apps/standalone/dist/main.js'), '--json'],
+    ['--max-semi-space-size=16', join(ROOT, 'apps/standalone/dist/main.js'), '--json'],
     env,
   );
   const firstStartMs = Math.round(performance.now() - began);
@@ -176,7 +176,7 @@ plans:
   const credit = await fetch(`${operatorUrl}/_operator/v1/tenants/${demo.tenantId}/credit`, {
     method: 'POST',
     headers: { authorization: `Bearer ${operatorSecret}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ amountCents: 1_000_000_000 }),
+    body: JSON.stringify({ amountCents: 1_000_000_000, ref: 'bench' }),
   });
   if (!credit.ok) throw new Error(`credit: ${credit.status} ${await credit.text()}`);
   return {

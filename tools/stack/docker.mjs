@@ -15,7 +15,8 @@ export function run(command, args, { env = {}, timeoutMs, show = false } = {}) {
       cwd: ROOT,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...(timeoutMs ? { timeout: timeoutMs } : {}),
+      // Not spawn's own time limit, which keeps us waiting for its end when there is no such command.
+      ...(timeoutMs ? { signal: AbortSignal.timeout(timeoutMs) } : {}),
     });
     const result = { code: null, stdout: '', output: '' };
     child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -26,7 +27,7 @@ export function run(command, args, { env = {}, timeoutMs, show = false } = {}) {
       result.output += text;
       if (show) process.stderr.write(text);
     });
-    child.on('error', reject);
+    child.on('error', (error) => (error.name === 'AbortError' ? resolve(result) : reject(error)));
     child.on('close', (code) => resolve({ ...result, code }));
   });
 }

@@ -6,7 +6,14 @@ import { parseEnv } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 
 const MAX_PORT = 65_535;
-const MAX_DRAIN_S = 3_600;
+/** The largest values, those of the services' own settings: what they refuse is refused before anything is started. */
+export const MAX = {
+  TOLLGATE_PORT: MAX_PORT,
+  TOLLGATE_OPERATOR_PORT: MAX_PORT,
+  TOLLGATE_DRAIN_SECONDS: 3_600,
+  TOLLGATE_LAME_DUCK_SECONDS: 300,
+  TOLLGATE_INVOICE_CLOSE_MINUTES: 28_800,
+};
 /** Between the last moment at which a service should have ended and the moment at which it is killed. */
 const STOP_RESERVE_S = 15;
 const MADE_ONCE = [
@@ -15,7 +22,16 @@ const MADE_ONCE = [
   'TOLLGATE_METERING_DATABASE_PASSWORD',
   'TOLLGATE_BILLING_DATABASE_PASSWORD',
 ];
+const OWN_SERVERS = [
+  ['DATABASE_URL', 'PostgreSQL'],
+  ['REDIS_URL', 'Redis'],
+  ['KAFKA_BROKERS', 'Kafka'],
+];
 const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
+/** Others than these have data, or an address, of which there is one. */
+export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing'];
+/** Of each: the load balancer has places for so many gateways, and PostgreSQL (docker-compose.yml) connections for so many of the others. */
+export const MAX_SCALE = 16;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 /**
@@ -26,10 +42,12 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 export function readSettings(env) {
   const problems = [];
   const given = (name) => env[name] || undefined;
-  const number = (name, fallback, max) => {
+  const number = (name, fallback) => {
+    const max = MAX[name];
     const text = given(name) ?? String(fallback);
-    if (!/^\d{1,6}$/.test(text) || Number(text) > max) problems.push(`${name} must be a whole number from 0 to ${max}`);
-    return Number(text);
+    if (/^\d{1,6}$/.test(text) && Number(text) <= max) return Number(text);
+    problems.push(`${name} must be a whole number from 0 to ${max}`);
+    return fallback;
   };
   const choice = (name, fallback, values) => {
     const text = given(name) ?? fallback;
@@ -37,11 +55,12 @@ export function readSettings(env) {
     return text;
   };
 
-  const port = number('TOLLGATE_PORT', 8080, MAX_PORT);
-  const operatorPort = number('TOLLGATE_OPERATOR_PORT', port === 0 ? 0 : Math.min(port + 1, MAX_PORT), MAX_PORT);
+  const port = number('TOLLGATE_PORT', 8080);
+  const operatorPort = number('TOLLGATE_OPERATOR_PORT', port === 0 ? 0 : Math.min(port + 1, MAX_PORT));
   if (port === operatorPort && port !== 0) problems.push('TOLLGATE_OPERATOR_PORT must not be TOLLGATE_PORT');
-  const drainSeconds = number('TOLLGATE_DRAIN_SECONDS', 30, MAX_DRAIN_S);
-  const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS', 5, MAX_DRAIN_S);
+  const drainSeconds = number('TOLLGATE_DRAIN_SECONDS', 30);
+  const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS', 5);
+  const invoiceCloseMinutes = number('TOLLGATE_INVOICE_CLOSE_MINUTES', 60);
   const project = given('COMPOSE_PROJECT_NAME') ?? 'tollgate';
   if (!/^[a-z0-9][a-z0-9_-]*$/.test(project))
     problems.push('COMPOSE_PROJECT_NAME must be small letters, digits, - and _');
@@ -53,8 +72,10 @@ export function readSettings(env) {
   const images = choice('TOLLGATE_IMAGES', 'official', ['official', 'local']);
   const logLevel = choice('TOLLGATE_LOG_LEVEL', 'info', LOG_LEVELS);
   const demo = choice('TOLLGATE_DEMO', 'true', ['true', 'false']) === 'true';
-  if (given('DATABASE_URL') !== undefined)
-    problems.push('DATABASE_URL is set: the stack has a PostgreSQL of its own; unset it, or use npm start');
+  for (const [name, server] of OWN_SERVERS) {
+    if (given(name) !== undefined)
+      problems.push(`${name} is set: the stack has a ${server} of its own; unset it, or start the services one by one`);
+  }
   if (problems.length > 0) throw new SetupError(problems.join('\n'));
 
   const dataDirectory = resolve(given('TOLLGATE_DATA_DIR') ?? '.tollgate');
@@ -73,6 +94,7 @@ export function readSettings(env) {
     TOLLGATE_DRAIN_SECONDS: String(drainSeconds),
     TOLLGATE_LAME_DUCK_SECONDS: String(lameDuckSeconds),
     TOLLGATE_STOP_SECONDS: String(drainSeconds + lameDuckSeconds + STOP_RESERVE_S),
+    TOLLGATE_INVOICE_CLOSE_MINUTES: String(invoiceCloseMinutes),
     TOLLGATE_LOG_LEVEL: logLevel,
     ...(given('NODE_EXTRA_CA_CERTS') ? { TOLLGATE_BUILD_CA: resolve(env.NODE_EXTRA_CA_CERTS) } : {}),
     ...secrets,

@@ -3,11 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createRequire } from 'node:module';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { compose, explainFailure, portInUse, requireDocker, run } from './docker.mjs';
-import { readSettings, writeSettings } from './settings.mjs';
+import { MAX_SCALE, readSettings, SCALED_SERVICES, writeSettings } from './settings.mjs';
 
 const READY_TIMEOUT_S = 240;
 const USAGE = `Usage: npm run stack [-- --json] [-- --scale gateway=4]
@@ -21,6 +22,11 @@ const say = (line) => process.stderr.write(`${line}\n`);
 const load = createRequire(import.meta.url);
 
 async function up({ json = false, scale = [] }) {
+  const wrong = scale.find((each) => !mayBeScaled(each));
+  if (wrong !== undefined)
+    throw new SetupError(
+      `--scale ${wrong}: it must be gateway, auth, metering or billing and a number from 1 to ${MAX_SCALE}: --scale gateway=4`,
+    );
   const settings = readSettings(process.env);
   // Before anything is started: what tollgate.yaml says is judged in milliseconds.
   const { readConfigFile } = load(join(ROOT, 'libs/runtime/dist/index.js'));
@@ -32,6 +38,7 @@ async function up({ json = false, scale = [] }) {
   if (process.env.TOLLGATE_IMAGES === 'local') {
     execFileSync(join(ROOT, 'deploy', 'images', 'build-local.sh'), { stdio: ['ignore', 'ignore', 'inherit'] });
   }
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupted(signal));
   say('Building the images, and starting (the first time it takes some minutes) …');
   const started = await compose(settings, [
     'up',
@@ -48,6 +55,18 @@ async function up({ json = false, scale = [] }) {
     throw new SetupError(`${await explainFailure(settings, started.output)}\nAll that Docker said: ${log}`);
   }
   await tell(settings, models, json);
+}
+
+/** `gateway=4` */
+function mayBeScaled(text) {
+  const [, service, count] = /^([a-z]+)=([1-9]\d?)$/.exec(text) ?? [];
+  return SCALED_SERVICES.includes(service) && Number(count) <= MAX_SCALE;
+}
+
+/** Compose hears the signal of a terminal itself, and leaves what it has started. */
+function interrupted(signal) {
+  say('Interrupted: what was started stays. `npm run stack` goes on with it, `npm run stack:down` stops it.');
+  process.exit(128 + constants.signals[signal]);
 }
 
 /** The ready lines, the demo tenant, and where the `tollgate` command finds it all. */

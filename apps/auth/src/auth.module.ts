@@ -3,6 +3,7 @@ import { CredentialBook } from './credentials/credential-book';
 import { AuthDatabase } from './database';
 import { AuthHandlers } from './handlers';
 import { Keys } from './keys/keys';
+import { ProfilesInUse } from './keys/profiles-in-use';
 import { ProjectionLoop } from './project/projection-loop';
 import { Projector } from './project/projector';
 import { TenantOutbox } from './tenants/tenant-outbox';
@@ -20,6 +21,7 @@ export class AuthModule {
         database,
         Projector,
         ProjectionLoop,
+        ProfilesInUse,
         CredentialBook,
         TenantOutbox,
         Tenants,

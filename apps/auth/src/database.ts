@@ -8,7 +8,7 @@ import { Tenant } from './tenants/tenant.entity';
 export const MIGRATIONS = { schema: 'auth', directory: join(__dirname, 'migrations') };
 
 /** Requests, and one for the projection loop. */
-const POOL_SIZE = 5;
+export const POOL_SIZE = 5;
 
 /** The connections to the schema `auth`; closed as the last of the module. */
 @Injectable()

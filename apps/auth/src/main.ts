@@ -1,3 +1,5 @@
+import '@tollgate/runtime/require-node';
+import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
 import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';

@@ -29,6 +29,7 @@ class TwoPlans extends ConfigSource {
     ],
     budgets: { thresholdsPercent: [50, 80, 100] },
   };
+  addCheck(): void {}
   onChange(): void {}
   close(): void {}
 }

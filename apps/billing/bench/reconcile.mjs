@@ -1,82 +1,61 @@
-// What reconcile takes over many events: fills all stores with sound books by generate_series, runs it once, and says how long it took and the peak memory of this process, which
-// is metering's and billing's together. Then it spoils one charge and runs it again.
+// What reconcile takes over many events: fills all stores with sound books (sound-books.mjs), runs it once, and says how long it took and the peak memory of this process, which is
+// metering's and billing's together. Then it spoils every store a little and runs it again: each difference must be found and named. Exit code 1 where one is not, or where there is none.
 // Build first (npm run build), then: node apps/billing/bench/reconcile.mjs [millions of events, 10] [tenants, 1000]
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { Module } from '@nestjs/common';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { fillBooks, requestId, tenantId } from './sound-books.mjs';
 
 const require = createRequire(import.meta.url);
 const { AdmissionStore, PostgresAdmissionStore, MIGRATIONS: ADMISSION } = require('@tollgate/admission');
-const { idBound } = require('@tollgate/contracts');
 const { Messages, PostgresMessages } = require('@tollgate/messaging');
 const { migrate, startEmbeddedPostgres } = require('@tollgate/postgres');
 const { BillingModule, MIGRATIONS: BILLING } = require('../dist/index.js');
 const { MeteringModule, MIGRATIONS: METERING } = require('../../metering/dist/index.js');
 
-const EVENTS = Number(process.argv[2] ?? 10) * 1_000_000;
 const TENANTS = Number(process.argv[3] ?? 1_000);
-const SLICES = 20;
-const CHARGES_PER_ENTRY = 100;
+/** Of each month and tenant. */
+const EACH = Math.round((Number(process.argv[2] ?? 10) * 1_000_000) / 2 / TENANTS);
 const NO_SWEEP_MS = 3_600_000;
-// All ids of one month, ascending with the events: the instant, then the event's number in hex.
-const MONTH_MS = Date.UTC(2026, 10, 1);
-const PREFIX = idBound('req', MONTH_MS + 1_000).slice(0, 14);
-const HEX_CHARS = 30 - PREFIX.length;
 
-const id = (n) => `'${PREFIX}' || lpad(to_hex(${n}), ${HEX_CHARS}, '0')`;
-const tenant = (n) => `'ten_' || lpad(to_hex(${n}), 26, '0')`;
-const ENDED = `to_timestamp(${MONTH_MS / 1000}) + i * interval '1 millisecond' * ${Math.floor((28 * 86_400_000) / EVENTS)}`;
-const COST = `((i + i / ${TENANTS}) * 7919 % 1000 + 1) * 1000`;
+/** Number, in its month, of an event of tenant `n`, somewhere in the middle of them. */
+const middle = (n) => Math.floor(EACH / 2) * TENANTS + n;
+const [lost, doubled, changed, unknown] = [0, 1, 0, 1].map((month, n) => requestId(month, middle(n)));
 
-/** i: the event's number, from 0; tenant i % TENANTS. */
-const fills = (from, to) => [
-  `INSERT INTO metering.usage_event SELECT ended, ended, ended, cost, 0, NULL, 0, 0, 1000000, 0, 10, 0, 20, 'chat', 'complete', false, false,
-     ${id('i')}, ${tenant(`i % ${TENANTS}`)}, 'key_' || (i % 2), 'sim-small', 'v'
-   FROM (SELECT i, ${ENDED} AS ended, ${COST} AS cost FROM generate_series(${from}::bigint, ${to - 1}) i) e`,
-  `INSERT INTO billing.charge SELECT ${id('i')}, ${tenant(`i % ${TENANTS}`)}, 'key_' || (i % 2), cost, ended, '2026-11', i / ${TENANTS} + 1, ended
-   FROM (SELECT i, ${ENDED} AS ended, ${COST} AS cost FROM generate_series(${from}::bigint, ${to - 1}) i) e`,
+/** Each: what is done, and the ids (or the tenant, where a sum is wrong) that reconcile must name for it. */
+const SPOILED = [
+  ['a lost charge', `DELETE FROM billing.charge WHERE id = '${lost}'`, [lost]],
+  [
+    'a charge that nobody used',
+    `INSERT INTO billing.charge SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 999999999 FROM billing.charge WHERE id = '${doubled}'`,
+    [`${doubled}x`],
+  ],
+  ['a changed charge', `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = '${changed}'`, [changed]],
+  ['a deleted event', `DELETE FROM metering.usage_event WHERE id = '${unknown}'`, [unknown]],
+  [
+    'a changed debit',
+    `UPDATE billing.journal_entry SET amount_cents = amount_cents - 1 WHERE id = 'ent_${tenantId(4)}_2'`,
+    [`ent_${tenantId(4)}_2`],
+  ],
+  ['an invoice that is gone', `DELETE FROM billing.invoice WHERE accounting_number = 6`, ['6']],
+  [
+    'a balance in the admission store',
+    `UPDATE admission.tenant SET balance_nanos = balance_nanos + 1 WHERE tenant_id = '${tenantId(6)}'`,
+    [tenantId(6)],
+  ],
+  [
+    'a hold that no sum knows',
+    `INSERT INTO admission.hold SELECT 'req_stray', tenant_id, key_id, state, hold_nanos, cost_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute, key_budget_nanos,
+       tenant_budget_nanos, deadline_ms, delivered, progressed_ms, unconfirmed_since_ms, record FROM admission.hold WHERE tenant_id = '${tenantId(7)}' LIMIT 1`,
+    ['req_stray', tenantId(7)],
+  ],
 ];
-
-const SUMS = [
-  `INSERT INTO metering.usage_hour SELECT tenant_id, date_trunc('hour', ended_at, 'UTC'), model, key_id, count(*), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), 0, sum(cost_nanos)
-   FROM metering.usage_event GROUP BY 1, 2, 3, 4`,
-  `INSERT INTO metering.tenant_sum SELECT tenant_id, sum(requests), sum(cost_nanos) FROM metering.usage_hour GROUP BY 1`,
-  `INSERT INTO billing.tenant_books (tenant_id, version, balance_cents, last_sequence) SELECT tenant_id, 1, 1000000, 1 FROM metering.tenant_sum`,
-  `CREATE TABLE public.cover AS SELECT tenant_id, number, min(seq) AS from_seq, max(seq) AS to_seq, sum(nanos) AS nanos, sum(sum(nanos)) OVER (PARTITION BY tenant_id ORDER BY number) AS total
-   FROM (SELECT tenant_id, seq, cost_nanos AS nanos, (seq - 1) / ${CHARGES_PER_ENTRY} + 1 AS number FROM billing.charge) c GROUP BY 1, 2`,
-  `CREATE TABLE public.entry AS SELECT *, div(total, 10000000) - div(total - nanos, 10000000) AS cents FROM public.cover`,
-  `INSERT INTO billing.journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, created_at)
-   SELECT 'ent_' || tenant_id || '_0', tenant_id, 1, 'topup', 1000000, 'manual', 'first', decode(repeat('00', 32), 'hex'), '2026-11', 1000000, now() FROM billing.tenant_books
-   UNION ALL SELECT 'ent_' || tenant_id || '_' || number, tenant_id, number + 1, 'usage', -cents, 'metering', 'r' || number, decode(repeat('00', 32), 'hex'), '2026-11',
-     1000000 - div(total, 10000000), now() FROM public.entry`,
-  `INSERT INTO billing.posting SELECT id, 'credit', amount_cents FROM billing.journal_entry
-   UNION ALL SELECT id, CASE type WHEN 'usage' THEN 'usage_revenue' ELSE 'payments_clearing' END, -amount_cents FROM billing.journal_entry`,
-  `INSERT INTO billing.coverage SELECT tenant_id, number, '2026-11', from_seq, to_seq, nanos, (total - nanos) % 10000000, cents, total % 10000000, 'ent_' || tenant_id || '_' || number FROM public.entry`,
-  `INSERT INTO billing.tenant_month SELECT tenant_id, '2026-11', max(to_seq), max(to_seq), 0, sum(cents) FROM public.entry GROUP BY 1`,
-  `UPDATE billing.tenant_books b SET balance_cents = 1000000 - c.cents, last_sequence = c.covers + 1, last_cover = c.covers, carried_nanos = c.total % 10000000
-   FROM (SELECT tenant_id, sum(cents) AS cents, count(*) AS covers, max(total) AS total FROM public.entry GROUP BY 1) c WHERE c.tenant_id = b.tenant_id`,
-  `INSERT INTO admission.tenant (tenant_id, version, balance_nanos) SELECT tenant_id, version, balance_cents * 10000000 - carried_nanos FROM billing.tenant_books`,
-  'VACUUM (ANALYZE)',
-];
-
-async function fill(client) {
-  await client.query('SET session_replication_role = replica');
-  await client.query('SET synchronous_commit = off');
-  await client.query(
-    `CREATE TABLE metering.usage_event_2026_11 PARTITION OF metering.usage_event FOR VALUES FROM ('${idBound('req', MONTH_MS)}') TO ('${idBound('req', Date.UTC(2026, 11, 1))}')`,
-  );
-  for (let slice = 0; slice < SLICES; slice++) {
-    const [from, to] = [slice, slice + 1].map((n) => Math.floor((EVENTS * n) / SLICES));
-    for (const sql of fills(from, to)) await client.query(sql);
-  }
-  for (const sql of SUMS) await client.query(sql);
-}
 
 /** CPU seconds of the server's processes so far, those that have ended included. Linux counts in hundredths. */
 function serverSeconds(postmaster) {
@@ -98,25 +77,44 @@ function serverSeconds(postmaster) {
   return ticks / 100;
 }
 
+/** Runs it to its end, prints what it took, and returns the report. */
 async function reconcile(messages, postmaster) {
   const started = performance.now();
   const cpu = { server: serverSeconds(postmaster), node: process.cpuUsage() };
-  const { id: runId } = await messages.request('billing.reconcile.start', {});
+  const { id } = await messages.request('billing.reconcile.start', {});
   for (;;) {
     await delay(100);
-    const run = await messages.request('billing.reconcile.get', { id: runId });
+    const run = await messages.request('billing.reconcile.get', { id });
     if (run.state === 'running') continue;
     const seconds = (performance.now() - started) / 1000;
     if (run.state === 'failed') throw new Error(run.reason);
-    const { ok, events, tenants, differenceCount, differences } = run.report;
+    const { ok, events, tenants, settledHolds, differenceCount } = run.report;
     const node = process.cpuUsage(cpu.node);
     const cpuText = `CPU ${(serverSeconds(postmaster) - cpu.server).toFixed(1)} s in Postgres, ${((node.user + node.system) / 1e6).toFixed(1)} s in Node`;
+    const memory = `peak RSS ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB, heap ${Math.round(process.memoryUsage().heapUsed / 1024 / 1024)} MiB`;
     console.log(
-      `${events} events of ${tenants} tenants: ok ${ok}, ${differenceCount} differences, ${seconds.toFixed(1)} s, ${cpuText}, peak RSS ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB`,
+      `${events} events of ${tenants} tenants, ${settledHolds} holds: ok ${ok}, ${differenceCount} differences, ${seconds.toFixed(1)} s, ${cpuText}, ${memory}, load ${loadavg()[0].toFixed(1)}`,
     );
-    for (const difference of differences.slice(0, 5)) console.log(`  ${JSON.stringify(difference)}`);
-    return;
+    return run.report;
   }
+}
+
+/** False where something was found in sound books, or not found in spoiled ones. */
+async function prove(client, messages, postmaster) {
+  const sound = await reconcile(messages, postmaster);
+  for (const difference of sound.differences.slice(0, 5)) console.log(`  ${JSON.stringify(difference)}`);
+  for (const [, sql] of SPOILED) {
+    const { rowCount } = await client.query(sql);
+    if (rowCount !== 1) throw new Error(`${rowCount} rows: ${sql}`);
+  }
+  const spoiled = await reconcile(messages, postmaster);
+  const named = new Set(spoiled.differences.flatMap(({ tenantId: of, ids }) => [of, ...ids]));
+  const found = SPOILED.map(([what, , ids]) => {
+    const all = ids.every((id) => named.has(id));
+    console.log(`  ${all ? 'found' : 'NOT FOUND'}: ${what} (${ids.join(', ')})`);
+    return all;
+  });
+  return sound.ok && !found.includes(false);
 }
 
 async function main() {
@@ -128,7 +126,7 @@ async function main() {
       await migrate({ url: server.url, schema, directory });
     await client.connect();
     const started = performance.now();
-    await fill(client);
+    await fillBooks(client, { perMonth: EACH * TENANTS, tenants: TENANTS });
     console.log(`filled in ${Math.round((performance.now() - started) / 1000)} s`);
 
     const messages = new PostgresMessages({ url: server.url, applicationName: 'bench' });
@@ -157,9 +155,7 @@ async function main() {
     await messages.start();
     const postmaster = readFileSync(join(dataDirectory, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0];
     console.log(`before: RSS ${Math.round(process.memoryUsage().rss / 1024 / 1024)} MiB`);
-    await reconcile(messages, postmaster);
-    await client.query(`DELETE FROM billing.charge WHERE id = ${id(Math.floor(EVENTS / 3))}`);
-    await reconcile(messages, postmaster);
+    if (!(await prove(client, messages, postmaster))) process.exitCode = 1;
     await messages.stopConsuming();
     await app.close();
     await messages.close();

@@ -29,6 +29,8 @@ export interface BillingOptions {
   postingIntervalMs?: number;
   /** Percent of a budget at which an event is recorded, as the configuration has them now; asked at each use. */
   thresholdsPercent?: () => readonly number[];
+  /** Of all amounts, as the configuration has it; for messages. */
+  currency: () => string;
   /** A month is closed so long after its end; an hour by default. */
   invoiceCloseDelayMs?: number;
   /** The clock by which months begin and end; the system's by default. For tests. */
@@ -65,6 +67,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
       postingIntervalMs: options.postingIntervalMs ?? DEFAULT_POSTING_INTERVAL_MS,
       closeDelayMs: options.invoiceCloseDelayMs ?? DEFAULT_CLOSE_DELAY_MS,
       ...(options.thresholdsPercent && { thresholdsPercent: options.thresholdsPercent }),
+      currency: options.currency,
       now: options.now ?? (() => new Date()),
     };
     this.relay = new OutboxRelay(dataSource, messages, { name: 'billing' });

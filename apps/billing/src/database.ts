@@ -9,7 +9,7 @@ export const MIGRATIONS = { schema: 'billing', directory: join(__dirname, 'migra
 /** May append to the journal and nothing else: migration 003. */
 export const LEDGER_ROLE = 'tollgate_billing';
 /** Four batches at the same time, the poster, the outbox relay, and requests beside them. */
-const POOL_SIZE = 10;
+export const POOL_SIZE = 10;
 
 /** SQLSTATE: invalid_parameter_value (no such role), insufficient_privilege (not a member of it). */
 const ROLE_REFUSED = new Set(['22023', '42501']);

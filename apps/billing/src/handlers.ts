@@ -1,4 +1,5 @@
 import type { AdmissionStore } from '@tollgate/admission';
+import { RequestError } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { failPoint } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
@@ -15,11 +16,12 @@ import type { ReconcileRuns } from './reconcile/runs';
 import type { MoneyOut } from './refunds/money-out';
 import { billingSummary } from './summary/billing-summary';
 import { spendableNanos } from './summary/spendable';
-import { TenantStatus } from './tenants/tenant-status';
+import { TenantStatus, whyNotTenantNews } from './tenants/tenant-status';
 import { TopUps } from './topups/top-ups';
 
 export interface ServiceOptions extends ClosingOptions {
   thresholdsPercent?: () => readonly number[];
+  currency: () => string;
 }
 
 /** What the handlers work with. */
@@ -41,7 +43,7 @@ export function registerHandlers(parts: BillingParts): void {
   const gatherer = new ChargeGatherer(dataSource, options);
   const status = new TenantStatus(dataSource, admission, options);
   const topUps = new TopUps(dataSource, messages, options);
-  const budgets = new Budgets(dataSource, messages, { ...options, now: () => options.now().getTime() });
+  const budgets = new Budgets(dataSource, messages, admission, { ...options, now: () => options.now().getTime() });
   const invoices = new Invoices(dataSource, options);
   const booked = async <T>(work: Promise<{ reply: T; dueInMs: number | null }>): Promise<T> => {
     const { reply, dueInMs } = await work;
@@ -55,11 +57,18 @@ export function registerHandlers(parts: BillingParts): void {
     countCharges(result);
     committed(result.dueInMs);
   });
-  messages.consume('tenant-news', 'billing', async (batch) => {
-    await status.apply(batch);
-    committed(null);
-  });
+  messages.consume(
+    'tenant-news',
+    'billing',
+    async (batch) => {
+      await status.apply(batch);
+      committed(null);
+    },
+    { whyNot: whyNotTenantNews },
+  );
   messages.handle('billing.tenants.tell', async (news) => {
+    const whyNot = whyNotTenantNews(news);
+    if (whyNot !== null) throw new RequestError('invalid_parameter', whyNot);
     await status.apply([news]);
     committed(null);
     return { told: true };

@@ -1,8 +1,10 @@
+import '@tollgate/runtime/require-node';
+import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
-import { RedisSettings } from '@tollgate/redis';
+import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
 import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { BillingDataSource, BillingModule } from './billing.module';
 import { MIGRATIONS } from './database';
@@ -15,13 +17,24 @@ runService(
   {
     name: 'billing',
     purpose: 'Keeps the ledger: credit, charges, postings, budgets, invoices, and their reconciliation.',
-    settings: [KafkaSettings, RedisSettings, DatabaseSettings, ConfigFileSettings, BillingSettings],
+    settings: [
+      KafkaSettings,
+      RedisSettings,
+      SettledReplicasSettings,
+      DatabaseSettings,
+      ConfigFileSettings,
+      BillingSettings,
+    ],
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       const messages = kafkaMessages(settings, 'tollgate-billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
-      const admission = new RedisAdmissionStore({ url, onUnknownTenant: askForCredit(messages) });
+      const admission = new RedisAdmissionStore({
+        url,
+        settledReplicas: settings.REDIS_SETTLED_REPLICAS,
+        onUnknownTenant: askForCredit(messages),
+      });
       takeDown.add(
         () => config.close(),
         () => admission.close(),
@@ -34,7 +47,11 @@ runService(
       );
       const invoiceCloseDelayMs = settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000;
       const thresholdsPercent = () => config.current.budgets.thresholdsPercent;
-      const imports = [seams, BillingModule.register({ databaseUrl, thresholdsPercent, invoiceCloseDelayMs })];
+      const currency = () => config.current.currency;
+      const imports = [
+        seams,
+        BillingModule.register({ databaseUrl, thresholdsPercent, currency, invoiceCloseDelayMs }),
+      ];
       const app = await NestFactory.createApplicationContext(
         { module: class Billing {}, imports },
         { logger: false, abortOnError: false },

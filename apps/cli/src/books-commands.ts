@@ -10,7 +10,7 @@ import type {
 import type { Context } from './commands';
 import { formatCents, formatNanos } from './money';
 import { MAX_LIST_ROWS } from './operator-client';
-import { printable, table } from './table';
+import { counted, printable, table } from './table';
 
 const CLOSE_TIMEOUT_MS = 90_000;
 const PAGE_ROWS = 200;
@@ -115,15 +115,16 @@ const QUERY_NAMES = { from: true, to: true, groupBy: true };
 
 export async function listInvoices(
   { client, output }: Context,
-  options: { tenant?: string; month?: string },
+  tenantId: string | undefined,
+  period: string | undefined,
 ): Promise<void> {
   const invoices: IssuedInvoice[] = [];
   let after: string | null = null;
   let currency = '';
   do {
     const query: URLSearchParams = new URLSearchParams({ limit: String(PAGE_ROWS) });
-    if (options.tenant !== undefined) query.set('tenantId', options.tenant);
-    if (options.month !== undefined) query.set('period', options.month);
+    if (tenantId !== undefined) query.set('tenantId', tenantId);
+    if (period !== undefined) query.set('period', period);
     if (after !== null) query.set('after', after);
     const page: { data: IssuedInvoice[]; currency: string; nextCursor: string | null } = await client.get(
       `/invoices?${query.toString()}`,
@@ -152,8 +153,12 @@ export async function closeMonth({ client, output }: Context, period: string, te
     { period, ...(tenantId !== undefined && { tenantId }) },
     CLOSE_TIMEOUT_MS,
   );
-  const waiting = data.waiting > 0 ? ` ${data.waiting} months wait for credit that pays for their usage.` : '';
-  output.answer(data, `${data.invoices} invoices issued; ${data.empty} months closed without one.${waiting}`);
+  const waiting =
+    data.waiting > 0 ? ` Waiting for credit that pays for their usage: ${counted(data.waiting, 'month')}.` : '';
+  output.answer(
+    data,
+    `${counted(data.invoices, 'invoice')} issued; ${counted(data.empty, 'month')} closed without one.${waiting}`,
+  );
 }
 
 export async function voidInvoice({ client, output }: Context, number: string, reason: string): Promise<void> {

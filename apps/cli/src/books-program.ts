@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import * as commands from './books-commands';
 import type { Context } from './commands';
 import { UsageFailure } from './failure';
-import { leaf } from './leaf';
+import { group, leaf } from './leaf';
 
 interface UsageOptions {
   entry?: string;
@@ -36,21 +36,35 @@ export function addBooksCommands(program: Command, context: (options: object) =>
       else await commands.usageOfTenant(context(options), tenant!, options);
     });
 
-  const invoice = program.command('invoice').description('invoices: one a tenant and month, settled from credit');
-  leaf(invoice, 'list', 'issued invoices, newest first', 'invoice list', 'invoice list --tenant ten_01k…')
-    .option('--tenant <tenant>', 'of this tenant')
+  const invoice = group(
+    program,
+    'invoice',
+    'invoices: one a tenant and month, settled from credit',
+    'invoice list',
+    'invoice close 2026-10',
+  );
+  leaf(
+    invoice,
+    'list [tenant]',
+    'issued invoices, of a tenant or of all, newest first',
+    'invoice list ten_01k…',
+    'invoice list --month 2026-10',
+  )
     .option('--month <month>', 'of this month', month)
-    .action((options: { tenant?: string; month?: string }) => commands.listInvoices(context(options), options));
+    .action((tenant: string | undefined, options: { month?: string }) =>
+      commands.listInvoices(context(options), tenant, options.month),
+    );
   leaf(
     invoice,
     'close',
     'close a month that is over, and those before it, now: what arrives later is billed in the running month',
     'invoice close 2026-10',
+    'invoice close 2026-10 ten_01k…',
   )
     .argument('<month>', 'YYYY-MM, UTC', month)
-    .option('--tenant <tenant>', 'of this tenant alone')
-    .action((period: string, options: { tenant?: string }) =>
-      commands.closeMonth(context(options), period, options.tenant),
+    .argument('[tenant]', 'of this tenant alone')
+    .action((period: string, tenant: string | undefined, options: object) =>
+      commands.closeMonth(context(options), period, tenant),
     );
   leaf(
     invoice,

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import * as commands from './budget-commands';
 import type { Context } from './commands';
-import { leaf } from './leaf';
+import { group, leaf } from './leaf';
 import { parseBudget } from './money';
 
 const MAX_THRESHOLDS = 10;
@@ -16,7 +16,13 @@ interface Thresholds {
 
 /** Monthly budgets (UTC) of tenants and keys. */
 export function addBudgetCommands(program: Command, context: (options: object) => Context): void {
-  const budget = program.command('budget').description('monthly budgets of tenants and keys (calendar months, UTC)');
+  const budget = group(
+    program,
+    'budget',
+    'monthly budgets of tenants and keys (calendar months, UTC)',
+    'budget set ten_01k… 100.00',
+    'budget show ten_01k…',
+  );
   leaf(
     budget,
     'set <tenant>',

@@ -1,4 +1,4 @@
-import type { BillingSummary, KeyRow, LedgerEntry, TenantRow, TokenRow } from '@tollgate/contracts';
+import type { BillingSummary, KeyRow, TenantRow, TokenRow } from '@tollgate/contracts';
 import { formatCents, formatNanos } from './money';
 import { MAX_LIST_ROWS, type OperatorClient } from './operator-client';
 import type { Output } from './output';
@@ -32,26 +32,6 @@ export async function listTenants({ client, output }: Context): Promise<void> {
     ),
   );
   noteTruncated(output, truncated);
-}
-
-export async function addCredit(
-  { client, output }: Context,
-  tenant: string,
-  amountCents: number,
-  ref?: string,
-): Promise<void> {
-  const { data } = await client.post<{ data: { entry: LedgerEntry; balanceCents: number; currency: string } }>(
-    at(tenant, '/credit'),
-    {
-      amountCents,
-      ...(ref !== undefined && { ref }),
-    },
-  );
-  const { entry, balanceCents, currency } = data;
-  output.answer(
-    data,
-    `${formatCents(entry.amountCents, currency)} added (ref ${printable(entry.ref)}). Balance: ${formatCents(balanceCents, currency)}.`,
-  );
 }
 
 export async function showCredit({ client, output }: Context, tenant: string, limit: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { TOPICS, type Topic } from '@tollgate/contracts';
-import { listDead, originOf, replayDead, type DeadLetter } from '@tollgate/messaging';
+import { listDead, originOf, replayTopic, type DeadLetter } from '@tollgate/messaging';
 import { Failure, UsageFailure } from './failure';
 import { withBrokers, type Brokers } from './kafka';
 import type { Output } from './output';
@@ -7,12 +7,14 @@ import { table } from './table';
 
 const UNREACHABLE = 'kafka_unavailable';
 const MAX_REASON_CHARS = 100;
-/** The letters that one call lists or replays at most. */
-export const MAX_DEAD_LETTERS = 10_000;
+/** The letters that one call lists at most. */
+const MAX_LISTED_LETTERS = 10_000;
 
 /** Messages that could not be read and were set aside, oldest first; of one topic or of all. */
 export async function listLetters(brokers: Brokers, output: Output, topic?: string): Promise<void> {
-  const letters = await read(brokers, topic === undefined ? undefined : topicOf(topic));
+  const { connection, topicPrefix } = brokers;
+  const wanted = { topicPrefix, limit: MAX_LISTED_LETTERS, ...(topic !== undefined && { topic: topicOf(topic) }) };
+  const { letters, left } = await withBrokers(UNREACHABLE, () => listDead(connection, wanted));
   const cells = letters.map((letter) => [
     letter.topic,
     originOf(letter),
@@ -24,40 +26,34 @@ export async function listLetters(brokers: Brokers, output: Output, topic?: stri
     letters.map(shown),
     table(['TOPIC', 'ORIGIN', 'SET ASIDE', 'KEY', 'REASON'], cells, 'No message was set aside.'),
   );
-  if (letters.length === MAX_DEAD_LETTERS) output.note(`Only the oldest ${MAX_DEAD_LETTERS} are listed.`);
+  if (left > 0) output.note(`These are the oldest ${letters.length}; ${left} more are set aside.`);
 }
 
-/** Publishes letters of a topic again: those of these origins, or all. Nothing is published when one of them is not there. */
+/** Publishes letters of a topic again: those of these origins, or all, however many. Nothing is published when one of them is not there. */
 export async function replayLetters(
   brokers: Brokers,
   output: Output,
   { topic, origins, all }: { topic: string; origins: readonly string[]; all: boolean },
 ): Promise<void> {
   if (all === origins.length > 0) throw new UsageFailure('Name what is to be replayed (its ORIGIN), or give --all.');
-  const letters = await read(brokers, topicOf(topic));
-  const byOrigin = new Map(letters.map((letter) => [originOf(letter), letter]));
-  const missing = origins.filter((origin) => !byOrigin.has(origin));
+  const { connection, topicPrefix } = brokers;
+  const name = topicOf(topic);
+  const { replayed, missing } = await withBrokers(UNREACHABLE, () =>
+    replayTopic(connection, name, all ? 'all' : origins, { topicPrefix }),
+  );
   if (missing.length > 0) {
     throw new Failure(
       `No such message of ${topic} is set aside: ${missing.join(', ')}. Nothing was replayed; see: tollgate dead list ${topic}`,
       'not_found',
     );
   }
-  const chosen = all ? letters : [...new Set(origins)].map((origin) => byOrigin.get(origin)!);
-  const { connection, topicPrefix } = brokers;
-  await withBrokers(UNREACHABLE, () => replayDead(connection, chosen, { topicPrefix }));
   output.answer(
-    { replayed: chosen.map(originOf) },
-    chosen.length === 0
+    { replayed },
+    replayed.length === 0
       ? 'There is nothing to replay.'
-      : `${chosen.length} published to ${topic} again. What still cannot be read is set aside again.`,
+      : `${replayed.length} published to ${topic} again. What still cannot be read is set aside again.`,
   );
 }
-
-const read = ({ connection, topicPrefix }: Brokers, topic?: Topic): Promise<DeadLetter[]> =>
-  withBrokers(UNREACHABLE, () =>
-    listDead(connection, { topicPrefix, limit: MAX_DEAD_LETTERS, ...(topic !== undefined && { topic }) }),
-  );
 
 function topicOf(name: string): Topic {
   if (Object.hasOwn(TOPICS, name)) return name as Topic;

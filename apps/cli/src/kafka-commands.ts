@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { leaf } from './leaf';
+import { group, leaf } from './leaf';
 import { Output } from './output';
 
 const MAX_REPLICATION_FACTOR = 32;
@@ -9,7 +9,7 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   const load = async () => (await import('./kafka-tools.js')).kafkaTools;
   const output = (options: object) => new Output('json' in options);
 
-  const topics = program.command('topics').description("the distributed form's Kafka topics");
+  const topics = group(program, 'topics', "the distributed form's Kafka topics", 'topics apply', 'topics check');
   leaf(
     topics,
     'apply',
@@ -41,7 +41,13 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
     },
   );
 
-  const dead = program.command('dead').description('messages that could not be read, and were set aside');
+  const dead = group(
+    program,
+    'dead',
+    'messages that could not be read, and were set aside',
+    'dead list',
+    'dead replay charges --all',
+  );
   leaf(
     dead,
     'list [topic]',

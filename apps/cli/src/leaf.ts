@@ -9,6 +9,14 @@ export function leaf(parent: Command, nameAndArguments: string, description: str
     .addHelpText('after', examples(...lines));
 }
 
+/** A command that only holds others. */
+export function group(parent: Command, name: string, description: string, ...lines: string[]): Command {
+  return parent
+    .command(name)
+    .description(description)
+    .addHelpText('after', examples(...lines));
+}
+
 export function examples(...lines: string[]): string {
   return `\nExamples:\n${lines.map((line) => `  $ tollgate ${line}`).join('\n')}\n`;
 }

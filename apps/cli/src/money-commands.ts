@@ -1,7 +1,14 @@
 import type { LedgerEntry, TenantRow } from '@tollgate/contracts';
+import { randomUUID } from 'node:crypto';
 import type { Context } from './commands';
+import { Failure } from './failure';
 import { formatCents } from './money';
 import { printable } from './table';
+
+export interface AddOptions {
+  ref?: string;
+  source?: string;
+}
 
 export interface RefundOptions {
   ref: string;
@@ -25,6 +32,16 @@ export async function setStatus({ client, output }: Context, tenant: string, how
   output.answer(data, `Tenant ${data.id} (${printable(data.name)}) is ${data.status}.`);
 }
 
+/** Without a ref of the caller's it has one of its own, which a failure names. */
+export async function addCredit(
+  context: Context,
+  tenant: string,
+  amountCents: number,
+  { ref = randomUUID(), source }: AddOptions,
+): Promise<void> {
+  await enter(context, tenant, '', { amountCents, ref, ...(source !== undefined && { source }) }, 'added');
+}
+
 export async function refundCredit(
   context: Context,
   tenant: string,
@@ -32,7 +49,7 @@ export async function refundCredit(
   { ref, source, reason }: RefundOptions,
 ): Promise<void> {
   const body = { amountCents, ref, ...(source !== undefined && { source }), ...(reason !== undefined && { reason }) };
-  await enter(context, tenant, 'refund', body, 'refunded');
+  await enter(context, tenant, '/refund', body, 'refunded');
 }
 
 export async function adjustCredit(
@@ -42,20 +59,36 @@ export async function adjustCredit(
   { ref, reason, source, allowDebt = false }: AdjustOptions,
 ): Promise<void> {
   const body = { amountCents, ref, reason, allowDebt, ...(source !== undefined && { source }) };
-  await enter(context, tenant, 'adjust', body, 'adjusted');
+  await enter(context, tenant, '/adjust', body, 'adjusted');
 }
 
+/** Codes of failures after which it may have been entered all the same. */
+const UNSURE = new Set(['unreachable', 'unavailable', 'internal_error']);
+
+/** Where it is not known whether it was entered, the failure says how to repeat it without entering it twice. */
 async function enter(
   { client, output }: Context,
   tenant: string,
-  how: string,
-  body: object,
+  how: '' | '/refund' | '/adjust',
+  body: { amountCents: number; ref: string },
   done: string,
 ): Promise<void> {
-  const { data } = await client.post<Entered>(`/tenants/${encodeURIComponent(tenant)}/credit/${how}`, body);
+  let data: Entered['data'];
+  try {
+    ({ data } = await client.post<Entered>(`/tenants/${encodeURIComponent(tenant)}/credit${how}`, body));
+  } catch (error) {
+    if (!(error instanceof Failure) || !UNSURE.has(error.code)) throw error;
+    const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and all else the same: it is entered once.`;
+    throw new Failure(`${error.message} ${repeat}`, error.code);
+  }
   const { entry, balanceCents, currency } = data;
   output.answer(
     data,
     `${formatCents(entry.amountCents, currency)} ${done} (ref ${printable(entry.ref)}). Balance: ${formatCents(balanceCents, currency)}.`,
   );
+}
+
+/** As a shell takes it for one word. */
+function shellQuoted(text: string): string {
+  return /^[\w.:@%+=/,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

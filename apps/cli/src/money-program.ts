@@ -4,7 +4,7 @@ import { leaf } from './leaf';
 import { parseAmount, parseSignedAmount } from './money';
 import * as commands from './money-commands';
 
-/** What moves money beside a top-up, and what stops a tenant from spending it. */
+/** What moves money, and what stops a tenant from spending it. */
 export function addMoneyCommands(tenant: Command, credit: Command, context: (options: object) => Context): void {
   leaf(
     tenant,
@@ -16,6 +16,19 @@ export function addMoneyCommands(tenant: Command, credit: Command, context: (opt
     (id: string, options: object) => commands.setStatus(context(options), id, 'resume'),
   );
 
+  leaf(
+    credit,
+    'add <tenant>',
+    'top up a tenant',
+    'credit add ten_01k… 10.00',
+    'credit add ten_01k… 10.00 --ref ch_4711 --source stripe',
+  )
+    .argument('<amount>', 'currency units, with at most two decimals', amountCents)
+    .option('--ref <text>', 'your reference: the same one again adds nothing (default: a new one)')
+    .option('--source <name>', 'who paid it (default: manual)')
+    .action((id: string, cents: number, options: commands.AddOptions) =>
+      commands.addCredit(context(options), id, cents, options),
+    );
   leaf(
     credit,
     'refund <tenant>',
@@ -47,7 +60,7 @@ export function addMoneyCommands(tenant: Command, credit: Command, context: (opt
     );
 }
 
-export function amountCents(text: string): number {
+function amountCents(text: string): number {
   return argument(parseAmount, text);
 }
 

@@ -1,3 +1,5 @@
+export { formatCents } from '@tollgate/contracts';
+
 /**
  * A decimal amount of currency units as whole cents, exactly: "10", "10.5" and "10.50", no sign, no thousands separators. Throws RangeError
  * with what is wrong.
@@ -24,12 +26,6 @@ export function parseBudget(text: string): number | null | 'default' {
   if (text === 'none') return null;
   if (text === 'default') return text;
   return /^0(\.0{1,2})?$/.test(text) ? 0 : parseAmount(text);
-}
-
-/** Whole cents as "10.00 USD". */
-export function formatCents(cents: number, currency: string): string {
-  const digits = String(Math.abs(cents)).padStart(3, '0');
-  return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)} ${currency}`;
 }
 
 /** Nanos (a decimal string of 10⁻⁹ units) to the last place: "0.000123400 USD". */

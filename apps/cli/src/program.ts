@@ -4,8 +4,8 @@ import { addBudgetCommands } from './budget-program';
 import { addBooksCommands } from './books-program';
 import * as commands from './commands';
 import { addKafkaCommands } from './kafka-commands';
-import { examples, leaf } from './leaf';
-import { addMoneyCommands, amountCents } from './money-program';
+import { examples, group, leaf } from './leaf';
+import { addMoneyCommands } from './money-program';
 import { findOperator, OperatorClient } from './operator-client';
 import { Output } from './output';
 import { reconcile } from './reconcile';
@@ -36,7 +36,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
       `${examples('tenant create acme', 'credit add ten_01k… 25.00', 'key create ten_01k… production', 'reconcile --json')}${ENVIRONMENT}`,
     );
 
-  const tenant = program.command('tenant').description('customers');
+  const tenant = group(program, 'tenant', 'customers', 'tenant create acme', 'tenant list');
   leaf(tenant, 'create <name>', 'make a tenant', 'tenant create acme', 'tenant create acme --plan default --json')
     .option('--plan <plan>', 'a plan of tollgate.yaml (default: its first)')
     .action((name: string, options: { plan?: string }) => commands.createTenant(context(options), name, options.plan));
@@ -44,19 +44,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     commands.listTenants(context(options)),
   );
 
-  const credit = program.command('credit').description('prepaid credit');
-  leaf(
-    credit,
-    'add <tenant>',
-    'top up a tenant',
-    'credit add ten_01k… 10.00',
-    'credit add ten_01k… 10.00 --ref invoice-4711',
-  )
-    .argument('<amount>', 'currency units, with at most two decimals', amountCents)
-    .option('--ref <text>', 'your reference: the same one again adds nothing')
-    .action((id: string, cents: number, options: { ref?: string }) =>
-      commands.addCredit(context(options), id, cents, options.ref),
-    );
+  const credit = group(program, 'credit', 'prepaid credit', 'credit add ten_01k… 10.00', 'credit show ten_01k…');
   leaf(
     credit,
     'show <tenant>',
@@ -70,7 +58,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   addMoneyCommands(tenant, credit, context);
   addBudgetCommands(program, context);
 
-  const key = program.command('key').description('inference keys (sk-svc-…)');
+  const key = group(program, 'key', 'inference keys (sk-svc-…)', 'key create ten_01k… production', 'key list ten_01k…');
   leaf(
     key,
     'create <tenant> [name]',
@@ -93,7 +81,13 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     (id: string, keyId: string, options: object) => commands.revoke(context(options), 'key', id, keyId),
   );
 
-  const token = program.command('token').description('management tokens (fma_…)');
+  const token = group(
+    program,
+    'token',
+    'management tokens (fma_…)',
+    'token create ten_01k… ops',
+    'token list ten_01k…',
+  );
   leaf(
     token,
     'create <tenant> [name]',
@@ -133,7 +127,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
 
   addBooksCommands(program, context);
 
-  const config = program.command('config').description('the configuration file');
+  const config = group(program, 'config', 'the configuration file', 'config check');
   leaf(
     config,
     'check [file]',

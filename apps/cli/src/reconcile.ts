@@ -2,7 +2,7 @@ import type { ReconcileReport, ReconcileRun } from '@tollgate/contracts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from './commands';
 import { formatNanos } from './money';
-import { table } from './table';
+import { counted, table } from './table';
 
 /** The server answers within some 10 s, with the report or with the run to ask after. */
 const START_TIMEOUT_MS = 30_000;
@@ -17,7 +17,9 @@ type Running = Extract<ReconcileRun, { state: 'running' }>;
 export async function reconcile({ client, output }: Context): Promise<boolean> {
   let { data } = await client.post<{ data: Report | Running }>('/reconcile', {}, START_TIMEOUT_MS);
   while ('state' in data) {
-    output.note(`${data.events} events, ${data.tenants} tenants, ${data.differenceCount} differences so far …`);
+    output.note(
+      `${counted(data.events, 'event')}, ${counted(data.tenants, 'tenant')}, ${counted(data.differenceCount, 'difference')} so far …`,
+    );
     await delay(ASK_AGAIN_MS);
     const run = await client.get<{ data: Running | { state: 'done'; report: Report } }>(`/reconcile/${data.id}`);
     data = run.data.state === 'done' ? run.data.report : run.data;
@@ -27,7 +29,7 @@ export async function reconcile({ client, output }: Context): Promise<boolean> {
 }
 
 function text(report: Report): string {
-  const { currency, differences, differenceCount } = report;
+  const { currency, differences, differenceCount, truncated } = report;
   const sums = [
     ['Usage events', formatNanos(report.eventsNanos, currency)],
     ['Charges', formatNanos(report.chargesNanos, currency)],
@@ -35,7 +37,7 @@ function text(report: Report): string {
     ['Carried, not yet a cent', formatNanos(report.carriedNanos, currency)],
   ];
   const lines = [
-    `${report.tenants} tenants, ${report.events} usage events; ${report.pendingHolds} requests running, ${report.settledHolds} on their way into the books.`,
+    `${counted(report.tenants, 'tenant')}, ${counted(report.events, 'usage event')}; ${counted(report.pendingHolds, 'request')} running, ${report.settledHolds} on the way into the books.`,
     '',
     table(['', 'SUM'], sums, ''),
     '',
@@ -43,10 +45,11 @@ function text(report: Report): string {
   if (report.ok) return [...lines, 'The books agree.'].join('\n');
   const rows = differences.map((one) => [one.check, one.tenantId, one.expected, one.actual, shownIds(one.ids)]);
   lines.push(
-    `THE BOOKS DIFFER in ${differenceCount} places:`,
+    `THE BOOKS DIFFER in ${truncated ? 'at least ' : ''}${counted(differenceCount, 'place')}:`,
     table(['CHECK', 'TENANT', 'EXPECTED', 'ACTUAL', 'IDS'], rows, ''),
   );
-  if (differenceCount > differences.length) lines.push(`Only the first ${differences.length} are named.`);
+  if (differenceCount > differences.length) lines.push(`Only the first ${differences.length} of them are named.`);
+  if (truncated) lines.push('There are more: mend what is named, and run it again.');
   return lines.join('\n');
 }
 

@@ -17,3 +17,8 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, '\uFFFD');
 }
+
+/** "1 tenant", "2 tenants". */
+export function counted(number: number | string, one: string): string {
+  return `${number} ${one}${Number(number) === 1 ? '' : 's'}`;
+}

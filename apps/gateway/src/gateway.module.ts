@@ -65,11 +65,11 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    const { upstream, streams, admission, emitter } = this.stages;
+    const { upstream, streams, admission, settlements } = this.stages;
     await upstream.close();
     streams.stop();
+    await settlements.flush();
     await admission.close();
-    await emitter.flush();
   }
 }
 
@@ -88,16 +88,16 @@ export class GatewayModule {
       inject: [GatewayStages],
       useFactory: ({ stages }: GatewayStages) => new Pipeline(stages),
     };
-    const emitter = {
-      provide: UsageEmitter,
+    const settlements = {
+      provide: Settlements,
       inject: [GatewayStages],
-      useFactory: ({ stages }: GatewayStages) => stages.emitter,
+      useFactory: ({ stages }: GatewayStages) => stages.settlements,
     };
     return {
       module: GatewayModule,
       imports: [ManagementModule, DocsModule],
-      providers: [stages, pipeline, emitter, InFlight, CreditNewsConsumer],
-      exports: [Pipeline, UsageEmitter, InFlight],
+      providers: [stages, pipeline, settlements, InFlight, CreditNewsConsumer],
+      exports: [Pipeline, Settlements, InFlight],
     };
   }
 }

@@ -1,3 +1,5 @@
+import '@tollgate/runtime/require-node';
+import '@tollgate/runtime/heed-signals';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
 import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
@@ -77,8 +79,6 @@ runService(
       takeDown.add(
         () => operatorApp.close(),
         () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
-        // Not ready, and still serving: whoever balances the load shall notice before anything is refused.
-        () => setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000),
       );
       const operatorUrl = await listen(operatorApp, settings.TOLLGATE_OPERATOR_HOST, settings.TOLLGATE_OPERATOR_PORT, {
         host: 'TOLLGATE_OPERATOR_HOST',
@@ -88,6 +88,8 @@ runService(
         host: 'TOLLGATE_HOST',
         port: 'TOLLGATE_PORT',
       });
+      // Not ready, and still serving: whoever balances the load shall notice before anything is refused. Only of who serves: a start that fails at a port says so at once.
+      takeDown.add(() => setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000));
       logger('gateway').info({ publicUrl, operatorUrl }, 'listening');
     },
   },

@@ -6,16 +6,17 @@ import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { DOCS_PATHS } from './docs/docs.module';
 import { InferenceError } from './inference/errors';
 import { InFlight, within } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
+import { Settlements } from './inference/settlement';
 import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/routes';
 import { sendError } from './management/envelope';
 import { MANAGEMENT_ERRORS } from './management/errors';
 import { MANAGEMENT_PREFIX } from './management/routes';
 import { unknownRoute } from './management/unknown-route.controller';
 import { MAX_MANAGEMENT_BODY_BYTES } from './management/validate';
-import { UsageEmitter } from './usage/emitter';
 
 /** For the head and body of one request to arrive; not for its answer. */
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -61,8 +62,7 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
     }
     // Before a body is read: what is nowhere takes none.
     if (!request.is404 || isManagement(request)) return done();
-    reply.hijack();
-    refuseUnknownRoute(request.url, reply.raw, request.id);
+    refuseRoute(request, reply);
   });
   const log = logger('gateway');
   // A line a request only where it is asked for: it costs as much as a quarter of the hot path's own work.
@@ -84,8 +84,7 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
   server.setNotFoundHandler((request, reply) => {
     // A method that Nest binds no route for.
     if (isManagement(request)) return sendError(MANAGEMENT_ERRORS, 'management', unknownRoute(request.url), reply);
-    reply.hijack();
-    refuseUnknownRoute(request.url, reply.raw, request.id);
+    refuseRoute(request, reply);
   });
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     bodyParser: false,
@@ -106,7 +105,7 @@ export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<b
 /**
  * Ends what outlived the drain: streams are settled at what was delivered and end with an error event and `[DONE]`, plain requests get a 503 and are not charged,
  * backends are stopped. Then all connections are closed, the management API's too, so that `app.close()` need not wait for any. False when some request was not
- * settled and written within `timeoutMs` (its client does not read, or the store does not answer: then its hold's record is charged at its deadline).
+ * settled and written within `timeoutMs` (its client does not read, or the store does not answer).
  */
 export async function cutOff(app: NestFastifyApplication, timeoutMs = CUT_OFF_TIMEOUT_MS): Promise<boolean> {
   const ended = await app.get(InFlight, { strict: false }).cutOff(timeoutMs);
@@ -121,9 +120,9 @@ export async function endRequests(app: NestFastifyApplication, timeoutMs: number
   await cutOff(app);
 }
 
-/** Waits until the usage events of all requests that have ended are published, or left to the sweeper; false when that took longer than `timeoutMs`. */
+/** Waits until streams that wait for the store were tried once more, and the usage events of all requests that have ended are published, or left to the sweeper; false when that took longer than `timeoutMs`. */
 export function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
-  return within(timeoutMs, app.get(UsageEmitter, { strict: false }).flush());
+  return within(timeoutMs, app.get(Settlements, { strict: false }).flush());
 }
 
 /** Unknown routes and errors before a route are answered here, in each surface's envelope: not by Nest's own handlers. */
@@ -153,6 +152,11 @@ function isManagement(request: FastifyRequest): boolean {
   return request.url.startsWith(MANAGEMENT_PREFIX);
 }
 
+function refuseRoute(request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  refuseUnknownRoute(request.url, reply.raw, request.id, DOCS_PATHS);
+}
+
 /** What Fastify itself refuses: a path or a media type that cannot be read, a body that is too large. */
 function sendEarlyError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
   if (isManagement(request)) {
@@ -164,7 +168,7 @@ function sendEarlyError(error: Error & { statusCode?: number }, request: Fastify
   const status = error.statusCode ?? 500;
   if (status === 413) return refuseEarly(new InferenceError('payload_too_large'), reply.raw, request.id);
   if (status === 415) return refuseEarly(new InferenceError('unsupported_media_type'), reply.raw, request.id);
-  if (status < 500) return refuseUnknownRoute(request.url, reply.raw, request.id);
+  if (status < 500) return refuseUnknownRoute(request.url, reply.raw, request.id, DOCS_PATHS);
   logger('gateway').error({ requestId: request.id, err: error }, 'answered 500');
   refuseEarly(new InferenceError('api_error'), reply.raw, request.id);
 }

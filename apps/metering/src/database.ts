@@ -5,7 +5,7 @@ import type { DataSource } from 'typeorm';
 export const MIGRATIONS = { schema: 'metering', directory: join(__dirname, 'migrations') };
 
 /** Four batches at the same time, the outbox relay, the partitions, and usage queries beside them. */
-const POOL_SIZE = 9;
+export const POOL_SIZE = 9;
 
 export function openMeteringDatabase(databaseUrl: string): Promise<DataSource> {
   return openDataSource({

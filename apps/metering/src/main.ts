@@ -1,3 +1,5 @@
+import '@tollgate/runtime/require-node';
+import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
 import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';

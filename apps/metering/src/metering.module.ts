@@ -83,9 +83,7 @@ class MeteringService
 
   /** Charges that are recorded are published while messages still take them; whoever stops the process stops consuming first. */
   async beforeApplicationShutdown(): Promise<void> {
-    await this.sweeper.stop();
-    await this.partitions.stop();
-    await this.relay.stop();
+    await Promise.all([this.sweeper.stop(), this.partitions.stop(), this.relay.stop()]);
   }
 
   async onApplicationShutdown(): Promise<void> {

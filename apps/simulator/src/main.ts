@@ -1,11 +1,15 @@
 import { run } from './run';
 
+// Before anything that takes time: as process 1 of a container it has nobody else who heeds them.
+const stopWanted = new Promise<void>((resolve) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());
+});
+
 run(process.argv.slice(2)).then(
-  (simulator) => {
+  async (simulator) => {
     process.stdout.write(`${JSON.stringify({ url: simulator.url })}\n`);
-    const stop = (): void => void simulator.close();
-    process.once('SIGINT', stop);
-    process.once('SIGTERM', stop);
+    await stopWanted;
+    await simulator.close();
   },
   (error: unknown) => {
     process.stderr.write(`simulator: ${error instanceof Error ? error.message : String(error)}\n`);

@@ -1,17 +1,21 @@
 import type { AdmissionStore } from '@tollgate/admission';
+import { logger } from '@tollgate/runtime';
 
-const FLUSH_TIMEOUT_MS = 3_000;
+const FLUSH_TIMEOUT_MS = 10_000;
 const POLL_MS = 20;
 const PAGE_TENANTS = 500;
 
 /**
- * Waits until billing has taken in every settled hold; false when that took longer than FLUSH_TIMEOUT_MS (other processes on the same database
- * may be settling all the time). Nothing depends on it: a hold that is left waits for the next process.
+ * Waits until billing has taken in every settled hold; false, and a line in the log, when that took longer than FLUSH_TIMEOUT_MS (other processes
+ * on the same database may be settling all the time). Nothing depends on it: a hold that is left waits for the next process.
  */
 export async function flushBooks(admission: AdmissionStore): Promise<boolean> {
   const until = Date.now() + FLUSH_TIMEOUT_MS;
   while (await hasSettledHolds(admission)) {
-    if (Date.now() > until) return false;
+    if (Date.now() > until) {
+      logger('standalone').warn('not all that was served is in the books yet: the next process goes on with it');
+      return false;
+    }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   return true;

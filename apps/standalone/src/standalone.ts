@@ -62,6 +62,7 @@ export async function startStandalone(
     BillingModule.register({
       databaseUrl: url,
       thresholdsPercent: () => config.current.budgets.thresholdsPercent,
+      currency: () => config.current.currency,
       invoiceCloseDelayMs: settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000,
     }),
     GatewayModule.register({ simulatorUrl: simulator.url }),
@@ -111,9 +112,11 @@ async function openDatabase(settings: StandaloneSettings, takeDown: TakeDown): P
   let url = settings.DATABASE_URL;
   if (url === undefined) {
     const dataDirectory = settings.TOLLGATE_DATA_DIR;
-    const server = await startEmbeddedPostgres({ dataDirectory }).catch((error: Error) => {
-      throw new StartError(error.message, { cause: error });
-    });
+    const server = await startEmbeddedPostgres({ dataDirectory, onGivenUp: endWithoutDatabase }).catch(
+      (error: Error) => {
+        throw new StartError(error.message, { cause: error });
+      },
+    );
     takeDown.add(() => server.stop());
     if (server.adopted)
       logger('standalone').info('took over the PostgreSQL of a process that ended without stopping it');
@@ -121,4 +124,10 @@ async function openDatabase(settings: StandaloneSettings, takeDown: TakeDown): P
   }
   await migrateSchemas(url, [AUTH, METERING, BILLING, ADMISSION, CREDENTIALS]);
   return url;
+}
+
+/** Nothing can be served any more, and nothing can be lost: what was answered is on disk. Whoever watches over this process hears of it by the exit code. */
+function endWithoutDatabase({ message }: Error): void {
+  process.stderr.write(`tollgate: The embedded PostgreSQL ended and could not be started again: ${message}\n`);
+  process.exit(1);
 }

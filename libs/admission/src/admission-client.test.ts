@@ -13,6 +13,10 @@ class WatchedStore extends PostgresAdmissionStore {
   readonly admitCalls: number[] = [];
   readonly progressCalls: string[][] = [];
   failNextProgress = false;
+  progressTakesMs = 0;
+  readonly progressStartsMs: number[] = [];
+  private progressUnderWay = 0;
+  mostProgressAtOnce = 0;
 
   override admit(requests: readonly AdmitRequest[]) {
     this.admitCalls.push(requests.length);
@@ -25,7 +29,14 @@ class WatchedStore extends PostgresAdmissionStore {
       this.failNextProgress = false;
       throw new UnavailableError('the store is away');
     }
-    return super.progress(progress);
+    this.progressStartsMs.push(performance.now());
+    this.mostProgressAtOnce = Math.max(this.mostProgressAtOnce, ++this.progressUnderWay);
+    try {
+      if (this.progressTakesMs > 0) await database.query('SELECT pg_sleep($1)', [this.progressTakesMs / 1_000]);
+      return await super.progress(progress);
+    } finally {
+      this.progressUnderWay -= 1;
+    }
   }
 }
 
@@ -105,6 +116,45 @@ describe('the admission client', () => {
     await eventually(() => expect(watched().progressCalls.length).toBeGreaterThan(calls + 1));
     expect(onLost.mock.calls).toEqual([[lost]]);
     client.untrack(kept);
+  });
+
+  it('tells as often when the store is slow: the interval is from start to start, and no two calls go on at once', async () => {
+    const [intervalMs, takesMs] = [300, 250];
+    const slow = new AdmissionClient(fixture().store, { signOfLifeIntervalMs: intervalMs });
+    watched().progressTakesMs = takesMs;
+    const id = await fixture().hold();
+    slow.track({ id, tenantId: fixture().tenantId, delivered: () => null, onLost: jest.fn() });
+    const starts = watched().progressStartsMs;
+    await eventually(() => expect(starts.length).toBeGreaterThanOrEqual(5));
+    slow.untrack(id);
+    await slow.close();
+    // The least of them: the machine may be slow as well.
+    const periods = starts.slice(1).map((start, index) => start - starts[index]!);
+    expect(Math.min(...periods)).toBeLessThan(intervalMs + takesMs);
+    expect(watched().mostProgressAtOnce).toBe(1);
+  });
+
+  it('prepares what is told, and tells of all also where that fails', async () => {
+    const f = fixture();
+    const ids = [await f.hold(), await f.hold()];
+    let completionTokens = 0;
+    const delivered = () => ({ promptTokens: 1, cachedTokens: 0, completionTokens, costNanos: TOKEN_NANOS });
+    const prepares = [
+      () => Promise.reject(new Error('cannot be counted')),
+      async () => {
+        await new Promise(setImmediate);
+        completionTokens = 7;
+      },
+    ];
+    for (const [index, id] of ids.entries())
+      client.track({ id, tenantId: f.tenantId, prepare: prepares[index]!, delivered, onLost: jest.fn() });
+    await eventually(() => expect(watched().progressCalls.length).toBeGreaterThan(1));
+    expect(watched().progressCalls[0]).toEqual(ids);
+    for (const id of ids) client.untrack(id);
+    f.nowMs += DEFAULT_LEASE_MS * 2;
+    await eventually(async () =>
+      expect(await f.sweep()).toMatchObject(ids.map(() => ({ completionTokens: 7, outcome: 'expired' }))),
+    );
   });
 
   it('goes on telling after a call that failed', async () => {

@@ -54,7 +54,11 @@ export type Refusal =
 export type AdmitResult =
   /** `life`: of a store that may be emptied while it runs; give it back with what follows, so that a hold which the store lost is told from one that ended. */
   | { kind: 'held'; holdNanos: bigint; outputTokens: number; limits: LimitState; life?: string }
-  /** `scope`: whose limit or budget fired. `retryAfterMs`: where time cures it, when the same request would be admitted. */
+  /**
+   * `scope`: whose limit or budget fired. `retryAfterMs`: where time cures it, when the same request would be admitted. For `requests` and `tokens` that is exact, unless others come
+   * first. For `credit_held` and `concurrency` it is an estimate, as nobody knows when a running request ends: the tenant's holds that ended lately lasted so long in the mean, divided by
+   * how many of the scope run now, is when the next one is expected to end; at least 1 s (also as long as none ended yet), at most 60 s.
+   */
   | { kind: 'refused'; reason: Refusal; scope: 'key' | 'tenant'; retryAfterMs: number | null; limits: LimitState };
 
 export interface ExtendRequest {
@@ -187,7 +191,8 @@ export abstract class AdmissionStore {
    * A RangeError stands in the place of one that the caller must not send: numbers out of range, or the id of another or an ended hold.
    */
   abstract admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]>;
-  abstract extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]>;
+  /** An Error stands in the place of one that could not be asked: the part of the store that has its tenant is away. */
+  abstract extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | Error)[]>;
   /** False where there is no such pending hold: the request has lost it and must end. True also of one that the store lost: what it was granted still stands. */
   abstract progress(progress: readonly Progress[]): Promise<boolean[]>;
   /**
@@ -206,7 +211,7 @@ export abstract class AdmissionStore {
    * the same version takes the first one's place. One at a time: it is rare.
    */
   abstract withdraw(withdrawal: Withdrawal): Promise<WithdrawResult>;
-  /** Tenants ascending by id after `after`, at most `limit`; one instant. */
+  /** Tenants ascending by id after `after`, at most `limit`; one instant. Reads all holds of these, and of nobody else. */
   abstract snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]>;
   /** A tenant's holds, ascending by id. Reads all of them: for reconcile, not for a request. */
   abstract holds(query: HoldsQuery): Promise<HoldView[]>;

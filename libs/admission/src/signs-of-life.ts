@@ -12,6 +12,8 @@ export interface RunningRequest {
   tenantId: string;
   /** As `admit` gave it. */
   life?: string | undefined;
+  /** Makes ready what `delivered` tells: awaited before it, for all requests at once. Must end well within the interval, whatever there is to do. */
+  prepare?: () => Promise<void>;
   /** What was delivered until now: recorded once a second. */
   delivered: () => Progress['delivered'];
   /** The hold is gone (expired, settled or void by another): nothing pays for the request any more, so end it. Called once, after which it is no longer tracked. */
@@ -19,8 +21,8 @@ export interface RunningRequest {
 }
 
 /**
- * Tells the store once a second which requests of this process still run, all in one call (in parts when there are very many). Costs a
- * request two changes of a Map, and nothing when it ends within the second.
+ * Tells the store once a second which requests of this process still run, all in one call (in parts when there are very many, one after the other). The second is
+ * from start to start; when the calls take longer, the next begin when they have ended. Costs a request two changes of a Map, and nothing when it ends within the second.
  */
 export class SignsOfLife {
   private readonly running = new Map<string, RunningRequest>();
@@ -35,7 +37,7 @@ export class SignsOfLife {
 
   track(request: RunningRequest): void {
     this.running.set(request.id, request);
-    this.timer ??= this.schedule();
+    this.timer ??= this.schedule(this.intervalMs);
   }
 
   untrack(id: string): void {
@@ -47,16 +49,28 @@ export class SignsOfLife {
     clearTimeout(this.timer);
   }
 
-  private schedule(): NodeJS.Timeout | undefined {
-    return this.stopped ? undefined : setTimeout(() => void this.tellAll(), this.intervalMs).unref();
+  private schedule(inMs: number): NodeJS.Timeout | undefined {
+    return this.stopped ? undefined : setTimeout(() => void this.tellAll(), inMs).unref();
   }
 
   private async tellAll(): Promise<void> {
+    const startedMs = performance.now();
     const requests = [...this.running.values()];
-    for (let from = 0; from < requests.length; from += MAX_HOLDS_PER_CALL) {
+    await Promise.all(requests.map((request) => this.prepare(request)));
+    for (let from = 0; from < requests.length && !this.stopped; from += MAX_HOLDS_PER_CALL) {
       await this.tell(requests.slice(from, from + MAX_HOLDS_PER_CALL));
     }
-    this.timer = this.running.size > 0 ? this.schedule() : undefined;
+    const tookMs = performance.now() - startedMs;
+    this.timer = this.running.size > 0 ? this.schedule(Math.max(0, this.intervalMs - tookMs)) : undefined;
+  }
+
+  /** Where it fails, `delivered` tells what it can. */
+  private async prepare({ id, prepare }: RunningRequest): Promise<void> {
+    try {
+      await prepare?.();
+    } catch (error) {
+      logger('admission').error({ err: error, id }, 'what was delivered could not be counted');
+    }
   }
 
   /** What cannot be told of one request must not keep the others from being told. */

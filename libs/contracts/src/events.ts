@@ -55,6 +55,7 @@ export interface Charge {
   /** What was served beyond the hold and is not charged; absent: nothing. Billing books it as the operator's loss. */
   overrunNanos?: string;
   endedAt: string;
+  /** Those of the usage event, empty where it has none; absent: not known, as the charge is sent again. */
   defaultBudgets?: DefaultBudgets;
 }
 
@@ -93,7 +94,7 @@ export interface BudgetNews {
   budgetNanos: string;
 }
 
-/** A budget of the month was used up to a threshold. Topic `budget-events`, keyed by tenant. Once for each threshold of a budget and month: a budget that is changed to another amount is another one. */
+/** A budget of the month was used up to a threshold. Topic `budget-events`, keyed by tenant. Once for each threshold in a month, whatever the budget is changed to. */
 export interface BudgetEvent {
   /** `evt_…`: the same event again has the same id. */
   id: string;

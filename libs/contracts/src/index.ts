@@ -3,6 +3,7 @@ export * from './money';
 export * from './credentials';
 export * from './events';
 export * from './topics';
+export * from './resources';
 export * from './subjects';
 export * from './request-error';
 export * from './reconcile';

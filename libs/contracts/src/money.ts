@@ -26,6 +26,9 @@ export interface TokenCounts {
   completionTokens: number;
 }
 
+/** What metering's columns take: far above anything that one request uses. */
+export const MAX_TOKEN_COUNT = 2 ** 31 - 1;
+
 /** What the tokens cost, in nanos: the exact sum over the disjoint dimensions, rounded up once. Throws RangeError on counts that are not non-negative integers or more cached than prompt tokens. */
 export function costNanos(tokens: TokenCounts, price: PriceStamp): bigint {
   const { promptTokens, cachedTokens, completionTokens } = tokens;
@@ -77,4 +80,10 @@ export function roundPartsToCents(parts: readonly bigint[]): { totalCents: bigin
     missing -= 1n;
   }
   return { totalCents, partCents };
+}
+
+/** Whole cents as "10.00 USD". */
+export function formatCents(cents: number | bigint, currency: string): string {
+  const digits = String(cents).replace('-', '').padStart(3, '0');
+  return `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)} ${currency}`;
 }

@@ -41,6 +41,20 @@ export interface Difference {
   ids: string[];
 }
 
+/** What one check found in a part of the books. `truncated`: it has not named all. */
+export interface Found {
+  differences: Difference[];
+  truncated?: true;
+}
+
+/** So many differences a check names of one part of the books; one is enough to look further. It looks for one more. */
+export const MAX_NAMED_OF_PART = 100;
+
+export function named(found: readonly Difference[]): Found {
+  const differences = found.slice(0, MAX_NAMED_OF_PART);
+  return found.length > MAX_NAMED_OF_PART ? { differences, truncated: true } : { differences };
+}
+
 export interface ReconcileReport {
   ok: boolean;
   checkedAt: string;
@@ -54,8 +68,10 @@ export interface ReconcileReport {
   /** Holds at that moment: requests that run, and settled ones on their way into the books. Not differences. */
   pendingHolds: number;
   settledHolds: number;
-  /** All that were found; `differences` names the first MAX_NAMED_DIFFERENCES. */
+  /** Those that the checks named; `differences` has the first MAX_NAMED_DIFFERENCES of them. */
   differenceCount: number;
+  /** There are more than `differences` has, and perhaps than `differenceCount` says: a check names some of a part of the books, and goes on to the next. */
+  truncated?: true;
   differences: Difference[];
 }
 

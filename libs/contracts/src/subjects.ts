@@ -1,6 +1,22 @@
-import type { CreditNews, InferenceKind, Outcome, TenantNews } from './events';
-import type { TokenCounts } from './money';
-import type { Difference, EventDigest, EventLine, EventRange, ReconcileRun } from './reconcile';
+import type { CreditNews, TenantNews } from './events';
+import type { EventDigest, EventLine, EventRange, Found, ReconcileRun } from './reconcile';
+import type {
+  BillingSummary,
+  BudgetState,
+  ChargedRequest,
+  IssuedInvoice,
+  KeyDetails,
+  KeyRow,
+  LedgerEntry,
+  Page,
+  PageQuery,
+  RecordedEvent,
+  SetBudget,
+  TenantRow,
+  TokenRow,
+  UsageQuery,
+  UsageSummary,
+} from './resources';
 
 /**
  * Request–reply between the gateway and the services: one entry a subject, `[request, reply]`. Plain JSON (no bigint, no Date).
@@ -54,7 +70,7 @@ export interface Subjects {
   /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */
   'metering.events.list': [EventRange, { data: EventLine[]; end: string | null }];
   /** Compares the next part of the roll-ups with the events themselves; null at the end. invalid_parameter: `after` is none of these cursors. */
-  'metering.rollups.audit': [{ after?: string }, { differences: Difference[]; nextCursor: string | null }];
+  'metering.rollups.audit': [{ after?: string }, Found & { nextCursor: string | null }];
 
   /** entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
@@ -62,7 +78,7 @@ export interface Subjects {
   'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
   /** The news of the tenant's books as they are now; null when there are none. Without releases: what is settled in the store has its own news on the way, and counts twice until then. */
   'billing.credit.news': [{ tenantId: string }, CreditNews | null];
-  /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first entry. */
+  /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first answer. */
   'billing.credit.add': [
     { tenantId: string; amountCents: number; source: string; ref: string },
     { entry: LedgerEntry; balanceCents: number },
@@ -119,7 +135,7 @@ export interface Subjects {
       invoice: { period: string; accountingNumber: number; status: 'paid' | 'void' } | null;
     },
   ];
-  /** The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered. */
+  /** The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered. invalid_parameter */
   'billing.tenants.tell': [TenantNews, { told: true }];
   /** Invoices that were issued, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
@@ -131,7 +147,7 @@ export interface Subjects {
     { period: string; tenantId?: string },
     { invoices: number; empty: number; waiting: number },
   ];
-  /** Reverses an invoice: its amount goes back to the tenant's credit. A repeat returns the first entry. not_found, invalid_parameter, ref_conflict, invalid_amount. */
+  /** Reverses an invoice: its amount goes back to the tenant's credit. A repeat returns the first answer. not_found, invalid_parameter, ref_conflict, invalid_amount. */
   'billing.invoices.void': [
     { accountingNumber: number; reason: string },
     { invoice: IssuedInvoice; entry: LedgerEntry; balanceCents: number },
@@ -141,162 +157,3 @@ export interface Subjects {
 export type Subject = keyof Subjects;
 export type RequestOf<S extends Subject> = Subjects[S][0];
 export type ReplyOf<S extends Subject> = Subjects[S][1];
-
-/** `limit` 1–200 (default 100) rows after the row with id `after`. */
-export interface PageQuery {
-  limit?: number;
-  after?: string;
-}
-
-export interface Page<T> {
-  data: T[];
-  nextCursor: string | null;
-}
-
-export interface TenantRow {
-  id: string;
-  name: string;
-  plan: string;
-  status: 'active' | 'suspended';
-  createdAt: string;
-}
-
-export interface KeyRow {
-  id: string;
-  name: string;
-  last4: string;
-  status: 'active' | 'revoked' | 'expired';
-  createdAt: string;
-  expiresAt: string | null;
-}
-
-export interface KeyDetails extends KeyRow {
-  /** A key profile of the tenant's plan. */
-  profile: string;
-}
-
-/** Whole cents; `none`: no budget, whatever the configuration says; `default`: what the configuration says. */
-export type SetBudget = number | 'none' | 'default';
-
-/** A monthly budget as billing has it, and how far it is used in this month (UTC). */
-export interface BudgetState {
-  keyId: string | null;
-  budgetCents: SetBudget;
-  /** Of its own, or else those of the configuration; ascending. */
-  thresholdsPercent: number[];
-  hasOwnThresholds: boolean;
-  /** YYYY-MM */
-  period: string;
-  /** By requests that ended in it and have reached billing; decimal string. */
-  spentNanos: string;
-  /** What was recorded in this month, oldest first. */
-  events: { thresholdPercent: number; budgetCents: number; at: string }[];
-}
-
-export const SCOPES = ['keys:read', 'keys:write', 'usage:read', 'billing:read', 'tokens:read'] as const;
-export type Scope = (typeof SCOPES)[number];
-
-export interface TokenRow {
-  id: string;
-  name: string;
-  last4: string;
-  scopes: string[];
-  createdAt: string;
-  lastUsedAt: string | null;
-  expiresAt: string | null;
-  revokedAt: string | null;
-}
-
-export type UsageGroup = 'model' | 'key' | 'day' | 'hour';
-
-/** `from` inclusive, `to` exclusive, ISO 8601 UTC. */
-export interface UsageQuery {
-  tenantId: string;
-  from: string;
-  to: string;
-  groupBy: UsageGroup[];
-  model?: string;
-  keyId?: string;
-}
-
-export interface UsageNumbers {
-  requests: number;
-  promptTokens: number;
-  completionTokens: number;
-  totalTokens: number;
-  /** Whole cents; the groups' add up exactly to the total. */
-  costCents: number;
-  /** Requests whose tokens were counted by us, as the backend gave no usage or the answer broke off. Absent: none. */
-  estimatedRequests?: number;
-}
-
-/** Group fields: `model`, `key` (the key's id), `day` (YYYY-MM-DD), `hour` (ISO 8601 at the full hour). */
-export type UsageGroupRow = UsageNumbers & Partial<Record<UsageGroup, string>>;
-
-export interface UsageSummary {
-  from: string;
-  to: string;
-  totals: UsageNumbers;
-  groups: UsageGroupRow[];
-}
-
-export interface LedgerEntry {
-  id: string;
-  type: 'topup' | 'usage' | 'adjustment' | 'refund';
-  /** Signed: money in is positive, a debit negative. */
-  amountCents: number;
-  source: string;
-  ref: string;
-  /** Why a person booked it, where one said so. Not shown by the management API. */
-  reason?: string;
-  createdAt: string;
-}
-
-/** One request as billing has it. */
-export interface ChargedRequest {
-  /** `req_…` */
-  id: string;
-  keyId: string;
-  costNanos: string;
-  endedAt: string;
-}
-
-/** One request as metering has recorded it. */
-export interface RecordedEvent extends ChargedRequest, TokenCounts {
-  tenantId: string;
-  model: string;
-  kind: InferenceKind;
-  stream: boolean;
-  outcome: Outcome;
-  estimated: boolean;
-  overrunNanos: string;
-  priceVersion: string;
-  startedAt: string;
-}
-
-export interface Invoice {
-  /** YYYY-MM, UTC. */
-  period: string;
-  amountCents: number;
-  /** `open`: not closed (the running month, and a past one until it is closed; no number yet). `paid`: closed, settled from credit. */
-  status: 'open' | 'paid' | 'void';
-  accountingNumber: number | null;
-  createdAt: string;
-}
-
-/** An invoice that has its number. */
-export interface IssuedInvoice extends Invoice {
-  tenantId: string;
-  accountingNumber: number;
-  status: 'paid' | 'void';
-  voidedAt: string | null;
-}
-
-export interface BillingSummary {
-  balanceCents: number;
-  /** Usage that is gathered and not yet a whole cent on the ledger, decimal string of nanos. */
-  carriedNanos: string;
-  entries: LedgerEntry[];
-  nextCursor: string | null;
-  invoices: Invoice[];
-}

@@ -2,11 +2,12 @@ import {
   CredentialMemory,
   MAX_HASHES_PER_READ,
   MAX_RECORDS_IN_MEMORY,
+  MAX_AGE_MS,
   MAX_WAITING_LOOKUPS,
   type ReadRecords,
 } from './credential-memory';
 import type { CredentialRecord } from './credential-store';
-import { aRecord } from './credentials.suite';
+import { aRecord } from './record.suite';
 
 /** A memory over a plain map; each read waits until the test lets it answer. */
 function setUp(stored: CredentialRecord[] = []) {
@@ -17,7 +18,9 @@ function setUp(stored: CredentialRecord[] = []) {
       const found = hashes.flatMap((hash) => store.get(hash) ?? []);
       reads.push({ hashes, answer: () => resolve(found), fail: reject });
     });
-  return { store, reads, memory: new CredentialMemory(read) };
+  const memory = new CredentialMemory(read);
+  memory.upTo(Infinity);
+  return { store, reads, memory };
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -91,6 +94,7 @@ it('refuses all who wait when a read fails, and asks again for the next', async 
 it('holds a bounded number of records and drops the one used longest ago', async () => {
   const records = Array.from({ length: MAX_RECORDS_IN_MEMORY + 1 }, () => aRecord());
   const memory = new CredentialMemory((hashes) => Promise.resolve(hashes.map((hash) => byHash.get(hash)!)));
+  memory.upTo(Infinity);
   const byHash = new Map(records.map((record) => [record.hash, record]));
   for (let i = 0; i < records.length; i += MAX_WAITING_LOOKUPS) {
     await Promise.all(records.slice(i, i + MAX_WAITING_LOOKUPS).map((record) => memory.lookup(record.hash)));
@@ -98,4 +102,28 @@ it('holds a bounded number of records and drops the one used longest ago', async
   expect(memory.size).toBe(MAX_RECORDS_IN_MEMORY);
   expect(memory.lookup(records[0]!.hash)).toBeInstanceOf(Promise);
   expect(memory.lookup(records[1]!.hash)).toBe(records[1]);
+});
+
+it('asks the store for what it knows, too, while it has not been held against the store for long', async () => {
+  const record = aRecord();
+  const { memory, reads, store } = setUp([record]);
+  const first = memory.lookup(record.hash);
+  await turn();
+  reads[0]!.answer();
+  expect(await first).toEqual(record);
+  expect(memory.lookup(record.hash)).toBe(record);
+
+  memory.upTo(performance.now() - MAX_AGE_MS - 1);
+  store.set(record.hash, { ...record, revokedAtMs: 1, version: 2 });
+  const second = memory.lookup(record.hash);
+  await turn();
+  reads[1]!.answer();
+  expect(await second).toMatchObject({ version: 2 });
+  const third = memory.lookup(record.hash);
+  await turn();
+  reads[2]!.fail(new Error('away'));
+  await expect(third).rejects.toThrow(/does not answer: away/);
+
+  memory.upTo(performance.now());
+  expect(memory.lookup(record.hash)).toMatchObject({ version: 2 });
 });

@@ -9,6 +9,9 @@ export const MAX_HASHES_PER_READ = 1_000;
 /** Look-ups that wait for the store at once; more are refused, as a queue of unknown values must not grow either. */
 export const MAX_WAITING_LOOKUPS = 10_000;
 
+/** Memory that has not been held against the store for so long may lack a revocation: below the promised second, and well above a store's check interval. */
+export const MAX_AGE_MS = 900;
+
 /** Reads records from the store; those that it does not have are missing from the answer. Rejects when the store does not answer in time. */
 export type ReadRecords = (hashes: string[]) => Promise<CredentialRecord[]>;
 
@@ -25,7 +28,8 @@ interface Miss {
 /**
  * The records of one process, in front of a store.
  *
- * A hit is answered synchronously. Misses gather while the last read is under way (or until the turn of the event loop is over) and go out as the next
+ * A hit is answered synchronously, as long as memory is young: what was fed in last, or that there was nothing to feed in, is no older than MAX_AGE_MS (`upTo`). Else the store is asked, as for a
+ * miss: a store that cannot be reached cannot say what was revoked. Misses gather while the last read is under way (or until the turn of the event loop is over) and go out as the next
  * one: one read at a time, however many values are tried. Only what the store has is remembered, so unknown values cost a
  * place in a read and leave nothing behind.
  *
@@ -40,6 +44,7 @@ export class CredentialMemory {
   private closed = false;
   /** Counts the times that everything was forgotten: a read from before is not remembered. */
   private epoch = 0;
+  private upToMs = -Infinity;
 
   constructor(private readonly read: ReadRecords) {}
 
@@ -49,13 +54,18 @@ export class CredentialMemory {
 
   lookup(hash: string): CredentialRecord | Promise<CredentialRecord | null> {
     const known = this.records.get(hash);
-    if (known) return known;
+    if (known && performance.now() - this.upToMs <= MAX_AGE_MS) return known;
     const miss = this.misses.get(hash);
     if (miss) return miss.answer;
     if (this.closed) return Promise.reject(new UnavailableError('the credential store is closed'));
     if (this.misses.size >= MAX_WAITING_LOOKUPS)
       return Promise.reject(new UnavailableError('too many look-ups wait for the credential store'));
     return this.ask(hash);
+  }
+
+  /** All changes that were made before this moment (of `performance.now()`) have been taken in. */
+  upTo(ms: number): void {
+    this.upToMs = ms;
   }
 
   /** Takes in changed records: each replaces what is in memory, or what is being read, if it is newer. */

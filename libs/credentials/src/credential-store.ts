@@ -26,8 +26,8 @@ export interface CredentialRecord {
  * (`credentials.suite.ts`): Postgres + LISTEN/NOTIFY, and Redis + pub/sub.
  *
  * A record in memory is never older than what was committed one second ago, in every process: notifications bring changes at once, and a version
- * check at least every second finds those whose notification was lost. When the store cannot be reached for longer than that, records in
- * memory go on serving (a dead store must not stop known credentials) and the check catches up as soon as it is back.
+ * check at least every second finds those whose notification was lost. When the store cannot be reached for about as long, look-ups are
+ * refused, as nobody can say what was revoked meanwhile; without the store of the admission beside it nothing runs anyway. The check catches up as soon as it is back.
  */
 export abstract class CredentialStore {
   /** Writes records (upsert by hash, only if `version` is newer) and tells every process. Durable when it returns. */

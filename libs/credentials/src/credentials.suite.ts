@@ -1,8 +1,8 @@
 import { UnavailableError, hashCredential, newId } from '@tollgate/contracts';
-import { eventually } from '@tollgate/testing';
-import { randomUUID } from 'node:crypto';
+import { eventually, inForceAfterMs } from '@tollgate/testing';
 import type { CredentialRecord, CredentialStore } from './credential-store';
 import type { Link as OneLink } from './link.suite';
+import { aRecord, inMemory, revokedAfterMs } from './record.suite';
 
 /** The path to the backing store, however many connections it has. */
 type Link = Pick<OneLink, 'breakConnections' | 'refuse' | 'hang' | 'restore' | 'close'>;
@@ -24,22 +24,6 @@ const REFUSAL_LIMIT_MS = 1_500;
 /** A notification is there at once, not only with the next check. */
 const NOTIFIED_MEDIAN_LIMIT_MS = 100;
 const ROUNDS = 8;
-
-export function aRecord(over: Partial<CredentialRecord> = {}): CredentialRecord {
-  return {
-    hash: hashCredential(randomUUID()),
-    kind: 'key',
-    id: newId('key'),
-    tenantId: newId('ten'),
-    plan: 'default',
-    profile: 'default',
-    scopes: [],
-    expiresAtMs: null,
-    revokedAtMs: null,
-    version: 1,
-    ...over,
-  };
-}
 
 /** The guarantees of the credential seam, for any implementation. `makeSubject` is called once, in a `beforeAll`. */
 export function credentialsSuite(
@@ -66,6 +50,9 @@ export function credentialsSuite(
     });
 
     const lookupAll = (hash: string) => Promise.all(stores.map((store) => store.lookup(hash)));
+    /** Of these records by hash, at every process. Rejects when one is refused. */
+    const everywhere = (hashes: readonly string[]) =>
+      Promise.all(stores.map((store) => Promise.all(hashes.map((hash) => store.lookup(hash)))));
     const revoked = (record: CredentialRecord, version = record.version + 1): CredentialRecord => ({
       ...record,
       revokedAtMs: 1_800_000_000_000,
@@ -82,17 +69,14 @@ export function credentialsSuite(
       return found;
     }
 
-    /** Milliseconds from `put` having returned until no process gives out the unrevoked record. */
-    async function revocationMs(record: CredentialRecord): Promise<number> {
-      await writer.put([record]);
-      await lookupAll(record.hash);
-      await writer.put([revoked(record)]);
-      const from = performance.now();
-      await eventually(
-        async () => expect((await lookupAll(record.hash)).every((found) => found?.revokedAtMs)).toBe(true),
-        { everyMs: 2 },
-      );
-      return performance.now() - from;
+    /** Milliseconds from `put` having returned until the last look-up that gave the unrevoked record. */
+    async function revocationMs(record: CredentialRecord, justBefore = async () => {}): Promise<number> {
+      await eventually(() => writer.put([record]));
+      await eventually(() => lookupAll(record.hash));
+      await justBefore();
+      // A cluster's client may have to find the nodes again first.
+      await eventually(() => writer.put([revoked(record)]), { everyMs: 2 });
+      return revokedAfterMs(stores, record.hash);
     }
 
     it('gives back a record as it was put, null for a value that was never issued, and a known one synchronously', async () => {
@@ -102,7 +86,8 @@ export function credentialsSuite(
       expect(await lookupAll(key.hash)).toEqual(stores.map(() => key));
       expect(await lookupAll(token.hash)).toEqual(stores.map(() => token));
       expect(await lookupAll(aRecord().hash)).toEqual(stores.map(() => null));
-      for (const store of stores) expect(store.lookup(key.hash)).toEqual(key);
+      // Unless its last look at the store is so old that it looks again first.
+      for (const store of stores) await eventually(() => expect(inMemory(store, key.hash)).toEqual(key));
     });
 
     it('finds a credential that was issued a moment after it was asked for', async () => {
@@ -152,27 +137,23 @@ export function credentialsSuite(
           if ((n + i) % 3 === 0) newest.set(record.hash, Math.max(newest.get(record.hash)!, 2 + ((i * 7) % 61)));
         }
       }
-      await eventually(() => {
-        for (const store of stores) {
-          for (const record of records)
-            expect(store.lookup(record.hash)).toMatchObject({ version: newest.get(record.hash) });
-        }
+      await eventually(async () => {
+        for (const found of await everywhere([...newest.keys()]))
+          expect(found.map((record) => record?.version)).toEqual([...newest.values()]);
       });
     });
 
     it('takes more records in one put than fit one statement or one check, and every process learns of all', async () => {
       const records = Array.from({ length: 4_500 }, () => aRecord());
       await writer.put(records);
-      await Promise.all(stores.map((store) => Promise.all(records.map((record) => store.lookup(record.hash)))));
+      const hashes = records.map(({ hash }) => hash);
+      await eventually(() => everywhere(hashes));
       await writer.put(records.map((record) => revoked(record)));
-      const from = performance.now();
-      await eventually(() => {
-        for (const store of stores)
-          expect(records.filter((record) => !(store.lookup(record.hash) as CredentialRecord).revokedAtMs)).toHaveLength(
-            0,
-          );
+      const tookMs = await inForceAfterMs(async () => {
+        for (const found of await everywhere(hashes))
+          expect(found.filter((record) => !record?.revokedAtMs)).toHaveLength(0);
       });
-      expect(performance.now() - from).toBeLessThan(REVOCATION_LIMIT_MS);
+      expect(tookMs).toBeLessThan(REVOCATION_LIMIT_MS);
     });
 
     it.each(['notified', 'every notification lost'])(
@@ -194,17 +175,11 @@ export function credentialsSuite(
     it('brings a revocation into force within a second when all connections broke the moment before', async () => {
       const took: number[] = [];
       for (let round = 0; round < 4; round++) {
-        const record = aRecord();
-        await eventually(() => writer.put([record]));
-        await eventually(() => lookupAll(record.hash));
-        await Promise.all(opened.slice(1).map(({ link }) => link.breakConnections()));
-        await writer.put([revoked(record)]);
-        const from = performance.now();
-        await eventually(
-          () => stores.forEach((store) => expect(store.lookup(record.hash)).toMatchObject({ version: 2 })),
-          { everyMs: 2 },
+        took.push(
+          await revocationMs(aRecord(), async () => {
+            await Promise.all(opened.slice(1).map(({ link }) => link.breakConnections()));
+          }),
         );
-        took.push(performance.now() - from);
         await opened[0]!.link.breakConnections();
       }
       report('connections broken', took);
@@ -217,13 +192,11 @@ export function credentialsSuite(
       // A new hash each time, so that each look-up must ask the store at the very moment of the change.
       for (const record of records)
         await Promise.all([lookupAll(record.hash), writer.put([revoked(record)]), lookupAll(record.hash)]);
-      await eventually(
-        () =>
-          stores.forEach((store) =>
-            records.forEach((record) => expect(store.lookup(record.hash)).toMatchObject({ version: 2 })),
-          ),
-        { timeoutMs: REVOCATION_LIMIT_MS },
-      );
+      const tookMs = await inForceAfterMs(async () => {
+        for (const found of await everywhere(records.map(({ hash }) => hash)))
+          expect(found.filter((record) => record?.version !== 2)).toHaveLength(0);
+      });
+      expect(tookMs).toBeLessThan(REVOCATION_LIMIT_MS);
     });
 
     it('does not remember unknown values, however many are tried', async () => {
@@ -240,7 +213,7 @@ export function credentialsSuite(
     });
 
     it.each(['refuses connections', 'does not answer'] as const)(
-      'serves from memory while the store %s, refuses a miss within about a second, and catches up',
+      'lets nobody in who might have been revoked while the store %s: within about a second, a look-up is refused; and catches up',
       async (fault) => {
         const known = aRecord();
         await writer.put([known]);
@@ -251,7 +224,6 @@ export function credentialsSuite(
         const from = performance.now();
         await expect(store.lookup(aRecord().hash)).rejects.toThrow(UnavailableError);
         expect(performance.now() - from).toBeLessThan(REFUSAL_LIMIT_MS);
-        expect(store.lookup(known.hash)).toEqual(known);
         await expect(store.put([aRecord()])).rejects.toThrow();
         // Another process, whose link is well, revokes it.
         const other = await subject.open();
@@ -259,10 +231,12 @@ export function credentialsSuite(
         await other.store.put([revoked(known)]);
         await other.store.close();
         await other.link.close();
-        expect(store.lookup(known.hash)).toEqual(known);
+        await eventually(() => expect(Promise.resolve(store.lookup(known.hash))).rejects.toThrow(UnavailableError), {
+          timeoutMs: REVOCATION_LIMIT_MS,
+        });
 
         link.restore();
-        await eventually(() => expect(store.lookup(known.hash)).toEqual(revoked(known)));
+        await eventually(async () => expect(await store.lookup(known.hash)).toEqual(revoked(known)));
         expect(await store.lookup(aRecord().hash)).toBeNull();
       },
     );

@@ -4,6 +4,8 @@ import { connect, createServer, type AddressInfo, type NetConnectOpts, type Serv
 export class Link {
   private readonly pairs = new Set<{ near: Socket; far: Socket | null }>();
   private fault: 'none' | 'refuses' | 'hangs' = 'none';
+  private accepted = 0;
+  private swallowed: readonly number[] = [];
 
   private constructor(
     private readonly server: Server,
@@ -41,6 +43,11 @@ export class Link {
     for (const { near, far } of this.pairs) [near, far].forEach((socket) => socket?.pause());
   }
 
+  /** These connections, counted from 1 as they come, get no answer; the others do. */
+  swallow(connections: readonly number[]): void {
+    this.swallowed = connections;
+  }
+
   /** All well again: what hung goes on where it was; what came meanwhile is broken. */
   restore(): void {
     this.fault = 'none';
@@ -57,7 +64,8 @@ export class Link {
 
   private accept(near: Socket): void {
     if (this.fault === 'refuses') return void near.destroy();
-    const far = this.fault === 'hangs' ? null : connect(this.target);
+    const swallowed = this.swallowed.includes(++this.accepted);
+    const far = this.fault === 'hangs' || swallowed ? null : connect(this.target);
     const pair = { near, far };
     this.pairs.add(pair);
     near.setNoDelay(true);

@@ -46,6 +46,13 @@ export const expiredRequests = new Counter({
   registers,
 });
 
+export const unreadableRequests = new Counter({
+  name: 'tollgate_requests_unreadable_total',
+  help: 'Requests and replies between services that could not be read; nothing is set aside, as nobody waits for them later',
+  labelNames: ['topic'],
+  registers,
+});
+
 export const outboxAge = new Gauge({
   name: 'tollgate_outbox_oldest_seconds',
   help: 'Age of the oldest outbox row that this process could not publish yet; 0 when there is none',

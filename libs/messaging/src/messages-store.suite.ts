@@ -23,6 +23,8 @@ export interface MessagesStore {
   close(): Promise<void>;
 }
 
+/** Until what failed is tried again, and then some: the waits between tries grow to 5 s. */
+export const AFTER_FAILURES_MS = 15_000;
 export const SUITE_GROUP = 'admission';
 export const SECOND_GROUP = 'audit';
 /** The real topics, with a second group on one of them. */
@@ -65,4 +67,38 @@ export class Received {
       if (last.get(tenant) !== count) throw new Error(`${tenant}: ${last.get(tenant) ?? 0} of ${count} have come`);
     }
   }
+}
+
+/** A fresh store for each test of the calling `describe`, and instances on it, which are closed after it. */
+export function useInstances(createStore: () => Promise<MessagesStore>) {
+  let store: MessagesStore;
+  let opened: Messages[];
+  beforeEach(async () => {
+    store = await createStore();
+    opened = [];
+  });
+  afterEach(async () => {
+    await Promise.all(opened.map((messages) => messages.close()));
+    await store.close();
+  });
+  /** A new instance, not started. */
+  function open(): Messages {
+    const messages = store.open();
+    opened.push(messages);
+    return messages;
+  }
+  /** One that is started, and consumes for the group where there is a handler. */
+  async function start(handler?: (messages: readonly CreditNews[]) => Promise<void>, group = SUITE_GROUP) {
+    const messages = open();
+    if (handler) messages.consume(TOPIC, group, handler);
+    await messages.start();
+    return messages;
+  }
+  return {
+    open,
+    start,
+    get store() {
+      return store;
+    },
+  };
 }

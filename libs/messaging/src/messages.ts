@@ -42,7 +42,7 @@ export abstract class Messages {
     options?: { whyNot?: WhyNot },
   ): void;
 
-  /** The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the subject; never a hang. */
+  /** The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the subject; never a hang. MessagesRefusedError: the request is too large for the store. */
   abstract request<S extends Subject>(
     subject: S,
     request: RequestOf<S>,

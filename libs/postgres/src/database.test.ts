@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { useTestDatabase } from '@tollgate/testing';
-import { migrate, MigrationError, openDataSource, transaction } from './index';
+import { Pool } from 'pg';
+import { migrate, MigrationError, openDataSource, outliveConnections, transaction } from './index';
 
 const database = useTestDatabase();
 let directory: string;
@@ -47,12 +48,16 @@ describe('transaction', () => {
     const dataSource = await openDataSource({ url: database.url, schema: 'mig', applicationName: 'test', poolSize: 3 });
     try {
       let runs = 0;
+      // None writes before all three have read: two of them must run again.
+      let haveRead: () => void;
+      const allHaveRead = new Promise<void>((resolve) => (haveRead = resolve));
       const increment = () =>
         transaction(dataSource, async (tx) => {
-          runs++;
+          const run = ++runs;
           await tx.query('SET TRANSACTION ISOLATION LEVEL SERIALIZABLE');
           const [row] = await tx.query('SELECT n FROM a WHERE id = 1');
-          await tx.query('SELECT pg_sleep(0.05)');
+          if (run === 3) haveRead();
+          await allHaveRead;
           await tx.query('UPDATE a SET n = $1 WHERE id = 1', [row.n + 1]);
         });
       await Promise.all([increment(), increment(), increment()]);
@@ -63,4 +68,18 @@ describe('transaction', () => {
       await dataSource.destroy();
     }
   });
+});
+
+it('outlives a connection that breaks while it is in hand and nobody asks anything of it', async () => {
+  const pool = new Pool({ connectionString: database.url, max: 1 });
+  outliveConnections(pool);
+  const client = await pool.connect();
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const ended = new Promise((resolve) => client.once('end', resolve));
+  await database.query('SELECT pg_terminate_backend($1)', [rows[0]!.pid]);
+  await ended;
+  await expect(client.query('SELECT 1')).rejects.toThrow();
+  client.release(true);
+  expect((await pool.query<{ one: number }>('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+  await pool.end();
 });

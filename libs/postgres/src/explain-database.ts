@@ -3,16 +3,33 @@ import { parse } from 'pg-connection-string';
 import { sqlState } from './database';
 import { MigrationError } from './migrate';
 
-/** The line for a server at DATABASE_URL that does not take us, with the cure; other errors are given back as they are. */
+/** SQLSTATE classes of statements that are wrong in themselves: data exceptions, constraints, syntax, exceptions of SQL code. */
+const DEFECT = /^(22|23|42|P0)...$/;
+/** Codes of Node for certificates that it does not take. */
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET|HOSTNAME_MISMATCH/;
+
+/** The line for a server at DATABASE_URL that does not take us, with the cure; a defect of ours is given back as it is, as its stack tells more. */
 export function explainDatabase(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
   if (error instanceof MigrationError) return new StartError(error.message, { cause: error });
-  const { message } = error as { message?: string };
   const code = sqlState(error);
+  // Of several addresses of one host: an error without a message of its own.
+  const message = (error as { message?: string }).message || code;
   const where = describeUrl(url);
+  const { syscall, path } = error as NodeJS.ErrnoException;
+  if (path !== undefined && syscall !== 'connect') {
+    // A file that is not there: one of ours, unless DATABASE_URL names it.
+    if (![url, decoded(url)].some((text) => text.includes(path))) return error;
+    return new StartError(`DATABASE_URL names a file that cannot be read (${path}, ${code}): correct it.`, {
+      cause: error,
+    });
+  }
   const cures: Record<string, string> = {
     ECONNREFUSED: `No PostgreSQL answers at ${where}: start it, or correct DATABASE_URL.`,
     ENOENT: `No PostgreSQL answers at ${where}: start it, or correct DATABASE_URL.`,
+    EHOSTUNREACH: `No network leads to ${where} (EHOSTUNREACH): check DATABASE_URL and the network.`,
+    ENETUNREACH: `No network leads to ${where} (ENETUNREACH): check DATABASE_URL and the network.`,
+    ETIMEDOUT: `PostgreSQL at ${where} does not answer: check DATABASE_URL and the network.`,
     ENOTFOUND: `The host of DATABASE_URL (${where}) is not known: correct it.`,
     EAI_AGAIN: `The host of DATABASE_URL (${where}) is not known: correct it.`,
     '28P01': `PostgreSQL at ${where} refuses the password of DATABASE_URL.`,
@@ -35,11 +52,38 @@ export function explainDatabase(error: unknown, url: string): unknown {
       cause: error,
     });
   }
-  return error;
+  if (/does not support SSL/i.test(message ?? '')) {
+    return new StartError(
+      `PostgreSQL at ${where} speaks no TLS: leave sslmode out of DATABASE_URL, or set up TLS there.`,
+      {
+        cause: error,
+      },
+    );
+  }
+  if (CERTIFICATE.test(code ?? '')) {
+    return new StartError(
+      `The certificate of PostgreSQL at ${where} is not trusted (${message}): name its authority in DATABASE_URL (sslrootcert=<file>), or correct the host.`,
+      { cause: error },
+    );
+  }
+  if (error instanceof TypeError || DEFECT.test(code ?? '')) return error;
+  return new StartError(`PostgreSQL at ${where} cannot be used (${message}): check DATABASE_URL and the server.`, {
+    cause: error,
+  });
 }
 
 /** Host, port and database, never the password. */
 function describeUrl(url: string): string {
-  const { host, port, database } = parse(url);
+  // Without what is said of TLS: a file that it names may not be there.
+  const { host, port, database } = parse(url.replace(/ssl\w*=[^&]*/g, ''));
   return `${host ?? 'localhost'}${port ? `:${port}` : ''}/${database ?? ''}`;
+}
+
+/** A password may have a % that escapes nothing. */
+function decoded(url: string): string {
+  try {
+    return decodeURIComponent(url);
+  } catch {
+    return url;
+  }
 }

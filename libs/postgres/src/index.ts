@@ -3,4 +3,5 @@ export * from './database-settings';
 export * from './migrate';
 export * from './check-server';
 export * from './explain-database';
+export * from './start-patiently';
 export * from './embedded/embedded-postgres';

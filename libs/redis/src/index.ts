@@ -2,3 +2,4 @@ export * from './target';
 export * from './redis-settings';
 export * from './function-library';
 export * from './redis-link';
+export * from './slot';

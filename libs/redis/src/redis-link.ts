@@ -1,8 +1,19 @@
-import { UnavailableError } from '@tollgate/contracts';
+import type { UnavailableError } from '@tollgate/contracts';
 import { StartError } from '@tollgate/runtime';
 import { Cluster, type Redis } from 'ioredis';
 import { afterReading, Breaker, within } from './breaker';
 import type { FunctionLibrary } from './function-library';
+import { LibraryLoader } from './library-loader';
+import {
+  innermost,
+  isFunctionMissing,
+  isRefusal,
+  isRightMissing,
+  reasonOf,
+  startProblem,
+  unavailable,
+} from './redis-errors';
+import { slotOf } from './slot';
 import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient, type RedisTarget } from './target';
 
 /** A call that is not answered by then is refused: with the second try of a caller, refused at once, well below a second. */
@@ -25,6 +36,8 @@ export interface RedisLinkOptions {
   /** Shown in CLIENT LIST. */
   name: string;
   library?: FunctionLibrary;
+  /** Asks for something of the library, and changes nothing: the start fails when it may not. */
+  probe?: Call;
   callTimeoutMs?: number;
   natMap?: NatMap;
 }
@@ -33,20 +46,24 @@ export interface RedisLinkOptions {
  * A connection to Redis (or one to each master of a cluster) that answers in bounded time: all commands of a call leave together, and each gets its reply or an
  * UnavailableError. A shard that was silent once is refused at once until it answers a probe; a lost connection likewise until it is back.
  *
- * The library is loaded when Redis does not have it (fresh, emptied by FUNCTION FLUSH, a new shard): a function that is not found loads it and is called again.
+ * The library is loaded where Redis does not have it (fresh, emptied by FUNCTION FLUSH, a new shard): a function that is not found loads it there and is called again.
  */
 export class RedisLink {
   readonly client: RedisClient;
   private readonly target: RedisTarget;
   private readonly breakers = new Map<string, Breaker>();
   private readonly callTimeoutMs: number;
-  private loading: Promise<void> | undefined;
+  private readonly loader: LibraryLoader;
   private lastError: Error | undefined;
 
   constructor(private readonly options: RedisLinkOptions) {
     this.target = readRedisUrl(options.url);
     this.callTimeoutMs = options.callTimeoutMs ?? CALL_TIMEOUT_MS;
     this.client = openClient(this.target, options.name, options.natMap);
+    this.loader = new LibraryLoader(
+      options.library,
+      () => new Map(this.nodes().map((node) => [this.nameIn(node), node])),
+    );
     this.client.on('error', (error: Error) => (this.lastError = error));
     this.client.on('node error', (error: Error) => (this.lastError = error));
   }
@@ -63,30 +80,33 @@ export class RedisLink {
       throw new StartError(`${where}: Redis does not answer${reason}: start it, or correct the address.`);
     }
     try {
-      await this.loadLibrary();
+      const failed = await this.loader.loadEverywhere(LOAD_TIMEOUT_MS);
+      if (failed) throw failed;
+      await this.assertRights();
     } catch (error) {
-      const { message } = error as Error;
-      if (/unknown command/i.test(message))
-        throw new StartError(`${where}: this server has no Functions: Redis 7.0 or newer is needed.`, { cause: error });
-      if (/NOPERM|NOAUTH/.test(message))
-        throw new StartError(
-          `${where}: the user lacks rights (${message}): it needs ~tga:* ~tgc:* &tgc:* +@all -@admin -@dangerous +function +info.`,
-          { cause: error },
-        );
-      throw new StartError(`${where}: Redis does not take our functions (${message}).`, { cause: error });
+      throw new StartError(`${where}: ${startProblem(error as Error)}`, { cause: error });
     }
   }
 
-  /** Never rejects: one reply or Error for each, in order. */
+  /** Never rejects: one reply or Error for each, in order, within `callTimeoutMs`: loading a library that is missing has what is left of it. */
   async call(calls: readonly Call[]): Promise<(Reply | Error)[]> {
-    const replies = await this.send(calls);
-    const missing = calls.flatMap((_, index) => (isFunctionMissing(replies[index]) ? index : []));
-    if (missing.length === 0) return replies;
-    const loaded = await this.loadLibrary().catch((error: Error) => error);
-    const again = loaded
-      ? missing.map(() => unavailable(loaded.message))
-      : await this.send(missing.map((index) => calls[index]!));
-    for (const [n, index] of missing.entries()) replies[index] = again[n];
+    const replies: (Reply | Error)[] = new Array(calls.length);
+    if (this.client.status !== 'ready') return replies.fill(unavailable('no connection'));
+    const shards = new Map<string, number[]>();
+    for (const [index, call] of calls.entries()) {
+      const shard = this.shardOf(call.keys[0]!);
+      const indexes = shards.get(shard);
+      if (indexes) indexes.push(index);
+      else shards.set(shard, [index]);
+    }
+    const asking = [...shards].map(async ([shard, indexes]) => {
+      const answers = await this.callShard(
+        shard,
+        indexes.map((index) => calls[index]!),
+      );
+      for (const [n, index] of indexes.entries()) replies[index] = answers[n];
+    });
+    await Promise.all(asking);
     return replies;
   }
 
@@ -97,26 +117,45 @@ export class RedisLink {
     return reply;
   }
 
-  /** Rejects when nobody answers now; in a cluster, no master. */
+  /** Rejects when nobody answers now; in a cluster, no master. Who does is called again at once: what is ready must not refuse for what was. */
   async check(): Promise<void> {
     if (this.client.status !== 'ready') throw unavailable('no connection');
-    const pings = Promise.any(this.nodes().map((node) => node.ping()));
+    const ping = async (node: Redis) => node.ping().then(() => this.breakers.get(this.nameIn(node))?.close());
+    const pings = Promise.any(this.nodes().map(ping));
     pings.catch(() => {});
     if ((await within(this.callTimeoutMs, pings)) !== 'answered') throw unavailable('no answer in time');
   }
 
-  /** Returns when all that this connection wrote has reached so many replicas (of each master); rejects with UnavailableError after `timeoutMs`. What follows on this connection waits with it. */
-  async waitForReplicas(count: number, timeoutMs: number): Promise<void> {
-    const waits = Promise.all(this.nodes().map((node) => node.wait(count, timeoutMs)));
-    let reached: number[];
+  /**
+   * Waits until all that this connection wrote to the masters of these keys has reached so many replicas of each; other masters are not asked. Never rejects: for each key, in order, undefined or the
+   * UnavailableError of its shard after `timeoutMs`. What follows on these connections waits with it. A key in the middle of its move to another master (ASK) is looked for at the old one.
+   */
+  async waitForReplicas(
+    keys: readonly string[],
+    count: number,
+    timeoutMs: number,
+  ): Promise<(UnavailableError | undefined)[]> {
+    const waits = new Map<string, Promise<UnavailableError | undefined>>();
+    return Promise.all(
+      keys.map((key) => {
+        const shard = this.shardOf(key);
+        let wait = waits.get(shard);
+        if (!wait) waits.set(shard, (wait = this.waitAt(shard, count, timeoutMs)));
+        return wait;
+      }),
+    );
+  }
+
+  private async waitAt(shard: string, count: number, timeoutMs: number): Promise<UnavailableError | undefined> {
+    const node = this.node(shard);
+    if (!node) return unavailable('replicas were not reached: no connection');
     try {
-      const state = await within(timeoutMs + this.callTimeoutMs, waits);
-      reached = state === 'silent' ? [0] : await waits;
+      const wait = node.wait(count, timeoutMs);
+      const reached = (await within(timeoutMs + this.callTimeoutMs, wait)) === 'silent' ? 0 : await wait;
+      return reached < count ? unavailable(`only ${reached} of ${count} replicas were reached`) : undefined;
     } catch (error) {
-      throw unavailable('replicas were not reached', error as Error);
+      return unavailable('replicas were not reached', error as Error);
     }
-    if (Math.min(...reached) < count)
-      throw unavailable(`only ${Math.min(...reached)} of ${count} replicas were reached`);
   }
 
   close(): void {
@@ -125,58 +164,81 @@ export class RedisLink {
     for (const node of this.nodes()) node.stream?.destroy();
   }
 
+  /** A function may be loaded by who may not touch its keys. That its shard is silent says nothing about rights. */
+  private async assertRights(): Promise<void> {
+    if (!this.options.probe) return;
+    const [reply] = await this.call([this.options.probe]);
+    if (reply instanceof Error && isRightMissing(reply)) throw reply;
+  }
+
   private ready(): Promise<void> {
     return new Promise((resolve) => this.client.once('ready', resolve));
   }
 
-  private send(calls: readonly Call[]): Promise<(Reply | Error)[]> {
-    if (calls.length === 0) return Promise.resolve([]);
+  private async callShard(shard: string, calls: readonly Call[]): Promise<(Reply | Error)[]> {
+    const untilMs = performance.now() + this.callTimeoutMs;
+    const leftMs = () => untilMs - performance.now();
+    const replies = await this.send(shard, calls, this.callTimeoutMs);
+    const loads = [
+      () => this.loader.loadAt(shard, leftMs()),
+      // Its master has it: while slots move to another one, that one answers.
+      () => this.loader.loadEverywhere(leftMs()),
+    ];
+    for (const load of loads) {
+      const missing = calls.flatMap((_, index) => (isFunctionMissing(replies[index]) ? index : []));
+      if (missing.length === 0) return replies;
+      const failed = await load();
+      const answers = failed
+        ? missing.map(() => unavailable(failed.message, failed))
+        : await this.send(
+            shard,
+            missing.map((index) => calls[index]!),
+            leftMs(),
+          );
+      for (const [n, index] of missing.entries()) replies[index] = answers[n];
+    }
+    return replies.map((reply) => (isFunctionMissing(reply) ? unavailable('its functions are missing') : reply));
+  }
+
+  /** All of one shard, in one packet: what is written while a stream is corked leaves together. */
+  private send(shard: string, calls: readonly Call[], timeoutMs: number): Promise<(Reply | Error)[]> {
     const replies: (Reply | Error)[] = new Array(calls.length);
-    const shards = new Map<string, { breaker: Breaker; open: Set<number> }>();
-    let left = calls.length;
+    const breaker = this.breaker(shard, calls[0]!.keys[0]!);
+    if (breaker.isOpen) return Promise.resolve(replies.fill(unavailable('no answer lately')));
+    const open = new Set<number>();
     let done = false;
-    if (this.client.status !== 'ready') return Promise.resolve(replies.fill(unavailable('no connection')));
     return new Promise((resolve) => {
       const giveUp = () => {
-        if (left === 0) return;
-        for (const { breaker, open } of shards.values()) {
-          if (open.size > 0) breaker.open();
-          for (const index of open) replies[index] = unavailable('no answer in time');
-        }
+        if (done) return;
+        // A shard that had less than its time is not judged by it.
+        if (timeoutMs >= this.callTimeoutMs) breaker.open();
+        for (const index of open) replies[index] = unavailable('no answer in time');
         done = true;
         resolve(replies);
       };
-      const timer = setTimeout(() => afterReading(giveUp), this.callTimeoutMs);
-      const settle = (index: number, shard: { open: Set<number> } | undefined, reply: Reply | Error) => {
-        shard?.open.delete(index);
+      const timer = setTimeout(() => afterReading(giveUp), Math.max(0, timeoutMs));
+      const settle = (index: number, reply: Reply | Error) => {
         if (done) return;
         replies[index] = reply;
-        if (--left > 0) return;
+        open.delete(index);
+        if (open.size > 0) return;
+        done = true;
         clearTimeout(timer);
         resolve(replies);
       };
-      // One packet for all: what is written while a stream is corked leaves together.
-      const streams = this.nodes().map((node) => node.stream);
-      for (const stream of streams) stream?.cork();
+      const stream = this.node(shard)?.stream;
+      stream?.cork();
       for (const [index, call] of calls.entries()) {
-        const name = this.shardOf(call.keys[0]!);
-        let shard = shards.get(name);
-        if (!shard) shards.set(name, (shard = { breaker: this.breaker(name, call.keys[0]!), open: new Set() }));
-        if (shard.breaker.isOpen) {
-          queueMicrotask(() => settle(index, undefined, unavailable('no answer lately')));
-          continue;
-        }
-        shard.open.add(index);
-        const { breaker } = shard;
+        open.add(index);
         this.sendOne(call).then(
           (reply) => {
             if (breaker.isOpen) breaker.close();
-            settle(index, shard, reply);
+            settle(index, reply);
           },
-          (error: Error) => settle(index, shard, isRefusal(error) ? unavailable(error.message, error) : error),
+          (error: Error) => settle(index, isRefusal(error) ? unavailable(error.message, error) : error),
         );
       }
-      for (const stream of streams) stream?.uncork();
+      stream?.uncork();
     });
   }
 
@@ -210,63 +272,10 @@ export class RedisLink {
   }
 
   private node(shard: string): Redis | undefined {
-    return this.nodes().find(({ options }) => shard === SINGLE || `${options.host}:${options.port}` === shard);
+    return this.nodes().find((node) => shard === SINGLE || this.nameIn(node) === shard);
   }
 
-  /** All who miss it at the same time load it once. */
-  private loadLibrary(): Promise<void> {
-    this.loading ??= this.loadEverywhere().finally(() => (this.loading = undefined));
-    return this.loading;
+  private nameIn({ options: { host, port } }: Redis): string {
+    return this.client instanceof Cluster ? `${host}:${port}` : SINGLE;
   }
-
-  private async loadEverywhere(): Promise<void> {
-    const { library } = this.options;
-    if (!library) return;
-    const loads = this.nodes().map(async (node) => {
-      try {
-        await node.call('function', 'LOAD', library.source);
-      } catch (error) {
-        if (!/already exists/.test((error as Error).message)) throw error;
-      }
-    });
-    const all = Promise.all(loads);
-    if ((await within(LOAD_TIMEOUT_MS, all)) === 'silent') throw unavailable('no answer while loading its functions');
-    await all;
-  }
-}
-
-function unavailable(reason: string, cause?: Error): UnavailableError {
-  const error = new UnavailableError(`Redis is not available: ${reason}`);
-  return cause ? Object.assign(error, { cause }) : error;
-}
-
-/** What Redis or the connection refuses for now, in contrast to a mistake of ours (`ERR …`). */
-function isRefusal(error: Error): boolean {
-  return error.name !== 'ReplyError' || !/^ERR |^WRONGTYPE/.test(error.message);
-}
-
-function isFunctionMissing(reply: Reply | Error): boolean {
-  return reply instanceof Error && /^ERR Function not found/.test(reply.message);
-}
-
-/** That a connection which is not there cannot be written to says nothing. */
-function reasonOf({ message }: Error): string {
-  return /enableOfflineQueue/.test(message) ? '' : `: ${message}`;
-}
-
-function innermost(error: Error & { lastNodeError?: Error }): Error {
-  return error.lastNodeError ?? error;
-}
-
-/** CRC16 (XMODEM) of the hash tag, modulo 16384: the slot of a key in a Redis Cluster. */
-export function slotOf(key: string): number {
-  const open = key.indexOf('{');
-  const close = key.indexOf('}', open + 1);
-  const tag = open >= 0 && close > open + 1 ? key.slice(open + 1, close) : key;
-  let crc = 0;
-  for (const byte of Buffer.from(tag)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
-  }
-  return crc & 0x3fff;
 }

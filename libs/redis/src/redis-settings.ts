@@ -15,8 +15,8 @@ export class RedisSettings implements ChecksItself {
   }
 }
 
-/** Of the processes that settle. */
+/** Of the processes that settle or withdraw. */
 export class SettledReplicasSettings {
-  /** A settlement counts as durable only when so many replicas of Redis have it. */
+  /** A settlement, or what a refund takes, counts as durable only when so many replicas of Redis have it. */
   @WholeNumber(0, 16) REDIS_SETTLED_REPLICAS: number = 0;
 }

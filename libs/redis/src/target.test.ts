@@ -1,4 +1,4 @@
-import { slotOf } from './redis-link';
+import { slotOf } from './slot';
 import { describeTarget, readRedisUrl } from './target';
 
 describe('the address of Redis', () => {

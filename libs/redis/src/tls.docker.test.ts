@@ -1,37 +1,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { useRedis } from '@tollgate/testing';
+import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY, useRedis } from '@tollgate/testing';
 import { RedisLink } from './redis-link';
-
-/** Made for this test with openssl: for localhost and 127.0.0.1, valid until 2126. */
-const CERTIFICATE = `-----BEGIN CERTIFICATE-----
-MIIBmzCCAUGgAwIBAgIULGus8iWacthKLo8PMu/Z1aFt8CIwCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTE2MDIwNVoYDzIxMjYxMDI4
-MTYwMjA1WjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAASmnqpTFLCN8T1Uexm32UjtdlIKVmtAHS6+278cGIhpEaeJQZzrRvu7
-2kS7oMk4p0nQ5Dv29wdIsaXv6J9/a5Kqo28wbTAdBgNVHQ4EFgQUKsV4oy0yIX2Y
-g4jjyqCZYkrCsHAwHwYDVR0jBBgwFoAUKsV4oy0yIX2Yg4jjyqCZYkrCsHAwDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDSAAwRQIgWOMZEXwI1o6sxqRVBxON/UiyORcFx2j+eKnJ6nI8P9kCIQCW
-sr0zySsu+KaaY3osIC9M8d9HuvIkOSEtTboV9781xw==
------END CERTIFICATE-----
-`;
-const KEY = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgkmTUSmhpL0YvQRV8
-EJroWkIUu9J9G5RT8xGkd4r4vA6hRANCAASmnqpTFLCN8T1Uexm32UjtdlIKVmtA
-HS6+278cGIhpEaeJQZzrRvu72kS7oMk4p0nQ5Dv29wdIsaXv6J9/a5Kq
------END PRIVATE KEY-----
-`;
 
 const redis = useRedis({
   args: ['--requirepass', 'secret'],
-  files: { '/tls/cert.pem': CERTIFICATE, '/tls/key.pem': KEY },
+  files: { '/tls/cert.pem': LOCALHOST_CERTIFICATE, '/tls/key.pem': LOCALHOST_KEY },
 });
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tollgate-tls-'));
-  writeFileSync(join(folder, 'ca.pem'), CERTIFICATE);
+  writeFileSync(join(folder, 'ca.pem'), LOCALHOST_CERTIFICATE);
   // From now on the port speaks TLS only.
   const settings = [
     'tls-cert-file',

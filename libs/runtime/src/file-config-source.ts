@@ -2,7 +2,7 @@ import { type Stats, statSync } from 'node:fs';
 import { logger } from './logging';
 import { Counter, metrics } from './metrics';
 import { ConfigError, readConfigFile } from './read-config';
-import { ConfigSource, type TollgateConfig } from './tollgate-config';
+import { ConfigSource, type ConfigCheck, type TollgateConfig } from './tollgate-config';
 
 const POLL_INTERVAL_MS = 1_000;
 
@@ -19,7 +19,10 @@ const reloads = new Counter({
  */
 export class FileConfigSource extends ConfigSource {
   current: TollgateConfig;
+  private readonly checks: ConfigCheck[] = [];
   private readonly listeners: ((config: TollgateConfig) => void)[] = [];
+  private reloading = false;
+  private closed = false;
   private readonly timer: NodeJS.Timeout;
   private seen: string;
 
@@ -33,12 +36,14 @@ export class FileConfigSource extends ConfigSource {
     this.seen = this.look();
     this.current = readConfigFile(file, env);
     this.timer = setInterval(() => {
-      const now = this.look();
-      if (now === this.seen) return;
-      this.seen = now;
-      this.reload();
+      // What changes during a reload is found at the next look.
+      if (!this.reloading) void this.followChange();
     }, pollIntervalMs);
     this.timer.unref();
+  }
+
+  addCheck(check: ConfigCheck): void {
+    this.checks.push(check);
   }
 
   onChange(listener: (config: TollgateConfig) => void): void {
@@ -46,6 +51,7 @@ export class FileConfigSource extends ConfigSource {
   }
 
   close(): void {
+    this.closed = true;
     clearInterval(this.timer);
   }
 
@@ -55,22 +61,52 @@ export class FileConfigSource extends ConfigSource {
     return stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}` : '';
   }
 
-  private reload(): void {
+  /** Never rejects. */
+  private async followChange(): Promise<void> {
+    const now = this.look();
+    if (now === this.seen) return;
+    this.reloading = true;
     try {
-      this.current = readConfigFile(this.file, this.env);
+      if (await this.reload()) this.seen = now;
+    } catch (error) {
+      logger('config').error({ err: error }, 'a changed configuration was not taken over everywhere');
+    } finally {
+      this.reloading = false;
+    }
+  }
+
+  /** False: it cannot be said yet whether this version may take effect. */
+  private async reload(): Promise<boolean> {
+    let next: TollgateConfig;
+    try {
+      next = readConfigFile(this.file, this.env);
     } catch (error) {
       // Whatever is wrong with it: a file that somebody edits must not end a running service.
       if (!(error instanceof ConfigError)) logger('config').error({ err: error }, 'reading the configuration failed');
-      for (const line of (error as Error).message.split('\n'))
-        logger('config').error(`refused, the old configuration stays in force: ${line}`);
-      reloads.inc({ result: 'refused' });
-      return;
+      return refuse((error as Error).message.split('\n'));
     }
+    try {
+      const problems = await Promise.all(this.checks.map((check) => check(next)));
+      if (problems.flat().length > 0) return refuse(problems.flat());
+    } catch (error) {
+      logger('config').warn(
+        { err: error },
+        'a changed configuration cannot be checked now: tried again, the old one stays',
+      );
+      return false;
+    }
+    if (this.closed) return true;
+    this.current = next;
     reloads.inc({ result: 'accepted' });
-    logger('config').info(
-      { models: this.current.models.length, plans: this.current.plans.length },
-      'configuration read again',
-    );
-    for (const listener of this.listeners) listener(this.current);
+    logger('config').info({ models: next.models.length, plans: next.plans.length }, 'configuration read again');
+    for (const listener of this.listeners) listener(next);
+    return true;
   }
+}
+
+/** Always true: it is known. */
+function refuse(problems: readonly string[]): true {
+  for (const line of problems) logger('config').error(`refused, the old configuration stays in force: ${line}`);
+  reloads.inc({ result: 'refused' });
+  return true;
 }

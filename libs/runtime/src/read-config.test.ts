@@ -115,6 +115,13 @@ describe('tollgate.yaml', () => {
     expect(problemsOf(text)).toContainEqual(expect.objectContaining({ path, ...(line === undefined ? {} : { line }) }));
   });
 
+  it('says which id comes twice, and that a list is missing', () => {
+    const [model = ''] = / {2}- id: m[\s\S]*?(?=plans:)/.exec(GOOD) ?? [];
+    const messages = (text: string) => problemsOf(text).map(({ message }) => message);
+    expect(messages(GOOD.replace(model, model + model))).toEqual(['models must not have the id "m" twice']);
+    expect(messages(GOOD.replace(/plans:[\s\S]*/, ''))).toEqual(['plans must be a list, with one at least']);
+  });
+
   it('names every problem at once, and broken YAML by its line', () => {
     expect(problemsOf(GOOD.replace('"0.15"', '1').replace('"0.60"', '2')).map((problem) => problem.path)).toEqual([
       'models[0].price.input',
@@ -150,6 +157,32 @@ describe('tollgate.yaml', () => {
       expect(source.current.currency).toBe('EUR');
       writeFileSync(file, `currency: GBP\n${GOOD}\n`);
       await eventually(() => expect(source.current.currency).toBe('GBP'));
+    } finally {
+      source.close();
+    }
+  });
+
+  it('is refused while a check finds something in its way, and waits while a check cannot say', async () => {
+    writeFileSync(file, GOOD);
+    const source = new FileConfigSource(file, {}, 20);
+    const refused = (await reloads('refused')) ?? 0;
+    let answer: () => Promise<string[]> = async () => ['it is in use'];
+    let asked = 0;
+    source.addCheck((next) => {
+      asked++;
+      expect(next.currency).not.toBe(source.current.currency);
+      return answer();
+    });
+    try {
+      writeFileSync(file, `currency: EUR\n${GOOD}`);
+      await eventually(async () => expect(await reloads('refused')).toBe(refused + 1));
+      answer = () => Promise.reject(new Error('the database is away'));
+      writeFileSync(file, `currency: GBP\n${GOOD}`);
+      await eventually(() => expect(asked).toBeGreaterThan(3));
+      expect(source.current.currency).toBe('USD');
+      answer = async () => [];
+      await eventually(() => expect(source.current.currency).toBe('GBP'));
+      expect(await reloads('refused')).toBe(refused + 1);
     } finally {
       source.close();
     }

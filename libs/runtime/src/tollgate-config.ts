@@ -14,6 +14,7 @@ import {
   Max,
   Min,
   ValidateNested,
+  type ValidationOptions,
 } from 'class-validator';
 import { IsAscendingPercents } from './is-ascending-percents';
 import { IsBackendUrl } from './is-backend-url';
@@ -22,6 +23,15 @@ import { IsPrice } from './is-price';
 const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 const NAME_RULE = { message: '$property must be letters, digits and . _ : / -, and start with a letter or digit' };
+
+/** Names the id that comes twice; of what is no list it says that. */
+const idsOfTheirOwn: ValidationOptions = {
+  message: ({ value }) => {
+    if (!Array.isArray(value)) return '$property must be a list, with one at least';
+    const ids = (value as ({ id?: unknown } | null)[]).map((one) => one?.id);
+    return `$property must not have the id "${String(ids.find((id, index) => ids.indexOf(id) < index))}" twice`;
+  },
+};
 
 /** Prices per million tokens, `request` per request; decimal strings, "0" for free. */
 export class PriceConfig {
@@ -82,7 +92,7 @@ export class PlanConfig {
   /** The first profile is the one of keys that name none. */
   @IsArray()
   @ArrayMinSize(1)
-  @ArrayUnique((profile: ProfileConfig) => profile.id)
+  @ArrayUnique((profile: ProfileConfig) => profile.id, idsOfTheirOwn)
   @ValidateNested({ each: true })
   @Type(() => ProfileConfig)
   profiles!: ProfileConfig[];
@@ -98,24 +108,31 @@ export class TollgateConfig {
   @Matches(/^[A-Z]{3}$/, { message: '$property must be an ISO 4217 code such as USD' }) currency: string = 'USD';
   @IsArray()
   @ArrayMinSize(1)
-  @ArrayUnique((model: ModelConfig) => model.id)
+  @ArrayUnique((model: ModelConfig) => model.id, idsOfTheirOwn)
   @ValidateNested({ each: true })
   @Type(() => ModelConfig)
   models!: ModelConfig[];
   /** The first plan is the one of tenants that name none. */
   @IsArray()
   @ArrayMinSize(1)
-  @ArrayUnique((plan: PlanConfig) => plan.id)
+  @ArrayUnique((plan: PlanConfig) => plan.id, idsOfTheirOwn)
   @ValidateNested({ each: true })
   @Type(() => PlanConfig)
   plans!: PlanConfig[];
   @IsDefined() @ValidateNested() @Type(() => BudgetsConfig) budgets: BudgetsConfig = new BudgetsConfig();
 }
 
+export type ConfigCheck = (next: TollgateConfig) => Promise<readonly string[]>;
+
 /** The configuration in force, and its changes while running. Injected into the apps. */
 export abstract class ConfigSource {
   /** Read it at each use: a reload replaces the object. */
   abstract readonly current: TollgateConfig;
+  /**
+   * Asked before a changed configuration takes effect: a line for each thing that stands in its way; then it is refused, and the old one stays. A check that rejects cannot say: the
+   * old one stays until it can.
+   */
+  abstract addCheck(check: ConfigCheck): void;
   /** Called after each accepted reload. */
   abstract onChange(listener: (config: TollgateConfig) => void): void;
   abstract close(): void;

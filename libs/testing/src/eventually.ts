@@ -13,3 +13,24 @@ export async function eventually<T>(check: () => T | Promise<T>, { timeoutMs = 5
     }
   }
 }
+
+/**
+ * Milliseconds from `fromMs` (of `performance.now()`; by default now) until `check` was last asked and failed, 0 when it never did; it passes from then on. The moment counts at which it was asked, as
+ * on a busy machine an answer may be late, and the next question too. Its last error after 5 s.
+ */
+export async function inForceAfterMs(check: () => unknown, fromMs = performance.now()): Promise<number> {
+  let lastMs = 0;
+  await eventually(
+    async () => {
+      const askedMs = performance.now() - fromMs;
+      try {
+        await check();
+      } catch (error) {
+        lastMs = askedMs;
+        throw error;
+      }
+    },
+    { everyMs: 5 },
+  );
+  return lastMs;
+}

@@ -1,8 +1,10 @@
 export * from './test-database';
 export * from './eventually';
+export * from './property-runs';
 export { TestContainer } from './containers/test-container';
 export * from './containers/redis';
 export * from './containers/redis-group';
 export * from './containers/kafka';
 export * from './containers/postgres-server';
+export * from './containers/localhost-certificate';
 export { freePort } from './containers/free-port';

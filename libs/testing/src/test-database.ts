@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 
-const LEAK_WAIT_MS = 2_000;
+const LEAK_WAIT_MS = 10_000;
 
 export interface TestDatabase {
   /** Of a fresh database with every schema migrated and no rows. */

@@ -1,6 +1,6 @@
 import { hashCredential, newId } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
-import { eventually } from '@tollgate/testing';
+import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { minted, startAuth, useAuth } from '../running-auth.suite';
 
 // Failures of the store are the subject here; each would be a warning.
@@ -46,12 +46,10 @@ it('a revocation that was committed and not projected is in force at the edge wi
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
   await auth.edge.lookup(hash);
   await database.query('UPDATE auth.credential SET revoked_at = now(), version = version + 1 WHERE id = $1', [id]);
-  const from = performance.now();
-  await eventually(
-    () => expect(auth.edge.lookup(hash)).toMatchObject({ version: 2, revokedAtMs: expect.any(Number) }),
-    { everyMs: 2 },
+  const revoked = { version: 2, revokedAtMs: expect.any(Number) };
+  expect(await inForceAfterMs(async () => expect(await auth.edge.lookup(hash)).toMatchObject(revoked))).toBeLessThan(
+    1_000,
   );
-  expect(performance.now() - from).toBeLessThan(1_000);
 });
 
 it('a store that fails does not fail a committed change, and has it as soon as it works again', async () => {
@@ -62,7 +60,9 @@ it('a store that fails does not fail a committed change, and has it as soon as i
   const { revokedAt } = await auth.request('auth.keys.revoke', { tenantId, id });
   expect(await unprojected()).toBe(1);
   await database.query('ALTER TABLE credentials.gone RENAME TO last_change');
-  await eventually(() => expect(auth.edge.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }));
+  await eventually(async () =>
+    expect(await auth.edge.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }),
+  );
   await eventually(async () => expect(await unprojected()).toBe(0));
 });
 
@@ -80,7 +80,7 @@ it('a store that hangs keeps no request beyond its deadline, and no change from 
   expect(await again).toEqual(await first);
   expect(await unprojected()).toBe(1);
   await database.query('COMMIT');
-  await eventually(() => expect(auth.edge.lookup(hash)).toMatchObject({ version: 2 }));
+  await eventually(async () => expect(await auth.edge.lookup(hash)).toMatchObject({ version: 2 }));
   await eventually(async () => expect(await unprojected()).toBe(0));
 });
 

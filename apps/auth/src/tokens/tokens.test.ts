@@ -73,9 +73,10 @@ it('a revocation is in the credential store when it is answered, and at every ga
   });
   await auth.edge.lookup(hash);
   const { revokedAt } = await auth.request('auth.tokens.revoke', { tenantId, id });
-  await eventually(() => expect(auth.edge.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }), {
-    timeoutMs: 1_000,
-  });
+  await eventually(
+    async () => expect(await auth.edge.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }),
+    { timeoutMs: 1_000 },
+  );
   expect(await auth.request('auth.tokens.revoke', { tenantId, id })).toEqual({ revokedAt });
   expect(await listed(id)).toMatchObject({ revokedAt });
 });

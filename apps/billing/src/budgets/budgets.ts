@@ -1,3 +1,4 @@
+import type { AdmissionStore } from '@tollgate/admission';
 import {
   isId,
   RequestError,
@@ -9,6 +10,7 @@ import {
 import { enqueue, type Messages } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
+import { tellAdmission } from '../consume/tell-admission';
 import { lockBooks } from '../ledger/books-store';
 import { creditNews } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
@@ -31,13 +33,14 @@ export interface BudgetOptions {
 type SetRequest = RequestOf<'billing.budget.set'>;
 
 /**
- * Monthly budgets of tenants and keys. A change, the news of it and the thresholds that it makes reached commit together, under the lock of the tenant's books; admission goes by
- * the news. Money is not moved by any of it: the books' version stays.
+ * Monthly budgets of tenants and keys. A change, the news of it and the thresholds that it makes reached commit together, under the lock of the tenant's books; admission is told
+ * at once, and by the news. Money is not moved by any of it: the books' version stays.
  */
 export class Budgets {
   constructor(
     private readonly dataSource: DataSource,
     private readonly messages: Messages,
+    private readonly admission: AdmissionStore,
     private readonly options: BudgetOptions = {},
   ) {}
 
@@ -46,15 +49,18 @@ export class Budgets {
     const { tenantId } = request;
     validate(request);
     const keyId = await this.find(request);
-    return transaction(this.dataSource, async (tx) => {
+    const { state, news } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const changed = await write(tx, request, keyId);
+      const news = changed ? [{ ...creditNews(books, []), budgets: [budgetNews(changed)] }] : [];
       if (changed) {
         await this.recordReached(tx, tenantId, keyId);
-        await enqueue(tx, 'credit-news', [{ ...creditNews(books, []), budgets: [budgetNews(changed)] }]);
+        await enqueue(tx, 'credit-news', news);
       }
-      return budgetState(tx, { tenantId, keyId, period: this.period() }, this.thresholds());
+      return { state: await budgetState(tx, { tenantId, keyId, period: this.period() }, this.thresholds()), news };
     });
+    if (news.length > 0) await tellAdmission(this.admission, news);
+    return state;
   }
 
   get({ tenantId, keyId }: RequestOf<'billing.budget.get'>): Promise<BudgetState> {

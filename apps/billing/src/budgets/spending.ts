@@ -11,7 +11,8 @@ interface Spending {
   period: string;
   keyId: string;
   nanos: bigint;
-  defaultCents: number | null;
+  /** Null: none. Undefined: no charge says, as metering sends one again without; what is stored stays. */
+  defaultCents: number | null | undefined;
 }
 
 /** A budget in force, and what is spent of it. */
@@ -41,7 +42,10 @@ export async function addSpending(
   const watched = await tx.query<WatchedRow[]>(
     `WITH m AS (
        INSERT INTO budget_month AS stored (tenant_id, period, key_id, spent_nanos, default_cents)
-       SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::numeric[], $5::bigint[])
+       SELECT n.tenant_id, n.period, n.key_id, n.nanos, CASE WHEN n.says THEN n.default_cents ELSE before.default_cents END
+       FROM unnest($1::text[], $2::text[], $3::text[], $4::numeric[], $5::bigint[], $6::boolean[])
+         AS n (tenant_id, period, key_id, nanos, default_cents, says)
+       LEFT JOIN budget_month before ON before.tenant_id = n.tenant_id AND before.period = n.period AND before.key_id = n.key_id
        ON CONFLICT (tenant_id, period, key_id) DO UPDATE
          SET spent_nanos = stored.spent_nanos + excluded.spent_nanos, default_cents = excluded.default_cents
        RETURNING tenant_id, period, key_id, spent_nanos, default_cents)
@@ -53,7 +57,8 @@ export async function addSpending(
       sums.map((sum) => sum.period),
       sums.map((sum) => sum.keyId),
       sums.map((sum) => String(sum.nanos)),
-      sums.map((sum) => sum.defaultCents),
+      sums.map((sum) => sum.defaultCents ?? null),
+      sums.map((sum) => sum.defaultCents !== undefined),
     ],
   );
   await recordReached(tx, watched, defaultThresholds);
@@ -103,14 +108,15 @@ export async function recordReached(
   );
 }
 
-/** Each tenant and each key once a month. The configuration's defaults are those of the last charge. */
+/** Each tenant and each key once a month. The configuration's defaults are those of the last charge that says them. */
 function sumUp(charges: readonly ReadCharge[]): Spending[] {
   const sums = new Map<string, Spending>();
-  const add = ({ tenantId, endedAt, costNanos }: ReadCharge, keyId: string, defaultCents: number | undefined) => {
+  const add = ({ tenantId, endedAt, costNanos, defaultBudgets }: ReadCharge, keyId: string, cents?: number) => {
     const period = periodOf(endedAt);
     const name = JSON.stringify([tenantId, period, keyId]);
-    const nanos = (sums.get(name)?.nanos ?? 0n) + costNanos;
-    sums.set(name, { tenantId, period, keyId, nanos, defaultCents: defaultCents ?? null });
+    const before = sums.get(name);
+    const defaultCents = defaultBudgets ? (cents ?? null) : before?.defaultCents;
+    sums.set(name, { tenantId, period, keyId, nanos: (before?.nanos ?? 0n) + costNanos, defaultCents });
   };
   for (const charge of charges) {
     add(charge, '', charge.defaultBudgets?.tenantCents);

@@ -89,6 +89,7 @@ describe('gathering', () => {
       charge(tenantId, 2n ** 63n),
       charge(tenantId, 1n, { endedAt: 'yesterday' }),
       charge(tenantId, 1n, { id: 'with\0nul' }),
+      charge('ten_\ud800', 1n),
       charge('', 1n),
       null as unknown as Charge,
     ];
@@ -96,10 +97,15 @@ describe('gathering', () => {
     expect(await billing.gatherer.gather([...bad, good, good, changed])).toMatchObject({
       gathered: 1,
       repeated: 1,
-      rejected: 8,
+      rejected: 9,
     });
-    await billing.gatherer.gather([{ ...good, tenantId: await billing.tenant() }]);
+    const stranger = await billing.tenant();
+    await billing.gatherer.gather([{ ...good, tenantId: stranger }]);
+    await billing.gatherer.gather([changed]);
     await expectBooksToProve(billing, [good]);
+    // A hold whose charge is set aside stays.
+    expect((await billing.news(stranger)).flatMap(({ releases }) => releases)).toEqual([]);
+    expect((await billing.news(tenantId)).flatMap(({ releases }) => releases)).toEqual([good.id]);
     const reasons = async () =>
       (await database.query<{ reason: string }>('SELECT reason FROM billing.rejected_charge')).map((row) => row.reason);
     expect((await reasons()).sort()).toEqual([
@@ -110,6 +116,7 @@ describe('gathering', () => {
       'id is no id',
       'id is no id',
       'tenantId is no id',
+      'tenantId is no id',
       'this id was charged before with another tenant or cost',
       'this id was charged before with another tenant or cost',
     ]);
@@ -119,17 +126,51 @@ describe('gathering', () => {
       billing.gatherer.gather([...bad, ...bad, changed]),
       billing.gatherer.gather([changed, ...[...bad].reverse()]),
     ]);
-    expect(await reasons()).toHaveLength(9);
+    expect(await reasons()).toHaveLength(10);
     expect(
       await database.query('SELECT times::int, count(*)::int FROM billing.rejected_charge GROUP BY 1 ORDER BY 1'),
     ).toEqual([
       { times: 1, count: 1 },
-      { times: 3, count: 1 },
-      { times: 4, count: 7 },
+      { times: 4, count: 9 },
     ]);
     expect(
       await database.query(`SELECT FROM billing.rejected_charge WHERE first_at > last_at OR data LIKE '%\\u0000%'`),
     ).toHaveLength(1);
+  });
+
+  it('takes in everyone else’s when the books of one tenant refuse; that one’s are set aside with their holds kept, and taken in when they come again to books that were put right', async () => {
+    const [broken, ...healthy] = await Promise.all(Array.from({ length: 3 }, () => billing.tenant()));
+    const taken = charge(broken!, CENT);
+    await billing.gatherer.gather([taken]);
+    // A month that says that it has fewer charges than it has: the next one gets a number that is taken.
+    const setLastSeq = (seq: number) =>
+      database.query('UPDATE billing.tenant_month SET last_seq = $2 WHERE tenant_id = $1', [broken, seq]);
+    await setLastSeq(0);
+    const refused = charge(broken!, CENT, { overrunNanos: '7' });
+    const others = healthy.map((tenantId) => charge(tenantId, 2n * CENT));
+    const batch = [refused, ...others, taken, null as unknown as Charge];
+    for (const gathered of [2, 0])
+      expect(await billing.gatherer.gather(batch)).toMatchObject({ gathered, repeated: 3 - gathered, rejected: 2 });
+    const { id, tenantId, keyId, costNanos, overrunNanos, endedAt } = refused;
+    expect(
+      await database.query(
+        `SELECT reason, times::int, data::jsonb FROM billing.rejected_charge WHERE data LIKE '%' || $1 || '%'`,
+        [id],
+      ),
+    ).toEqual([
+      {
+        reason: 'the books of this tenant refuse it: 23505',
+        times: 2,
+        data: { id, tenantId, keyId, costNanos, overrunNanos, endedAt },
+      },
+    ]);
+    const released = async () => (await billing.news(broken!)).flatMap(({ releases }) => releases);
+    expect(await released()).toEqual([taken.id, taken.id, taken.id]);
+    await expectBooksToProve(billing, others);
+    await setLastSeq(1);
+    expect(await billing.gatherer.gather(batch)).toMatchObject({ gathered: 1, repeated: 3, rejected: 1 });
+    expect(await released()).toContain(refused.id);
+    await expectBooksToProve(billing, [taken, refused, ...others]);
   });
 
   it('numbers charges per month of their end in UTC, without a gap', async () => {

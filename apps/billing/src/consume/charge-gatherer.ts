@@ -1,12 +1,13 @@
 import type { Charge } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
-import { failPoint } from '@tollgate/runtime';
+import { sqlState, transaction } from '@tollgate/postgres';
+import { failPoint, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
 import { gather, type Calendar, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
 import { periodOf } from '../ledger/core/period';
+import { isBroken } from '../ledger/is-broken';
 import { insertCharges } from '../ledger/journal';
 import { addSpending } from '../budgets/spending';
 import { DEFAULT_THRESHOLDS_PERCENT } from '../budgets/thresholds';
@@ -22,16 +23,26 @@ export interface GatherResult {
   rejected: number;
 }
 
+/** What a transaction did. */
+interface Taken {
+  dueInMs: number | null;
+  fresh: readonly ReadCharge[];
+  rejected: readonly Rejected[];
+}
+
 /**
  * Takes batches of charges into the books, exactly once by the charge's id, in any order and with any repeats. One transaction a batch:
  *
  * 1. the tenants' books are locked, in sorted order;
  * 2. what is there already is left as it is;
  * 3. new charges are numbered per tenant and month (the running one, where theirs is closed), added up, and appended;
- * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too;
+ * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too, not those of what is set aside;
  * 5. what tenants and keys have spent in the month, and the thresholds of budgets that are reached by it.
  *
  * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
+ *
+ * When the books of one tenant refuse, one transaction a tenant: its charges are set aside and their holds stay, so metering sends them again until the books take them, and nobody
+ * else waits for that.
  */
 export class ChargeGatherer {
   constructor(
@@ -46,52 +57,95 @@ export class ChargeGatherer {
 
   async gather(batch: readonly Charge[]): Promise<GatherResult> {
     const { charges, rejected: unreadable } = sort(batch);
-    const all = [...charges.values()];
-    const { fresh, ...result } = await transaction(this.dataSource, async (tx) => {
-      const books = await lockBooks(
-        tx,
-        all.map((charge) => charge.tenantId),
-      );
-      const { fresh, conflicts } = await this.withoutRepeats(tx, charges);
-      const dueInMs = await this.append(tx, books, fresh, all);
-      await addSpending(tx, fresh, this.options.thresholdsPercent?.() ?? DEFAULT_THRESHOLDS_PERCENT);
-      const rejected = [...unreadable, ...conflicts];
-      await setAside(tx, rejected);
-      failPoint('gathering');
-      const repeated = batch.length - fresh.length - rejected.length;
-      return { dueInMs, gathered: fresh.length, repeated, rejected: rejected.length, fresh };
-    });
+    const { dueInMs, fresh, rejected } = await this.takeAll([...charges.values()], unreadable);
     observeLag(fresh);
-    return result;
+    const repeated = batch.length - fresh.length - rejected.length;
+    return { dueInMs, gathered: fresh.length, repeated, rejected: rejected.length };
   }
 
-  /** The charges that are not in the books yet. An id that is there with another content is set aside: the first one stands. */
+  private async takeAll(charges: readonly ReadCharge[], unreadable: readonly Rejected[]): Promise<Taken> {
+    try {
+      return await this.take(charges, unreadable);
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+    }
+    const taken = [await this.take([], unreadable)];
+    for (const own of byTenant(charges).values()) taken.push(await this.takeAlone(own));
+    const due = taken.flatMap(({ dueInMs }) => (dueInMs === null ? [] : [dueInMs]));
+    return {
+      dueInMs: due.length === 0 ? null : Math.min(...due),
+      fresh: taken.flatMap(({ fresh }) => fresh),
+      rejected: taken.flatMap(({ rejected }) => rejected),
+    };
+  }
+
+  /** Charges of one tenant. */
+  private async takeAlone(charges: readonly ReadCharge[]): Promise<Taken> {
+    try {
+      return await this.take(charges, []);
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      const { tenantId } = charges[0]!;
+      logger('billing').error({ err: error, tenantId }, 'the books refuse these charges: run reconcile');
+      // The same at each try, so that it only counts up.
+      const reason = `the books of this tenant refuse it: ${sqlState(error) ?? 'LedgerError'}`;
+      return this.take(charges, [], reason);
+    }
+  }
+
+  /** @param refusal sets aside what is new, with this reason, instead of taking it in */
+  private take(charges: readonly ReadCharge[], unreadable: readonly Rejected[], refusal?: string): Promise<Taken> {
+    return transaction(this.dataSource, async (tx) => {
+      const books = await lockBooks(
+        tx,
+        charges.map((charge) => charge.tenantId),
+      );
+      const { fresh, ended, refused } = await this.withoutRepeats(tx, charges, refusal);
+      const dueInMs = await this.append(tx, books, fresh, ended);
+      await addSpending(tx, fresh, this.options.thresholdsPercent?.() ?? DEFAULT_THRESHOLDS_PERCENT);
+      const rejected = [...unreadable, ...refused];
+      await setAside(tx, rejected);
+      failPoint('gathering');
+      return { dueInMs, fresh, rejected };
+    });
+  }
+
+  /**
+   * The charges that are not in the books yet (`fresh`), and these with the repeats (`ended`: their holds are released). An id that is there with another content is
+   * set aside: the first one stands.
+   */
   private async withoutRepeats(
     tx: EntityManager,
-    charges: Map<string, ReadCharge>,
-  ): Promise<{ fresh: ReadCharge[]; conflicts: Rejected[] }> {
+    charges: readonly ReadCharge[],
+    refusal?: string,
+  ): Promise<{ fresh: ReadCharge[]; ended: ReadCharge[]; refused: Rejected[] }> {
     const rows = await tx.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
       'SELECT id, tenant_id, cost_nanos FROM charge WHERE id = ANY($1)',
-      [[...charges.keys()]],
+      [charges.map((charge) => charge.id)],
     );
     const known = new Map(rows.map((row) => [row.id, row]));
     const fresh: ReadCharge[] = [];
-    const conflicts: Rejected[] = [];
-    for (const charge of charges.values()) {
+    const ended: ReadCharge[] = [];
+    const refused: Rejected[] = [];
+    for (const charge of charges) {
       const first = known.get(charge.id);
-      if (!first) fresh.push(charge);
-      else if (first.tenant_id !== charge.tenantId || first.cost_nanos !== String(charge.costNanos)) {
-        conflicts.push(conflict(charge));
+      const isOther = first && (first.tenant_id !== charge.tenantId || first.cost_nanos !== String(charge.costNanos));
+      const reason = isOther ? CONFLICT : first ? undefined : refusal;
+      if (reason !== undefined) {
+        refused.push(rejectedCharge(charge, reason));
+        continue;
       }
+      ended.push(charge);
+      if (!first) fresh.push(charge);
     }
-    return { fresh, conflicts };
+    return { fresh, ended, refused };
   }
 
   private async append(
     tx: EntityManager,
     books: Map<string, Books>,
     fresh: readonly ReadCharge[],
-    all: readonly ReadCharge[],
+    ended: readonly ReadCharge[],
   ): Promise<number | null> {
     const freshOf = byTenant(fresh);
     const calendar = await this.calendar(tx, fresh);
@@ -109,7 +163,7 @@ export class ChargeGatherer {
     await insertCharges(tx, numbered);
     await saveMonths(tx, months);
     const dueInMs = await saveBooks(tx, changed, this.options);
-    const releases = byTenant(all);
+    const releases = byTenant(ended);
     await enqueue(
       tx,
       'credit-news',
@@ -131,6 +185,8 @@ export class ChargeGatherer {
   }
 }
 
+const CONFLICT = 'this id was charged before with another tenant or cost';
+
 /** Reads a batch: each id once, in the order of arrival. */
 function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rejected: Rejected[] } {
   const charges = new Map<string, ReadCharge>();
@@ -144,12 +200,24 @@ function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rej
     const first = charges.get(charge.id);
     if (!first) charges.set(charge.id, charge);
     else if (first.tenantId !== charge.tenantId || first.costNanos !== charge.costNanos)
-      rejected.push(conflict(charge));
+      rejected.push(rejectedCharge(charge, CONFLICT));
   }
   return { charges, rejected };
 }
 
-function conflict({ id, tenantId, keyId, costNanos, endedAt }: ReadCharge): Rejected {
-  const data: Charge = { id, tenantId, keyId, costNanos: String(costNanos), endedAt: endedAt.toISOString() };
-  return { reason: 'this id was charged before with another tenant or cost', data };
+/** Without its default budgets, which are not there when it is sent again: the same charge is kept once. */
+function rejectedCharge(
+  { id, tenantId, keyId, costNanos, overrunNanos, endedAt }: ReadCharge,
+  reason: string,
+): Rejected {
+  const overrun = overrunNanos && { overrunNanos: String(overrunNanos) };
+  const data: Charge = {
+    id,
+    tenantId,
+    keyId,
+    costNanos: String(costNanos),
+    ...overrun,
+    endedAt: endedAt.toISOString(),
+  };
+  return { reason, data };
 }

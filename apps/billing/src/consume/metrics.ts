@@ -41,7 +41,7 @@ const invoices = new Counter({
 
 const waiting = new Gauge({
   name: 'tollgate_billing_months_waiting',
-  help: 'Months that are over and stay open, as the credit does not pay for their usage',
+  help: 'Months that are over and stay open, as the credit does not pay for their usage or the books refuse',
   registers: [metrics],
 });
 
@@ -62,6 +62,19 @@ const lag = new Histogram({
 export function observeLag(charges: readonly { endedAt: Date }[]): void {
   const nowMs = Date.now();
   for (const { endedAt } of charges) lag.observe(Math.max(0, nowMs - endedAt.getTime()) / 1_000);
+}
+
+const debitLag = new Histogram({
+  name: 'tollgate_billing_debit_lag_seconds',
+  help: 'From the end of a request to the commit of its debit: of the first request of each usage entry, which has waited longest. It waits for a whole cent to gather, too',
+  buckets: [0.5, 1, 1.5, 2, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400],
+  registers: [metrics],
+});
+
+/** Once the entries are committed. Clocks may differ: never below zero. */
+export function observeDebits(firstEnded: readonly Date[]): void {
+  const nowMs = Date.now();
+  for (const endedAt of firstEnded) debitLag.observe(Math.max(0, nowMs - endedAt.getTime()) / 1_000);
 }
 
 /** Asked for by a query at each scrape. */

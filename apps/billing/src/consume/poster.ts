@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { sqlState, transaction } from '@tollgate/postgres';
+import { transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import {
@@ -12,11 +12,12 @@ import {
   saveMonths,
   type DueBooks,
 } from '../ledger/books-store';
-import { LedgerError } from '../ledger/core/accounts';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
 import type { Entry } from '../ledger/core/entry';
 import { post, type Cover } from '../ledger/core/post';
-import { insertCovers, insertEntries } from '../ledger/journal';
+import { isBroken } from '../ledger/is-broken';
+import { firstEnded, insertCovers, insertEntries } from '../ledger/journal';
+import { observeDebits } from './metrics';
 
 /** So many tenants are posted in one transaction. */
 const MAX_TENANTS_PER_POSTING = 100;
@@ -75,10 +76,10 @@ export class Poster {
   }
 
   /** @returns tenants posted */
-  private post(which: DueBooks): Promise<number> {
-    return transaction(this.dataSource, async (tx) => {
+  private async post(which: DueBooks): Promise<number> {
+    const { tenants, debited } = await transaction(this.dataSource, async (tx) => {
       const due = await lockDueBooks(tx, which);
-      if (due.size === 0) return 0;
+      if (due.size === 0) return { tenants: 0, debited: [] };
       const monthsOf = byTenant(await loadUncoveredMonths(tx, due.keys()));
       const changed: Books[] = [];
       const months: Month[] = [];
@@ -100,13 +101,11 @@ export class Poster {
         'credit-news',
         changed.map((books) => creditNews(books, [])),
       );
+      const debited = await firstEnded(tx, covers);
       failPoint('posting');
-      return due.size;
+      return { tenants: due.size, debited };
     });
+    observeDebits(debited);
+    return tenants;
   }
-}
-
-/** A rule of the ledger is broken, found by the code or by a constraint of the database (SQLSTATE class 23): trying again does not help. */
-function isBroken(error: unknown): boolean {
-  return error instanceof LedgerError || (sqlState(error)?.startsWith('23') ?? false);
 }

@@ -3,8 +3,10 @@ import { chargePeriod } from '../ledger/core/period';
 import type { ReadCharge } from '../ledger/core/gather';
 
 const MAX_TEXT_CHARS = 128;
-/** What a bigint column holds; no request costs so much. */
-const MAX_COST_NANOS = 2n ** 63n - 1n;
+/** Postgres refuses NUL, and keeps lone surrogates as something else. */
+const NO_TEXT = /[\0\p{Cs}]/u;
+/** What a bigint column holds, and metering takes in; no request costs so much. */
+const MAX_NANOS = 2n ** 63n - 1n;
 
 /** A charge as it may be gathered, or why it cannot be one. Not trusted: what comes from a queue may be of any form. */
 export function readCharge(charge: Charge): ReadCharge | { reason: string } {
@@ -18,15 +20,13 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
     defaultBudgets,
   } = (charge ?? {}) as Partial<Record<keyof Charge, unknown>>;
   for (const [name, value] of Object.entries({ id, tenantId, keyId })) {
-    if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT_CHARS || value.includes('\0'))
+    if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT_CHARS || NO_TEXT.test(value))
       return { reason: `${name} is no id` };
   }
-  if (typeof costNanos !== 'string' || !/^\d{1,19}$/.test(costNanos))
-    return { reason: 'costNanos is no decimal string' };
-  const cost = BigInt(costNanos);
-  if (cost > MAX_COST_NANOS) return { reason: 'costNanos is out of range' };
-  if (typeof overrunNanos !== 'string' || !/^\d{1,18}$/.test(overrunNanos))
-    return { reason: 'overrunNanos is no decimal string' };
+  for (const [name, value] of Object.entries({ costNanos, overrunNanos })) {
+    if (typeof value !== 'string' || !/^\d{1,19}$/.test(value)) return { reason: `${name} is no decimal string` };
+    if (BigInt(value) > MAX_NANOS) return { reason: `${name} is out of range` };
+  }
   const ended = typeof endedAt === 'string' ? new Date(endedAt) : new Date(NaN);
   if (Number.isNaN(ended.getTime()) || ended.getUTCFullYear() < 2000 || ended.getUTCFullYear() > 9999) {
     return { reason: 'endedAt is no time' };
@@ -36,8 +36,8 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
     id: id as string,
     tenantId: tenantId as string,
     keyId: keyId as string,
-    costNanos: cost,
-    overrunNanos: BigInt(overrunNanos),
+    costNanos: BigInt(costNanos as string),
+    overrunNanos: BigInt(overrunNanos as string),
     endedAt: ended,
     period: chargePeriod(ended),
     ...(defaultBudgets && { defaultBudgets }),

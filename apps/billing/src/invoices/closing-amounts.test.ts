@@ -33,6 +33,28 @@ describe('closing', () => {
       )
     ).map(({ period, cents }) => [period, cents]);
 
+  it('goes on with everyone else when the books of one tenant are broken, and closes that one once they are put right', async () => {
+    const tenants = (await Promise.all(Array.from({ length: 3 }, () => billing.tenant(100)))).sort();
+    const broken = tenants[0]!;
+    const period = '2030-09';
+    const charges: Charge[] = [];
+    for (const tenantId of tenants) charges.push(await gather(tenantId, 2n * CENT, `${period}-10T00:00:00Z`));
+    const setCost = async (nanos: bigint) => {
+      await database.query('SET session_replication_role = replica');
+      await database.query('UPDATE billing.charge SET cost_nanos = $2 WHERE tenant_id = $1', [broken, String(nanos)]);
+      await database.query('SET session_replication_role = DEFAULT');
+    };
+    await setCost(1n);
+    expect(await closer.close({ period })).toEqual({ invoices: 2, empty: 0, waiting: 1 });
+    expect(await paid(broken)).toEqual([]);
+    for (const tenantId of tenants.slice(1)) expect(await paid(tenantId)).toEqual([[period, 2]]);
+    await expect(closer.close({ period, tenantId: broken })).rejects.toThrow('1 charges of 1 nanos');
+    await setCost(2n * CENT);
+    expect(await closer.close({ period })).toEqual({ invoices: 1, empty: 0, waiting: 0 });
+    expect(await paid(broken)).toEqual([[period, 2]]);
+    await expectBooksToProve(billing, charges);
+  });
+
   it('a month that is debited but for less than a cent gets its invoice also when the tenant is in debt', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [await gather(tenantId, 30n * CENT, '2030-10-05T00:00:00Z')];

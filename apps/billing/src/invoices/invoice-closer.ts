@@ -1,11 +1,13 @@
 import { newId, RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { loadOpenMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { creditNews, type Month } from '../ledger/core/books';
 import { newestOver, periodOf, type Period } from '../ledger/core/period';
 import { postThrough } from '../ledger/core/post';
+import { isBroken } from '../ledger/is-broken';
 import { insertCovers, insertEntries } from '../ledger/journal';
 
 /** So many tenants are looked up at once; each is closed in its own transaction. */
@@ -22,7 +24,7 @@ export interface ClosingOptions {
   now: () => Date;
 }
 
-/** Months closed with an invoice, without one (nothing was debited), and those that stay open, as the credit does not pay for their usage yet. */
+/** Months closed with an invoice, without one (nothing was debited), and those that stay open, as the credit does not pay for their usage yet or the books refuse. */
 export type Closed = ReplyOf<'billing.invoices.close'>;
 
 /**
@@ -33,7 +35,7 @@ export type Closed = ReplyOf<'billing.invoices.close'>;
  * 3. what has gathered in the months is posted, in whole cents; less than a cent goes on to the next month;
  * 4. the months are closed, and each that was debited gets an invoice with the next number.
  *
- * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice.
+ * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice. A tenant whose books refuse is left open, for the next round, and holds up nobody else.
  */
 export class InvoiceCloser {
   constructor(
@@ -48,7 +50,7 @@ export class InvoiceCloser {
   }
 
   /**
-   * Closes a month that is over, and those before it, without waiting for the usual time; what comes later belongs to the running month.
+   * Closes a month that is over, and those before it, without waiting for the usual time; what comes later belongs to the running month. Of one tenant, it fails when that one's books refuse.
    * @throws RequestError invalid_period
    */
   async close({ period, tenantId }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
@@ -66,7 +68,9 @@ export class InvoiceCloser {
     for (let after = ''; ;) {
       const ids = tenantId === undefined ? await openTenants(this.dataSource.manager, through, after) : [tenantId];
       for (const id of ids) {
-        const one = await this.closeTenant(id, through, wait);
+        const one = await (tenantId === undefined
+          ? this.closeOrLeave(id, through, wait)
+          : this.closeTenant(id, through, wait));
         if (!one) return closed;
         closed = sum(closed ?? NOTHING, one);
       }
@@ -76,6 +80,20 @@ export class InvoiceCloser {
     }
     // Months that were opened behind it stay open, as those that wait for credit, for the next round.
     return (await this.advance(through, wait)) ? (closed ?? NOTHING) : closed;
+  }
+
+  /** As closeTenant; books that refuse are logged, and what is open of them waits. */
+  private async closeOrLeave(tenantId: string, through: Period, wait: boolean): Promise<Closed | null> {
+    try {
+      return await this.closeTenant(tenantId, through, wait);
+    } catch (error) {
+      if (!isBroken(error)) throw error;
+      logger('billing').error({ err: error, tenantId }, 'the books refuse to close this month: run reconcile');
+      const open = (await loadOpenMonths(this.dataSource.manager, [tenantId])).filter(
+        ({ period }) => period <= through,
+      );
+      return { ...NOTHING, waiting: open.length };
+    }
   }
 
   /** Null: the counter is locked. */

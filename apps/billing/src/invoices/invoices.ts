@@ -1,7 +1,7 @@
 import { RequestError, type IssuedInvoice, type Page, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
-import { assertReason, bookEntry, findFirst, repeated, type Booked } from '../ledger/booking';
+import { assertReason, bookEntry, findFirst, type Booked } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
 import { INVOICE_SOURCE, type EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
@@ -70,9 +70,7 @@ export class Invoices {
         contra: 'usage_revenue',
       };
       const first = await findFirst(tx, tenantId, entry);
-      const { reply, dueInMs }: Booked = first
-        ? repeated(first, books)
-        : await bookEntry(tx, books, entry, this.options);
+      const { reply, dueInMs }: Booked = first ?? (await bookEntry(tx, books, entry, this.options));
       if (!first)
         await tx.query('INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
           accountingNumber,

@@ -14,7 +14,7 @@ const MAX_REF_CHARS = 200;
 const MAX_REASON_CHARS = 500;
 const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE];
 
-/** What became of a request to book: the reply, and milliseconds until gathered usage of the tenant is due (null: none is, or nothing changed). */
+/** What became of a request to book: the entry with the balance after it, and milliseconds until gathered usage of the tenant is due (null: none is, or nothing changed). */
 export interface Booked {
   reply: { entry: LedgerEntry; balanceCents: number };
   dueInMs: number | null;
@@ -42,14 +42,10 @@ export function assertReason(reason: string | undefined): void {
     throw new RequestError('invalid_parameter', `reason must be 1 to ${MAX_REASON_CHARS} characters.`);
 }
 
-/** The entry that this source and ref booked before, if any. RequestError ref_conflict when it was asked for with other input. */
-export async function findFirst(
-  tx: EntityManager,
-  tenantId: string,
-  entry: EntryRequest,
-): Promise<LedgerEntry | undefined> {
-  const [row] = await tx.query<(EntryRow & { input_hash: Buffer })[]>(
-    `SELECT ${ENTRY_COLUMNS}, input_hash FROM journal_entry WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
+/** What this source and ref booked before, if anything: the first answer, whatever came since. RequestError ref_conflict when it was asked for with other input. */
+export async function findFirst(tx: EntityManager, tenantId: string, entry: EntryRequest): Promise<Booked | undefined> {
+  const [row] = await tx.query<(EntryRow & { input_hash: Buffer; balance_after_cents: string })[]>(
+    `SELECT ${ENTRY_COLUMNS}, input_hash, balance_after_cents FROM journal_entry WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
     [tenantId, entry.source, entry.ref],
   );
   if (!row) return undefined;
@@ -59,12 +55,7 @@ export async function findFirst(
       `${entry.source} ${entry.ref} was booked before with another amount, type or reason.`,
     );
   }
-  return ledgerEntry(row);
-}
-
-/** A repeat: the first entry, and the balance as it is now. */
-export function repeated(entry: LedgerEntry, books: Books): Booked {
-  return { reply: { entry, balanceCents: Number(books.balanceCents) }, dueInMs: null };
+  return { reply: { entry: ledgerEntry(row), balanceCents: Number(row.balance_after_cents) }, dueInMs: null };
 }
 
 /**

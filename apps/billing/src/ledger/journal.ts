@@ -65,6 +65,22 @@ export async function insertCovers(tx: EntityManager, covers: readonly Cover[]):
   );
 }
 
+/** When the first charge of each coverage with an entry ended. */
+export async function firstEnded(tx: EntityManager, covers: readonly Cover[]): Promise<Date[]> {
+  const debits = covers.filter((cover) => cover.entryId !== null);
+  if (debits.length === 0) return [];
+  const rows = await tx.query<{ ended_at: Date }[]>(
+    `SELECT c.ended_at FROM unnest($1::text[], $2::text[], $3::bigint[]) AS d (tenant_id, period, seq)
+       JOIN charge c USING (tenant_id, period, seq)`,
+    [
+      debits.map((cover) => cover.tenantId),
+      debits.map((cover) => cover.period),
+      debits.map((cover) => String(cover.fromSeq)),
+    ],
+  );
+  return rows.map((row) => row.ended_at);
+}
+
 export async function insertCharges(tx: EntityManager, charges: readonly NumberedCharge[]): Promise<void> {
   if (charges.length === 0) return;
   await tx.query(

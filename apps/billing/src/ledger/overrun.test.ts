@@ -58,7 +58,16 @@ describe('what was served beyond its hold', () => {
     ]);
   });
 
-  it.each(['-1', '1.5', 17 as unknown as string, null as unknown as string])(
+  it('of as many digits as metering takes in is booked', async () => {
+    const tenantId = await billing.tenant(100);
+    const charges = [charge(tenantId, CENT, { overrunNanos: String(2n ** 63n - 1n) })];
+    expect(await billing.gatherer.gather(charges)).toMatchObject({ gathered: 1, rejected: 0 });
+    await billing.poster.postDue();
+    expect(await unbooked(tenantId)).toBe(String((2n ** 63n - 1n) % CENT));
+    await expectBooksToProve(billing, charges);
+  });
+
+  it.each(['-1', '1.5', '9223372036854775808', 17 as unknown as string, null as unknown as string])(
     '%p is set aside',
     async (overrunNanos) => {
       const tenantId = await billing.tenant(100);

@@ -1,10 +1,13 @@
-import { newId } from '@tollgate/contracts';
-import { useTestDatabase } from '@tollgate/testing';
+import { newId, UnavailableError } from '@tollgate/contracts';
+import { openDataSource } from '@tollgate/postgres';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import type { DataSource } from 'typeorm';
 import { CENT, charge, useBilling } from '../testing/billing.suite';
 import { auditLedger, TENANTS_SQL } from './audit';
 
 // Each test spoils one row behind the triggers' back, as a bad restore or a hand in the database would.
 const database = useTestDatabase();
+const SHORT_MS = 1_000;
 
 describe('the audit of the ledger finds', () => {
   const billing = useBilling(database);
@@ -36,6 +39,66 @@ describe('the audit of the ledger finds', () => {
     expect(await auditLedger(billing.dataSource, [tenantId])).toEqual({
       totals: { chargesNanos: 6n * CENT + 8n, debitsNanos: 6n * CENT, carriedNanos: 8n },
       differences: [],
+    });
+  });
+
+  it('the first hundred of a kind, and says that there are more', async () => {
+    const months = (count: number) =>
+      spoil(
+        `INSERT INTO billing.tenant_month (tenant_id, period, last_seq) SELECT $tenant, to_char(date '2000-01-01' + n * interval '1 month', 'YYYY-MM'), 1
+         FROM generate_series(1, ${count}) n ON CONFLICT DO NOTHING`,
+      );
+    await months(100);
+    const all = await auditLedger(billing.dataSource, [tenantId]);
+    expect([all.differences.length, all.truncated]).toEqual([100, undefined]);
+    await months(101);
+    const some = await auditLedger(billing.dataSource, [tenantId]);
+    expect([some.differences.length, some.truncated]).toEqual([100, true]);
+  });
+
+  describe('with statements that take their time:', () => {
+    let dataSource: DataSource;
+    let stopping: AbortController;
+    let audit: ReturnType<typeof auditLedger>;
+
+    beforeEach(async () => {
+      const { url } = database;
+      dataSource = await openDataSource({ url, schema: 'billing', applicationName: 'impatient', poolSize: 1 });
+      const runner = dataSource.createQueryRunner();
+      // Of the one connection of this pool: a second instead of a minute, on this side and by the server.
+      const client = (await runner.connect()) as { connectionParameters: { query_timeout: number } };
+      client.connectionParameters.query_timeout = SHORT_MS;
+      await runner.query(`SET statement_timeout = ${SHORT_MS}`);
+      await runner.release();
+      await database.query('BEGIN');
+      await database.query('LOCK TABLE billing.charge IN ACCESS EXCLUSIVE MODE');
+      stopping = new AbortController();
+      audit = auditLedger(dataSource, [tenantId], stopping.signal);
+      audit.catch(() => {});
+      await eventually(async () => {
+        const waiting = await database.query(
+          `SELECT FROM pg_stat_activity WHERE application_name = 'impatient' AND datname = current_database()
+            AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - $1 * interval '1 ms'`,
+          [1.5 * SHORT_MS],
+        );
+        expect(waiting).toHaveLength(1);
+      });
+    });
+    afterEach(async () => {
+      await database.query('ROLLBACK');
+      await dataSource.destroy();
+    });
+
+    it('nothing, as they may take longer than what a service asks otherwise', async () => {
+      await database.query('COMMIT');
+      expect((await audit).differences).toEqual([]);
+      expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '1s' }]);
+    });
+
+    it('nothing, as it is stopped in the middle of one', async () => {
+      stopping.abort(new UnavailableError('stopped'));
+      await expect(audit).rejects.toThrow('stopped');
+      expect(await dataSource.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     });
   });
 

@@ -1,6 +1,10 @@
-import { NANOS_PER_CENT, type Difference } from '@tollgate/contracts';
-import type { DataSource, EntityManager } from 'typeorm';
+import { MAX_NAMED_OF_PART, named, NANOS_PER_CENT, type Difference, type Found } from '@tollgate/contracts';
+import { patiently, type Query } from '@tollgate/postgres';
+import type { DataSource } from 'typeorm';
 import { INVOICE_CHECKS } from './invoice-audit';
+
+/** One statement goes over all rows of up to 200 tenants, and one of them may have nearly all. All of a proof of 10 million charges takes 80 s. */
+const STATEMENT_TIMEOUT_MS = 15 * 60 * 1_000;
 
 /** What the rows of the ledger themselves add up to. */
 export interface AuditTotals {
@@ -27,9 +31,6 @@ interface TenantRow {
   overrun_cents: string;
 }
 
-/** So many rows of one kind of difference are named for a page of tenants; one is enough to look further. */
-const MAX_NAMED = 100;
-
 /**
  * Proves the ledger of some tenants from its rows, in one snapshot, trusting no running sum: charges = debits + what is carried, balance = Σ entries, every
  * entry balanced, every charge covered exactly once or still gathering. Sums run in the database: memory here does not grow with the rows.
@@ -37,19 +38,25 @@ const MAX_NAMED = 100;
 export async function auditLedger(
   dataSource: DataSource,
   tenantIds: readonly string[],
-): Promise<{ totals: AuditTotals; differences: Difference[] }> {
+  stopped?: AbortSignal,
+): Promise<Found & { totals: AuditTotals }> {
   return dataSource.transaction('REPEATABLE READ', async (tx) => {
+    const query = await patiently(tx, STATEMENT_TIMEOUT_MS, stopped);
     const differences: Difference[] = [];
     const totals: AuditTotals = { chargesNanos: 0n, debitsNanos: 0n, carriedNanos: 0n };
-    for (const row of await tx.query<TenantRow[]>(TENANTS_SQL, [tenantIds])) {
+    for (const row of await query<TenantRow>(TENANTS_SQL, [tenantIds])) {
       totals.chargesNanos += BigInt(row.charges_nanos);
       totals.debitsNanos += BigInt(row.debited_cents) * NANOS_PER_CENT;
       totals.carriedNanos += BigInt(row.unposted_nanos);
       differences.push(...auditTenant(row));
     }
-    for (const { check, sql } of [...ROW_CHECKS, ...INVOICE_CHECKS])
-      differences.push(...(await rowDifferences(tx, check, sql, tenantIds)));
-    return { totals, differences };
+    let truncated = false;
+    for (const { check, sql } of [...ROW_CHECKS, ...INVOICE_CHECKS]) {
+      const found = await rowDifferences(query, check, sql, tenantIds);
+      differences.push(...found.differences);
+      truncated ||= found.truncated === true;
+    }
+    return { totals, differences, ...(truncated ? { truncated } : {}) };
   });
 }
 
@@ -78,14 +85,9 @@ function auditTenant(row: TenantRow): Difference[] {
     }));
 }
 
-async function rowDifferences(
-  tx: EntityManager,
-  check: string,
-  sql: string,
-  tenantIds: readonly string[],
-): Promise<Difference[]> {
-  const rows = await tx.query<Omit<Difference, 'check'>[]>(`${sql} LIMIT ${MAX_NAMED}`, [tenantIds]);
-  return rows.map((row) => ({ check, ...row }));
+async function rowDifferences(query: Query, check: string, sql: string, tenantIds: readonly string[]): Promise<Found> {
+  const rows = await query<Omit<Difference, 'check'>>(`${sql} LIMIT ${MAX_NAMED_OF_PART + 1}`, [tenantIds]);
+  return named(rows.map((row) => ({ check, ...row })));
 }
 
 /** The charges, by far the most rows, are summed from indexes alone: cost from charge_seq, overrun from charge_overrun. */

@@ -24,6 +24,7 @@ const checks = (view: Partial<TenantView>) =>
     after: head(5),
     snapshot: snapshot(head(5)),
     asksForTenants: false,
+    strayHolds: [],
     ...view,
   }).map((difference) => difference.check);
 
@@ -59,4 +60,10 @@ describe('what is a difference', () => {
   });
   it('a store that has lost the tenant', () =>
     expect(checks({ snapshot: undefined })).toEqual(['the admission store knows the tenant']));
+  it('a store that has lost all of the tenant but its holds, whether it asks for tenants or not', () => {
+    for (const asksForTenants of [true, false])
+      expect(checks({ snapshot: undefined, asksForTenants, strayHolds: ['req_a'] })).toEqual([
+        'the admission store knows the tenant',
+      ]);
+  });
 });

@@ -15,6 +15,8 @@ export interface TenantView {
   snapshot: Snapshot | undefined;
   /** Without a snapshot: the store asks for the tenant when it has a request. It was emptied since the last one, or is new. */
   asksForTenants: boolean;
+  /** Without a snapshot: the first of the tenant's holds there, which keep their place only beside what the store knows of the tenant. */
+  strayHolds: readonly string[];
   after: Head;
 }
 
@@ -31,13 +33,15 @@ export const SETTLED_SUM = 'settled sum = sum of settled holds';
  * @param newsSince version of the books that the admission store must know by now: that of the first comparison, as the news of a busy tenant is always a little behind
  */
 export function compareTenant(view: TenantView, newsSince = view.before.version): Difference[] {
-  const { tenantId, before, after, snapshot, asksForTenants } = view;
+  const { tenantId, before, after, snapshot, asksForTenants, strayHolds } = view;
   const differences: Difference[] = [];
-  const differ = (check: string, expected: unknown, actual: unknown) =>
-    differences.push({ check, tenantId, expected: String(expected), actual: String(actual), ids: [] });
+  const differ = (check: string, expected: unknown, actual: unknown, ids: readonly string[] = []) =>
+    differences.push({ check, tenantId, expected: String(expected), actual: String(actual), ids: [...ids] });
   if (!snapshot) {
-    if (before.version > 0n && !asksForTenants)
-      differ('the admission store knows the tenant', `version ${before.version}`, 'nothing');
+    // A store that was emptied has lost the holds with the rest: where they are left, it was not.
+    const lost = strayHolds.length > 0 || (before.version > 0n && !asksForTenants);
+    const actual = strayHolds.length > 0 ? 'nothing but holds' : 'nothing';
+    if (lost) differ('the admission store knows the tenant', `version ${before.version}`, actual, strayHolds);
     return differences;
   }
   if (snapshot.version < newsSince || snapshot.version > after.version) {

@@ -59,7 +59,7 @@ export class EventWalk {
 
   private async nameDifferences({ after, until }: IdRange): Promise<void> {
     if (this.findings.full) {
-      this.findings.add([difference('events = charges', '', 'equal', 'not equal', rangeIds({ after, until }))]);
+      this.findings.add([difference('events = charges', '', 'equal', 'not equal', rangeIds({ after, until }))], true);
       return;
     }
     for (let from = after; ;) {

@@ -1,6 +1,6 @@
 import { MAX_NAMED_DIFFERENCES, type Difference, type ReconcileReport } from '@tollgate/contracts';
 
-/** What a run of reconcile has found so far: sums, and the differences, of which it keeps the first MAX_NAMED_DIFFERENCES and counts the rest. */
+/** What a run of reconcile has found so far: sums, and the differences that were named, of which it keeps the first MAX_NAMED_DIFFERENCES and counts the rest. */
 export class Findings {
   tenants = 0;
   events = 0;
@@ -12,13 +12,16 @@ export class Findings {
   settledHolds = 0;
   differenceCount = 0;
   private readonly differences: Difference[] = [];
+  private truncated = false;
 
   /** No more need be named. */
   get full(): boolean {
     return this.differences.length >= MAX_NAMED_DIFFERENCES;
   }
 
-  add(found: readonly Difference[]): void {
+  /** @param truncated whoever found these has not named all */
+  add(found: readonly Difference[], truncated = false): void {
+    this.truncated ||= truncated;
     this.differenceCount += found.length;
     this.differences.push(...found.slice(0, MAX_NAMED_DIFFERENCES - this.differences.length));
   }
@@ -36,6 +39,7 @@ export class Findings {
       pendingHolds: this.pendingHolds,
       settledHolds: this.settledHolds,
       differenceCount: this.differenceCount,
+      ...(this.truncated || this.differenceCount > this.differences.length ? { truncated: true } : {}),
       differences: this.differences,
     };
   }

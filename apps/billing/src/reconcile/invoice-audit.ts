@@ -1,8 +1,5 @@
-import type { Difference } from '@tollgate/contracts';
+import { MAX_NAMED_OF_PART, named, type Found } from '@tollgate/contracts';
 import type { DataSource } from 'typeorm';
-
-/** So many are named; one is enough to look further. */
-const MAX_NAMED = 100;
 
 /** Of some tenants, as the other checks of audit.ts. */
 export const INVOICE_CHECKS = [
@@ -24,24 +21,26 @@ export const INVOICE_CHECKS = [
 ];
 
 /** Whether the numbers of all invoices run from 1 to the last one given, without a gap. The tenant is that of the invoice after the gap, none at the end. */
-export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Difference[]> {
+export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found> {
   const rows = await dataSource.query<{ tenant_id: string; number: string; expected: string }[]>(
     `SELECT tenant_id, number, expected FROM (
        SELECT tenant_id, accounting_number AS number, lag(accounting_number, 1, 0::bigint) OVER (ORDER BY accounting_number) + 1 AS expected FROM invoice
        UNION ALL
        SELECT '', c.last_number + 1, (SELECT coalesce(max(accounting_number), 0) + 1 FROM invoice) FROM invoice_counter c) n
-     WHERE number <> expected ORDER BY number LIMIT ${MAX_NAMED}`,
+     WHERE number <> expected ORDER BY number LIMIT ${MAX_NAMED_OF_PART + 1}`,
   );
-  return rows.map((row) => ({
-    check: 'invoices are numbered without a gap',
-    tenantId: row.tenant_id,
-    expected: `invoice ${row.expected}`,
-    actual: `invoice ${row.number}`,
-    ids: numbers(Number(row.expected), Number(row.number)),
-  }));
+  return named(
+    rows.map((row) => ({
+      check: 'invoices are numbered without a gap',
+      tenantId: row.tenant_id,
+      expected: `invoice ${row.expected}`,
+      actual: `invoice ${row.number}`,
+      ids: numbers(Number(row.expected), Number(row.number)),
+    })),
+  );
 }
 
 /** Those that are missing before `next`, as many as are named. */
 function numbers(first: number, next: number): string[] {
-  return Array.from({ length: Math.min(Math.max(next - first, 0), MAX_NAMED) }, (_, i) => String(first + i));
+  return Array.from({ length: Math.min(Math.max(next - first, 0), MAX_NAMED_OF_PART) }, (_, i) => String(first + i));
 }

@@ -47,8 +47,8 @@ export class Reconciler {
     const failed = new AbortController();
     const end = AbortSignal.any([stopped, failed.signal]);
     const walk = new EventWalk(this.messages, this.admission, this.charges, findings, end);
-    const parts = [walk.run().then(() => this.rollUps(findings, end)), this.tenants(findings, end)];
-    // Each keeps one connection of its database busy; when one fails, the other ends.
+    const parts = [walk.run(), this.rollUps(findings, end), this.tenants(findings, end)];
+    // Each keeps one connection of a database busy; when one fails, the others end.
     for (const part of parts) part.catch((error: unknown) => failed.abort(error));
     await Promise.allSettled(parts);
     end.throwIfAborted();
@@ -59,18 +59,19 @@ export class Reconciler {
       stopped.throwIfAborted();
       const request: { after?: string } = after === undefined ? {} : { after };
       const page = await askMetering(this.messages, 'metering.rollups.audit', request);
-      findings.add(page.differences);
+      findings.add(page.differences, page.truncated);
       after = page.nextCursor;
     }
   }
 
   private async tenants(findings: Findings, stopped: AbortSignal): Promise<void> {
-    findings.add(await auditInvoiceNumbers(this.dataSource));
+    const numbers = await auditInvoiceNumbers(this.dataSource);
+    findings.add(numbers.differences, numbers.truncated);
     for (let after: string | undefined; ;) {
       stopped.throwIfAborted();
       const { ids, next } = await this.stores.nextTenants(after);
-      const { totals, differences } = await auditLedger(this.dataSource, ids);
-      findings.add(differences);
+      const { totals, differences, truncated } = await auditLedger(this.dataSource, ids, stopped);
+      findings.add(differences, truncated);
       findings.chargesNanos += totals.chargesNanos;
       findings.debitsNanos += totals.debitsNanos;
       findings.carriedNanos += totals.carriedNanos;
@@ -87,10 +88,11 @@ export class Reconciler {
   ): Promise<void> {
     const { views, differences } = await this.compare(ids, after, stopped);
     findings.add(await Promise.all(differences.map((difference) => this.withHolds(difference))));
-    for (const { tenantId, snapshot } of views) {
-      if (!snapshot || snapshot.pendingHolds + snapshot.settledHolds === 0) continue;
-      findings.pendingHolds += snapshot.pendingHolds;
-      findings.settledHolds += snapshot.settledHolds;
+    for (const { tenantId, snapshot, strayHolds } of views) {
+      const { pendingHolds, settledHolds } = snapshot ?? { pendingHolds: 0, settledHolds: 0 };
+      if (pendingHolds + settledHolds + strayHolds.length === 0) continue;
+      findings.pendingHolds += pendingHolds;
+      findings.settledHolds += settledHolds;
       findings.add(await orphanHolds(this.admission, this.charges, tenantId));
     }
   }

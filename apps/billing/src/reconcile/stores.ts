@@ -5,6 +5,8 @@ import { NO_BOOKS, type Head, type TenantView } from './compare';
 
 /** Tenants read at once from each store: the bound of memory. */
 export const PAGE_TENANTS = 200;
+/** Holds named of a tenant of which the admission store knows nothing else. */
+const MAX_STRAY_HOLDS = 20;
 
 /** Ids ascending, and whether more come after them. */
 interface IdPage {
@@ -35,12 +37,15 @@ export class Stores {
   async views(ids: readonly string[], after: string | undefined): Promise<TenantView[]> {
     const before = await this.heads(ids);
     const snapshots = await this.snapshots(ids, after);
+    const strays = new Map<string, string[]>();
+    for (const tenantId of ids) if (!snapshots.has(tenantId)) strays.set(tenantId, await this.someHolds(tenantId));
     const heads = await this.heads(ids);
     return ids.map((tenantId) => ({
       tenantId,
       before: before.get(tenantId) ?? NO_BOOKS,
       snapshot: snapshots.get(tenantId),
       asksForTenants: this.admission.asksForTenants,
+      strayHolds: strays.get(tenantId) ?? [],
       after: heads.get(tenantId) ?? NO_BOOKS,
     }));
   }
@@ -96,6 +101,11 @@ export class Stores {
       if (end === undefined || page.length < PAGE_TENANTS || end >= last) return snapshots;
       cursor = end;
     }
+  }
+
+  private async someHolds(tenantId: string): Promise<string[]> {
+    const holds = await this.admission.holds({ tenantId, limit: MAX_STRAY_HOLDS });
+    return holds.map((hold) => hold.id);
   }
 
   private snapshotPage(after: string | undefined): Promise<Snapshot[]> {

@@ -1,10 +1,17 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import { NANOS_PER_CENT, newId, RequestError, UnavailableError, type RequestOf } from '@tollgate/contracts';
+import {
+  formatCents,
+  NANOS_PER_CENT,
+  newId,
+  RequestError,
+  UnavailableError,
+  type RequestOf,
+} from '@tollgate/contracts';
 import { enqueue, type Messages } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
-import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, repeated, type Booked } from '../ledger/booking';
+import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, type Booked } from '../ledger/booking';
 import { lockBooks, saveBooks } from '../ledger/books-store';
 import { creditNews, refundableCents, type Books } from '../ledger/core/books';
 import type { EntryRequest } from '../ledger/core/entry';
@@ -32,8 +39,8 @@ export class MoneyOut {
     private readonly dataSource: DataSource,
     private readonly messages: Messages,
     private readonly admission: AdmissionStore,
-    /** `now`: the clock by which months begin and end. */
-    private readonly options: { postingIntervalMs: number; now: () => Date },
+    /** `now`: the clock by which months begin and end. `currency`: for messages. */
+    private readonly options: { postingIntervalMs: number; now: () => Date; currency: () => string },
   ) {}
 
   /**
@@ -81,7 +88,7 @@ export class MoneyOut {
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const first = await findFirst(tx, tenantId, entry);
-      return first ? repeated(first, books) : bookEntry(tx, books, entry, this.options);
+      return first ?? bookEntry(tx, books, entry, this.options);
     });
   }
 
@@ -95,14 +102,14 @@ export class MoneyOut {
         const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
         if (!(await claim(tx, intent))) throw new UnavailableError('the debit waited too long for the books');
         const first = await findFirst(tx, tenantId, entry);
-        if (first) return repeated(first, books);
-        if (-entry.amountCents > refundableCents(books)) throw insufficient(refundableCents(books));
+        if (first) return first;
+        if (-entry.amountCents > refundableCents(books)) throw this.insufficient(refundableCents(books));
         const before = mayBeWithdrawn;
         mayBeWithdrawn = true;
         const availableCents = await this.withdraw(books, entry);
         if (availableCents !== null) {
           mayBeWithdrawn = before;
-          throw insufficient(availableCents);
+          throw this.insufficient(availableCents);
         }
         return bookEntry(tx, books, entry, this.options);
       });
@@ -151,6 +158,11 @@ export class MoneyOut {
       await enqueue(tx, 'credit-news', [creditNews(moved, [])]);
     });
   }
+
+  private insufficient(availableCents: bigint): RequestError {
+    const available = formatCents(availableCents, this.options.currency());
+    return new RequestError('insufficient_credit', `Only ${available} is neither spent nor held by running requests.`);
+  }
 }
 
 /** False: it was booked, or given up. */
@@ -161,11 +173,4 @@ async function claim(tx: EntityManager, intent: string): Promise<boolean> {
 
 function isAmount(amountCents: unknown): amountCents is number {
   return Number.isSafeInteger(amountCents) && Math.abs(amountCents as number) <= MAX_ENTRY_CENTS;
-}
-
-function insufficient(availableCents: bigint): RequestError {
-  return new RequestError(
-    'insufficient_credit',
-    `Only ${availableCents} cents are neither spent nor held by running requests.`,
-  );
 }

@@ -3,7 +3,7 @@ import type { TenantNews } from '@tollgate/contracts';
 import { newId } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { useBilling } from '../testing/billing.suite';
-import { TenantStatus } from './tenant-status';
+import { TenantStatus, whyNotTenantNews } from './tenant-status';
 
 const database = useTestDatabase();
 
@@ -39,15 +39,29 @@ describe('what auth tells of a tenant', () => {
     expect(await suspensions(tenantId)).toEqual([false, true, false]);
   });
 
-  it('makes the books of a tenant that never had credit, and passes over what it cannot read', async () => {
+  it('makes the books of a tenant that never had credit', async () => {
     const tenantId = newId('ten');
-    const poison = [
-      null,
-      {},
-      { tenantId: '\0', version: 1, status: 'active' },
-      { tenantId, version: '9', status: 'x' },
-    ];
-    await apply(...(poison as TenantNews[]), { tenantId, version: 1, status: 'suspended' });
+    await apply({ tenantId, version: 1, status: 'suspended' });
     expect(await suspensions(tenantId)).toEqual([true]);
+  });
+});
+
+describe('whyNotTenantNews', () => {
+  const good = { tenantId: newId('ten'), version: 1, status: 'active' };
+
+  it.each([
+    [good, null],
+    [{ ...good, status: 'suspended', more: 'to come' }, null],
+    [null, 'not an object'],
+    ['text', 'not an object'],
+    [{}, 'tenantId: not a tenant id'],
+    [{ ...good, tenantId: 'ten_\0' }, 'tenantId: not a tenant id'],
+    [{ ...good, tenantId: `ten_${'x'.repeat(100_000)}` }, 'tenantId: not a tenant id'],
+    [{ ...good, version: '1' }, 'version: not a version'],
+    [{ ...good, version: -1 }, 'version: not a version'],
+    [{ ...good, version: 2 ** 60 }, 'version: not a version'],
+    [{ ...good, status: 'gone' }, 'status: unknown'],
+  ])('%j: %s', (news, reason) => {
+    expect(whyNotTenantNews(news)).toBe(reason);
   });
 });

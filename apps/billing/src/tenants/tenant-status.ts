@@ -1,11 +1,11 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import type { TenantNews } from '@tollgate/contracts';
+import { isId, type TenantNews } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
+import { tellAdmission } from '../consume/tell-admission';
 import { lockBooks, saveBooks } from '../ledger/books-store';
-import { creditNews, type Books } from '../ledger/core/books';
+import { creditNews } from '../ledger/core/books';
 
 /**
  * Takes in which tenants are suspended, and tells the admission store with the credit news: so what may run and what it may cost come by one path, in one order.
@@ -18,18 +18,15 @@ export class TenantStatus {
     private readonly options: { postingIntervalMs: number },
   ) {}
 
+  /** Of readable news (`whyNotTenantNews`). */
   async apply(batch: readonly TenantNews[]): Promise<void> {
     const newest = new Map<string, TenantNews>();
     for (const news of batch) {
-      if (!isReadable(news)) {
-        logger('billing').error({ news }, 'news of a tenant that cannot be read is passed over');
-        continue;
-      }
       const known = newest.get(news.tenantId);
       if (!known || known.version < news.version) newest.set(news.tenantId, news);
     }
     if (newest.size === 0) return;
-    const changed = await transaction(this.dataSource, async (tx) => {
+    const news = await transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(tx, newest.keys());
       const told = [...newest.values()];
       const [rows] = await tx.query<[{ tenant_id: string }[], number]>(
@@ -42,42 +39,19 @@ export class TenantStatus {
         return { ...before, version: before.version + 1n, suspended: newest.get(tenant_id)!.status === 'suspended' };
       });
       await saveBooks(tx, changed, this.options);
-      await enqueue(
-        tx,
-        'credit-news',
-        changed.map((one) => creditNews(one, [])),
-      );
-      return changed;
+      const news = changed.map((one) => creditNews(one, []));
+      await enqueue(tx, 'credit-news', news);
+      return news;
     });
-    await this.tellNow(changed);
-  }
-
-  /** The committed news are on their way; but a suspension is wanted at once. */
-  private async tellNow(changed: readonly Books[]): Promise<void> {
-    try {
-      await this.admission.applyNews(
-        changed.map((books) => ({
-          tenantId: books.tenantId,
-          version: books.version,
-          balanceNanos: BigInt(creditNews(books, []).balanceNanos),
-          releases: [],
-          suspended: books.suspended,
-        })),
-      );
-    } catch (error) {
-      logger('billing').warn({ err: error }, 'the admission store hears of a suspension by the news alone');
-    }
+    await tellAdmission(this.admission, news);
   }
 }
 
-/** Thrown, it would come again for ever and hold up what is behind it. */
-function isReadable(news: TenantNews | null): news is TenantNews {
-  const { tenantId, version, status } = (news ?? {}) as Partial<TenantNews>;
-  return (
-    typeof tenantId === 'string' &&
-    tenantId !== '' &&
-    !tenantId.includes('\0') &&
-    Number.isSafeInteger(version) &&
-    (status === 'active' || status === 'suspended')
-  );
+/** Why `value` is no news of a tenant that can be taken in, or null when it is. Thrown in a consumer, it would come again for ever and hold up what is behind it. */
+export function whyNotTenantNews(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null) return 'not an object';
+  const { tenantId, version, status } = value as Record<keyof TenantNews, unknown>;
+  if (!isId('ten', tenantId)) return 'tenantId: not a tenant id';
+  if (!Number.isSafeInteger(version) || (version as number) < 0) return 'version: not a version';
+  return status === 'active' || status === 'suspended' ? null : 'status: unknown';
 }

@@ -2,7 +2,7 @@ import { RequestError, type RequestOf } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
-import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, repeated, type Booked } from '../ledger/booking';
+import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, type Booked } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
@@ -31,7 +31,7 @@ export class TopUps {
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const first = await findFirst(tx, tenantId, entry);
-      return first ? repeated(first, books) : bookEntry(tx, books, entry, this.options);
+      return first ?? bookEntry(tx, books, entry, this.options);
     });
   }
 }

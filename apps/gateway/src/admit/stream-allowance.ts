@@ -12,16 +12,25 @@ const ASK_AT_SLICE_PART = 5 / 16;
 /** A backend that does not end by itself is ended at so many times what it was asked for: our count need not be its own, but it will not be off by that. */
 const OVERLONG_FACTOR = 2;
 
+/** After a store that did not answer: four times in the quarter of a slice that a stream of 100 tokens a second has left. An answer that got lost may have held another slice, until the request ends. */
+const ASK_AGAIN_MS = 500;
+
 /**
  * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes, as no text has more; where that could be so many that it is time to ask for
  * more, the output is counted, some nine times a slice. So the hold is extended while a quarter of the slice is left, whatever the text, and nobody waits unless the answer takes longer than
  * that quarter; when credit gives no more, the stream goes on to its last token.
  *
- * States: open (more may be asked for) → asking → open | closed (refused: what is held is all) | lost.
+ * Credit that could not be asked is not spent: it is asked again, after a pause, and at the latest when what is held is used up. The client waits for that last answer alone; without it what is held is all.
+ *
+ * States: open (more may be asked for) → asking → open | unanswered | closed (what is held is all) | lost; unanswered → asking.
  */
 export class StreamAllowance {
   onReady: () => void = () => {};
-  private state: 'open' | 'asking' | 'closed' | 'lost' = 'open';
+  private state: 'open' | 'asking' | 'unanswered' | 'closed' | 'lost' = 'open';
+  /** Of the state `unanswered`; of performance.now(). */
+  private askAgainAtMs = 0;
+  /** What is held is used up, and an answer waited for. */
+  private waits = false;
   /** Tokens delivered, at the most; exact after a count. */
   private most = 0;
   private covered: number;
@@ -44,6 +53,7 @@ export class StreamAllowance {
     if (this.state === 'lost') return 'lost';
     // All that the backend may generate is held: it ends by itself, or is ended.
     if (this.covered >= this.maxTokens) return this.takeHeld(bytes, count);
+    if (this.state === 'unanswered' && performance.now() >= this.askAgainAtMs) this.ask();
     const uncountedUpTo = this.state === 'open' ? this.covered - this.slice * ASK_LATEST_AT_SLICE_PART : this.covered;
     if (this.most + bytes <= uncountedUpTo) {
       this.most += bytes;
@@ -51,7 +61,11 @@ export class StreamAllowance {
     }
     const tokens = count();
     if (this.state === 'open' && this.covered - tokens <= this.slice * ASK_AT_SLICE_PART) this.ask();
-    if (tokens > this.covered) return this.state === 'asking' ? 'wait' : 'ended';
+    if (tokens > this.covered) {
+      if (this.state === 'unanswered') this.ask();
+      this.waits = this.state === 'asking';
+      return this.waits ? 'wait' : 'ended';
+    }
     this.most = tokens;
     return 'granted';
   }
@@ -81,6 +95,13 @@ export class StreamAllowance {
     void this.extend(nanos(tokens), nanos(1n)).then(() => this.onReady());
   }
 
+  /** Asked again later, unless the client waits. */
+  private notAnswered(): void {
+    if (this.waits) return this.close();
+    this.state = 'unanswered';
+    this.askAgainAtMs = performance.now() + ASK_AGAIN_MS;
+  }
+
   private async extend(wantNanos: bigint, minNanos: bigint): Promise<void> {
     const { id, tenantId, life } = this.hold;
     try {
@@ -93,9 +114,9 @@ export class StreamAllowance {
       } else if (result.kind === 'refused') this.close();
       else this.state = 'lost';
     } catch {
-      // Credit that cannot be asked is not spent: what is held is all, and the client that runs into its end sees `length`.
-      this.close();
+      this.notAnswered();
     }
+    this.waits = false;
   }
 
   /** What is held is all: a prompt that was held by its cheap bound is counted, so that the rest of it serves for output. */

@@ -7,7 +7,7 @@ import {
 } from '@tollgate/contracts';
 import type { Limits } from '@tollgate/admission';
 import type { CredentialRecord, CredentialStore } from '@tollgate/credentials';
-import type { ConfigSource, TollgateConfig } from '@tollgate/runtime';
+import { logger, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 
 const BEARER = /^bearer +(\S+) *$/i;
 
@@ -35,13 +35,17 @@ type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
 
 /** Bearer value → principal. A value of the wrong form or checksum is refused without a look-up; a known one is answered from memory. */
 export class Authenticator {
-  private rightsFrom: TollgateConfig | null = null;
+  private rightsFrom: TollgateConfig;
   private rights = new Map<string, Rights | null>();
+  /** What a changed configuration no longer has, as it was. */
+  private readonly former = new Map<string, Rights>();
 
   constructor(
     private readonly credentials: CredentialStore,
     private readonly config: ConfigSource,
-  ) {}
+  ) {
+    this.rightsFrom = config.current;
+  }
 
   /** Rejects with UnavailableError when the credential must be asked for and the store does not answer. */
   async authenticate(authorization: string | undefined, nowMs: number): Promise<Authentication> {
@@ -62,16 +66,31 @@ export class Authenticator {
   private rightsOf({ plan, profile }: CredentialRecord): Rights | null {
     const config = this.config.current;
     if (config !== this.rightsFrom) {
+      this.keepFormer(this.rightsFrom, config);
       this.rights = new Map();
       this.rightsFrom = config;
     }
     const name = `${plan}/${profile}`;
     let rights = this.rights.get(name);
     if (rights === undefined) {
-      rights = resolveRights(config, plan, profile);
+      rights = resolveRights(config, plan, profile) ?? this.former.get(name) ?? null;
       this.rights.set(name, rights);
     }
     return rights;
+  }
+
+  /** A good key is not refused because a running gateway reads that its profile is gone: whether keys have it, auth knows, which refuses such a configuration. */
+  private keepFormer(before: TollgateConfig, config: TollgateConfig): void {
+    for (const plan of before.plans) {
+      for (const profile of plan.profiles) {
+        if (resolveRights(config, plan.id, profile.id)) continue;
+        this.former.set(`${plan.id}/${profile.id}`, resolveRights(before, plan.id, profile.id)!);
+        logger('gateway').warn(
+          { plan: plan.id, profile: profile.id },
+          'the configuration no longer has this profile: keys that have it keep it as it was, until the gateway ends',
+        );
+      }
+    }
   }
 }
 

@@ -15,6 +15,14 @@ const ASSETS = [
   { name: 'favicon-32x32.png', folder: SWAGGER_UI, type: 'image/png' },
 ];
 const ASSETS_MAX_AGE_SECONDS = 3_600;
+const DOCUMENT_PATH = '/docs/api/openapi.yaml';
+/** All that there is to read here; nothing takes another method. */
+export const DOCS_PATHS: readonly string[] = [
+  '/docs',
+  '/docs/',
+  DOCUMENT_PATH,
+  ...ASSETS.map(({ name }) => `/docs/ui/${name}`),
+];
 /** Nothing from elsewhere, no inline script. Swagger UI sets styles on elements and draws its icons from data: URLs. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -30,7 +38,7 @@ export class DocsModule implements OnModuleInit {
   onModuleInit(): void {
     const server = this.host.httpAdapter.getInstance<FastifyInstance>();
     const document = openApiYaml();
-    server.get('/docs/api/openapi.yaml', (_request, reply) =>
+    server.get(DOCUMENT_PATH, (_request, reply) =>
       send(reply, 'application/yaml; charset=utf-8', 'no-cache', document),
     );
     server.get('/docs', async (_request, reply) => {

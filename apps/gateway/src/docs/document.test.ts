@@ -1,191 +1,18 @@
-import { Ajv2020 } from 'ajv/dist/2020';
-import addFormats from 'ajv-formats';
-import { parse } from 'yaml';
 import { INFERENCE_ERRORS } from '../inference/errors';
 import { MANAGEMENT_PREFIX, MANAGEMENT_ROUTES } from '../management/routes';
+import { OPERATOR_ERRORS } from '../operator/errors';
+import { OPERATOR_PREFIX, OPERATOR_ROUTES } from '../operator/routes';
 import { openApiDocument, openApiYaml } from './document';
-import type { JsonObject } from './open-api';
+import { openApiSuite, operationsOf } from './open-api.suite';
+import { operatorDocument, operatorYaml } from './operator-document';
 
 const document = openApiDocument();
-const object = { type: 'object' };
-const text = { type: 'string', minLength: 1 };
-const reference = { type: 'object', required: ['$ref'], properties: { $ref: text }, additionalProperties: false };
-const orReference = (schema: object) => ({ if: { required: ['$ref'] }, then: reference, else: schema });
-const mapOf = (schema: object) => ({ type: 'object', additionalProperties: schema });
+const operator = operatorDocument();
+openApiSuite('the document of the public surfaces', document, openApiYaml());
+openApiSuite('the document of the operator API', operator, operatorYaml());
 
-const content = mapOf({
-  type: 'object',
-  required: ['schema'],
-  properties: { schema: object, examples: mapOf({ type: 'object', required: ['value'] }) },
-  additionalProperties: false,
-});
-const header = {
-  type: 'object',
-  required: ['schema'],
-  properties: { description: text, schema: object },
-  additionalProperties: false,
-};
-const response = {
-  type: 'object',
-  required: ['description'],
-  properties: { description: text, headers: mapOf(orReference(header)), content },
-  additionalProperties: false,
-};
-const parameter = {
-  type: 'object',
-  required: ['name', 'in', 'schema'],
-  properties: {
-    name: text,
-    in: { enum: ['query', 'path', 'header', 'cookie'] },
-    required: { type: 'boolean' },
-    description: text,
-    style: { enum: ['form', 'simple'] },
-    explode: { type: 'boolean' },
-    schema: object,
-  },
-  if: { properties: { in: { const: 'path' } } },
-  then: { required: ['required'], properties: { required: { const: true } } },
-  additionalProperties: false,
-};
-const operation = {
-  type: 'object',
-  required: ['operationId', 'summary', 'description', 'tags', 'security', 'responses'],
-  properties: {
-    operationId: text,
-    summary: text,
-    description: text,
-    tags: { type: 'array', items: text, minItems: 1 },
-    security: { type: 'array', items: mapOf({ type: 'array', items: text }), minItems: 1 },
-    parameters: { type: 'array', items: parameter },
-    requestBody: {
-      type: 'object',
-      required: ['content'],
-      properties: { description: text, required: { type: 'boolean' }, content },
-      additionalProperties: false,
-    },
-    responses: {
-      type: 'object',
-      minProperties: 1,
-      patternProperties: { '^[1-5]\\d\\d$': orReference(response) },
-      additionalProperties: false,
-    },
-  },
-  additionalProperties: false,
-};
-/** The shape of OpenAPI 3.1 as far as the document uses it; nothing beyond it is allowed. */
-const openApi31 = {
-  type: 'object',
-  required: ['openapi', 'info', 'paths', 'components'],
-  properties: {
-    openapi: { type: 'string', pattern: '^3\\.1\\.\\d+$' },
-    info: {
-      type: 'object',
-      required: ['title', 'version'],
-      properties: {
-        title: text,
-        version: text,
-        description: text,
-        license: {
-          type: 'object',
-          required: ['name'],
-          properties: { name: text, identifier: text },
-          additionalProperties: false,
-        },
-      },
-      additionalProperties: false,
-    },
-    servers: { type: 'array', items: { type: 'object', required: ['url'] } },
-    tags: { type: 'array', items: { type: 'object', required: ['name'] } },
-    paths: {
-      type: 'object',
-      patternProperties: {
-        '^/': {
-          type: 'object',
-          patternProperties: { '^(get|put|post|delete|patch)$': operation },
-          additionalProperties: false,
-        },
-      },
-      additionalProperties: false,
-    },
-    components: {
-      type: 'object',
-      properties: {
-        schemas: mapOf(object),
-        headers: mapOf(header),
-        securitySchemes: mapOf({
-          type: 'object',
-          required: ['type', 'scheme'],
-          properties: { type: { const: 'http' }, scheme: { const: 'bearer' } },
-        }),
-      },
-      propertyNames: { enum: ['schemas', 'headers', 'securitySchemes'] },
-    },
-  },
-  additionalProperties: false,
-};
-
-function everyNode(node: unknown, visit: (node: JsonObject) => void): void {
-  if (typeof node !== 'object' || node === null) return;
-  if (!Array.isArray(node)) visit(node as JsonObject);
-  for (const child of Object.values(node)) everyNode(child, visit);
-}
-
-function resolve(ref: string): unknown {
-  return ref
-    .split('/')
-    .slice(1)
-    .reduce<unknown>((node, part) => (node as JsonObject | undefined)?.[part], document);
-}
-
-const operations = () =>
-  Object.entries(document['paths'] as JsonObject).flatMap(([path, item]) =>
-    Object.entries(item as JsonObject).map(([method, value]) => ({ path, method, operation: value as JsonObject })),
-  );
-
-it('has the shape of OpenAPI 3.1', () => {
-  const validate = new Ajv2020({ allErrors: true, strict: false }).compile(openApi31);
-  validate(document);
-  expect(validate.errors).toBeNull();
-});
-
-it('is the same read from YAML', () => {
-  expect(parse(openApiYaml())).toEqual(JSON.parse(JSON.stringify(document)));
-});
-
-it('resolves every reference', () => {
-  const refs = new Set<string>();
-  everyNode(document, ({ $ref }) => typeof $ref === 'string' && refs.add($ref));
-  expect(refs.size).toBeGreaterThan(20);
-  for (const ref of refs) expect([ref, resolve(ref)]).toEqual([ref, expect.any(Object)]);
-});
-
-it('has schemas that compile as JSON Schema 2020-12, and requests and error examples that satisfy theirs', () => {
-  const ajv = new Ajv2020({ strict: false });
-  addFormats(ajv);
-  ajv.addFormat('iso8601', true);
-  ajv.addSchema({ ...document, $id: 'doc:tollgate' });
-  const valid = (schema: JsonObject, value: unknown) => {
-    const check = ajv.compile({ $ref: `doc:tollgate${String(schema['$ref'])}` });
-    return check(value) ? [] : check.errors;
-  };
-  let examples = 0;
-  everyNode(document, (node) => {
-    const json = (node['content'] as JsonObject | undefined)?.['application/json'] as JsonObject | undefined;
-    for (const { value } of Object.values((json?.['examples'] ?? {}) as Record<string, JsonObject>)) {
-      expect(valid(json!['schema'] as JsonObject, value)).toEqual([]);
-      examples++;
-    }
-  });
-  expect(examples).toBeGreaterThan(60);
-});
-
-it('has exactly the ten operations, each with its credential and an id of its own', () => {
-  const named = operations().map(({ path, method, operation: { operationId, security } }) => ({
-    path,
-    method,
-    operationId,
-    security,
-  }));
+it('the public one has exactly the ten operations, each with its credential', () => {
+  const named = operationsOf(document).map(({ path, method, operation: { security } }) => ({ path, method, security }));
   const management = MANAGEMENT_ROUTES.flatMap(({ path, methods }) =>
     methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${MANAGEMENT_PREFIX}${path}`),
   );
@@ -193,16 +20,31 @@ it('has exactly the ten operations, each with its credential and an id of its ow
   expect(named.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(
     [...inference, ...management].sort(),
   );
-  expect(new Set(named.map(({ operationId }) => operationId)).size).toBe(10);
   for (const { path, security } of named) {
     const scheme = path.startsWith('/v1/') ? 'inferenceKey' : 'managementToken';
     expect(security).toEqual([{ [scheme]: expect.any(Array) }]);
   }
 });
 
-it('documents every code of the inference table that a route can answer', () => {
-  const chat = JSON.stringify(operations().find(({ path }) => path === '/v1/chat/completions'));
+it('the public one names every code of the inference table that a route can answer', () => {
+  const chat = JSON.stringify(operationsOf(document).find(({ path }) => path === '/v1/chat/completions'));
   for (const code of Object.keys(INFERENCE_ERRORS)) {
     if (code !== 'route_not_found' && code !== 'method_not_allowed') expect(chat).toContain(`"${code}"`);
   }
+});
+
+it('the one of the operator API has exactly the routes of its table, and asks for the secret', () => {
+  const routes = OPERATOR_ROUTES.filter(
+    ({ path }) => path.startsWith(OPERATOR_PREFIX) && !path.endsWith('openapi.yaml'),
+  ).flatMap(({ path, methods }) => methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${path}`));
+  const operations = operationsOf(operator);
+  expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(routes.sort());
+  for (const { operation } of operations) expect(operation['security']).toEqual([{ operatorSecret: [] }]);
+});
+
+it('the one of the operator API names every code of its table', () => {
+  const text = JSON.stringify(operator['paths']);
+  // The address or the method is wrong: no operation of the document answers with it.
+  for (const code of Object.keys(OPERATOR_ERRORS))
+    if (code !== 'method_not_allowed') expect(text).toContain(`"${code}"`);
 });

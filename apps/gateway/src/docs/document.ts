@@ -13,21 +13,31 @@ const DESCRIPTION = `Model inference behind the OpenAI wire format, billed from 
 
 Clients made for the OpenAI wire format work by changing only the base URL and the key. Times are ISO 8601 UTC with milliseconds, money is integer
 cents. Every answer has an \`x-request-id\`: yours if it matches \`[A-Za-z0-9_-]{1,64}\`. 402 means that the credit or a budget is used up, and retrying does
-not help; 429 says in \`Retry-After\` when the same request would be admitted. An unknown path is 404 and a known one with another method 405
+not help; 429 says in \`Retry-After\` when the same request would be admitted (an estimate where your running requests are in the way). An unknown path is 404 and a known one with another method 405
 with \`Allow\`, in the envelope of the surface. The service is pre-launch; the interface may change.`;
 
 const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });
+
+export const INFO: JsonObject = { version: '0.1.0', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } };
+
+/** Those that answers refer to. */
+export const HEADERS: JsonObject = {
+  RequestId: header('Names this request in logs and usage events.', {
+    type: 'string',
+    pattern: '^[A-Za-z0-9_-]{1,64}$',
+  }),
+  RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
+  Allow: header('The methods of this path.', { type: 'string' }),
+  'RateLimit-limit': header('The limit per minute.', { type: 'integer' }),
+  'RateLimit-remaining': header('What is left of it.', { type: 'integer' }),
+  'RateLimit-reset': header('When it is whole again.', { type: 'string' }),
+};
 
 /** The OpenAPI 3.1 document of both public surfaces, from the schemas that validate requests and the tables that errors are answered from. */
 export function openApiDocument(): JsonObject {
   return {
     openapi: '3.1.0',
-    info: {
-      title: 'Tollgate',
-      version: '0.1.0',
-      description: DESCRIPTION,
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-    },
+    info: { ...INFO, title: 'Tollgate', description: DESCRIPTION },
     servers: [{ url: '/', description: 'This server.' }],
     tags: [
       { name: 'Inference API', description: 'Run models.' },
@@ -36,17 +46,7 @@ export function openApiDocument(): JsonObject {
     paths: { ...INFERENCE_PATHS, ...MANAGEMENT_PATHS },
     components: {
       securitySchemes: { inferenceKey: INFERENCE_SECURITY, managementToken: MANAGEMENT_SECURITY },
-      headers: {
-        RequestId: header('Names this request in logs and usage events.', {
-          type: 'string',
-          pattern: '^[A-Za-z0-9_-]{1,64}$',
-        }),
-        RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
-        Allow: header('The methods of this path.', { type: 'string' }),
-        'RateLimit-limit': header('The limit per minute.', { type: 'integer' }),
-        'RateLimit-remaining': header('What is left of it.', { type: 'integer' }),
-        'RateLimit-reset': header('When it is whole again.', { type: 'string' }),
-      },
+      headers: HEADERS,
       schemas: schemaComponents([...INFERENCE_SCHEMAS, ...MANAGEMENT_SCHEMAS]),
     },
   };

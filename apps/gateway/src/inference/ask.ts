@@ -99,6 +99,9 @@ function readChat(body: ChatCompletionRequest): Rest {
 }
 
 function readCompletion(body: CompletionRequest): Rest {
+  // The prompt in the answer would be taken for output, and charged as such.
+  if (body.echo)
+    throw new InferenceError('unsupported_parameter', { message: "'echo' is not supported.", param: 'echo' });
   const n = body.n ?? 1;
   const bestOf = body.best_of ?? n;
   if (bestOf < n)

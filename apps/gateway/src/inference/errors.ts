@@ -30,7 +30,7 @@ export const INFERENCE_ERRORS = {
   credit_held: [
     429,
     'rate_limit_error',
-    'The credit that is left is held by your running requests: it is free again when they end.',
+    'What is left of the credit, or of a budget, is held by your running requests: it is free again when they end.',
   ],
   api_error: [500, 'api_error', 'Something went wrong on our side.'],
   upstream_error: [502, 'upstream_error', 'The model failed to answer.'],

@@ -88,17 +88,23 @@ export class Job {
     return Math.min(this.count(0).promptTokens + templateSlack(this.ask), this.hold.promptTokens);
   }
 
+  /** Counts what `record` tells and nobody has counted yet, as soon as the budget lets it. */
+  async countForRecord(text: DeliveredText, chunks: number, budget: CountingBudget): Promise<void> {
+    if (chunks === 0) return;
+    const bytes = (this.promptTokens === null ? this.ask.raw.length : 0) + text.uncountedBytes;
+    if (bytes === 0 || !(await budget.take(bytes))) return;
+    this.count(0);
+    text.tokens();
+  }
+
   /**
-   * What a running stream records, should the gateway die in the next second: counted as far as the budget goes, and where it does not, less than it was.
-   * Null: nothing yet.
+   * What a running stream records, should the gateway die in the next second; of what is not counted, less than it was. Null: nothing yet. The cost may be above the hold:
+   * whoever settles it caps it, and what is above is the overrun.
    */
-  record(text: DeliveredText, chunks: number, budget: CountingBudget): Progress['delivered'] {
+  record(text: DeliveredText, chunks: number): Progress['delivered'] {
     if (chunks === 0) return null;
-    if (this.promptTokens === null && budget.take(this.ask.raw.length)) this.count(0);
-    if (budget.take(text.uncountedBytes)) text.tokens();
     const promptTokens = this.promptTokens ?? leastPromptTokens(this.ask, this.model);
     const tokens = { promptTokens, cachedTokens: 0, completionTokens: text.leastTokens() };
-    const cost = costNanos(tokens, this.draft.price);
-    return { ...tokens, costNanos: cost > this.hold.holdNanos ? this.hold.holdNanos : cost };
+    return { ...tokens, costNanos: costNanos(tokens, this.draft.price) };
   }
 }

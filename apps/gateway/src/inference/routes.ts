@@ -45,12 +45,21 @@ export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFli
   });
 }
 
-/** What is said to a request that no route takes, in the inference API's envelope: 405 with `Allow` where the address is known. */
-export function refuseUnknownRoute(url: string, response: ServerResponse, requestId: string): void {
+/**
+ * What is said to a request that no route takes, in the inference API's envelope: 405 with `Allow` where the address is known.
+ * @param pages other addresses of the port, which are only read
+ */
+export function refuseUnknownRoute(
+  url: string,
+  response: ServerResponse,
+  requestId: string,
+  pages: readonly string[],
+): void {
   const path = url.split('?', 1)[0]!;
   const route = ROUTES.find((candidate) => PREFIXES.some((prefix) => path === prefix + candidate.path));
-  if (route) response.setHeader('allow', route.method === 'GET' ? 'GET, HEAD' : route.method);
-  refuseEarly(new InferenceError(route ? 'method_not_allowed' : 'route_not_found'), response, requestId);
+  const method = route?.method ?? (pages.includes(path) ? 'GET' : undefined);
+  if (method) response.setHeader('allow', method === 'GET' ? 'GET, HEAD' : method);
+  refuseEarly(new InferenceError(method ? 'method_not_allowed' : 'route_not_found'), response, requestId);
 }
 
 /** An error before any route was reached. */

@@ -197,7 +197,7 @@ export const CompletionRequest = Type.Object(
       description: 'Largest number of output tokens per choice.',
     }),
     logprobs: optional<number>('integer', { minimum: 0, maximum: 5 }),
-    echo: optional<boolean>('boolean', {}),
+    echo: optional<boolean>('boolean', { description: 'Not supported: `true` is refused.' }),
     best_of: optional<number>('integer', {
       minimum: 1,
       maximum: MAX_CHOICES,

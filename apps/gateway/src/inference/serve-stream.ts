@@ -32,7 +32,8 @@ export async function serveStream(
     id: draft.id,
     tenantId: draft.tenantId,
     life: hold.life,
-    delivered: () => job.record(relay.delivered, relay.chunks, counting),
+    prepare: () => job.countForRecord(relay.delivered, relay.chunks, counting),
+    delivered: () => job.record(relay.delivered, relay.chunks),
     onLost: () => relay.holdLost(),
   });
   streams.add(relay, Date.now(), () => client.destroy());

@@ -1,7 +1,8 @@
-import type { AdmissionClient } from '@tollgate/admission';
-import { type Outcome, type TokenCounts, type UsageEvent } from '@tollgate/contracts';
+import type { AdmissionClient, Settlement } from '@tollgate/admission';
+import { type Outcome, type TokenCounts, UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import type { UsageEmitter } from '../usage/emitter';
+import { LateSettlements } from '../usage/late-settlements';
 import { toUsageEvent } from '../usage/usage-event';
 import type { Job } from './job';
 import { interrupted } from './refusals';
@@ -22,18 +23,35 @@ const withoutHolds = new Counter({
   registers: [metrics],
 });
 
+const settledLate = new Counter({
+  name: 'tollgate_settled_late_total',
+  help: 'Streams that ended while the admission store was away, and were settled at what they had delivered when it was back.',
+  registers: [metrics],
+});
+
 /** The end of a hold: settled at what was delivered, or void. */
 export class Settlements {
   private readonly log = logger('gateway');
+  private readonly late: LateSettlements;
 
   constructor(
     private readonly client: AdmissionClient,
     private readonly emitter: UsageEmitter,
-  ) {}
+  ) {
+    this.late = new LateSettlements((settlement) => this.settleLate(settlement));
+  }
+
+  /** To end with: what is settled late is tried once more, then all usage is published, or left to the sweeper. */
+  async flush(): Promise<void> {
+    await Promise.all([this.late.flush(), this.emitter.flush()]);
+    // What was settled late.
+    await this.emitter.flush();
+  }
 
   /**
    * Settles; the event that is returned is durable and is what the client may be told. Throws InferenceError when there is no hold any more (its deadline passed): then nothing
-   * more may be delivered, and UnavailableError when the store does not answer: then the hold's record stands and will be charged at its deadline.
+   * more may be delivered, and UnavailableError when the store does not answer: a stream, of which the client has most, is
+   * settled late then; what is not streamed was not delivered, and its hold is given back at its deadline.
    */
   async settle(
     job: Job,
@@ -48,18 +66,37 @@ export class Settlements {
     });
     if (event.overrunNanos !== '0') overruns.inc();
     this.client.untrack(job.draft.id);
-    const result = await this.client.settle({ event, life: job.hold.life });
+    const settlement = { event, life: job.hold.life };
+    const settled = await this.record(settlement).catch((error: unknown) => {
+      if (job.ask.stream && error instanceof UnavailableError) this.late.add(settlement);
+      throw error;
+    });
+    if (settled) return settled;
+    this.log.warn(job.logged, 'the hold was gone before the request could be settled');
+    throw interrupted();
+  }
+
+  /** Null: there is no hold any more, and nothing was recorded. */
+  private async record(settlement: Settlement): Promise<{ event: UsageEvent; published: boolean } | null> {
+    const result = await this.client.settle(settlement);
     if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired'))
       return { event: result.event, published: false };
     if (result.kind === 'lost') {
       // No hold remembers it, so metering must have it. Its id is the request's: whatever else may tell of it, it is charged once.
-      await this.emitter.publish(event);
+      await this.emitter.publish(settlement.event);
       withoutHolds.inc();
-      return { event, published: true };
+      return { event: settlement.event, published: true };
     }
     lostHolds.inc();
-    this.log.warn(job.logged, 'the hold was gone before the request could be settled');
-    throw interrupted();
+    return null;
+  }
+
+  private async settleLate(settlement: Settlement): Promise<void> {
+    const settled = await this.record(settlement);
+    if (settled && !settled.published) this.emitter.emit(settled.event);
+    if (settled) return settledLate.inc();
+    // The sweeper was first; or the settlement that was not answered had been taken, and was charged since.
+    this.log.warn({ id: settlement.event.id }, 'the hold was gone before the stream could be settled late');
   }
 
   /** Gives the hold back. When the store does not answer, its deadline does. */

@@ -31,6 +31,7 @@ let written = '';
 
 class FileConfig extends ConfigSource {
   readonly current = readConfigFile('tollgate.yaml', {});
+  addCheck(): void {}
   onChange(): void {}
   close(): void {}
 }

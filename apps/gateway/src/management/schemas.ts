@@ -18,9 +18,9 @@ export const idSchema = (prefix: IdPrefix, description: string) =>
     description,
     examples: [`${prefix}_01kd8v7e5bqgrt3m2n9x0c4hya`],
   });
-const timestamp = (description: string) =>
+export const timestamp = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-11-05T08:30:00.000Z'] });
-const orNull = (schema: TSchema, description: string) => Type.Union([schema, Type.Null()], { description });
+export const orNull = (schema: TSchema, description: string) => Type.Union([schema, Type.Null()], { description });
 const last4 = Type.String({
   minLength: 4,
   maxLength: 4,
@@ -119,7 +119,7 @@ export const Invoice = Type.Object(
   { ...exact, $id: 'Invoice' },
 );
 
-const nextCursor = orNull(Type.String(), 'Pass it as `after` for the next page; null at the end.');
+export const nextCursor = orNull(Type.String(), 'Pass it as `after` for the next page; null at the end.');
 
 const usageNumbers = {
   requests: Type.Integer({ minimum: 0 }),

@@ -3,7 +3,6 @@ import { NANOS_PER_CENT, type ReplyOf } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
-import { randomUUID } from 'node:crypto';
 import { bodyError } from '../management/body';
 import { BillingQuery } from '../management/schemas';
 import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
@@ -17,7 +16,7 @@ const checkAdd = bodyCheck(CreditAdd, bodyError);
 const checkRefund = bodyCheck(CreditRefund, bodyError);
 const checkAdjust = bodyCheck(CreditAdjust, bodyError);
 
-/** A tenant's credit. What has a `ref` may be sent again: it is entered once. */
+/** A tenant's credit. What moves it has a `ref`, and may be sent again with it: it is entered once. */
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/credit`)
 @UseGuards(SecretGuard)
 export class CreditController {
@@ -41,7 +40,7 @@ export class CreditController {
 
   @Post()
   async add(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
-    const { amountCents, source = 'manual', ref = randomUUID() } = checkAdd(readJsonObject(request));
+    const { amountCents, source = 'manual', ref } = checkAdd(readJsonObject(request));
     return this.entered(await this.messages.request('billing.credit.add', { tenantId, amountCents, source, ref }));
   }
 

@@ -12,6 +12,7 @@ import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
 import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
+import { OpenApiController } from './open-api.controller';
 import { ProbesController } from './probes.controller';
 import { ReconcileController } from './reconcile.controller';
 import { OPERATOR_SECRET, SecretGuard } from './secret-guard';
@@ -40,6 +41,7 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
     OperatorUsageController,
     InvoicesController,
     ReconcileController,
+    OpenApiController,
     ProbesController,
     OperatorUnknownRouteController,
   ],

@@ -9,74 +9,128 @@ const MAX_REASON_CHARS = 500;
 
 const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 
-export const TenantCreate = Type.Object({
-  name: Name,
-  plan: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$' })),
+export const NAMED_ID = {
+  tenant: idSchema('ten', 'Tenant identifier.'),
+  key: idSchema('key', 'Key identifier.'),
+  request: idSchema('req', 'Request identifier.'),
+};
+/** A decimal string: JSON's numbers do not reach. */
+export const nanos = (description: string) =>
+  Type.String({ pattern: '^-?[0-9]+$', description: `${description} In nanos, 10⁻⁹ of the currency's unit.` });
+export const CENTS = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+export const PERIOD = Type.String({
+  pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$',
+  description: 'A month, UTC.',
+  examples: ['2026-10'],
 });
+
+export const TenantCreate = Type.Object(
+  {
+    name: Name,
+    plan: Type.Optional(
+      Type.String({
+        pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
+        description: 'A plan of tollgate.yaml; its first when absent.',
+      }),
+    ),
+  },
+  { $id: 'TenantCreate' },
+);
 export const TenantsQuery = pageQuery('ten');
 
-const Amount = Type.Integer({ minimum: 1, maximum: MAX_ENTRY_CENTS });
-const Source = Type.Optional(Type.String({ pattern: '^(?!(metering|invoice)$)[a-z][a-z0-9_-]{0,63}$' }));
-const Ref = Type.String({ minLength: 1, maxLength: MAX_REF_CHARS, pattern: PLAIN_TEXT });
+const Amount = Type.Integer({ minimum: 1, maximum: MAX_ENTRY_CENTS, description: 'Cents.' });
+const Source = Type.Optional(
+  Type.String({
+    pattern: '^(?!(metering|invoice)$)[a-z][a-z0-9_-]{0,63}$',
+    description: 'Where the money comes from or goes to; `manual` when absent.',
+  }),
+);
+const Ref = Type.String({
+  minLength: 1,
+  maxLength: MAX_REF_CHARS,
+  pattern: PLAIN_TEXT,
+  description:
+    'Yours: counts once per tenant and source. Again with the same input, it answers the first entry and the balance after it.',
+});
 export const Reason = Type.String({
   minLength: 1,
   maxLength: MAX_REASON_CHARS,
   pattern: '^(?=.*\\S)[^\\p{Cc}\\p{Cs}]*$',
+  description: 'Why, for the books.',
 });
 
-export const CreditAdd = Type.Object({ amountCents: Amount, source: Source, ref: Type.Optional(Ref) });
-/** Money out is never sent without the caller's own ref: a repeat would pay twice. */
-export const CreditRefund = Type.Object({
-  amountCents: Amount,
-  source: Source,
-  ref: Ref,
-  reason: Type.Optional(Reason),
-});
-export const CreditAdjust = Type.Object({
-  amountCents: Type.Integer({ minimum: -MAX_ENTRY_CENTS, maximum: MAX_ENTRY_CENTS, not: { const: 0 } }),
-  source: Source,
-  ref: Ref,
-  reason: Reason,
-  allowDebt: Type.Optional(Type.Boolean()),
-});
+/** Money is never moved without the caller's own ref: an answer that got lost is asked for again, and a repeat would move it twice. */
+export const CreditAdd = Type.Object({ amountCents: Amount, source: Source, ref: Ref }, { $id: 'CreditAdd' });
+export const CreditRefund = Type.Object(
+  { amountCents: Amount, source: Source, ref: Ref, reason: Type.Optional(Reason) },
+  { $id: 'CreditRefund' },
+);
+export const CreditAdjust = Type.Object(
+  {
+    amountCents: Type.Integer({
+      minimum: -MAX_ENTRY_CENTS,
+      maximum: MAX_ENTRY_CENTS,
+      not: { const: 0 },
+      description: 'Cents, signed.',
+    }),
+    source: Source,
+    ref: Ref,
+    reason: Reason,
+    allowDebt: Type.Optional(Type.Boolean({ description: 'Also below what is spendable, and below zero.' })),
+  },
+  { $id: 'CreditAdjust' },
+);
 
 const MAX_THRESHOLDS = 10;
-/** `null`: no budget, whatever the configuration says. `"default"`: what the configuration says. */
-export const BudgetSet = Type.Object({
-  monthlyBudgetCents: Type.Unsafe<number | null | 'default'>({
-    type: ['integer', 'null', 'string'],
-    minimum: 0,
-    maximum: Number.MAX_SAFE_INTEGER,
-    pattern: '^default$',
-  }),
-  /** Whole percents, ascending; null: those of the configuration. Absent: as they are. */
-  thresholdsPercent: Type.Optional(
-    Type.Unsafe<number[] | null>({
-      type: ['array', 'null'],
-      minItems: 1,
-      maxItems: MAX_THRESHOLDS,
-      uniqueItems: true,
-      items: { type: 'integer', minimum: 1, maximum: 100 },
+export const BudgetSet = Type.Object(
+  {
+    monthlyBudgetCents: Type.Unsafe<number | null | 'default'>({
+      type: ['integer', 'null', 'string'],
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      pattern: '^default$',
+      description: '`null`: no budget, whatever the configuration says. `"default"`: what the configuration says.',
     }),
-  ),
+    thresholdsPercent: Type.Optional(
+      Type.Unsafe<number[] | null>({
+        type: ['array', 'null'],
+        minItems: 1,
+        maxItems: MAX_THRESHOLDS,
+        uniqueItems: true,
+        items: { type: 'integer', minimum: 1, maximum: 100 },
+        description: 'Whole percents, ascending; null: those of the configuration. Absent: as they are.',
+      }),
+    ),
+  },
+  { $id: 'BudgetSet' },
+);
+const PageLimit = Type.Integer({
+  minimum: 1,
+  maximum: MAX_PAGE_ROWS,
+  default: DEFAULT_PAGE_ROWS,
+  description: 'Rows at the most.',
 });
-const Period = Type.String({ pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$' });
-const PageLimit = Type.Integer({ minimum: 1, maximum: MAX_PAGE_ROWS, default: DEFAULT_PAGE_ROWS });
-const TenantId = idSchema('ten', 'Tenant identifier.');
 
 export const InvoicesQuery = Type.Object({
-  tenantId: Type.Optional(TenantId),
-  period: Type.Optional(Period),
+  tenantId: Type.Optional(NAMED_ID.tenant),
+  period: Type.Optional(PERIOD),
   limit: PageLimit,
-  /** A number. */
-  after: Type.Optional(Type.String({ pattern: '^[0-9]{1,15}$' })),
+  after: Type.Optional(
+    Type.String({ pattern: '^[0-9]{1,15}$', description: 'Rows after this number: `nextCursor` of the page before.' }),
+  ),
 });
-export const InvoiceClose = Type.Object({ period: Period, tenantId: Type.Optional(TenantId) });
-export const InvoiceVoid = Type.Object({ reason: Reason });
+export const InvoiceClose = Type.Object(
+  { period: PERIOD, tenantId: Type.Optional(NAMED_ID.tenant) },
+  { $id: 'InvoiceClose' },
+);
+export const InvoiceVoid = Type.Object({ reason: Reason }, { $id: 'InvoiceVoid' });
 export const RequestsQuery = pageQuery('req');
 
-export const TokenCreate = Type.Object({
-  name: Name,
-  scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...SCOPES] }), { minItems: 1, uniqueItems: true }),
-  expiresAt: Type.Optional(ExpiresAt),
-});
+export const TokenCreate = Type.Object(
+  {
+    name: Name,
+    scopes: Type.Array(Type.Unsafe<Scope>({ type: 'string', enum: [...SCOPES] }), { minItems: 1, uniqueItems: true }),
+    expiresAt: Type.Optional(ExpiresAt),
+  },
+  { $id: 'TokenCreate' },
+);

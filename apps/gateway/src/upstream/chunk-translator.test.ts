@@ -1,3 +1,4 @@
+import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { ChunkTranslator, type Frame } from './chunk-translator';
 import { fromWire } from './json-text';
@@ -92,8 +93,8 @@ const anyStyle = fc.record({
 });
 
 describe('a stream, however its bytes are split', () => {
-  it('comes out the same, complete, and with nothing of the backend in it', () => {
-    fc.assert(
+  it('comes out the same, complete, and with nothing of the backend in it', async () => {
+    await assertRuns(
       fc.property(
         fc.array(anyText, { maxLength: 12 }),
         anyStyle,
@@ -129,11 +130,11 @@ describe('a stream, however its bytes are split', () => {
           expect(whole.texts.sort()).toEqual(expected.filter((text) => text !== '').sort());
         },
       ),
-      { seed: SEED, numRuns: 300, interruptAfterTimeLimit: 8_000 },
+      { seed: SEED, leastRuns: 100, mostRuns: 300, timeBoxMs: 8_000 },
     );
   });
 
-  it('is never made up: bytes at random come out as nothing, or as our own JSON', () => {
+  it('is never made up: bytes at random come out as nothing, or as our own JSON', async () => {
     const junk = fc.array(
       fc.oneof(
         fc.constantFrom('data: ', '\n\n', '{', '}', '"choices":[', '{"delta":{"content":"', '"', ']', '[DONE]', '\r'),
@@ -141,13 +142,13 @@ describe('a stream, however its bytes are split', () => {
       ),
       { maxLength: 30 },
     );
-    fc.assert(
+    await assertRuns(
       fc.property(junk, (parts) => {
         const { out } = translate([Buffer.from(parts.join(''))]);
         for (const event of out.split('\n\n').slice(0, -1))
           expect(JSON.parse(event.slice('data: '.length))).toMatchObject({ id: 'chatcmpl-ours' });
       }),
-      { seed: SEED, numRuns: 500, interruptAfterTimeLimit: 5_000 },
+      { seed: SEED, leastRuns: 500 },
     );
   });
 });

@@ -1,6 +1,6 @@
-import type { TokenCounts } from '@tollgate/contracts';
+import { MAX_TOKEN_COUNT, type TokenCounts } from '@tollgate/contracts';
 
-/** A backend's `usage` as counts, or null where it is none: missing, not integers, or a sum that does not fit. Embeddings have no completion tokens. */
+/** A backend's `usage` as counts, or null where it is none: missing, not integers, too large to be recorded, or a sum that does not fit. Embeddings have no completion tokens. */
 export function readUsage(value: unknown): TokenCounts | null {
   if (typeof value !== 'object' || value === null) return null;
   const usage = value as Record<string, unknown>;
@@ -17,5 +17,5 @@ export function readUsage(value: unknown): TokenCounts | null {
 }
 
 function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_TOKEN_COUNT;
 }

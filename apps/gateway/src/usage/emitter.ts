@@ -1,26 +1,31 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
+import { MessagesRefusedError, type Messages } from '@tollgate/messaging';
 import { Counter, failPoint, logger, metrics } from '@tollgate/runtime';
 
 const MAX_BATCH_EVENTS = 500;
 /** A quiet emitter waits so long for company: a publication costs as much for one event as for fifty. The debit is late by as much. */
 const GATHER_MS = 20;
-/** Beyond it events are left to the sweeper: the settled hold is their record, so nothing is lost but seconds. */
+/** Beyond it events are left to the sweeper: the settled hold is their record, so nothing is lost but time. */
 const MAX_WAITING_EVENTS = 50_000;
+/** Between the tries of a batch while messages are away. */
+const RETRY_MS = 500;
 
 const left = new Counter({
   name: 'tollgate_usage_events_left_to_sweeper_total',
-  help: 'Usage events that could not be published at once; the sweeper publishes them from their settled holds.',
+  help: 'Usage events that this process gave up; the sweeper publishes them from their settled holds.',
   registers: [metrics],
 });
 
 /**
- * Publishes usage events of settled requests, in batches: what gathers while a call is under way goes with the next one. Never waited for by a
- * request, and never retried here: the settled hold is handed out again by the sweeper until the ledger has it.
+ * Publishes usage events of settled requests, in batches: what gathers while a call is under way goes with the next one. Never waited for by a request. A batch that
+ * fails is tried again until it is published, so that what ran while messages were away is in the ledger as soon as they are back. What only this process remembers is
+ * nothing: the settled hold is handed out by the sweeper until the ledger has it, much later if billing was behind.
  */
 export class UsageEmitter {
   private waiting: UsageEvent[] = [];
   private running: Promise<void> | null = null;
+  private ending = false;
+  private wakeUp: () => void = () => {};
 
   constructor(private readonly messages: Messages) {}
 
@@ -35,8 +40,10 @@ export class UsageEmitter {
     await this.messages.publish('usage-events', [event]);
   }
 
-  /** Returns when all that was emitted is published, or left to the sweeper. */
+  /** To end with: returns when all that was emitted is published, or was tried once more and is left to the sweeper. */
   async flush(): Promise<void> {
+    this.ending = true;
+    this.wakeUp();
     while (this.running) await this.running;
   }
 
@@ -49,13 +56,27 @@ export class UsageEmitter {
         await this.messages.publish('usage-events', batch);
         failPoint('usage-published');
       } catch (error) {
-        left.inc(batch.length);
-        logger('gateway').warn(
-          { err: error, events: batch.length },
-          'usage events were not published; the sweeper will',
-        );
+        logger('gateway').warn({ err: error, events: batch.length, last: this.ending }, 'usage was not published');
+        if (error instanceof MessagesRefusedError) left.inc(batch.length);
+        else if (this.ending) {
+          // All of it: each further batch would take as long to fail.
+          left.inc(batch.length + this.waiting.splice(0).length);
+        } else {
+          this.waiting.unshift(...batch);
+          await this.pause();
+        }
       }
     }
     this.running = null;
+  }
+
+  private async pause(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, RETRY_MS);
+      this.wakeUp = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 }

@@ -1,7 +1,6 @@
-import { isId, type InferenceKind, type Outcome, type UsageEvent } from '@tollgate/contracts';
+import { isId, MAX_TOKEN_COUNT, type InferenceKind, type Outcome, type UsageEvent } from '@tollgate/contracts';
 
-/** Of the columns: `integer` for tokens, `bigint` for money. Far above anything that a model or a price list reaches. */
-const MAX_TOKENS = 2 ** 31 - 1;
+/** Of the `bigint` columns. */
 const MAX_NANOS = 2n ** 63n - 1n;
 /** As `parsePrice` of the contracts: 1,000,000 per million tokens. */
 const MAX_PRICE = 10n ** 15n;
@@ -43,7 +42,7 @@ export function whyNotUsageEvent(value: unknown, nowMs = Date.now()): string | n
 function whyNotTokens(event: Record<string, unknown>): string | null {
   for (const name of ['promptTokens', 'cachedTokens', 'completionTokens']) {
     const count = event[name];
-    if (!Number.isInteger(count) || (count as number) < 0 || (count as number) > MAX_TOKENS)
+    if (!Number.isInteger(count) || (count as number) < 0 || (count as number) > MAX_TOKEN_COUNT)
       return `${name}: not a token count`;
   }
   return (event['cachedTokens'] as number) > (event['promptTokens'] as number)

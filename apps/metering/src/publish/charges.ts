@@ -4,7 +4,7 @@ import type { RatedEvent } from '../record/record-events';
 
 /** The charge of an event that is recorded in this very transaction. */
 export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Charge {
-  const { id, tenantId, keyId, endedAt, defaultBudgets } = event;
+  const { id, tenantId, keyId, endedAt, defaultBudgets = {} } = event;
   const overrun = overrunNanos > 0n && { overrunNanos: String(overrunNanos) };
   return {
     id,
@@ -13,13 +13,13 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
     costNanos: String(chargeNanos),
     ...overrun,
     endedAt,
-    ...(defaultBudgets && { defaultBudgets }),
+    defaultBudgets,
   };
 }
 
 /**
  * The charges of recorded events, as they stand in the table: whatever a repeat says, the first record is what counts. Without the budgets of that time, which only the watch over
- * thresholds asks for: the next charge has them again.
+ * thresholds asks for: it goes on with those that it knows.
  */
 export async function storedCharges(tx: EntityManager, ids: readonly string[]): Promise<Charge[]> {
   const rows: {

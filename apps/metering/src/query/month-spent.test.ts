@@ -4,6 +4,7 @@ import { PostgresMessages } from '@tollgate/messaging';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.suite';
 import { usageEvent } from '../sample-events.suite';
+import fs from 'node:fs';
 import { MonthSpent } from './month-spent';
 
 const database = useMeteringDatabase();
@@ -73,6 +74,38 @@ describe('what was spent in a month', () => {
       const later = askForCredit(messages, () => Date.parse('2026-11-01T00:06:00.000Z'));
       expect((await later(tenantId))!.spent.map(({ month }) => month)).toEqual(['2026-11']);
     } finally {
+      await messages.close();
+    }
+  });
+
+  it('warns of the tenant and of how many keys were taken when there are more than are restored', async () => {
+    const tenantId = newId('ten');
+    const keys = Array.from({ length: 11 }, () => newId('key')).sort();
+    await record(keys.map((keyId) => ({ tenantId, keyId, endedAt: '2026-10-20T00:00:00.000Z' })));
+    const messages = new PostgresMessages({ url: database.url, applicationName: 'test-spent' });
+    messages.handle('billing.credit.news', async (request) => {
+      return { ...request, version: '1', balanceNanos: '5', releases: [], suspended: false };
+    });
+    let keysPerPage = 2;
+    messages.handle('metering.spent', (request) => spent(keysPerPage).page(request));
+    await messages.start();
+    const lines: string[] = [];
+    const stderr = jest.spyOn(fs, 'writeSync').mockImplementation((_: number, text: unknown) => {
+      lines.push(String(text));
+      return Buffer.byteLength(String(text));
+    });
+    try {
+      const ask = askForCredit(messages, () => Date.parse('2026-10-20T00:01:00.000Z'));
+      expect((await ask(tenantId))!.spent[0]!.keys).toHaveLength(11);
+      expect(lines).toEqual([]);
+      keysPerPage = 1;
+      const [restored] = (await ask(tenantId))!.spent;
+      expect([restored!.tenantNanos, restored!.keys.length]).toEqual([11n * cost, 10]);
+      expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+        expect.objectContaining({ component: 'admission', tenantId, month: MONTH, keysRestored: 10 }),
+      ]);
+    } finally {
+      stderr.mockRestore();
       await messages.close();
     }
   });

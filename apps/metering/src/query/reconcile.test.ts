@@ -3,7 +3,7 @@ import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.suite';
 import { KEY, usageEvent } from '../sample-events.suite';
 import { EventRanges } from './event-ranges';
-import { RollUpAudit } from './roll-up-audit';
+import { BY_INDEX_SQL, HOURS_SQL, RollUpAudit } from './roll-up-audit';
 
 // What reconcile asks of metering; that it finds what is wrong, through all services: test/reconcile.
 const database = useMeteringDatabase();
@@ -85,6 +85,38 @@ describe('the audit of the roll-ups', () => {
       const found = (await all()).filter(({ check }) => check === 'a roll-up of an hour is the sum of its events');
       expect(found.map(({ tenantId, actual }) => [tenantId, actual])).toContainEqual([tenants[1], 'nothing']);
     }
+  });
+
+  it('names the first hundred of a part, and says that there are more', async () => {
+    const tenantId = newId('ten');
+    const stray = (keys: number) =>
+      database.query(
+        `INSERT INTO metering.usage_hour (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos)
+         SELECT $1, '2026-11-01T00:00:00Z', 'sim', 'key_' || n, 1, 1, 0, 1, 0, 1 FROM generate_series(1, $2::int) n ON CONFLICT DO NOTHING`,
+        [tenantId, keys],
+      );
+    const after = `${tenantId} 2026-10-31T00:00:00Z`;
+    const hours = async () => {
+      const { differences, truncated } = await new RollUpAudit(database.dataSource).page({ after });
+      const ofTenant = differences.filter((one) => one.tenantId === tenantId && one.check.includes('of an hour'));
+      return [ofTenant.length, truncated];
+    };
+    await stray(100);
+    expect(await hours()).toEqual([100, undefined]);
+    await stray(101);
+    expect(await hours()).toEqual([100, true]);
+    await database.query('DELETE FROM metering.usage_hour WHERE tenant_id = $1', [tenantId]);
+  });
+
+  it('reads a part by the index, however large the planner takes it for: it would read all events for each part', async () => {
+    const plan = await database.dataSource.transaction(async (tx) => {
+      await tx.query(BY_INDEX_SQL);
+      const hour = '2026-11-01T03:00:00Z';
+      const part = [tenants[0], hour, tenants[0], hour];
+      return JSON.stringify(await tx.query(`EXPLAIN ${HOURS_SQL}`, part));
+    });
+    expect(plan).not.toContain('Seq Scan');
+    for (const index of [/on usage_event_\w*_tenant_id_ended_at_idx/, /usage_hour_pkey/]) expect(plan).toMatch(index);
   });
 
   it.each(['x', 'ten_x', 'ten_x 2026-11-01'])('refuses %j as a cursor', async (after) => {

@@ -1,10 +1,18 @@
-import { RequestError, type Difference, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import {
+  MAX_NAMED_OF_PART,
+  named,
+  RequestError,
+  type Difference,
+  type ReplyOf,
+  type RequestOf,
+} from '@tollgate/contracts';
 import type { DataSource } from 'typeorm';
 
-/** Events read at once, as the roll-ups tell them: a moment's work. At least one tenant's hour. */
-const MAX_PART = { events: 50_000, rows: 5_000 };
-/** Named of one part: they tell where to look. */
-const MAX_NAMED = 100;
+/**
+ * Events read at once, as the roll-ups tell them: about a second's work. At least one tenant's hour. A tenant's events lie scattered among those of the others: the more tenants a part has, the
+ * fewer pages are read again. Measured with 10 million events of 1,000 tenants: 6 µs an event in parts of 50,000, 3 µs in parts of 200,000.
+ */
+const MAX_PART = { events: 200_000, rows: 50_000 };
 const EVERY_HOUR = 'a roll-up of an hour is the sum of its events';
 const EVERY_TENANT = 'the roll-up of a tenant is the sum of its events';
 
@@ -27,13 +35,19 @@ export class RollUpAudit {
   async page({ after }: RequestOf<'metering.rollups.audit'>): Promise<ReplyOf<'metering.rollups.audit'>> {
     const from = readCursor(after);
     return this.dataSource.transaction('REPEATABLE READ', async (tx) => {
+      await tx.query(BY_INDEX_SQL);
       const { events, rows } = this.maxPart;
       const [to] = await tx.query<Cursor[]>(PART_END_SQL, [from.tenantId, from.hour, events, rows]);
       const range = [from.tenantId, from.hour, to?.tenantId ?? null, to?.hour ?? null];
-      const hours = await tx.query<Row[]>(`${HOURS_SQL} LIMIT ${MAX_NAMED}`, range);
-      const tenants = await tx.query<Row[]>(`${TENANTS_SQL} LIMIT ${MAX_NAMED}`, [from.tenantId, to?.tenantId ?? null]);
+      const hours = await tx.query<Row[]>(`${HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
+      const tenants = await tx.query<Row[]>(`${TENANTS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, [
+        from.tenantId,
+        to?.tenantId ?? null,
+      ]);
+      const found = [named(hours.map(difference(EVERY_HOUR))), named(tenants.map(difference(EVERY_TENANT)))];
       return {
-        differences: [...hours.map(difference(EVERY_HOUR)), ...tenants.map(difference(EVERY_TENANT))],
+        differences: found.flatMap(({ differences }) => differences),
+        ...(found.some(({ truncated }) => truncated) ? { truncated: true } : {}),
         nextCursor: to ? `${to.tenantId} ${to.hour}` : null,
       };
     });
@@ -57,11 +71,18 @@ function readCursor(after: string | undefined): Cursor {
   return { tenantId, hour };
 }
 
+/**
+ * A part is a narrow range of an index, which the planner cannot know: it takes a comparison of rows for a quarter of the table and reads all of it, for each part anew. Measured with
+ * a million events: 0.77 s a part of 5,000 events, by the index 0.06 s. Memory: what a part needs, as it is bounded.
+ */
+export const BY_INDEX_SQL = `
+  SELECT set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true), set_config('work_mem', '64MB', true)`;
+
 /** The tenant and hour after which the part ends; no row when it is the last one. */
 const PART_END_SQL = `
   SELECT tenant_id AS "tenantId", to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:00:00"Z"') AS hour
   FROM (
-    SELECT tenant_id, hour, sum(requests) OVER w AS events, row_number() OVER w AS n
+    SELECT tenant_id, hour, model, key_id, sum(requests) OVER w AS events, row_number() OVER w AS n
     FROM (
       SELECT * FROM usage_hour WHERE (tenant_id, hour) > ($1, $2::timestamptz)
       ORDER BY tenant_id, hour, model, key_id LIMIT $4
@@ -69,10 +90,10 @@ const PART_END_SQL = `
     WINDOW w AS (ORDER BY tenant_id, hour, model, key_id)
   ) h
   WHERE events >= $3 OR n = $4
-  ORDER BY n LIMIT 1`;
+  ORDER BY tenant_id, hour, model, key_id LIMIT 1`;
 
 /** Of one row an hour, model and key: the events' sums on the left, the roll-up's on the right. `$1`, `$2`: after this tenant and hour; `$3`, `$4`: up to this one. */
-const HOURS_SQL = `
+export const HOURS_SQL = `
   WITH events AS (
     SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, count(*) AS requests, sum(prompt_tokens) AS prompt_tokens,
       sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated, sum(cost_nanos) AS cost_nanos

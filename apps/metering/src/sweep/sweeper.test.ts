@@ -69,6 +69,17 @@ async function settle(count: number): Promise<UsageEvent[]> {
 const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id).sort();
 const sweeper = (confirmAfterMs = 5_000) => new Sweeper(store, messages, { sweepIntervalMs: 10, confirmAfterMs });
 
+/** After how long it found something, looking once a second. */
+async function sentAtMs(sweeping: Sweeper, seconds: number): Promise<number[]> {
+  const sent: number[] = [];
+  const startMs = nowMs;
+  for (let second = 1; second <= seconds; second++) {
+    nowMs += 1_000;
+    if ((await sweeping.sweep(nowMs)) > 0) sent.push(nowMs - startMs);
+  }
+  return sent;
+}
+
 describe('the sweeper', () => {
   it('publishes settled usage that was not confirmed in time, as it was settled, and leaves the rest alone', async () => {
     const [lost, confirmed] = await settle(2);
@@ -104,23 +115,23 @@ describe('the sweeper', () => {
     await news({ releases: ids(events) });
   });
 
-  it('sends ever more rarely while confirmations stay away, and at once again after they came', async () => {
-    const [event] = await settle(1);
+  it('sends a backlog ever more rarely while confirmations stay away, and at once again after they came', async () => {
+    const events = await settle(SWEEP_LIMIT);
     const one = sweeper();
-    const sentAtMs: number[] = [];
-    const startMs = nowMs;
-    for (let second = 1; second <= 80; second++) {
-      nowMs += 1_000;
-      if ((await one.sweep(nowMs)) > 0) sentAtMs.push(nowMs - startMs);
-    }
-    expect(sentAtMs).toEqual([5_000, 15_000, 35_000, 75_000]);
-    await news({ releases: [event!.id] });
+    expect(await sentAtMs(one, 80)).toEqual([5_000, 15_000, 35_000, 75_000]);
+    await news({ releases: ids(events) });
     nowMs += 161_000;
     expect(await one.sweep(nowMs)).toBe(0);
     const [next] = await settle(1);
     nowMs += 5_000;
     expect(await one.sweep(nowMs)).toBe(1);
     await news({ releases: [next!.id] });
+  });
+
+  it('has a few that were lost wait no longer, however often they have to be sent', async () => {
+    const [event] = await settle(1);
+    expect(await sentAtMs(sweeper(), 20)).toEqual([5_000, 10_000, 15_000, 20_000]);
+    await news({ releases: [event!.id] });
   });
 
   it('works on its own after errors, and stops when told', async () => {

@@ -7,10 +7,10 @@ import { Counter, failPoint, logger, metrics } from '@tollgate/runtime';
 export const SWEEP_LIMIT = 500;
 /** Calls in one round: the rest waits for the next. */
 const MAX_SWEEPS_A_ROUND = 20;
-const MAX_BACKOFF_MS = 30_000;
+const MAX_BACKOFF_MS = 5_000;
 export const DEFAULT_SWEEP_INTERVAL_MS = 1_000;
 export const DEFAULT_CONFIRM_AFTER_MS = 5_000;
-/** While confirmations stay away (billing down, or far behind), an event is sent again ever more rarely, at most this rarely: repeats must not feed the very backlog that they wait for. */
+/** While the confirmations of many stay away (billing down, or far behind), events are sent again ever more rarely, at most this rarely: repeats must not feed the very backlog that they wait for. */
 const MAX_CONFIRM_AFTER_MS = 300_000;
 
 const swept = new Counter({
@@ -28,14 +28,15 @@ export interface SweeperOptions {
  * Brings back what was lost on the way: every interval it asks the admission store for the records of holds that expired or that the ledger has not confirmed in time, and publishes
  * them as the usage events that they are. Repeats are harmless. Should the publication fail, the store hands them out again. Any number of sweepers may run.
  *
- * The wait for confirmation doubles with each round that found something, up to MAX_CONFIRM_AFTER_MS, and falls back once nothing was found for two such waits.
+ * The wait for confirmation doubles with each round that found a backlog (SWEEP_LIMIT events or more), up to MAX_CONFIRM_AFTER_MS, and falls back once none was found for two such waits.
+ * What a crash or a cut left behind is less: it is never waited for longer.
  */
 export class Sweeper {
   private stopping = false;
   private wakeUp: () => void = () => {};
   private done: Promise<void> = Promise.resolve();
   private confirmAfterMs: number;
-  private lastFoundMs = 0;
+  private lastBacklogMs = 0;
 
   constructor(
     private readonly store: AdmissionStore,
@@ -75,13 +76,13 @@ export class Sweeper {
   }
 
   private pace(found: number, nowMs: number): void {
-    if (found > 0) {
+    if (found >= SWEEP_LIMIT) {
       this.confirmAfterMs = Math.min(
         this.confirmAfterMs * 2,
         Math.max(MAX_CONFIRM_AFTER_MS, this.options.confirmAfterMs),
       );
-      this.lastFoundMs = nowMs;
-    } else if (nowMs - this.lastFoundMs > 2 * this.confirmAfterMs) {
+      this.lastBacklogMs = nowMs;
+    } else if (nowMs - this.lastBacklogMs > 2 * this.confirmAfterMs) {
       this.confirmAfterMs = this.options.confirmAfterMs;
     }
   }

@@ -33,8 +33,10 @@ export function composeAnswer(brief: Brief, seed: number): Answer {
   if (brief.form.kind === 'tool') return composeToolCall(brief.form.name, brief.form.parameters, brief.maxTokens, seed);
   const whole = brief.form.kind === 'words' ? words(seed, brief.answerTokens) : split(jsonText(brief.form, seed));
   const withinMax = whole.length > brief.maxTokens ? whole.slice(0, brief.maxTokens) : whole;
-  const pieces = brief.stop.length > 0 ? stopAt(withinMax, brief.stop) : withinMax;
-  const cutByMax = pieces === withinMax && withinMax.length < whole.length;
+  const stopped = brief.stop.length > 0 ? stopAt(withinMax, brief.stop) : withinMax;
+  // A cut within a token may leave more, smaller ones than there were.
+  const pieces = stopped.slice(0, brief.maxTokens);
+  const cutByMax = pieces.length < stopped.length || (stopped === withinMax && withinMax.length < whole.length);
   return { pieces, toolName: null, completionTokens: pieces.length, finishReason: cutByMax ? 'length' : 'stop' };
 }
 

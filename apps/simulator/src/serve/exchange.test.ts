@@ -65,15 +65,17 @@ describe('an exchange', () => {
     const body = JSON.stringify({ model: 'endless', messages, stream: true });
     socket.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
     await once(socket, 'readable');
+    // Three equal readings in a row: between two the machine may have done something else.
     let before = -1;
+    let equal = 0;
     await eventually(
       () => {
         const { tokensWritten } = sim.simulator.stats();
-        const moved = tokensWritten !== before;
+        equal = tokensWritten === before ? equal + 1 : 1;
         before = tokensWritten;
-        expect(moved).toBe(false);
+        expect(equal).toBe(3);
       },
-      { everyMs: 100 },
+      { timeoutMs: 15_000, everyMs: 100 },
     );
     expect(before).toBeGreaterThan(0);
     expect(before).toBeLessThan(1_000_000);
@@ -84,16 +86,16 @@ describe('an exchange', () => {
   });
 
   it('keeps to the speed and the first-token delay, streamed and plain', async () => {
-    const pace = { answerTokens: 21, tokensPerSecond: 200, firstTokenDelayMs: 300 };
+    const pace = { answerTokens: 21, tokensPerSecond: 200, firstTokenDelayMs: 1_000 };
     for (const stream of [true, false]) {
       const startMs = performance.now();
       const response = await ask(pace, { stream });
       const headersMs = performance.now() - startMs;
       await response.text();
       const tookMs = performance.now() - startMs;
-      expect(tookMs).toBeGreaterThan(395);
-      expect(tookMs).toBeLessThan(2_000);
-      if (stream) expect(headersMs).toBeLessThan(300);
+      expect(tookMs).toBeGreaterThan(1_095);
+      expect(tookMs).toBeLessThan(2_700);
+      if (stream) expect(headersMs).toBeLessThan(1_000);
     }
   });
 

@@ -1,3 +1,4 @@
+import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { NO_FAULTS } from '../config/fault-rules';
@@ -58,8 +59,8 @@ const requests: fc.Arbitrary<Body> = fc
   .map((request) => ({ ...request, model: 'm' }));
 
 describe('any chat request', () => {
-  it('gets the same answer streamed as plain, in legal order, a token a chunk, never over max_tokens', () => {
-    fc.assert(
+  it('gets the same answer streamed as plain, in legal order, a token a chunk, never over max_tokens', async () => {
+    await assertRuns(
       fc.property(requests, (request) => {
         const plain = chatCompletion(request, DEFAULTS, NO_FAULTS);
         const streamed = chatCompletion(
@@ -93,7 +94,14 @@ describe('any chat request', () => {
           }
         }
       }),
-      { numRuns: 300, interruptAfterTimeLimit: 5_000 },
+      { leastRuns: 100, mostRuns: 300, timeBoxMs: 5_000 },
     );
+  });
+
+  it('stays within max_tokens when a stop text falls within a token', () => {
+    const request = { messages: [{ role: 'system', content: '' }], max_tokens: 2, stop: 'e', model: 'm' };
+    const reply = chatCompletion({ ...request, response_format: { type: 'json_object' } }, DEFAULTS, NO_FAULTS);
+    if (reply.stream) throw new Error('the wrong form of reply');
+    expect(reply.tokens).toBeLessThanOrEqual(2);
   });
 });

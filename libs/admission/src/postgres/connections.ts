@@ -1,4 +1,4 @@
-import { connectionConfig } from '@tollgate/postgres';
+import { connectionConfig, outliveConnections } from '@tollgate/postgres';
 import { UnavailableError } from '@tollgate/contracts';
 import { DatabaseError, Pool, type ClientBase } from 'pg';
 
@@ -86,8 +86,7 @@ function pool(url: string, applicationName: string, max: number, timeoutMs: numb
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     max,
   });
-  // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
-  made.on('error', () => {});
+  outliveConnections(made);
   return made;
 }
 
@@ -101,9 +100,6 @@ async function runDurably(from: Pool, call: Call, answerTimeoutMs: number): Prom
   const client = await from.connect().catch((error: unknown) => {
     throw unavailable(call, error);
   });
-  // A connection that breaks between the two says so here; the flush then rejects, and is what counts.
-  const ignore = () => {};
-  client.on('error', ignore);
   let done = false;
   try {
     const rows = await run(client, call, answerTimeoutMs);
@@ -111,7 +107,6 @@ async function runDurably(from: Pool, call: Call, answerTimeoutMs: number): Prom
     done = true;
     return rows;
   } finally {
-    client.off('error', ignore);
     // Not reused after an error: what it may still be waiting for must not answer the next call.
     client.release(!done);
   }

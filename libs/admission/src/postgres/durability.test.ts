@@ -38,15 +38,57 @@ async function asOperator(...statements: string[]): Promise<void> {
 }
 const RELOAD = 'SELECT pg_reload_conf()';
 
+/** As new connections have it: a reload takes a moment. */
+async function setting(name: string): Promise<string> {
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  const { rows } = await client.query<{ value: string }>('SELECT current_setting($1) AS value', [name]);
+  await client.end();
+  return rows[0]!.value;
+}
+
+/** Commits durably until one waits for the standby. `ended` resolves when that one is released. */
+async function waitingCommit(): Promise<{ ended(): Promise<void> }> {
+  const probe = new Client({ connectionString: server.url, application_name: 'probe' });
+  await probe.connect();
+  let committing: Promise<unknown> | undefined;
+  await eventually(async () => {
+    committing ??= probe
+      .query(`SELECT pg_logical_emit_message(true, 'probe', '')`)
+      .finally(() => (committing = undefined));
+    expect(await waitEvent('probe')).toBe('SyncRep');
+  });
+  return {
+    ended: async () => {
+      await committing;
+      await probe.end();
+    },
+  };
+}
+
+async function waitEvent(application: string): Promise<string | null> {
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  const { rows } = await client.query<{ wait_event: string | null }>(
+    'SELECT wait_event FROM pg_stat_activity WHERE application_name = $1',
+    [application],
+  );
+  await client.end();
+  return rows[0]!.wait_event;
+}
+
 /** One server process dies: Postgres drops all others, recovers from what is on disk, and takes connections again, all within a moment. */
 async function crashAndRecover(): Promise<void> {
-  const victim = new Client({ connectionString: server.url });
-  victim.on('error', () => {});
-  await victim.connect();
+  const [victim, other] = [new Client({ connectionString: server.url }), new Client({ connectionString: server.url })];
+  for (const client of [victim, other]) {
+    client.on('error', () => {});
+    await client.connect();
+  }
   const { rows } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-  const gone = new Promise((resolve) => victim.once('end', resolve));
+  // Only when Postgres drops the other does it know of the crash: until then it takes connections as if nothing were.
+  const dropped = new Promise((resolve) => other.once('end', resolve));
   process.kill(rows[0]!.pid, 'SIGKILL');
-  await gone;
+  await dropped;
   await eventually(() => asOperator('SELECT 1'), { timeoutMs: 15_000 });
 }
 
@@ -67,6 +109,9 @@ describe('a settlement', () => {
     const id = await fixture.hold();
     // A durable commit now waits for a standby that does not exist.
     await asOperator(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, RELOAD);
+    await eventually(async () => expect(await setting('synchronous_standby_names')).toBe('nobody'));
+    // It is so once the checkpointer has heard of it as well.
+    const probe = await waitingCommit();
     const settling = client.settle({ event: fixture.event(id, TOKEN_NANOS) });
     let settled = false;
     void settling.then(() => (settled = true));
@@ -75,6 +120,7 @@ describe('a settlement', () => {
     expect(settled).toBe(false);
     await asOperator('ALTER SYSTEM RESET synchronous_standby_names', RELOAD);
     expect(await settling).toMatchObject({ kind: 'settled', repeated: false });
+    await probe.ended();
     await client.close();
   });
 

@@ -1,4 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
+import { startPatiently } from '@tollgate/postgres';
 import { countForbidden } from '../admission-metrics';
 import {
   AdmissionStore,
@@ -269,7 +270,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
 
   /** Rejects when the database cannot be reached or was not migrated. */
   async start(): Promise<void> {
-    await this.connections.call({ name: 'start', text: 'SELECT FROM hold LIMIT 0', values: [] });
+    await startPatiently(() => this.connections.call({ name: 'start', text: 'SELECT FROM hold LIMIT 0', values: [] }));
   }
 
   async close(): Promise<void> {

@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ceilDiv } from '@tollgate/contracts';
 import { functionLibrary, RedisLink } from '@tollgate/redis';
-import { useRedis } from '@tollgate/testing';
+import { assertRuns, useRedis } from '@tollgate/testing';
 import fc from 'fast-check';
 import { amount } from './json-arguments';
 
+const LEAST_RUNS = 20;
+const MOST_RUNS = 100_000;
 const TIME_BOX_MS = 4_000;
-const SEED = process.env['TOLLGATE_TEST_SEED'];
 const CASES_PER_CALL = 200;
 
 /** Each function under test takes what JSON holds and answers text. */
@@ -81,7 +82,7 @@ describe('the arithmetic of the functions', () => {
         less: a < b ? 1n : 0n,
         ceil_million: ceilDiv(max(a, 0n), 1_000_000n),
       })[name]!;
-    await fc.assert(
+    await assertRuns(
       fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: CASES_PER_CALL }), async (cases) => {
         expect(await calculate(cases)).toEqual(cases.map((one) => String(expected(one))));
       }),
@@ -97,7 +98,7 @@ describe('the arithmetic of the functions', () => {
     );
     const expected = (left: bigint, price: bigint, want: number) =>
       price === 0n ? BigInt(want) : min(left / price, BigInt(want));
-    await fc.assert(
+    await assertRuns(
       fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: CASES_PER_CALL }), async (cases) => {
         const answers = await calculate(cases.map((one): Case => ['times', ...one]));
         expect(answers).toEqual(cases.map((one) => String(expected(...one))));
@@ -108,7 +109,7 @@ describe('the arithmetic of the functions', () => {
 
   it('moves buckets by exact microseconds, for limits up to 10^12', async () => {
     const one = fc.tuple(fc.integer({ min: 0, max: 200_000_000_000 }), fc.integer({ min: 1, max: 1_000_000_000_000 }));
-    await fc.assert(
+    await assertRuns(
       fc.asyncProperty(fc.array(one, { minLength: 1, maxLength: CASES_PER_CALL }), async (cases) => {
         const answers = await calculate(cases.map((one): Case => ['bucket_us', ...one]));
         expect(answers).toEqual(
@@ -121,7 +122,7 @@ describe('the arithmetic of the functions', () => {
 
   it('has the calendar', async () => {
     const instant = fc.integer({ min: 0, max: Date.UTC(2200, 0, 1) });
-    await fc.assert(
+    await assertRuns(
       fc.asyncProperty(fc.array(instant, { minLength: 1, maxLength: CASES_PER_CALL }), async (instants) => {
         expect(await calculate(instants.map((ms): Case => ['iso_time', ms]))).toEqual(
           instants.map((ms) => new Date(ms).toISOString()),
@@ -137,9 +138,8 @@ describe('the arithmetic of the functions', () => {
 
 function box() {
   return {
-    numRuns: 100_000,
-    interruptAfterTimeLimit: TIME_BOX_MS / 4,
-    markInterruptAsFailure: false,
-    ...(SEED ? { seed: Number(SEED) } : {}),
+    leastRuns: LEAST_RUNS,
+    mostRuns: MOST_RUNS,
+    timeBoxMs: TIME_BOX_MS / 4,
   };
 }

@@ -1,4 +1,5 @@
 import type { ReplyOf, RequestOf, Subject } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
 import { readNews } from '../read-news';
 import type { AskForCredit, MonthSpent } from './credit-restorer';
 
@@ -6,7 +7,7 @@ import type { AskForCredit, MonthSpent } from './credit-restorer';
 const ASK_DEADLINE_MS = 2_000;
 /** Clocks of services may differ by so much: so near the end of a month both months are asked for. */
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
-/** Pages of keys; a tenant that used more than 50,000 in a month is not restored whole. */
+/** Pages of keys; of a tenant that used more than 50,000 in a month the others' budgets begin anew, and the log says so. */
 const MAX_PAGES = 10;
 
 /** As much of the messages seam as it takes. */
@@ -44,8 +45,12 @@ async function monthSpent(messages: Requests, tenantId: string, month: string): 
     );
     tenantNanos = BigInt(reply.tenantNanos);
     for (const { keyId, nanos } of reply.keys) keys.push({ keyId, nanos: BigInt(nanos) });
-    if (reply.nextCursor === null) break;
+    if (reply.nextCursor === null) return { month, tenantNanos, keys };
     after = reply.nextCursor;
   }
+  logger('admission').warn(
+    { tenantId, month, keysRestored: keys.length },
+    'a tenant used more inference keys in a month than are restored: what the others spent in it does not count on their budgets',
+  );
   return { month, tenantNanos, keys };
 }

@@ -9,6 +9,9 @@ export function tenantKeys(tenantId: string): string[] {
   return [`${key}credit`, `${key}keys`, `${key}pending`, `${key}settled`, `${key}unconfirmed`];
 }
 
+/** Reads a tenant that is not there. */
+export const PROBE: Call = { function: 'snapshot', keys: tenantKeys('probe'), args: [] };
+
 /** Some elements of one tenant that go in one function call; `positions` are theirs in the array of all. */
 export interface Group<T> {
   tenantId: string;
@@ -64,4 +67,10 @@ export async function callByTenant<T, R>(
 export function allOrNothing<R>(results: readonly (R | Error)[]): R[] {
   for (const result of results) if (result instanceof Error) throw result;
   return results as R[];
+}
+
+/** Puts the store's answers, in order, into the places that are still open. */
+export function fillIn<T>(results: (T | Error | undefined)[], answers: readonly (T | Error)[]): (T | RangeError)[] {
+  let next = 0;
+  return results.map((result) => result ?? answers[next++]!);
 }

@@ -4,6 +4,7 @@ import { logger } from '@tollgate/runtime';
 import type { News } from '../admission-store';
 import { tenantKeys } from './by-tenant';
 import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
+import type { TenantRegistry } from './tenant-registry';
 
 /** What a request of a tenant that the store does not know waits at most before it is refused with 503. */
 const MAX_WAIT_MS = 2_000;
@@ -47,6 +48,7 @@ export class CreditRestorer {
 
   constructor(
     private readonly link: RedisLink,
+    private readonly registry: TenantRegistry,
     private readonly ask: AskForCredit,
     private readonly now: () => number | '',
   ) {}
@@ -90,6 +92,8 @@ export class CreditRestorer {
         keys: tenantKeys(tenantId),
         args: [this.now(), restoreArgument(credit)],
       });
+      // The registry forgot it with the rest; from now on it is known, and nobody else would say so again for a minute.
+      await this.registry.tellAgain(tenantId);
     } catch (error) {
       if (error instanceof UnavailableError) throw error;
       throw Object.assign(new UnavailableError(`the credit of ${tenantId} cannot be had`), { cause: error });

@@ -1,6 +1,6 @@
 import { countForbidden } from '../admission-metrics';
 import { join } from 'node:path';
-import type { UsageEvent } from '@tollgate/contracts';
+import type { UnavailableError, UsageEvent } from '@tollgate/contracts';
 import { readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
 import {
   AdmissionStore,
@@ -23,7 +23,7 @@ import {
 import type { RefusableOperation } from '../hold-states';
 import { admitMistake, settleMistake } from '../postgres/caller-mistakes';
 import { admitArguments, readAdmitReply } from './admit-call';
-import { allOrNothing, callByTenant, tenantKeys } from './by-tenant';
+import { allOrNothing, callByTenant, fillIn, PROBE, tenantKeys } from './by-tenant';
 import { CreditRestorer, TenantUnknownError, type AskForCredit } from './credit-restorer';
 import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
 import { readHolds } from './read-holds';
@@ -49,7 +49,7 @@ export interface RedisAdmissionOptions {
    * there was none has no credit.
    */
   onUnknownTenant?: AskForCredit;
-  /** A settlement is acknowledged only when so many replicas have it (WAIT, on a connection of its own); default 0: when Redis has it. */
+  /** A settlement or a withdrawal is acknowledged only when so many replicas have it (WAIT, on a connection of its own); default 0: when Redis has it. */
   settledReplicas?: number;
   /** In a cluster behind address translation. */
   natMap?: NatMap;
@@ -77,19 +77,17 @@ export class RedisAdmissionStore extends AdmissionStore {
   constructor(options: RedisAdmissionOptions) {
     super();
     const { url, natMap, library = readFunctionLibrary(FAMILY, join(__dirname, 'lua')) } = options;
-    const common = { url, library, ...(natMap ? { natMap } : {}) };
+    const common = { url, library, probe: PROBE, ...(natMap ? { natMap } : {}) };
     this.link = new RedisLink({ ...common, name: 'tollgate-admission' });
-    this.background = new RedisLink({
-      ...common,
-      name: 'tollgate-admission-background',
-      callTimeoutMs: BACKGROUND_TIMEOUT_MS,
-    });
+    const background = { name: 'tollgate-admission-background', callTimeoutMs: BACKGROUND_TIMEOUT_MS };
+    this.background = new RedisLink({ ...common, ...background });
     this.settledReplicas = options.settledReplicas ?? 0;
     this.settling =
       this.settledReplicas > 0 ? new RedisLink({ ...common, name: 'tollgate-admission-settlements' }) : this.link;
     this.registry = new TenantRegistry(this.link, this.background);
     this.restorer =
-      options.onUnknownTenant && new CreditRestorer(this.background, options.onUnknownTenant, () => this.now());
+      options.onUnknownTenant &&
+      new CreditRestorer(this.background, this.registry, options.onUnknownTenant, () => this.now());
     this.asksForTenants = this.restorer !== undefined;
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.now = options.now ?? (() => '');
@@ -111,8 +109,9 @@ export class RedisAdmissionStore extends AdmissionStore {
     return fillIn(results, answers);
   }
 
-  async extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]> {
-    const results = await callByTenant<ExtendRequest, ExtendResult>(
+  /** No call as a whole that fails where a shard is away: its repeat would extend those of the others twice. */
+  extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | Error)[]> {
+    return callByTenant<ExtendRequest, ExtendResult>(
       this.link,
       'extend',
       requests,
@@ -125,7 +124,6 @@ export class RedisAdmissionStore extends AdmissionStore {
       ],
       (reply, { items }) => items.map((_, i) => this.readExtended((reply as (string | number | null)[]).slice(i * 3))),
     );
-    return allOrNothing(results);
   }
 
   async progress(progress: readonly Progress[]): Promise<boolean[]> {
@@ -173,9 +171,9 @@ export class RedisAdmissionStore extends AdmissionStore {
         }),
     );
     // When it does not come to that, the settlements stand, and their repeat waits again.
-    if (this.settledReplicas > 0 && sent.length > 0)
-      await this.settling.waitForReplicas(this.settledReplicas, REPLICAS_TIMEOUT_MS);
-    return fillIn(results, answers);
+    const missed = await this.missedReplicas(sent.map(({ event }) => event.tenantId));
+    const stand = answers.map((answer, i) => missed[i] ?? answer);
+    return fillIn(results, stand);
   }
 
   async void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]> {
@@ -228,7 +226,8 @@ export class RedisAdmissionStore extends AdmissionStore {
       args: [this.restorer ? '1' : '', String(version), String(nanos(taken))],
     })) as [string, string];
     if (code === 'unknown') throw this.unknown(tenantId);
-    if (this.settledReplicas > 0) await this.settling.waitForReplicas(this.settledReplicas, REPLICAS_TIMEOUT_MS);
+    const [missed] = await this.missedReplicas([tenantId]);
+    if (missed) throw missed;
     return code === 'refused'
       ? { kind: code, availableNanos: BigInt(available) }
       : { kind: code as 'withdrawn' | 'overtaken' };
@@ -248,13 +247,20 @@ export class RedisAdmissionStore extends AdmissionStore {
   }
 
   /** Rejects when Redis does not answer now. */
-  check(): Promise<void> {
-    return this.link.check();
+  async check(): Promise<void> {
+    await Promise.all([this.link.check(), this.settling.check()]);
   }
 
   close(): Promise<void> {
     for (const link of this.links()) link.close();
     return Promise.resolve();
+  }
+
+  /** For each tenant the error when what was written of it has not reached as many replicas as it must. */
+  private async missedReplicas(tenantIds: readonly string[]): Promise<(UnavailableError | undefined)[]> {
+    if (this.settledReplicas === 0) return [];
+    const keys = tenantIds.map((tenantId) => tenantKeys(tenantId)[0]!);
+    return this.settling.waitForReplicas(keys, this.settledReplicas, REPLICAS_TIMEOUT_MS);
   }
 
   private links(): Set<RedisLink> {
@@ -273,7 +279,7 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   /** Asks for the credit of a tenant that the store does not know: the error to reject with until it is known. */
   private unknown(tenantId: string): TenantUnknownError {
-    const known = this.restorer!.restore(tenantId).then(() => this.registry.tellAgain(tenantId));
+    const known = this.restorer!.restore(tenantId);
     // Whoever asked for it waits for it; nobody need.
     known.catch(() => {});
     return new TenantUnknownError(tenantId, known);
@@ -290,10 +296,4 @@ export class RedisAdmissionStore extends AdmissionStore {
     if (!allowed) countForbidden(operation);
     return allowed;
   }
-}
-
-/** Puts the store's answers, in order, into the places that are still open. */
-function fillIn<T>(results: (T | Error | undefined)[], answers: readonly (T | Error)[]): (T | RangeError)[] {
-  let next = 0;
-  return results.map((result) => result ?? answers[next++]!);
 }

@@ -53,6 +53,22 @@ export function budgetsSuite(open: OpenStore): void {
     expect(await f.admit(f.request(budgets))).toMatchObject({ reason: 'budget_reached', scope: 'key' });
   });
 
+  it('what a clock that is ahead dates into the next month, or years on, counts in this one, and budgets go on as ever', async () => {
+    const f = fixture();
+    await f.news(10n ** 15n);
+    const budgets = { keyBudgetNanos: 10n * TOKEN_NANOS, tenantBudgetNanos: 10n * TOKEN_NANOS };
+    const [first, second] = [
+      await f.hold({ ...budgets, wantOutputTokens: 4 }),
+      await f.hold({ ...budgets, wantOutputTokens: 6 }),
+    ];
+    await f.settle(first, 4n * TOKEN_NANOS, { endedAt: '2026-06-01T00:00:00.000Z' });
+    await f.settle(second, 6n * TOKEN_NANOS, { endedAt: '2099-01-01T00:00:00.000Z' });
+    expect(await f.admit(f.request(budgets))).toMatchObject({ reason: 'budget_reached' });
+    f.nowMs = Date.UTC(2026, 5, 1);
+    await f.settle(await f.hold({ ...budgets, wantOutputTokens: 10 }), 10n * TOKEN_NANOS);
+    expect(await f.admit(f.request(budgets))).toMatchObject({ reason: 'budget_reached' });
+  });
+
   it('grants the least of what credit and both budgets grant', async () => {
     const f = fixture();
     await f.news(9n * TOKEN_NANOS);

@@ -1,3 +1,4 @@
+import { newId } from '@tollgate/contracts';
 import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
 
 /** Credit: what is granted, what is refused and how. */
@@ -52,6 +53,70 @@ export function creditSuite(open: OpenStore): void {
     expect(await f.admit(f.request({ minOutputTokens: 4 }))).toMatchObject({ kind: 'held', outputTokens: 4 });
     await f.void(held);
     expect(await f.admit(f.request({ minOutputTokens: 5 }))).toMatchObject({ kind: 'held', outputTokens: 6 });
+  });
+
+  describe("the wait behind others' holds is when the next one is expected to end", () => {
+    /** Credit for two holds, after some that lasted so long and ended in calls of their own. */
+    const after = async (...lengthsMs: number[]) => {
+      const f = fixture();
+      await f.news(20n * TOKEN_NANOS);
+      for (const lengthMs of lengthsMs) {
+        const id = await f.hold();
+        f.nowMs += lengthMs;
+        await (lengthMs % 2 === 0 ? f.settle(id, 0n) : f.void(id));
+      }
+      await f.hold();
+      return f;
+    };
+
+    it('how long the last ones took in the mean, by how many run', async () => {
+      const f = await after(9_000);
+      await f.hold({ wantOutputTokens: 5 });
+      await f.hold({ wantOutputTokens: 5 });
+      expect(await f.admit()).toMatchObject({ reason: 'credit_held', scope: 'tenant', retryAfterMs: 3_000 });
+      const keyLimits = { ...WIDE, concurrency: 3 };
+      expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ reason: 'concurrency', retryAfterMs: 3_000 });
+    });
+
+    it('a hold that ends later weighs an eighth, and those that end in one call weigh as one', async () => {
+      const f = await after(8_001, 16_000);
+      const both = [await f.hold({ wantOutputTokens: 1 }), await f.hold({ wantOutputTokens: 1 })];
+      f.nowMs += 1_000;
+      await f.store.settle(both.map((id) => ({ event: f.event(id, 0n) })));
+      // ⌊(8,001 × 7 + 16,000) ÷ 8⌋ = 9,000; ⌊(9,000 × 7 + 1,000) ÷ 8⌋ = 8,000
+      await f.hold();
+      expect(await f.admit()).toMatchObject({ reason: 'credit_held', retryAfterMs: 4_000 });
+    });
+
+    it.each([
+      [0, 1_000],
+      [10, 1_000],
+      [3_600_000, 60_000],
+    ])('holds that last %i ms: never below a second, never above a minute', async (lengthMs, retryAfterMs) => {
+      const f = await after(lengthMs);
+      await f.hold();
+      expect(await f.admit()).toMatchObject({ reason: 'credit_held', retryAfterMs });
+    });
+
+    it("where a key's budget is held, by how many of the key run", async () => {
+      const f = await after(6_000);
+      const [keyId, keyBudgetNanos] = [newId('key'), 10n * TOKEN_NANOS];
+      await f.hold({ keyId, keyBudgetNanos });
+      expect(await f.admit(f.request({ keyId, keyBudgetNanos }))).toMatchObject({
+        reason: 'credit_held',
+        scope: 'key',
+        retryAfterMs: 6_000,
+      });
+    });
+
+    it('an expired hold counts with its length until then', async () => {
+      const f = await after();
+      f.nowMs += 12_000;
+      await f.sweep();
+      await f.hold();
+      await f.hold();
+      expect(await f.admit()).toMatchObject({ reason: 'credit_held', retryAfterMs: 6_000 });
+    });
   });
 
   it('the least wanted is no more than what the credit affords at all', async () => {

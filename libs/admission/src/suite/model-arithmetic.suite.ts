@@ -8,6 +8,7 @@ export interface ModelHold {
   state: 'pending' | 'settled';
   holdNanos: bigint;
   outputTokens: number;
+  admittedMs: number;
   deadlineMs: number;
   progressedMs: number;
   delivered: Progress['delivered'];
@@ -32,11 +33,8 @@ export interface Purse {
   held: bigint;
 }
 
-/** The output tokens that all purses grant, or the refusal: reason, scope, wait. `purses` in the order in which they refuse. */
-export function grant(
-  request: AdmitRequest,
-  purses: readonly Purse[],
-): number | [Refusal, 'key' | 'tenant', (number | null)?] {
+/** The output tokens that all purses grant, or the refusal: reason, scope. `purses` in the order in which they refuse. */
+export function grant(request: AdmitRequest, purses: readonly Purse[]): number | [Refusal, 'key' | 'tenant'] {
   const { wantOutputTokens, minOutputTokens, boundIsExact } = request;
   const all = costOf(request, wantOutputTokens);
   if (all === 0n) return wantOutputTokens;
@@ -46,7 +44,7 @@ export function grant(
   const target = Math.min(...purses.map(({ spendable }) => afford(request, spendable)));
   const least = Math.min(minOutputTokens, target);
   const inTheWay = purses.find(({ spendable, held }) => afford(request, spendable - held) < least);
-  if (inTheWay) return ['credit_held', inTheWay.scope, 1000];
+  if (inTheWay) return ['credit_held', inTheWay.scope];
   return Math.min(target, ...purses.map(({ spendable, held }) => afford(request, spendable - held)));
 }
 
@@ -69,4 +67,29 @@ export function bucketUs(amount: number, perMinute: number): number {
 /** What is left in a bucket that is full in `usedUs`. */
 export function bucketLeft(usedUs: number, perMinute: number): number {
   return Math.floor((Math.max(0, MINUTE_US - usedUs) * perMinute) / MINUTE_US);
+}
+
+/** How long a tenant's holds last: what ends in one call weighs an eighth, with the mean of its lengths. */
+export class HoldLengths {
+  private readonly meansMs = new Map<string, number>();
+  private readonly endedMs = new Map<string, number[]>();
+
+  ended(tenantId: string, lengthMs: number): void {
+    this.endedMs.set(tenantId, [...(this.endedMs.get(tenantId) ?? []), lengthMs]);
+  }
+
+  finishCall(): void {
+    for (const [tenantId, lengths] of this.endedMs) {
+      const newMs = Math.floor(lengths.reduce((sum, length) => sum + length, 0) / lengths.length);
+      const meanMs = this.meansMs.get(tenantId) ?? 0;
+      this.meansMs.set(tenantId, meanMs === 0 ? newMs : Math.floor((meanMs * 7 + newMs) / 8));
+    }
+    this.endedMs.clear();
+  }
+
+  /** How soon the next of those that run may end. */
+  passingMs(tenantId: string, running: number): number {
+    const meanMs = this.meansMs.get(tenantId) ?? 0;
+    return Math.min(60_000, Math.max(1_000, Math.floor(meanMs / Math.max(1, running))));
+  }
 }

@@ -11,6 +11,7 @@ import {
   type Progress,
   type Refusal,
   type SettleResult,
+  type Snapshot,
 } from '../admission-store';
 import {
   type Account,
@@ -18,6 +19,7 @@ import {
   bucketUs,
   costOf,
   grant,
+  HoldLengths,
   MINUTE_US,
   type ModelHold,
   type Purse,
@@ -33,6 +35,7 @@ export class Model {
   private readonly tenants = new Map<string, { version: bigint; balanceNanos: bigint; suspended: boolean }>();
   private readonly accounts = new Map<string, Account>();
   private readonly corrections = new Map<Account, number>();
+  private readonly lengths = new HoldLengths();
   /** What the operator set, by tenant and key (or null). */
   private readonly budgets = new Map<string, Budget>();
 
@@ -72,11 +75,11 @@ export class Model {
     if (over(next.tenantRequests)) return refused('requests', 'tenant', waitMs);
     if (over(next.keyTokens)) return refused('tokens', 'key', waitMs);
     if (over(next.tenantTokens)) return refused('tokens', 'tenant', waitMs);
-    if (this.pending(tenantId, keyId).length >= request.keyLimits.concurrency)
-      return refused('concurrency', 'key', 1000);
-    if (this.pending(tenantId).length >= request.tenantLimits.concurrency)
-      return refused('concurrency', 'tenant', 1000);
-    if (typeof money !== 'number') return refused(...money);
+    const running = { key: this.pending(tenantId, keyId).length, tenant: this.pending(tenantId).length };
+    const passing = (scope: 'key' | 'tenant') => this.lengths.passingMs(tenantId, running[scope]);
+    if (running.key >= request.keyLimits.concurrency) return refused('concurrency', 'key', passing('key'));
+    if (running.tenant >= request.tenantLimits.concurrency) return refused('concurrency', 'tenant', passing('tenant'));
+    if (typeof money !== 'number') return refused(...money, money[0] === 'credit_held' ? passing(money[1]) : null);
 
     const holdNanos = costOf(request, money);
     this.holds.set(id, {
@@ -84,6 +87,7 @@ export class Model {
       state: 'pending',
       holdNanos,
       outputTokens: money,
+      admittedMs: this.nowMs,
       deadlineMs: this.nowMs + DEFAULT_LEASE_MS,
       progressedMs: this.nowMs,
       delivered: null,
@@ -126,7 +130,7 @@ export class Model {
       this.end(hold, event);
       return { kind: 'settled', repeated: false, event };
     });
-    this.correctTokens();
+    this.finishCall();
     return results;
   }
 
@@ -136,7 +140,7 @@ export class Model {
       if (hold) this.end(hold, null);
       return hold !== undefined;
     });
-    this.correctTokens();
+    this.finishCall();
     return results;
   }
 
@@ -163,7 +167,7 @@ export class Model {
         endedAt: new Date(hold.progressedMs).toISOString(),
       });
     }
-    this.correctTokens();
+    this.finishCall();
     for (const hold of unconfirmed) hold.unconfirmedSinceMs = this.nowMs;
     return [...unconfirmed, ...expired.filter((hold) => hold.event)].map((hold) => hold.event!);
   }
@@ -182,13 +186,9 @@ export class Model {
   }
 
   /** Sums over the tenant's holds, and the balance. */
-  sums(tenantId: string): {
-    balanceNanos: bigint;
-    settledNanos: bigint;
-    pendingNanos: bigint;
-    pendingHolds: number;
-    settledHolds: number;
-  } {
+  sums(
+    tenantId: string,
+  ): Pick<Snapshot, 'balanceNanos' | 'settledNanos' | 'pendingNanos' | 'pendingHolds' | 'settledHolds'> {
     const settled = this.settled(tenantId);
     const pending = this.pending(tenantId);
     return {
@@ -223,17 +223,19 @@ export class Model {
     return set === 'none' ? null : set;
   }
 
-  /** The differences of one call, added up. */
-  private correctTokens(): void {
+  /** The differences of one call, added up, and its lengths as one. */
+  private finishCall(): void {
     for (const [account, byUs] of this.corrections) {
       if (byUs !== 0) account.tokensUs = Math.max(account.tokensUs, this.nowMs * 1000) + byUs;
     }
     this.corrections.clear();
+    this.lengths.finishCall();
   }
 
   private end(hold: ModelHold, event: UsageEvent | null): void {
     const { draft, keyLimits, tenantLimits, promptTokens } = hold.request;
     const counted = promptTokens + hold.outputTokens;
+    this.lengths.ended(draft.tenantId, this.nowMs - hold.admittedMs);
     const real = event ? event.promptTokens + event.completionTokens : 0;
     for (const [name, { tokensPerMinute }] of [
       [`${draft.tenantId}/${draft.keyId}`, keyLimits],

@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { forbiddenTransitions } from '../admission-metrics';
-import { DEFAULT_LEASE_MS, type AdmissionStore } from '../admission-store';
+import { DEFAULT_LEASE_MS, type AdmissionStore, type ExtendRequest, type ExtendResult } from '../admission-store';
 import { HOLD_TRANSITIONS, REFUSABLE_OPERATIONS, transition, type HoldOperation, type HoldState } from '../hold-states';
 import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './fixture.suite';
 
@@ -67,10 +67,16 @@ type Outcome = 'done' | 'refused' | 'mistake';
 const done = (applied: boolean): Outcome => (applied ? 'done' : 'refused');
 const extension = (f: Fixture, id: string) => ({ id, tenantId: f.tenantId, wantNanos: TOKEN_NANOS, minNanos: 1n });
 
+async function extend(store: AdmissionStore, request: ExtendRequest): Promise<ExtendResult> {
+  const [result] = await store.extend([request]);
+  if (result instanceof Error) throw result;
+  return result!;
+}
+
 /** Each operation as it is asked for. Sweep and news have no answer: `done`. */
 const OPERATIONS: Record<HoldOperation, (f: Fixture, id: string, state: HoldState) => Promise<Outcome>> = {
   admit: async (f, id) => ((await f.store.admit([f.request({ id })]))[0] instanceof RangeError ? 'mistake' : 'done'),
-  extend: async (f, id) => done((await f.store.extend([extension(f, id)]))[0]!.kind === 'extended'),
+  extend: async (f, id) => done((await extend(f.store, extension(f, id))).kind === 'extended'),
   progress: async (f, id) => done(await f.progress(id, 2)),
   settle: async (f, id) => done((await f.settle(id, 2n * TOKEN_NANOS)).kind === 'settled'),
   void: async (f, id) => done(await f.void(id)),
@@ -139,11 +145,11 @@ export function statesSuite(open: OpenStore): void {
 }
 
 async function reach(store: AdmissionStore, f: Fixture, id: string, tenantId: string): Promise<unknown[]> {
-  const [extended] = await store.extend([{ ...extension(f, id), tenantId }]);
+  const extended = await extend(store, { ...extension(f, id), tenantId });
   const [alive] = await store.progress([{ id, tenantId, delivered: null }]);
   const [voided] = await store.void([{ id, tenantId }]);
   const [settled] = await store.settle([{ event: f.event(id, 0n, { tenantId }) }]);
-  return [extended!.kind, alive, voided, (settled as { kind: string }).kind];
+  return [extended.kind, alive, voided, (settled as { kind: string }).kind];
 }
 
 /** Of the one hold that the tenant has. */

@@ -25,6 +25,8 @@ type CheckRow = { number: string } & (({ change: string } & RecordRow) | { chang
 export interface ChangeListener {
   /** Records that were written since the last call, in the order of their changes. */
   changed(records: CredentialRecord[]): void;
+  /** All that was written before this moment of `performance.now()` has been told. */
+  upTo(ms: number): void;
   /** The store counts from further back than what was seen: it was emptied or restored. */
   reset(): void;
 }
@@ -54,8 +56,10 @@ export class ChangeFeed {
   async start(): Promise<void> {
     try {
       const client = await this.connect();
+      const askedMs = performance.now();
       const { rows } = await client.query<{ number: string }>('SELECT number FROM last_change');
       this.position.change = Number(rows[0]!.number);
+      this.listener.upTo(askedMs);
       this.running = this.run(client);
     } catch (error) {
       this.drop();
@@ -84,7 +88,7 @@ export class ChangeFeed {
         if (!lost && !this.stopped)
           logger('credentials').warn(
             { reason: (error as Error).message },
-            'credential store: connection lost; memory goes on serving',
+            'credential store: connection lost; nobody is let in who might have been revoked',
           );
         lost = true;
       }
@@ -122,12 +126,14 @@ export class ChangeFeed {
   private async check(client: Client): Promise<void> {
     for (;;) {
       const { change, hash } = this.position;
+      const askedMs = performance.now();
       const { rows } = await client.query<CheckRow>(CHECK, [change, hash, MAX_RECORDS_PER_CHECK]);
       const number = Number(rows[0]!.number);
       if (number < change) {
         logger('credentials').warn({ seen: change, number }, 'credential store: emptied or restored; memory dropped');
         this.position = { change: number, hash: AFTER_ALL_HASHES };
         this.listener.reset();
+        this.listener.upTo(askedMs);
         return;
       }
       const changed = rows.filter((row) => row.change !== null);
@@ -135,6 +141,7 @@ export class ChangeFeed {
       const last = changed.at(-1);
       if (!last || changed.length < MAX_RECORDS_PER_CHECK) {
         this.position = { change: number, hash: AFTER_ALL_HASHES };
+        this.listener.upTo(askedMs);
         return;
       }
       this.position = { change: Number(last.change), hash: last.hash };

@@ -1,7 +1,8 @@
 import { connectionConfig } from '@tollgate/postgres';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import { aRecord, credentialsSuite } from '../credentials.suite';
+import { credentialsSuite } from '../credentials.suite';
+import { aRecord } from '../record.suite';
 import { Link } from '../link.suite';
 import { PostgresCredentialStore } from './postgres-credential-store';
 
@@ -64,7 +65,7 @@ describe('PostgresCredentialStore', () => {
       `UPDATE credentials.credential SET revoked_at_ms = 1, version = 2, change = (SELECT number FROM credentials.last_change) WHERE hash = $1`,
       [record.hash],
     );
-    await eventually(() => expect(store.lookup(record.hash)).toMatchObject({ revokedAtMs: 1 }), { timeoutMs: 1_000 });
+    await eventually(async () => expect(await store.lookup(record.hash)).toMatchObject({ revokedAtMs: 1 }));
     await eventually(async () => {
       const rows = await database.query<{ pid: number }>(LISTENING);
       expect(rows).toHaveLength(1);
@@ -105,9 +106,22 @@ describe('PostgresCredentialStore', () => {
     expect(done).toBe(false);
     await database.query('COMMIT');
     await put;
-    await eventually(() =>
-      expect([store.lookup(slow.hash), store.lookup(quick.hash)]).toMatchObject([{ version: 2 }, { version: 2 }]),
-    );
+    await eventually(async () => {
+      const found = await Promise.all([store.lookup(slow.hash), store.lookup(quick.hash)]);
+      expect(found).toMatchObject([{ version: 2 }, { version: 2 }]);
+    });
+  });
+
+  // The first is for reads, the second for the feed.
+  it.each([[[1]], [[2]], [[1, 2, 4]]])('starts although its connections %j get no answer', async (connections) => {
+    const late = await open();
+    late.link.swallow(connections);
+    await late.store.start();
+    const record = aRecord();
+    await late.store.put([record]);
+    expect(await late.store.lookup(record.hash)).toEqual(record);
+    await late.store.close();
+    await late.link.close();
   });
 
   it('leaves no connection behind when it is closed', async () => {

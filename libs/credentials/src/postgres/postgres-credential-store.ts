@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { UnavailableError } from '@tollgate/contracts';
-import { connectionConfig } from '@tollgate/postgres';
+import { connectionConfig, outliveConnections, startPatiently } from '@tollgate/postgres';
 import { Pool, type PoolConfig } from 'pg';
 import { CredentialMemory } from '../credential-memory';
 import { CredentialStore, type CredentialRecord } from '../credential-store';
@@ -18,8 +18,6 @@ const READ_TIMEOUT_MS = 500;
 /** Together below the deadline of a request to auth, which waits for its `put`. */
 const WRITE_CONNECT_TIMEOUT_MS = 500;
 const WRITE_TIMEOUT_MS = 1_500;
-/** A start may meet a machine that is busy with everything else that starts; the limits above are for running requests. */
-const START_TRIES = 10;
 const CLOSE_TIMEOUT_MS = 1_000;
 const WRITE_CONNECTIONS = 2;
 const MAX_RECORDS_PER_WRITE = 1_000;
@@ -73,6 +71,7 @@ export class PostgresCredentialStore extends CredentialStore {
     );
     this.feed = new ChangeFeed(config, {
       changed: (records) => this.memory.apply(records),
+      upTo: (ms) => this.memory.upTo(ms),
       reset: () => this.memory.forgetAll(),
     });
   }
@@ -99,15 +98,8 @@ export class PostgresCredentialStore extends CredentialStore {
 
   async start(): Promise<void> {
     // So that the first request does not wait for a connection.
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.reads.query('SELECT');
-        break;
-      } catch (error) {
-        if (tries === START_TRIES || !/timeout/i.test((error as Error).message)) throw error;
-      }
-    }
-    await this.feed.start();
+    await startPatiently(() => this.reads.query('SELECT'));
+    await startPatiently(() => this.feed.start());
     this.started = true;
   }
 
@@ -128,8 +120,7 @@ export class PostgresCredentialStore extends CredentialStore {
       return socket.once('close', () => this.sockets.delete(socket));
     };
     const pool = new Pool({ ...config, stream });
-    // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
-    pool.on('error', () => {});
+    outliveConnections(pool);
     return pool;
   }
 }

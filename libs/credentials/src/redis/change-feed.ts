@@ -10,6 +10,8 @@ const MAX_RECORDS_PER_CHECK = 1_000;
 export interface FeedListener {
   /** Records that were written since the last call, in the order of their changes. */
   changed(records: CredentialRecord[]): void;
+  /** All that was written before this moment of `performance.now()` has been told. */
+  upTo(ms: number): void;
   /** The store lacks credentials, or may lack some (after a restart or a failover). Called at every check while that is so. */
   notComplete(): void;
 }
@@ -49,8 +51,10 @@ export class ChangeFeed {
 
   /** Rejects when the store cannot be reached. All changes from here on are told. */
   async start(): Promise<void> {
+    const askedMs = performance.now();
     const { number, generation } = await this.ask(Number.MAX_SAFE_INTEGER);
     [this.seen, this.generation] = [number, generation];
+    this.listener.upTo(askedMs);
     this.link.client.on('ready', () => this.wake());
     this.woken = true;
     this.running = this.run();
@@ -81,7 +85,7 @@ export class ChangeFeed {
         if (!lost)
           logger('credentials').warn(
             { reason: (error as Error).message },
-            'credential store: not to be reached; memory goes on serving',
+            'credential store: not to be reached; nobody is let in who might have been revoked',
           );
         lost = true;
       }
@@ -90,6 +94,7 @@ export class ChangeFeed {
 
   private async check(): Promise<void> {
     for (;;) {
+      const askedMs = performance.now();
       const store = await this.ask(this.seen);
       const { generation, number, changed } = store;
       if (generation !== this.generation) {
@@ -106,7 +111,9 @@ export class ChangeFeed {
       this.listener.changed(changed);
       this.seen = store.last;
       this.tell(store);
-      if (changed.length < MAX_RECORDS_PER_CHECK) return;
+      if (changed.length >= MAX_RECORDS_PER_CHECK) continue;
+      this.listener.upTo(askedMs);
+      return;
     }
   }
 

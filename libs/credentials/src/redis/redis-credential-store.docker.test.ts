@@ -1,6 +1,7 @@
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
-import { aRecord, credentialsSuite, type CredentialsUnderTest } from '../credentials.suite';
+import { credentialsSuite, type CredentialsUnderTest } from '../credentials.suite';
+import { aRecord } from '../record.suite';
 import { Link } from '../link.suite';
 import { RedisCredentialStore } from './redis-credential-store';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { UnavailableError } from '@tollgate/contracts';
-import { readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
+import { readFunctionLibrary, RedisLink, type NatMap } from '@tollgate/redis';
 import { CredentialMemory } from '../credential-memory';
 import { CredentialStore, type CredentialRecord } from '../credential-store';
 import { ChangeFeed } from './change-feed';
@@ -19,8 +19,6 @@ export interface RedisCredentialStoreOptions {
   url: string;
   /** In a cluster behind address translation. */
   natMap?: NatMap;
-  /** Another release's functions. For tests. */
-  library?: FunctionLibrary;
 }
 
 /**
@@ -37,12 +35,15 @@ export class RedisCredentialStore extends CredentialStore {
 
   constructor(options: RedisCredentialStoreOptions) {
     super();
-    const { url, natMap, library = readFunctionLibrary(FAMILY, join(__dirname, 'lua')) } = options;
+    const { url, natMap } = options;
+    const library = readFunctionLibrary(FAMILY, join(__dirname, 'lua'));
     const common = { url, ...(natMap ? { natMap } : {}) };
-    this.link = new RedisLink({ ...common, name: 'tollgate-credentials', library });
+    const probe = { function: 'changes', keys: KEYS, args: [Number.MAX_SAFE_INTEGER, 1] };
+    this.link = new RedisLink({ ...common, name: 'tollgate-credentials', library, probe });
     this.memory = new CredentialMemory((hashes) => this.read(hashes));
     this.feed = new ChangeFeed(this.link, {
       changed: (records) => this.memory.apply(records),
+      upTo: (ms) => this.memory.upTo(ms),
       notComplete: () => this.filler.notComplete(),
     });
     this.filler = new Filler(this.link, () => this.feed.wake());

@@ -3,6 +3,7 @@ import { TOPICS } from '@tollgate/contracts';
 import { StartError } from '@tollgate/runtime';
 import { ConfigResourceTypes, type Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
+import { isRefused, rightMissingIn, RightMissingError } from './rights';
 import { withTimeout } from './with-timeout';
 import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan';
 
@@ -75,7 +76,7 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
 export async function checkTopics(connection: KafkaConnection, options: TopicsOptions = {}): Promise<void> {
   const planned = planOf(options);
   await withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
-    const problems = problemsOf(planned, await find(admin, planned));
+    const problems = problemsOf(planned, await find(admin, planned), connection.sasl?.username);
     if (problems.length > 0)
       throw new TopicsError(`Kafka topics are not as they must be: ${problems.join('; ')}: ${CURE}`);
   });
@@ -111,8 +112,20 @@ class TopicsError extends StartError {}
 export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown): StartError {
   const why = error instanceof Error ? error.message : String(error);
   const how = `${tls ? 'with' : 'without'} TLS, ${sasl ? `as "${sasl.username}" by ${sasl.mechanism}` : 'without a user'}`;
+  const at = `at ${brokers.join(', ')} (${how})`;
+  if (error instanceof Error && error.name === 'KafkaJSSASLAuthenticationError')
+    return new StartError(
+      `Kafka ${at} refuses the user: ${why}: correct KAFKA_USERNAME, KAFKA_PASSWORD or KAFKA_SASL_MECHANISM`,
+      { cause: error },
+    );
+  const lack = rightMissingIn(error);
+  if (lack || isRefused(error))
+    return new StartError(
+      `Kafka ${at} refuses ${sasl ? `"${sasl.username}"` : 'this client'}: ${lack?.message ?? why}: grant it (docs/operating.md)`,
+      { cause: error },
+    );
   return new StartError(
-    `Kafka cannot be used at ${brokers.join(', ')} (${how}): ${why}: check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM with its user`,
+    `Kafka cannot be used ${at}: ${why}: check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM with its user`,
     { cause: error },
   );
 }
@@ -126,10 +139,7 @@ async function find(admin: Admin, planned: PlannedTopic[]): Promise<Map<string, 
   const names = planned.map(({ name }) => name).filter((name) => existing.has(name));
   if (names.length === 0) return new Map();
   const topics = await metadataOf(admin, names);
-  const { resources } = await admin.describeConfigs({
-    includeSynonyms: false,
-    resources: names.map((name) => ({ type: ConfigResourceTypes.TOPIC, name })),
-  });
+  const resources = await configsOf(admin, names);
   const configs = new Map(
     resources.map(({ resourceName, configEntries }) => [
       resourceName,
@@ -144,6 +154,24 @@ async function find(admin: Admin, planned: PlannedTopic[]): Promise<Map<string, 
   );
 }
 
+async function configsOf(admin: Admin, names: string[]) {
+  const resources = names.map((name) => ({ type: ConfigResourceTypes.TOPIC, name }));
+  try {
+    return (await admin.describeConfigs({ includeSynonyms: false, resources })).resources;
+  } catch (error) {
+    throw isRefused(error) ? new RightMissingError('DESCRIBE_CONFIGS on the topics', error) : error;
+  }
+}
+
+/** Ids of the partitions that a topic has; none when there is no such topic. */
+export async function partitionsOf(connection: KafkaConnection, topic: string): Promise<Set<number>> {
+  return withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
+    if (!(await admin.listTopics()).includes(topic)) return new Set();
+    const found = await metadataOf(admin, [topic]);
+    return new Set(found.flatMap(({ partitions }) => partitions.map(({ partitionId }) => partitionId)));
+  });
+}
+
 /** Some brokers may not have heard of a new topic, or of its leaders, yet: asked again, a few times. */
 async function metadataOf(admin: Admin, names: string[]) {
   for (let attempt = 0; ; attempt++) {
@@ -156,10 +184,11 @@ async function metadataOf(admin: Admin, names: string[]) {
   }
 }
 
-/** What a start would fail for. */
-function problemsOf(planned: PlannedTopic[], existing: Map<string, FoundTopic>): string[] {
+/** What a start would fail for. Brokers tell a user nothing of topics that it may not DESCRIBE. */
+function problemsOf(planned: PlannedTopic[], existing: Map<string, FoundTopic>, user?: string): string[] {
   const missing = planned.filter(({ name }) => !existing.has(name)).map(({ name }) => `"${name}"`);
-  const problems = missing.length > 0 ? [`missing: ${missing.join(', ')}`] : [];
+  const unseen = user === undefined ? '' : `, or not to be seen by "${user}", who needs DESCRIBE on them`;
+  const problems = missing.length > 0 ? [`missing: ${missing.join(', ')}${unseen}`] : [];
   for (const { name, partitions, config } of planned) {
     const found = existing.get(name);
     if (!found) continue;

@@ -26,7 +26,7 @@ const KEEP_ALIVE_MS = 10_000;
 const REPEATED_LOG_MS = 10_000;
 const MAX_REMEMBERED_LINES = 1_000;
 
-/** What kafkajs retries by itself and logs as an error each time, and its warning of limited retries (publisher.ts): news only to whoever looks for it. */
+/** What kafkajs retries by itself and logs as an error each time, and its warning of limited retries (topic-publisher.ts): news only to whoever looks for it. */
 const PASSING =
   /rebalanc|coordinator|leadership|not aware of this member|generation id|does not host|not the leader|limiting retries/i;
 

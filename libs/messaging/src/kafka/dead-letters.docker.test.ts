@@ -1,11 +1,13 @@
 import { eventually, useKafka } from '@tollgate/testing';
 import { metrics } from '@tollgate/runtime';
+import { applyTopics, withAdmin } from './apply-topics';
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
-import { replayDead } from './dead-letters';
+import { replayDead, toRecord, type DeadLetter } from './dead-letters';
 import type { KafkaMessages, KafkaMessagesOptions } from './kafka-messages';
 import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.suite';
 
 const kafka = useKafka(TEST_BROKER);
+const ADMIN_TIMEOUT_MS = 20_000;
 const at = new Date().toISOString();
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 
@@ -65,7 +67,8 @@ describe('messages on Kafka that cannot be read', () => {
       expect(letters).toHaveLength(POISON.length);
       return letters;
     });
-    expect(await deadCount()).toBe(before + POISON.length);
+    // Counted once they lie there.
+    await eventually(async () => expect(await deadCount()).toBe(before + POISON.length));
     for (const [index, [, value, reason]] of POISON.entries()) {
       expect(dead[index]).toMatchObject({ topic: TOPIC, group: SUITE_GROUP, offset: String(2 * index + 1) });
       expect(dead[index]!.reason).toMatch(reason);
@@ -86,6 +89,31 @@ describe('messages on Kafka that cannot be read', () => {
     await eventually(() => received.assertAllInOrder(['a'], 1));
     expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(1);
   });
+
+  it('are set aside too in a topic that is made anew while it is consumed, and counts its offsets from 0 again', async () => {
+    const received = new Received();
+    const messages = await start(received.handler);
+    await messages.publish(TOPIC, [news('a', 1), news('a', 2), news('a', 3)]);
+    await store.publishBytes(TOPIC, Buffer.from('old'), 'a');
+    await eventually(async () => expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(1));
+    await messages.publish(TOPIC, [news('a', 4)]);
+    await eventually(() => received.assertAllInOrder(['a'], 4));
+    const before = await deadCount();
+    await withAdmin(store.connection, ADMIN_TIMEOUT_MS, (admin) =>
+      admin.deleteTopics({ topics: [store.prefix + TOPIC] }),
+    );
+    await eventually(() => applyTopics(store.connection, { topics: TEST_TOPICS, topicPrefix: store.prefix }), {
+      timeoutMs: ADMIN_TIMEOUT_MS,
+    });
+    await eventually(() => store.publishBytes(TOPIC, Buffer.from('new'), 'a'), { timeoutMs: ADMIN_TIMEOUT_MS });
+    await messages.publish(TOPIC, [news('a', 5)]);
+    await eventually(() => received.assertAllInOrder(['a'], 5), { timeoutMs: 20_000 });
+    await eventually(async () => {
+      const letters = await store.deadLetters(TOPIC, SUITE_GROUP);
+      expect(letters.map(({ value }) => String(value))).toEqual(['old', 'new']);
+    });
+    expect(await deadCount()).toBe(before + 1);
+  }, 60_000);
 
   it('are handled when they are replayed to who can read them, and are dead no more; what nobody can read is dead again', async () => {
     // A release of tomorrow publishes, one of today consumes.
@@ -113,6 +141,25 @@ describe('messages on Kafka that cannot be read', () => {
       expect(again?.value?.toString()).toBe('poison');
       expect(Number(again?.offset)).toBeGreaterThan(Number(dead[2]!.offset));
     });
+  });
+
+  it('stay where they are, all of them, when their topic does not have the partition of one any more', async () => {
+    const received = new Received();
+    await start(received.handler);
+    const value = json({ id: 'm', v: 1, at, data: news('a', 1) });
+    const letter: DeadLetter = {
+      ...{ topic: TOPIC, group: SUITE_GROUP, reason: 'not read then', at },
+      ...{ partition: 0, offset: '1', key: Buffer.from('a'), value },
+    };
+    const dead = [letter, { ...letter, partition: TEST_TOPICS[TOPIC].partitions, offset: '2' }];
+    await store.publisher.send({ topic: `${store.prefix}${TOPIC}.dead`, messages: dead.map(toRecord) });
+    await expect(replayDead(store.connection, dead, { topicPrefix: store.prefix })).rejects.toThrow(
+      /of its partition 3, which it does not have\. Nothing was replayed: run "tollgate topics apply/,
+    );
+    const left = await store.deadLetters(TOPIC, SUITE_GROUP);
+    expect(left.map(({ offset }) => offset).sort()).toEqual(['1', '2']);
+    await replayDead(store.connection, [letter], { topicPrefix: store.prefix });
+    await eventually(() => expect(received.messages).toHaveLength(1));
   });
 
   it('what is published twice is handed over twice: the ids inside tell', async () => {

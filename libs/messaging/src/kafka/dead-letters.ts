@@ -1,10 +1,16 @@
 import { TOPICS, type Topic } from '@tollgate/contracts';
+import { StartError } from '@tollgate/runtime';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 import type { KafkaConnection } from './connection';
-import { Publisher, type OutgoingMessage } from './publisher';
+import { Publisher } from './publisher';
 import { readTopic } from './read-topic';
 import { Names } from './topic-plan';
-import type { TopicsOptions } from './apply-topics';
+import type { OutgoingMessage } from './topic-publisher';
+import { partitionsOf, type TopicsOptions } from './apply-topics';
+
+/** Of letters that are in memory at the same time. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
+const MAX_REPLAYED_TOGETHER = 10_000;
 
 /** A message that a group could not read, with where it came from. */
 export interface DeadLetter {
@@ -46,28 +52,65 @@ export function toRecord(letter: DeadLetter): OutgoingMessage {
   return { key: originOf(letter), value: value ?? Buffer.alloc(0), headers };
 }
 
-/** The messages of a topic, or of all topics, that were set aside and not replayed; oldest first. `limit`: the most that are returned. */
-export async function listDead(
-  connection: KafkaConnection,
-  { topic, limit = 1_000, topics = TOPICS, topicPrefix = '' }: TopicsOptions & { topic?: Topic; limit?: number } = {},
-): Promise<DeadLetter[]> {
-  const names = new Names(topicPrefix);
-  const letters: DeadLetter[] = [];
-  for (const each of topic ? [topic] : (Object.keys(topics) as Topic[])) {
-    const byOrigin = new Map<string, DeadLetter>();
-    await readTopic(connection, names.dead(each), (record) => {
-      const origin = record.key?.toString() ?? '';
-      if (record.value) byOrigin.set(origin, fromRecord(each, record));
-      else byOrigin.delete(origin);
-    });
-    letters.push(...byOrigin.values());
-  }
-  return letters.sort((a, b) => a.at.localeCompare(b.at)).slice(0, limit);
+/** A letter that is still set aside, without what is in it: some 200 bytes of memory, so that even a million can be chosen from. */
+interface Heading {
+  topic: Topic;
+  origin: string;
+  partition: number;
+  at: string;
+  bytes: number;
 }
 
 /**
- * Publishes the letters to their topics again, as and where they were, and takes each out of the dead topic after that. All groups of the topic get them, behind what is there: handlers bear
+ * The messages of a topic, or of all topics, that were set aside and not replayed; oldest first, and how many more there are: `limit` are returned, or as many as MAX_HELD_BYTES have place for. The
+ * topics are read twice, as what was taken out is known at their end only.
+ */
+export async function listDead(
+  connection: KafkaConnection,
+  { topic, limit = 1_000, topics = TOPICS, topicPrefix = '' }: TopicsOptions & { topic?: Topic; limit?: number } = {},
+): Promise<{ letters: DeadLetter[]; left: number }> {
+  const names = new Names(topicPrefix);
+  const all: Heading[] = [];
+  for (const each of topic ? [topic] : (Object.keys(topics) as Topic[]))
+    for (const heading of await headingsOf(connection, each, names)) all.push(heading);
+  all.sort(byAge);
+  const chosen = firstPart(all, limit);
+  const letters: DeadLetter[] = [];
+  for (const each of new Set(chosen.map((heading) => heading.topic)))
+    letters.push(...(await readLetters(connection, each, chosen, names)));
+  return { letters: letters.sort(byAge), left: all.length - chosen.length };
+}
+
+/**
+ * Replays the letters of a topic that have these origins, or all that are set aside when it is called. Answers with the origins of those that were replayed, or, when one of
+ * the named is not there, with those that are missing, and replays nothing.
+ */
+export async function replayTopic(
+  connection: KafkaConnection,
+  topic: Topic,
+  origins: readonly string[] | 'all',
+  options: TopicsOptions = {},
+): Promise<{ replayed: string[]; missing: string[] }> {
+  const names = new Names(options.topicPrefix ?? '');
+  const all = (await headingsOf(connection, topic, names)).sort(byAge);
+  const wanted = new Set(origins);
+  const chosen = origins === 'all' ? all : all.filter(({ origin }) => wanted.has(origin));
+  for (const { origin } of chosen) wanted.delete(origin);
+  if (origins !== 'all' && wanted.size > 0) return { replayed: [], missing: [...wanted] };
+  await assertPartitions(connection, chosen, names);
+  for (let rest = chosen; rest.length > 0;) {
+    const part = firstPart(rest, MAX_REPLAYED_TOGETHER);
+    await replayDead(connection, await readLetters(connection, topic, part, names), options);
+    rest = rest.slice(part.length);
+  }
+  return { replayed: chosen.map(({ origin }) => origin), missing: [] };
+}
+
+/**
+ * Publishes the letters to their topics again, as and where they were, and takes them out of the dead topic after that. All groups of the topic get them, behind what is there: handlers bear
  * repeats and late messages by the ids inside. What still cannot be read is set aside again.
+ *
+ * Rejects, before anything is published, when a topic does not have the partition of one of its letters (it was made anew with fewer).
  */
 export async function replayDead(
   connection: KafkaConnection,
@@ -75,15 +118,78 @@ export async function replayDead(
   { topicPrefix = '' }: TopicsOptions = {},
 ): Promise<void> {
   const names = new Names(topicPrefix);
+  await assertPartitions(connection, letters, names);
   const publisher = new Publisher(connection);
   try {
-    for (const letter of letters) {
-      const { topic, key, partition, value } = letter;
-      await publisher.send({ topic: names.topic(topic), messages: [{ key, partition, value }] });
-      await publisher.send({ topic: names.dead(topic), messages: [{ key: originOf(letter), value: null }] });
+    for (const topic of new Set(letters.map((letter) => letter.topic))) {
+      const own = letters.filter((letter) => letter.topic === topic);
+      const messages = own.map(({ key, partition, value }) => ({ key, partition, value }));
+      await publisher.send({ topic: names.topic(topic), messages });
+      const taken = own.map((letter) => ({ key: originOf(letter), value: null }));
+      await publisher.send({ topic: names.dead(topic), messages: taken });
     }
   } finally {
     await publisher.close();
+  }
+}
+
+async function headingsOf(connection: KafkaConnection, topic: Topic, names: Names): Promise<Heading[]> {
+  const byOrigin = new Map<string, Heading>();
+  await readTopic(connection, names.dead(topic), (record) => {
+    const origin = record.key?.toString() ?? '';
+    byOrigin.delete(origin);
+    if (!record.value) return;
+    const { partition, at } = fromRecord(topic, record);
+    byOrigin.set(origin, { topic, origin, partition, at, bytes: record.value.length });
+  });
+  return [...byOrigin.values()];
+}
+
+/** What is there of those; in the order of their ages. */
+async function readLetters(
+  connection: KafkaConnection,
+  topic: Topic,
+  chosen: readonly Heading[],
+  names: Names,
+): Promise<DeadLetter[]> {
+  const wanted = new Set(chosen.filter((heading) => heading.topic === topic).map(({ origin }) => origin));
+  const byOrigin = new Map<string, DeadLetter>();
+  await readTopic(connection, names.dead(topic), (record) => {
+    const origin = record.key?.toString() ?? '';
+    if (!wanted.has(origin)) return;
+    byOrigin.delete(origin);
+    if (record.value) byOrigin.set(origin, fromRecord(topic, record));
+  });
+  return [...byOrigin.values()].sort(byAge);
+}
+
+const byAge = (a: { at: string }, b: { at: string }): number => a.at.localeCompare(b.at);
+
+/** The first `limit`, or as many as have place in memory together; one at least. */
+function firstPart(headings: readonly Heading[], limit: number): Heading[] {
+  let bytes = 0;
+  const end = headings.findIndex((heading, index) => {
+    bytes += heading.bytes;
+    return index >= limit || (index > 0 && bytes > MAX_HELD_BYTES);
+  });
+  return end < 0 ? [...headings] : headings.slice(0, end);
+}
+
+/** The client leaves out a message for a partition that a topic does not have, without a word: the letter would be taken out of the dead topic, and lost. */
+async function assertPartitions(
+  connection: KafkaConnection,
+  letters: readonly Pick<DeadLetter, 'topic' | 'partition'>[],
+  names: Names,
+): Promise<void> {
+  for (const topic of new Set(letters.map((letter) => letter.topic))) {
+    const name = names.topic(topic);
+    const partitions = await partitionsOf(connection, name);
+    const homeless = letters.filter((letter) => letter.topic === topic && !partitions.has(letter.partition));
+    if (homeless.length === 0) continue;
+    const of = [...new Set(homeless.map(({ partition }) => partition))].sort((a, b) => a - b).join(', ');
+    throw new StartError(
+      `"${name}" has ${partitions.size} partitions, and ${homeless.length} messages to replay are of its partition ${of}, which it does not have. Nothing was replayed: run "tollgate topics apply --grow-partitions"`,
+    );
   }
 }
 

@@ -64,7 +64,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
       const publisher = await start();
       let ended = false;
       const published = publishing(publisher, () => ended);
-      await eventually(() => expect(received.messages.length).toBeGreaterThan(100));
+      await eventually(() => expect(received.messages.length).toBeGreaterThan(100), { timeoutMs: 30_000 });
       await fault();
       const before = received.messages.length;
       await eventually(() => expect(received.messages.length).toBeGreaterThan(before + 100), { timeoutMs: 30_000 });
@@ -127,17 +127,17 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     const entered = new Signal();
     let finish: () => void = () => {};
     const finished = new Promise<void>((resolve) => (finish = resolve));
+    const session = { sessionTimeoutMs: 3_000 };
     await start(async (batch) => {
       entered.wake();
       await finished;
       await received.handler(batch);
-    });
+    }, session);
     const publisher = await start();
     await publisher.publish(TOPIC, [news('a', 1)]);
     await entered.wait(10_000);
-    await start(received.handler);
-    // Three times the session timeout of the store.
-    await new Promise((resolve) => setTimeout(resolve, 6_000));
+    await start(received.handler, session);
+    await new Promise((resolve) => setTimeout(resolve, 3 * session.sessionTimeoutMs));
     expect(received.messages).toEqual([]);
     finish();
     await publisher.publish(TOPIC, [news('a', 2)]);

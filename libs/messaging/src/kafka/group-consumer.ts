@@ -8,6 +8,7 @@ import { backoffMs } from '../signal';
 import type { KafkaConnection } from './connection';
 import { toRecord, type DeadLetter } from './dead-letters';
 import type { Publisher } from './publisher';
+import type { RightMissingError } from './rights';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
@@ -57,6 +58,8 @@ export class GroupConsumer {
   private readonly retries = new Map<number, NodeJS.Timeout>();
   /** By partition, the last offset that was set aside: a batch that comes again does not set its dead aside again. */
   private readonly setAsideUntil = new Map<number, bigint>();
+  /** By partition, the offset behind the last one that was committed here. */
+  private readonly committed = new Map<number, bigint>();
   private inHand = 0;
 
   constructor(
@@ -100,6 +103,11 @@ export class GroupConsumer {
     this.forgetRetries();
   }
 
+  /** The right that it lacks to consume. */
+  get lack(): RightMissingError | undefined {
+    return this.consumer.lack;
+  }
+
   cut(): void {
     this.consumer.cut();
   }
@@ -112,6 +120,7 @@ export class GroupConsumer {
       // Rejects when the group rebalances: what is not resolved is fetched again by whoever gets the partition.
       await heartbeat();
       const part = batch.messages.slice(start, start + MAX_BATCH_MESSAGES);
+      this.noticeNewOffsets(partition, BigInt(part[0]!.offset));
       if (!(await this.handle(this.read(part, partition), partition, heartbeat))) {
         this.comeAgain(partition, pause());
         return;
@@ -119,9 +128,18 @@ export class GroupConsumer {
       const last = part.at(-1)!.offset;
       resolveOffset(last);
       // Not `consumer.commitOffsets`, which does nothing once the consumer is being stopped.
-      const offset = String(BigInt(last) + 1n);
-      await commitOffsetsIfNecessary({ topics: [{ topic: batch.topic, partitions: [{ partition, offset }] }] });
+      const next = BigInt(last) + 1n;
+      const partitions = [{ partition, offset: String(next) }];
+      await commitOffsetsIfNecessary({ topics: [{ topic: batch.topic, partitions }] });
+      this.committed.set(partition, next);
     }
+  }
+
+  /** Before what was committed: the topic was made anew, or the group set back. What has these offsets now was not set aside. */
+  private noticeNewOffsets(partition: number, first: bigint): void {
+    if (first >= (this.committed.get(partition) ?? 0n)) return;
+    this.committed.set(partition, first);
+    this.setAsideUntil.delete(partition);
   }
 
   /** False when it has to come again. */

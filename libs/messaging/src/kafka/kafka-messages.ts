@@ -27,6 +27,7 @@ import { MAX_MESSAGE_BYTES, Publisher } from './publisher';
 import { RequestClient } from './request-client';
 import { serviceOf } from './request-message';
 import { RequestServer, type AnyHandler } from './request-server';
+import { RightMissingError } from './rights';
 import { Names, type Topics } from './topic-plan';
 
 /** The least that brokers accept unless told otherwise. */
@@ -109,8 +110,9 @@ export class KafkaMessages extends Messages {
       await this.client.start();
     } catch (error) {
       if (this.state === 'starting') this.state = 'new';
-      // They went away in the middle of the start.
-      throw error instanceof UnavailableError ? unusable(this.connection, error) : error;
+      // They went away in the middle of the start, or refuse what it takes.
+      const known = error instanceof UnavailableError || error instanceof RightMissingError;
+      throw known ? unusable(this.connection, error) : error;
     }
     this.consumers = [...this.groups.values()].map(
       (group) => new GroupConsumer(this.connection, group, this.names, this.publisher, this.tuning),
@@ -145,12 +147,15 @@ export class KafkaMessages extends Messages {
     return (await this.client.request(subject, request, deadlineMs)) as ReplyOf<S>;
   }
 
-  /** Rejects with the reason when the brokers do not answer now. */
+  /** Rejects with the reason when the brokers do not answer now, or do not let us consume. */
   async check(): Promise<void> {
     await this.probe.ask((admin) => admin.describeCluster());
+    for (const { lack } of [...this.consumers, ...this.servers, this.client])
+      if (lack) throw new UnavailableError(`Kafka does not let us consume: ${lack.message}`);
   }
 
   async stopConsuming(): Promise<void> {
+    this.publisher.hurry();
     const stopping = [...this.consumers.splice(0), ...this.servers.splice(0)];
     await Promise.all(stopping.map((one) => one.stop()));
   }
@@ -162,11 +167,10 @@ export class KafkaMessages extends Messages {
   private async end(): Promise<void> {
     this.stopMeasuring();
     this.probe.close();
-    // 1. Batches and requests in hand are finished, while their handlers can still publish; 2. requests that wait for an answer are told; 3. what waits is sent.
+    // 1. Batches and requests in hand are finished, while their handlers can still publish; 2. requests that wait for an answer are told, and what waits is sent.
     await this.stopConsuming();
     this.state = 'closed';
-    await this.client.close();
-    await this.publisher.close();
+    await Promise.all([this.client.close(), this.publisher.close()]);
   }
 
   /** Breaks all connections, as a fault of the network does; for tests. */

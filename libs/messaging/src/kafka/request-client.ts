@@ -1,9 +1,13 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { newId, REQUEST_TOPICS, RequestError, UnavailableError, type Subject } from '@tollgate/contracts';
 import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
+import { logger } from '@tollgate/runtime';
+import { unreadableRequests } from '../message-metrics';
+import { MessagesRefusedError } from '../messages';
 import type { KafkaConnection } from './connection';
-import type { Publisher } from './publisher';
+import { isClockRecord, MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readReply, requestTopic, serviceOf, writeRequest } from './request-message';
+import type { RightMissingError } from './rights';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
@@ -42,6 +46,7 @@ export class RequestClient {
       connection,
       topic,
       fromBeginning: false,
+      alone: true,
       config: () => ({
         // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's session is over.
         groupId: names.group('replies', randomUUID()),
@@ -56,7 +61,17 @@ export class RequestClient {
         autoCommit: false,
         eachBatch: async ({ batch }) => {
           this.nextOffset = String(BigInt(batch.lastOffset()) + 1n);
-          for (const message of batch.messages) this.onReply(readReply(message));
+          for (const message of batch.messages) {
+            const reply = readReply(message);
+            if (!reply.readable && !isClockRecord(message)) {
+              unreadableRequests.inc({ topic: 'replies' });
+              logger('messaging').warn(
+                { topic: 'replies', partition, offset: message.offset },
+                'a reply cannot be read',
+              );
+            }
+            this.onReply(reply);
+          }
         },
       }),
     });
@@ -69,8 +84,9 @@ export class RequestClient {
     this.replies.start();
     let timer: NodeJS.Timeout | undefined;
     // If it takes longer, requests wait for it as they wait for their answers.
-    await Promise.race([this.replies.ready, new Promise((resolve) => (timer = setTimeout(resolve, READY_TIMEOUT_MS)))]);
-    clearTimeout(timer);
+    const refused = this.replies.refused.then(() => Promise.reject(this.replies.lack!));
+    const late = new Promise((resolve) => (timer = setTimeout(resolve, READY_TIMEOUT_MS)));
+    await Promise.race([this.replies.ready, refused, late]).finally(() => clearTimeout(timer));
   }
 
   async request(subject: Subject, request: unknown, deadlineMs: number): Promise<unknown> {
@@ -91,6 +107,11 @@ export class RequestClient {
     }
   }
 
+  /** The right that it lacks to consume. */
+  get lack(): RightMissingError | undefined {
+    return this.replies.lack;
+  }
+
   cut(): void {
     this.replies.cut();
   }
@@ -106,6 +127,8 @@ export class RequestClient {
     await this.replies.ready;
     if (!this.pending.has(id)) return;
     const message = writeRequest({ id, subject, request, deadlineMs: deadline, replyPartition: this.partition });
+    if (message.value!.length > MAX_MESSAGE_BYTES)
+      throw new MessagesRefusedError(`a request for "${subject}" is over ${MAX_MESSAGE_BYTES} bytes`);
     await this.publisher.send({ topic: this.names.topic(requestTopic(serviceOf(subject))), messages: [message] });
   }
 

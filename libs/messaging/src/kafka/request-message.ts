@@ -1,6 +1,6 @@
 import type { RequestService, RequestTopic, Subject } from '@tollgate/contracts';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
-import type { OutgoingMessage } from './publisher';
+import type { OutgoingMessage } from './topic-publisher';
 
 /** Version of the forms below; a request of another one is answered as unavailable. */
 const VERSION = 1;
@@ -24,7 +24,8 @@ export interface RequestMessage {
 }
 
 /** What comes back: the reply, the handler's refusal, or neither. */
-export type Outcome = { reply: unknown } | { refusal: { code: string; message: string } } | { unavailable: true };
+export type Outcome = { reply: unknown } | { refusal: Refusal } | { unavailable: true };
+type Refusal = { code: string; message: string };
 
 export const serviceOf = (subject: Subject): RequestService => subject.split('.', 1)[0] as RequestService;
 export const requestTopic = (service: RequestService): RequestTopic => `requests.${service}`;
@@ -62,13 +63,16 @@ export function writeReply({ id, replyPartition }: RequestMessage, outcome: Outc
   };
 }
 
-export function readReply({ headers = {}, value }: KafkaMessage): { id: string; outcome: Outcome } {
-  const { reply, refusal } = parse(value) as { reply?: unknown; refusal?: { code?: unknown; message?: unknown } };
+/** `readable`: it has an id and one of the forms of an outcome; otherwise who asked, if anybody can be told, is told that there is none. */
+export function readReply({ headers = {}, value }: KafkaMessage): { id: string; outcome: Outcome; readable: boolean } {
+  const { reply, refusal, unavailable } = parse(value) as Record<string, unknown> & { refusal?: Partial<Refusal> };
   const id = text(headers, HEADER.id);
   if (typeof refusal?.code === 'string') {
-    return { id, outcome: { refusal: { code: refusal.code, message: String(refusal.message ?? '') } } };
+    const outcome = { refusal: { code: refusal.code, message: String(refusal.message ?? '') } };
+    return { id, outcome, readable: id !== '' };
   }
-  return { id, outcome: reply === undefined ? { unavailable: true } : { reply } };
+  if (reply !== undefined) return { id, outcome: { reply }, readable: id !== '' };
+  return { id, outcome: { unavailable: true }, readable: id !== '' && unavailable === true };
 }
 
 const text = (headers: IHeaders, name: string): string => String(headers[name] ?? '');

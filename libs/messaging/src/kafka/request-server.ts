@@ -1,13 +1,15 @@
 import { RequestError, type RequestService } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { KafkaMessage } from 'kafkajs';
-import { expiredRequests } from '../message-metrics';
+import { expiredRequests, unreadableRequests } from '../message-metrics';
 import type { KafkaConnection } from './connection';
 import type { ConsumerTuning } from './group-consumer';
-import type { Publisher } from './publisher';
+import { MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readRequest, requestTopic, writeReply, type Outcome, type RequestMessage } from './request-message';
+import type { RightMissingError } from './rights';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
+import type { OutgoingMessage } from './topic-publisher';
 
 /** In handlers' hands at the same time; more wait their turn. */
 const MAX_CONCURRENT_REQUESTS = 256;
@@ -53,7 +55,7 @@ export class RequestServer {
       }),
       run: () => ({
         eachBatch: async ({ batch, heartbeat }) => {
-          for (const message of batch.messages) await this.take(message, heartbeat);
+          for (const message of batch.messages) await this.take(message, batch.partition, heartbeat);
         },
       }),
     });
@@ -69,17 +71,24 @@ export class RequestServer {
     await Promise.all(this.inHand);
   }
 
+  /** The right that it lacks to consume. */
+  get lack(): RightMissingError | undefined {
+    return this.consumer.lack;
+  }
+
   cut(): void {
     this.consumer.cut();
   }
 
   /** Resolves when there was a place for it. */
-  private async take(message: KafkaMessage, heartbeat: () => Promise<void>): Promise<void> {
+  private async take(message: KafkaMessage, partition: number, heartbeat: () => Promise<void>): Promise<void> {
     const request = readRequest(message);
-    if (!request) {
-      this.log().warn({ offset: message.offset }, 'not a request that can be answered');
-      return;
+    // Without a subject it is answered all the same: somebody may wait, for a replica of another version.
+    if (!request || request.subject === '') {
+      unreadableRequests.inc({ topic: requestTopic(this.service) });
+      this.log().warn({ partition, offset: message.offset }, 'a request cannot be read');
     }
+    if (!request) return;
     if (this.isRepeated(request)) return;
     while (this.inHand.size >= MAX_CONCURRENT_REQUESTS) {
       await Promise.race(this.inHand);
@@ -103,12 +112,23 @@ export class RequestServer {
   private async work(request: RequestMessage): Promise<void> {
     try {
       const outcome = await this.answer(request);
-      const messages = outcome ? [writeReply(request, outcome)] : [];
+      const messages = outcome ? [this.reply(request, outcome)] : [];
       await this.publisher.send({ topic: this.names.topic('replies'), messages });
     } catch (error) {
       // Whoever asked learns it at its deadline.
       this.log().warn({ err: error }, 'a reply could not be sent');
     }
+  }
+
+  private reply(request: RequestMessage, outcome: Outcome): OutgoingMessage {
+    const reply = writeReply(request, outcome);
+    const bytes = reply.value?.length ?? 0;
+    if (bytes <= MAX_MESSAGE_BYTES) return reply;
+    this.log().error(
+      { subject: request.subject, bytes, maxBytes: MAX_MESSAGE_BYTES },
+      'a reply is too large to be sent',
+    );
+    return writeReply(request, { unavailable: true });
   }
 
   /** Nothing for a request that nobody waits for any more. */

@@ -2,14 +2,17 @@ import { logger } from '@tollgate/runtime';
 import type { Consumer, ConsumerConfig, ConsumerRunConfig } from 'kafkajs';
 import { backoffMs } from '../signal';
 import { createKafka, RETRY, Sockets, type KafkaConnection } from './connection';
-import { withTimeout } from './with-timeout';
+import { isRefused, lackOfReading, type RightMissingError } from './rights';
+import { settlesWithin } from './with-timeout';
 
 const RESTART_BASE_MS = 100;
 const MAX_RESTART_MS = 2_000;
 /** Batches whose handlers take longer than this after `stop` are abandoned: they come again. */
 export const STOP_TIMEOUT_MS = 15_000;
-/** A consumer that is not in its group has nothing in hand: it need not be waited for. */
-const LEAVE_TIMEOUT_MS = 1_000;
+/** To commit what was in hand and to tell the group. It takes milliseconds; a broker that is gone or silent would have it tried for much longer. */
+const LEAVE_TIMEOUT_MS = 3_000;
+/** A consumer that is not in its group, or alone in it, or that has failed with nothing in hand, has nobody to tell. */
+const DROP_TIMEOUT_MS = 1_000;
 /** A consumer that has shown no sign of life for so long, and has no batch in hand, hangs. Longer than any one request of it may take. */
 const MAX_SILENCE_MS = 90_000;
 const SILENCE_CHECK_MS = 5_000;
@@ -29,6 +32,8 @@ export interface ConsumerSettings {
   onJoin?: (consumer: Consumer) => void;
   /** Whether a batch is in a handler's hands. */
   busy?: () => boolean;
+  /** Its group is its own: there is nobody who waits for it to leave. */
+  alone?: boolean;
 }
 
 /**
@@ -42,6 +47,8 @@ export class SupervisedConsumer {
   private stopping = false;
   private groupId = '';
   private joined = false;
+  /** Settled when the consumer is in its group, or will not be. */
+  private entering: Promise<void> = Promise.resolve();
   private failures = 0;
   private silenceTimer: NodeJS.Timeout | undefined;
   private done: Promise<void> = Promise.resolve();
@@ -51,13 +58,19 @@ export class SupervisedConsumer {
   /** Resolves when the first fetch has been answered: from then on, nothing new is missed. */
   readonly ready = new Promise<void>((resolve) => (this.becomeReady = resolve));
 
+  private tellRefused: () => void = () => {};
+  /** Resolves when the brokers have refused the user for the first time: `lack` says what. */
+  readonly refused = new Promise<void>((resolve) => (this.tellRefused = resolve));
+  /** What the user may not do, as far as is known: until something could be fetched. */
+  lack: RightMissingError | undefined;
+
   constructor(private readonly settings: ConsumerSettings) {}
 
   start(): void {
     this.done = this.supervise();
   }
 
-  /** Finishes the batches in hand, for STOP_TIMEOUT_MS at the most, and leaves the group. */
+  /** Finishes the batches in hand, for STOP_TIMEOUT_MS at the most, and leaves the group; with nothing in hand it takes twice LEAVE_TIMEOUT_MS at the most. */
   async stop(): Promise<void> {
     this.stopping = true;
     this.tellStopped();
@@ -85,6 +98,8 @@ export class SupervisedConsumer {
         await Promise.race([this.consume(consumer), this.stopped]);
       } catch (error) {
         this.log().warn({ err: error }, 'cannot consume at the moment');
+        this.lack = lackOfReading(error, this.settings.topic, this.groupId) ?? this.lack;
+        if (isRefused(error)) this.tellRefused();
       }
       await this.end(consumer);
       if (!this.stopping) await this.pause(backoffMs(this.failures++, RESTART_BASE_MS, MAX_RESTART_MS));
@@ -115,25 +130,39 @@ export class SupervisedConsumer {
     consumer.on(events.FETCH, () => {
       alive();
       this.failures = 0;
+      this.lack = undefined;
       this.becomeReady();
     });
+    this.entering = this.enter(consumer);
+    await this.entering;
+    return failed;
+  }
+
+  /** Resolves in the group, or when it has failed. */
+  private async enter(consumer: Consumer): Promise<void> {
     const { topic, fromBeginning } = this.settings;
     await consumer.connect();
     await consumer.subscribe({ topics: [topic], fromBeginning });
-    await consumer.run(this.settings.run());
-    return failed;
+    if (!this.stopping) await consumer.run(this.settings.run());
   }
 
   /** Leaves nothing behind: a connection, a timer, a member of the group. */
   private async end(consumer: Consumer): Promise<void> {
     clearInterval(this.silenceTimer);
-    try {
-      await withTimeout(this.joined ? STOP_TIMEOUT_MS : LEAVE_TIMEOUT_MS, consumer.disconnect());
-    } catch (error) {
-      const unfinished = this.settings.busy?.() ?? false;
-      if (unfinished) this.log().warn('a handler did not return in time; its batch comes again');
-      else this.log().debug({ err: error }, 'disconnecting');
-    }
+    // Who is just entering the group cannot leave it yet. It would stay there for a session, and what it was given would be nobody's.
+    if (this.stopping && !this.settings.alone) await settlesWithin(LEAVE_TIMEOUT_MS, this.entering);
+    const leaving = consumer.disconnect().catch((error: unknown) => this.log().debug({ err: error }, 'disconnecting'));
+    const untilMs = Date.now() + STOP_TIMEOUT_MS;
+    let busy: boolean;
+    let left: boolean;
+    do {
+      busy = this.joined && (this.settings.busy?.() ?? false);
+      const missed = this.joined && this.stopping && !this.settings.alone;
+      const waitMs = busy || missed ? LEAVE_TIMEOUT_MS : DROP_TIMEOUT_MS;
+      left = await settlesWithin(Math.min(waitMs, untilMs - Date.now()), leaving);
+      // What was in hand just now has to be committed yet.
+    } while (!left && busy && Date.now() < untilMs);
+    if (!left && this.settings.busy?.()) this.log().warn('a handler did not return in time; its batch comes again');
     this.sockets.destroy();
   }
 

@@ -13,6 +13,11 @@ import type { Topics } from './topic-plan';
 /** Settings of the test's Kafka: members of a group that were killed are missed soon. */
 export const TEST_BROKER = { settings: { KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS: '1000' } };
 
+/** No member that lives is missed on a machine that does much else. */
+const SESSION_TIMEOUT_MS = 10_000;
+/** Of a member that is to be killed: below the brokers' usual least, which the test's broker allows. */
+const SOON_MISSED = { sessionTimeoutMs: 2_000 };
+
 const ADMIN_TIMEOUT_MS = 20_000;
 /** Few, as each test has topics of its own. */
 const PARTITIONS = 3;
@@ -52,7 +57,12 @@ export class KafkaStore implements MessagesStore {
   }
 
   async spawnConsumer(handled: number): Promise<ConsumerProcess> {
-    const argument = { transport: 'kafka', options: this.options(), group: SUITE_GROUP, handled };
+    const argument = {
+      transport: 'kafka',
+      options: { ...this.options(), ...SOON_MISSED },
+      group: SUITE_GROUP,
+      handled,
+    };
     const consumer = await spawnConsumerProcess(argument);
     this.processes.push(consumer);
     return consumer;
@@ -77,7 +87,7 @@ export class KafkaStore implements MessagesStore {
   }
 
   async deadLetters(topic: Topic, group: string): Promise<DeadLetter[]> {
-    const letters = await listDead(this.connection, { topic, topics: TEST_TOPICS, topicPrefix: this.prefix });
+    const { letters } = await listDead(this.connection, { topic, topics: TEST_TOPICS, topicPrefix: this.prefix });
     return letters.filter((letter) => letter.group === group);
   }
 
@@ -91,7 +101,7 @@ export class KafkaStore implements MessagesStore {
   }
 
   options(): KafkaMessagesOptions {
-    // Below the brokers' usual least: the test's broker allows it.
-    return { connection: this.connection, topicPrefix: this.prefix, topics: TEST_TOPICS, sessionTimeoutMs: 2_000 };
+    const { connection, prefix: topicPrefix } = this;
+    return { connection, topicPrefix, topics: TEST_TOPICS, sessionTimeoutMs: SESSION_TIMEOUT_MS };
   }
 }

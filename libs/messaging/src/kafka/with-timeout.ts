@@ -10,3 +10,12 @@ export async function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promi
     clearTimeout(timer);
   }
 }
+
+/** Whether the promise is settled, one way or the other, after `timeoutMs` at the most. */
+export async function settlesWithin(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  return withTimeout(timeoutMs, settled).catch(() => false);
+}

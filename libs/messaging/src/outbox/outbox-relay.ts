@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Topic, TopicTypes } from '@tollgate/contracts';
 import { transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
@@ -9,7 +10,9 @@ import { backoffMs, Signal } from '../signal';
 /** A look without a wake: for rows whose process died between commit and publication. */
 const IDLE_POLL_MS = 1_000;
 const RETRY_BASE_MS = 50;
-const MAX_RETRY_MS = 5_000;
+const MAX_RETRY_MS = 1_000;
+/** A topic stays apart until some of it was published, or so long after it failed last here: another relay may have its rows in hand, and give them back. */
+const APART_MS = 60_000;
 /** Time that `stop` gives to what is there; the rest is published after the next start. */
 const DRAIN_TIMEOUT_MS = 5_000;
 
@@ -31,14 +34,26 @@ interface RefusedRow {
   reason: string;
 }
 
+/** What became of the rows that were taken; those of the topics in `failed` are back in the outbox. */
+interface Taken {
+  rows: number;
+  failed: Map<Topic, unknown>;
+}
+
 /**
  * Publishes what `enqueue` stored: takes rows in the order of their ids, publishes them, and commits their removal after that; so each is published at least once.
  * Any number of relays may work on one table (each takes rows that no other has in hand), and a row's id is not its moment of commit: messages of one key
  * may therefore change places. A row that is refused goes to `outbox_refused` and blocks nobody; the others of its batch keep their order. Consumers de-duplicate by id and compare versions.
+ *
+ * A topic that cannot be published is set apart: a loop of its own tries it until it can be again, and the main one publishes the others meanwhile.
  */
 export class OutboxRelay {
   private readonly news = new Signal();
-  private readonly interrupt = new Signal();
+  private readonly interrupt = new AbortController();
+  /** The loops of the topics that are set apart. */
+  private readonly apart = new Map<Topic, Promise<unknown>>();
+  /** Seconds, of the oldest row of each loop. */
+  private readonly ages = new Map<Topic | null, number>();
   private stopping = false;
   private done: Promise<void> = Promise.resolve();
 
@@ -61,69 +76,116 @@ export class OutboxRelay {
   async stop(): Promise<void> {
     this.stopping = true;
     this.news.wake();
-    this.interrupt.wake();
+    this.interrupt.abort();
     await this.done;
   }
 
   private async run(): Promise<void> {
     while (!this.stopping) {
-      if (await this.publishAll(() => this.stopping)) await this.news.wait(IDLE_POLL_MS);
+      if (await this.publishAll(null, () => this.stopping)) await this.news.wait(IDLE_POLL_MS);
     }
+    await Promise.all(this.apart.values());
     const until = Date.now() + DRAIN_TIMEOUT_MS;
-    await this.publishAll(() => Date.now() > until, 1);
+    await this.publishAll(null, () => Date.now() > until, 1);
   }
 
-  /** True when the outbox is empty; false when told to give up, or after `maxFailures`. */
-  private async publishAll(giveUp: () => boolean, maxFailures = Infinity): Promise<boolean> {
+  /** Of this topic that is set apart, or of all that are not. True when nothing is left; false when told to give up, or after `maxFailures`. */
+  private async publishAll(only: Topic | null, giveUp: () => boolean, maxFailures = Infinity): Promise<boolean> {
+    let failedAtMs = performance.now();
     for (let failures = 0; !giveUp() && failures < maxFailures;) {
       try {
-        const published = await this.publishBatch();
+        const { rows, failed } = await this.publishBatch(only);
+        const [first] = failed;
+        if (first && (only !== null || this.stopping)) throw first[1];
+        for (const [topic, error] of failed) this.setApart(topic, error);
         failures = 0;
-        if (published < MAX_BATCH_MESSAGES) {
-          outboxAge.set({ outbox: this.options.name }, 0);
-          return true;
+        if (rows < MAX_BATCH_MESSAGES && failed.size === 0) {
+          this.setAge(only, 0);
+          if (only === null || rows > 0 || performance.now() - failedAtMs > APART_MS) return true;
+          await sleep(IDLE_POLL_MS, this.interrupt.signal);
         }
       } catch (error) {
+        failedAtMs = performance.now();
         logger('messaging').warn(
-          { err: error, outbox: this.options.name },
+          { err: error, outbox: this.options.name, ...(only !== null && { topic: only }) },
           'the outbox could not be published and is tried again',
         );
-        await this.interrupt.wait(backoffMs(failures++, RETRY_BASE_MS, MAX_RETRY_MS));
+        const waitMs = backoffMs(failures++, RETRY_BASE_MS, MAX_RETRY_MS);
+        await sleep(waitMs, this.interrupt.signal);
       }
     }
     return false;
   }
 
-  /** How many rows it took. */
-  private async publishBatch(): Promise<number> {
-    const { taken, refused } = await transaction(this.dataSource, async (tx) => {
+  private setApart(topic: Topic, error: unknown): void {
+    logger('messaging').warn(
+      { err: error, outbox: this.options.name, topic },
+      'a topic cannot be published: tried apart',
+    );
+    const loop = this.publishAll(topic, () => this.stopping).finally(() => {
+      this.apart.delete(topic);
+      this.ages.delete(topic);
+      this.news.wake();
+    });
+    this.apart.set(topic, loop);
+  }
+
+  private async publishBatch(only: Topic | null): Promise<Taken> {
+    const failed = new Map<Topic, unknown>();
+    const set = only === null ? [...this.apart.keys()] : [only];
+    const work = transaction(this.dataSource, async (tx) => {
+      failed.clear();
       // 1. Take rows: gone when this transaction commits, untouched when it does not.
       const [rows] = (await tx.query(
         `DELETE FROM outbox
-         WHERE id = ANY (ARRAY(SELECT id FROM outbox ORDER BY id LIMIT ${MAX_BATCH_MESSAGES} FOR UPDATE SKIP LOCKED))
+         WHERE id = ANY (ARRAY(SELECT id FROM outbox WHERE topic ${only === null ? '<> ALL' : '= ANY'} ($1::text[])
+                               ORDER BY id LIMIT ${MAX_BATCH_MESSAGES} FOR UPDATE SKIP LOCKED))
          RETURNING id, topic, data, created_at`,
+        [set],
       )) as [OutboxRow[], number];
       rows.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
       const oldest = rows[0];
-      if (oldest) outboxAge.set({ outbox: this.options.name }, (Date.now() - oldest.created_at.getTime()) / 1000);
+      if (oldest) this.setAge(only, (Date.now() - oldest.created_at.getTime()) / 1000);
       // 2. Publish: durable when it returns.
       if (rows.length > 0) failPoint('outbox-taken', this.options.name);
       const refused: RefusedRow[] = [];
-      for (const ofTopic of byTopic(rows)) refused.push(...(await this.publishRows(ofTopic)));
+      const topics = byTopic(rows);
+      const publishing = [...topics].map(async ([topic, ofTopic]) => {
+        try {
+          refused.push(...(await this.publishRows(ofTopic)));
+        } catch (error) {
+          failed.set(topic, error);
+        }
+      });
+      await Promise.all(publishing);
+      if (failed.size > 0 && failed.size === topics.size) throw failed.values().next().value;
+      await putBack(
+        tx,
+        [...failed.keys()].flatMap((topic) => topics.get(topic)!),
+      );
       await setAside(tx, refused);
       if (rows.length > 0) failPoint('outbox-published', this.options.name);
       // 3. Commit.
       return { taken: rows.length, refused };
     });
-    if (taken > 0) failPoint('outbox-emptied', this.options.name);
-    for (const { row, reason } of refused) {
+    const done = await work.catch((error: unknown) => {
+      if (failed.size === 0) throw error;
+      return { taken: 0, refused: [] };
+    });
+    if (done.taken > 0) failPoint('outbox-emptied', this.options.name);
+    for (const { row, reason } of done.refused) {
       refusedRows.inc({ outbox: this.options.name });
       logger('messaging').error(
         { outbox: this.options.name, id: row.id, topic: row.topic, reason },
         'a message can never be published and was set aside: see outbox_refused',
       );
     }
-    return taken;
+    return { rows: done.taken, failed };
+  }
+
+  private setAge(of: Topic | null, seconds: number): void {
+    this.ages.set(of, seconds);
+    outboxAge.set({ outbox: this.options.name }, Math.max(...this.ages.values()));
   }
 
   /** Publishes rows of one topic in their order, and returns those that were refused: all in one call, or one by one when that call is refused. */
@@ -144,14 +206,29 @@ export class OutboxRelay {
   }
 }
 
-function byTopic(rows: OutboxRow[]): OutboxRow[][] {
+/** Until aborted, `forMs` at the most. */
+function sleep(forMs: number, signal: AbortSignal): Promise<void> {
+  return setTimeout(forMs, undefined, { signal }).catch(() => undefined);
+}
+
+function byTopic(rows: OutboxRow[]): Map<Topic, OutboxRow[]> {
   const topics = new Map<Topic, OutboxRow[]>();
   for (const row of rows) {
     const ofTopic = topics.get(row.topic) ?? [];
     ofTopic.push(row);
     topics.set(row.topic, ofTopic);
   }
-  return [...topics.values()];
+  return topics;
+}
+
+/** As and where they were. */
+async function putBack(tx: EntityManager, rows: readonly OutboxRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  await tx.query(
+    `INSERT INTO outbox (id, topic, data, created_at) OVERRIDING SYSTEM VALUE
+     SELECT id, topic, data, created_at FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, topic text, data jsonb, created_at timestamptz)`,
+    [JSON.stringify(rows)],
+  );
 }
 
 async function setAside(tx: EntityManager, refused: readonly RefusedRow[]): Promise<void> {

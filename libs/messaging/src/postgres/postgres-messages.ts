@@ -7,16 +7,17 @@ import {
   type Topic,
   type TopicTypes,
 } from '@tollgate/contracts';
-import { connectionConfig, sqlState } from '@tollgate/postgres';
+import { connectionConfig, outliveConnections, sqlState } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { Pool } from 'pg';
 import { PgBoss, type Db } from 'pg-boss';
 import { seal } from '../envelope';
 import { InProcessRequests } from '../in-process-requests';
+import { waitingMessages } from '../message-metrics';
 import { Messages, MessagesRefusedError, type BatchHandler, type RequestHandler, type WhyNot } from '../messages';
 import { ConsumerSession } from './consumer-session';
 import { GroupConsumer, type ConsumedGroup } from './group-consumer';
-import { createQueues, insertJobs, queueName, toJobs, type Topics } from './queues';
+import { countWaiting, createQueues, insertJobs, queueName, toJobs, type Topics } from './queues';
 
 /** Publishing connections; consuming has one more. */
 const POOL_SIZE = 3;
@@ -50,13 +51,13 @@ export class PostgresMessages extends Messages {
   private session: Promise<ConsumerSession> | undefined;
   private channel = '';
   private state: State = 'new';
+  private stopMeasuring: () => void = () => {};
 
   constructor(options: PostgresMessagesOptions) {
     super();
     this.options = { schema: DEFAULT_SCHEMA, topics: TOPICS, ...options };
     this.pool = new Pool({ ...connectionConfig(this.options), max: POOL_SIZE, query_timeout: QUERY_TIMEOUT_MS });
-    // An idle connection that breaks is replaced at the next use; without a listener it would end the process.
-    this.pool.on('error', () => {});
+    outliveConnections(this.pool);
     const db: Db = {
       executeSql: (text, values) => this.pool.query(text, values),
       // pg-boss names the channel on which its inserts notify; the consumer session listens to it itself.
@@ -116,6 +117,7 @@ export class PostgresMessages extends Messages {
       throw error;
     }
     this.state = 'started';
+    this.stopMeasuring = waitingMessages.from(() => this.waiting());
     this.consumers = [...this.groups.values()].map(
       (group) => new GroupConsumer(group, this.boss, () => this.openSession()),
     );
@@ -163,6 +165,7 @@ export class PostgresMessages extends Messages {
 
   async close(): Promise<void> {
     if (this.state === 'closed') return;
+    this.stopMeasuring();
     await this.stopConsuming();
     this.state = 'closed';
     await this.boss.stop({ graceful: false });
@@ -191,16 +194,20 @@ export class PostgresMessages extends Messages {
     );
   }
 
+  private async waiting() {
+    const counts = await countWaiting(this.pool, this.options.schema, [...this.groups.keys()]);
+    return [...this.groups].map(([queue, { topic, group }]) => ({
+      labels: { topic, group },
+      value: counts.get(queue) ?? 0,
+    }));
+  }
+
   private async inTransaction(work: (db: Db) => Promise<void>): Promise<void> {
     const client = await this.pool.connect();
-    // A connection that breaks between two statements says so here; the next statement rejects and is what counts.
-    const ignore = () => {};
-    client.on('error', ignore);
     try {
       await client.query('BEGIN');
       await work({ executeSql: (text, values) => client.query(text, values) });
       await client.query('COMMIT');
-      client.off('error', ignore);
       client.release();
     } catch (error) {
       // Not reused: closing it rolls back, whatever state it is in.

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
+import type { Pool } from 'pg';
 import type { Db, JobInsert, PgBoss } from 'pg-boss';
 import { MAX_BATCH_MESSAGES } from '../messages';
 
@@ -57,4 +58,18 @@ export async function insertJobs(boss: PgBoss, queue: string, jobs: JobInsert[],
   const ids = await boss.insert(queue, jobs, { returnId: true, ...(db && { db }) });
   if (ids?.length !== jobs.length)
     throw new Error(`${ids?.length ?? 0} of ${jobs.length} jobs were taken by "${queue}"`);
+}
+
+/** How many messages of these queues are not acknowledged yet, by queue; none where there are none. What is no batch of ours counts as one. */
+export async function countWaiting(
+  pool: Pool,
+  schema: string,
+  queues: readonly string[],
+): Promise<Map<string, number>> {
+  const { rows } = await pool.query<{ name: string; count: string }>(
+    `SELECT name, sum(CASE jsonb_typeof(data->'messages') WHEN 'array' THEN jsonb_array_length(data->'messages') ELSE 1 END) AS count
+     FROM ${schema}.job WHERE name = ANY ($1) AND state < 'active' AND NOT blocked GROUP BY name`,
+    [queues],
+  );
+  return new Map(rows.map(({ name, count }) => [name, Number(count)]));
 }

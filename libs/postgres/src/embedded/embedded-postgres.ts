@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { Client } from 'pg';
+import { Keeper } from './keeper';
 import { serverUser, type ServerUser } from './run-as';
 
 const DATABASE = 'tollgate';
@@ -34,6 +35,8 @@ export interface EmbeddedOptions {
   dataDirectory: string;
   /** Settings of postgresql.conf over the built-in ones. */
   settings?: Record<string, string>;
+  /** With it a server that ends by itself (killed, out of memory) is started again; called when that does not succeed. */
+  onGivenUp?: (error: Error) => void;
 }
 
 export interface EmbeddedServer {
@@ -53,6 +56,7 @@ export interface EmbeddedServer {
 export async function startEmbeddedPostgres({
   dataDirectory,
   settings = {},
+  onGivenUp,
 }: EmbeddedOptions): Promise<EmbeddedServer> {
   const root = resolve(dataDirectory);
   const { initdb, pg_ctl } = binaries();
@@ -62,30 +66,29 @@ export async function startEmbeddedPostgres({
   if (!existsSync(join(cluster, 'PG_VERSION'))) await createCluster(root, cluster, initdb, user);
 
   const password = readFileSync(join(root, 'postgres.password'), 'utf8').trim();
-  let sockets = runningSocketDirectory(cluster);
-  const adopted = sockets !== null;
-  if (sockets === null) {
-    sockets = socketDirectory(root, user);
-    const log = join(cluster, 'server.log');
-    const options = Object.entries({ ...SETTINGS, ...settings, unix_socket_directories: sockets })
-      .map(([name, value]) => `-c ${name}='${value}'`)
-      .join(' ');
-    try {
-      await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]);
-    } catch (error) {
-      throw new Error(`PostgreSQL did not start on ${cluster}: ${lastLine(log) ?? (error as Error).message}`, {
-        cause: error,
-      });
-    }
-  }
+  const running = runningSocketDirectory(cluster);
+  const sockets = running ?? socketDirectory(root, user);
+  const log = join(cluster, 'server.log');
+  const options = Object.entries({ ...SETTINGS, ...settings, unix_socket_directories: sockets })
+    .map(([name, value]) => `-c ${name}='${value}'`)
+    .join(' ');
   const urlOf = (database: string) =>
     `postgresql://${USER}:${encodeURIComponent(password)}@/${database}?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
-  const owner = await takeOwnership(urlOf('postgres'), root);
+  const open = async (): Promise<Client> => {
+    if (runningSocketDirectory(cluster) === null) {
+      await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]).catch((error: Error) => {
+        throw new Error(`PostgreSQL did not start on ${cluster}: ${lastLine(log) ?? error.message}`, { cause: error });
+      });
+    }
+    return takeOwnership(urlOf('postgres'), root);
+  };
+  const owner = await open();
+  const keeper = onGivenUp ? new Keeper(owner, open, onGivenUp) : undefined;
   return {
     url: urlOf(DATABASE),
-    adopted,
+    adopted: running !== null,
     stop: async () => {
-      await owner.end().catch(() => {});
+      await (keeper?.stop() ?? owner.end()).catch(() => {});
       await user.run(pg_ctl, ['stop', '-w', '-s', '-m', 'fast', '-D', cluster]);
     },
   };

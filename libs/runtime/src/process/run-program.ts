@@ -1,10 +1,15 @@
+import { setTimeout } from 'node:timers/promises';
 import { ConfigError } from '../read-config';
 import { configureLogging, logger } from '../logging';
 import { measureProcess } from '../metrics';
 import type { ProcessSettings } from '../settings/process-settings';
 import { SettingsError } from '../settings/read-settings';
 import { StartError } from './start-error';
+import { stopSignal } from './stop-signal';
 import { TakeDown } from './take-down';
+
+/** Of what has been started when a signal comes before the start is through: nobody has been served yet. */
+const TAKE_DOWN_IN_START_LIMIT_MS = 1_000;
 
 export interface Program<S extends ProcessSettings> {
   /** The component of its log lines. */
@@ -19,13 +24,15 @@ export interface Program<S extends ProcessSettings> {
   jobs?: Record<string, (settings: S) => Promise<string>>;
   /** Options that `start` itself looks at. */
   flags?: readonly string[];
+  /** A signal ends the start where it stands; without this it is heeded when the start is through. For programs of which a part may be left half started. */
+  startMayBeCut?: boolean;
   /** Resolves when it serves. What it has started goes to `takeDown`, which is called at the end, or when it rejects. */
   start(settings: S, takeDown: TakeDown, flags: ReadonlySet<string>): Promise<void>;
 }
 
 /**
  * Runs a program until a signal asks it to stop, and ends the process: exit code 0 after a clean stop or a job, 1 when it cannot start, with one clear line on stderr for
- * each reason. A signal is heeded from the beginning, also while it starts; further ones are the same wish again.
+ * each reason; that of the signal (143, 130) when a job is cut off. A signal is heeded from the beginning, also while it starts; further ones are the same wish again.
  */
 export function runProgram<S extends ProcessSettings>(program: Program<S>, args: readonly string[]): void {
   run(program, args).then(
@@ -55,23 +62,29 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
     console.log(program.validate(settings));
     return 0;
   }
+  const signal = stopSignal();
   const job = Object.keys(jobs).find((option) => args.includes(option));
   if (job !== undefined) {
-    console.log(await jobs[job]!(settings));
+    const ended = await Promise.race([jobs[job]!(settings), signal]);
+    if (typeof ended !== 'string') {
+      process.stderr.write(`tollgate: ${job} was cut off (${ended.reason}).\n`);
+      return ended.exitCode;
+    }
+    console.log(ended);
     return 0;
   }
   measureProcess();
-  const stopWanted = new Promise<string>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve(signal));
-    process.on('disconnect', () => resolve('the launcher is gone'));
-  });
   const takeDown = new TakeDown(name);
-  try {
-    await program.start(settings, takeDown, new Set(args));
-    logger(name).info(`stopping: ${await stopWanted}`);
-  } finally {
-    await takeDown.run();
-  }
+  const started = program.start(settings, takeDown, new Set(args)).then(() => 'started' as const);
+  const first = await Promise.race(program.startMayBeCut ? [started, signal] : [started]).catch(
+    async (error: unknown) => {
+      await takeDown.run();
+      throw error;
+    },
+  );
+  logger(name).info(`stopping${first === 'started' ? '' : ' before it has started'}: ${(await signal).reason}`);
+  const down = takeDown.run();
+  await (first === 'started' ? down : Promise.race([down, setTimeout(TAKE_DOWN_IN_START_LIMIT_MS)]));
   return 0;
 }
 

@@ -42,6 +42,8 @@ export function runService<const C extends readonly SettingsClass[]>(
       settings: (env) => readSettings(env, classes) as Settings<C>,
       validate,
       ...(service.migrate ? { jobs: { '--migrate': (settings) => service.migrate!(settings) } } : {}),
+      // Consumers that have begun are as safe as when they are killed.
+      startMayBeCut: true,
       async start(settings, takeDown) {
         const health = new Health();
         const server = await HealthServer.listen(health, settings.TOLLGATE_HEALTH_HOST, settings.TOLLGATE_HEALTH_PORT);

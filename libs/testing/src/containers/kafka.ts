@@ -9,6 +9,10 @@ const TRANSACTION = 1;
 export interface KafkaOptions {
   /** The broker's own settings over the defaults, as the image takes them: `{ KAFKA_MESSAGE_MAX_BYTES: '…' }`. */
   settings?: Record<string, string>;
+  /** A second listener, SECURE, with this protocol beside the plain one: how its clients prove who they are comes with `settings`. */
+  secured?: 'SASL_PLAINTEXT' | 'SASL_SSL';
+  /** Files that the settings name: path in the container to content. */
+  files?: Record<string, string>;
 }
 
 /** A real Kafka 4.1: one KRaft node, no topics, none made by asking for it. Its data outlive stop, kill and start. */
@@ -16,48 +20,75 @@ export class KafkaServer extends TestContainer {
   get brokers(): string[] {
     return [`127.0.0.1:${this.port}`];
   }
+
+  /** Of the listener SECURE. */
+  get securedBrokers(): string[] {
+    return [`127.0.0.1:${this.ports[1]}`];
+  }
+
+  /** Makes a user that logs in by SCRAM; the password has no comma. */
+  async addScramUser(name: string, password: string): Promise<void> {
+    const [server = ''] = this.brokers;
+    const tool = ['java', '-cp', '/opt/kafka/libs/*', 'kafka.admin.ConfigCommand', '--bootstrap-server', server];
+    const user = ['--alter', '--entity-type', 'users', '--entity-name', name, '--add-config'];
+    // One by one: the broker takes no user twice in a request.
+    for (const mechanism of ['SCRAM-SHA-256', 'SCRAM-SHA-512'])
+      await this.exec([...tool, ...user, `${mechanism}=[password=${password}]`]);
+  }
 }
 
 /** A Kafka for the calling test file. Ready means that groups and transactions have their coordinator. */
-export function useKafka({ settings = {} }: KafkaOptions = {}): KafkaServer {
+export function useKafka({ settings = {}, secured, files }: KafkaOptions = {}): KafkaServer {
+  const protocols = ['PLAINTEXT:PLAINTEXT', 'CONTROLLER:PLAINTEXT', ...(secured ? [`SECURE:${secured}`] : [])];
   return useContainer(
-    new KafkaServer(([port = 0]) => ({
-      image: imageOf('KAFKA'),
-      environment: {
-        CLUSTER_ID: '5L6g3nShT-eMCtK--X86sw',
-        KAFKA_NODE_ID: '1',
-        KAFKA_PROCESS_ROLES: 'broker,controller',
-        KAFKA_CONTROLLER_QUORUM_VOTERS: '1@127.0.0.1:9093',
-        KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
-        // Bound to every interface, known as what the host calls it; so what the broker itself asks for goes the same way.
-        KAFKA_LISTENERS: `PLAINTEXT://0.0.0.0:${port},CONTROLLER://127.0.0.1:9093`,
-        KAFKA_ADVERTISED_LISTENERS: `PLAINTEXT://127.0.0.1:${port}`,
-        KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
-        KAFKA_LOG_DIRS: '/var/lib/kafka/data',
-        KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
-        KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
-        // One node, and few partitions of its own topics: it is up sooner.
-        KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
-        KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS: '4',
-        KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
-        KAFKA_TRANSACTION_STATE_LOG_MIN_ISR: '1',
-        KAFKA_TRANSACTION_STATE_LOG_NUM_PARTITIONS: '4',
-        KAFKA_SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR: '1',
-        KAFKA_SHARE_COORDINATOR_STATE_TOPIC_MIN_ISR: '1',
-        // A killed broker may come back only when its former session is over: by default after 9 s.
-        KAFKA_BROKER_SESSION_TIMEOUT_MS: '3000',
-        KAFKA_BROKER_HEARTBEAT_INTERVAL_MS: '300',
-        KAFKA_HEAP_OPTS: '-Xms128m -Xmx512m',
-        // Compiled quickly rather than well: what a test waits for is the start.
-        KAFKA_OPTS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC',
-        ...settings,
+    new KafkaServer(
+      (ports) => {
+        const [port = 0, securedPort] = ports;
+        const listeners = (host: string): string[] => [
+          `PLAINTEXT://${host}:${port}`,
+          ...(secured ? [`SECURE://${host}:${securedPort}`] : []),
+        ];
+        return {
+          image: imageOf('KAFKA'),
+          environment: {
+            CLUSTER_ID: '5L6g3nShT-eMCtK--X86sw',
+            KAFKA_NODE_ID: '1',
+            KAFKA_PROCESS_ROLES: 'broker,controller',
+            KAFKA_CONTROLLER_QUORUM_VOTERS: '1@127.0.0.1:9093',
+            KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
+            // Bound to every interface, known as what the host calls it; so what the broker itself asks for goes the same way.
+            KAFKA_LISTENERS: [...listeners('0.0.0.0'), 'CONTROLLER://127.0.0.1:9093'].join(),
+            KAFKA_ADVERTISED_LISTENERS: listeners('127.0.0.1').join(),
+            KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: protocols.join(),
+            KAFKA_LOG_DIRS: '/var/lib/kafka/data',
+            KAFKA_AUTO_CREATE_TOPICS_ENABLE: 'false',
+            KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS: '0',
+            // One node, and few partitions of its own topics: it is up sooner.
+            KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR: '1',
+            KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS: '4',
+            KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR: '1',
+            KAFKA_TRANSACTION_STATE_LOG_MIN_ISR: '1',
+            KAFKA_TRANSACTION_STATE_LOG_NUM_PARTITIONS: '4',
+            KAFKA_SHARE_COORDINATOR_STATE_TOPIC_REPLICATION_FACTOR: '1',
+            KAFKA_SHARE_COORDINATOR_STATE_TOPIC_MIN_ISR: '1',
+            // A killed broker may come back only when its former session is over: by default after 9 s.
+            KAFKA_BROKER_SESSION_TIMEOUT_MS: '3000',
+            KAFKA_BROKER_HEARTBEAT_INTERVAL_MS: '300',
+            KAFKA_HEAP_OPTS: '-Xms128m -Xmx512m',
+            // Compiled quickly rather than well: what a test waits for is the start.
+            KAFKA_OPTS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC',
+            ...settings,
+          },
+          ...(files ? { files } : {}),
+          ports,
+          ready: async () => {
+            await coordinatorIsThere(port, GROUP);
+            await coordinatorIsThere(port, TRANSACTION);
+          },
+        };
       },
-      ports: [port],
-      ready: async () => {
-        await coordinatorIsThere(port, GROUP);
-        await coordinatorIsThere(port, TRANSACTION);
-      },
-    })),
+      secured ? 2 : 1,
+    ),
   );
 }
 

@@ -1,7 +1,9 @@
 import { Client } from 'pg';
 import { usePostgresServer } from './postgres-server';
 
-const CONNECT_TIMEOUT_MS = 500;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Of a server that does not answer. */
+const SILENCE_MS = 500;
 
 describe('a PostgreSQL in a container', () => {
   const postgres = usePostgresServer({ settings: { max_connections: '17' } });
@@ -20,16 +22,16 @@ describe('a PostgreSQL in a container', () => {
 
   it('lets nobody in while paused or cut off', async () => {
     await postgres.pause();
-    await expect(query('SELECT 1')).rejects.toThrow(/timeout/);
+    await expect(query('SELECT 1', SILENCE_MS)).rejects.toThrow(/timeout/);
     await postgres.unpause();
     await postgres.disconnect();
-    await expect(query('SELECT 1')).rejects.toThrow(/ECONNREFUSED|ECONNRESET|terminated/);
+    await expect(query('SELECT 1', SILENCE_MS)).rejects.toThrow(/ECONNREFUSED|ECONNRESET|terminated/);
     await postgres.connect();
     expect(await query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  async function query(sql: string): Promise<unknown[]> {
-    const client = new Client({ connectionString: postgres.url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
+  async function query(sql: string, connectionTimeoutMillis = CONNECT_TIMEOUT_MS): Promise<unknown[]> {
+    const client = new Client({ connectionString: postgres.url, connectionTimeoutMillis });
     await client.connect();
     try {
       return (await client.query(sql)).rows;

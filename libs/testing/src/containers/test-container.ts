@@ -10,6 +10,7 @@ export const READY_TIMEOUT_MS = 90_000;
 const READY_EVERY_MS = 50;
 const MAX_PORT_CLASHES = 5;
 const STOP_GRACE_S = 20;
+const PAUSE_TIMEOUT_MS = 10_000;
 /** Names the Jest run that a container belongs to: test/setup/docker.mjs removes what killed runs leave. */
 const RUN_LABEL = 'tollgate.test.run';
 
@@ -76,7 +77,9 @@ export class TestContainer {
 
   /** Freezes its processes: connections stay open, nothing answers. */
   async pause(): Promise<void> {
-    await (await this.container()).pause();
+    const container = await this.container();
+    // On a busy machine the engine may not get hold of all of them at once ("unable to freeze"): then they all go on.
+    await eventually(() => container.pause(), { timeoutMs: PAUSE_TIMEOUT_MS });
   }
 
   async unpause(): Promise<void> {

@@ -22,7 +22,7 @@ end
 
 local function load_tenant(keys)
   local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
-    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life')
+    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life', 'hold_mean_ms')
   return {
     exists = v[1] ~= false,
     version = amount_of(v[1]), balance = amount_of(v[2]), settled = amount_of(v[3]), pending = amount_of(v[4]),
@@ -34,6 +34,8 @@ local function load_tenant(keys)
     restored = v[12] == '1',
     own_budget = (unpack_budget(v[13])),
     life = v[14] or nil,
+    -- How long holds last: a mean over those that ended, the newer ones weighing more; 0: none ended yet.
+    hold_mean_ms = tonumber(v[15] or 0),
   }
 end
 
@@ -97,13 +99,13 @@ end
 
 local function pack_hold(h)
   return cmsgpack.pack(h.key_id, h.nanos, h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
-    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft)
+    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft, h.admitted_ms)
 end
 
 local function unpack_hold(packed)
   local h = {}
   h.key_id, h.nanos, h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
-    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft = cmsgpack.unpack(packed)
+    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft, h.admitted_ms = cmsgpack.unpack(packed)
   return h
 end
 

@@ -1,5 +1,10 @@
 -- Admission, request by request in the order given. See 002_admit.sql of the Postgres store: the same rules in the same order.
-local PASSING_MS = 1000
+local SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1000, 60000
+
+-- How soon one of the holds that run may end: as many as there are, each lasting the mean, the next end is expected after the mean divided by their number.
+local function passing_ms(mean_ms, in_flight)
+  return math.min(LONGEST_WAIT_MS, math.max(SHORTEST_WAIT_MS, math.floor(mean_ms / math.max(1, in_flight))))
+end
 
 -- The most output tokens, up to `want`, that `nanos` pays for beside the prompt; −1 where it does not even pay for the prompt.
 local function afford(nanos, r)
@@ -125,16 +130,18 @@ local function admit(keys, args)
         -- All four must have room again for the same request to pass.
         retry_ms = math.floor((last_us - full + 999) / 1000)
       elseif k.in_flight >= r.key_concurrency or t.in_flight >= r.tenant_concurrency then
-        code, scope, retry_ms = 'concurrency', k.in_flight >= r.key_concurrency and 'key' or 'tenant', PASSING_MS
+        code, scope = 'concurrency', k.in_flight >= r.key_concurrency and 'key' or 'tenant'
+        retry_ms = passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
       elseif refusal then
-        code, scope, retry_ms = refusal, refused_by, refusal == 'credit_held' and PASSING_MS
+        code, scope = refusal, refused_by
+        retry_ms = refusal == 'credit_held' and passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
       else
         -- 4. Admitted: the hold, and the sums and buckets that it moves.
         code = 'held'
         h = {
           key_id = r.key_id, nanos = nanos, output_tokens = tokens, tokens = counted, key_tokens_per_minute = r.key_tokens,
           tenant_tokens_per_minute = r.tenant_tokens, key_budget = r.key_budget, tenant_budget = r.tenant_budget,
-          deadline_ms = deadline_ms, progressed_ms = math.floor(now / 1000), delivered = false, draft = r.draft,
+          deadline_ms = deadline_ms, progressed_ms = math.floor(now / 1000), delivered = false, draft = r.draft, admitted_ms = math.floor(now / 1000),
         }
         fresh[r.id] = h
         writes[#writes + 1] = r.id

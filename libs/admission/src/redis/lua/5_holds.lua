@@ -118,6 +118,11 @@ local function correct_tokens(of, now)
   end
 end
 
+-- What ends in one call weighs an eighth, with the mean of its lengths.
+local function next_mean_ms(mean_ms, length_ms)
+  return mean_ms == 0 and length_ms or math.floor((mean_ms * 7 + length_ms) / 8)
+end
+
 -- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits' difference. `ends`: { id, cost, tokens,
 -- month, record }: a cost makes the hold settled with this record, none takes it away. `month` is that of the instant at which the request ended: an
 -- older one does not count against this month's budget. Two values an element: 'settled', 'repeated' (and the record that stands), 'void',
@@ -130,6 +135,7 @@ local function end_holds(keys, now, ends)
   local held, ended, seen, records = fetch(keys[PENDING], ids), fetch(keys[SETTLED], ids), {}, {}
   local t, month, loaded = nil, month_of(now), {}
   local gone, settled, unconfirmed, out = {}, {}, {}, {}
+  local now_ms, lengths_ms = math.floor(now / 1000), 0
   for i, e in ipairs(ends) do
     local h = hold_at(held, i, ids, seen)
     local standing = records[e.id]
@@ -151,12 +157,14 @@ local function end_holds(keys, now, ends)
       tally(load_key(keys, loaded, h.key_id), h, e, h.key_tokens_per_minute, month)
       seen[e.id] = false
       gone[#gone + 1] = e.id
+      -- Of a hold that an older version of this library wrote it is not known: it counts as ended at once.
+      lengths_ms = lengths_ms + math.max(0, now_ms - (h.admitted_ms or now_ms))
       if e.cost then
         t.settled = add(t.settled, e.cost)
         records[e.id] = e.record
         settled[#settled + 1] = e.id
         settled[#settled + 1] = cmsgpack.pack(e.cost, e.record)
-        unconfirmed[#unconfirmed + 1] = text(math.floor(now / 1000))
+        unconfirmed[#unconfirmed + 1] = text(now_ms)
         unconfirmed[#unconfirmed + 1] = e.id
       end
     end
@@ -167,12 +175,13 @@ local function end_holds(keys, now, ends)
     in_parts('HDEL', keys[PENDING], gone, 1)
     in_parts('HSET', keys[SETTLED], settled, 2)
     in_parts('ZADD', keys[UNCONFIRMED], unconfirmed, 2)
+    t.hold_mean_ms = next_mean_ms(t.hold_mean_ms, math.floor(lengths_ms / #gone))
     correct_tokens(t, now)
     for _, k in pairs(loaded) do
       correct_tokens(k, now)
     end
     save_keys(keys, loaded)
-    save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'tokens_us')
+    save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'tokens_us', 'hold_mean_ms')
   end
   return out
 end

@@ -1,9 +1,10 @@
--- Names are the library's own, so that several versions live side by side. What ends holds or lets them go must work in a full memory too.
+-- Names are the library's own, so that several versions live side by side. What ends holds, lets them go or lets what runs go on
+-- must work in a full memory too: it writes over what is there.
 local function register(name, callback, flags)
   redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = callback, flags = flags })
 end
 register('admit', admit, {})
-register('extend', extend, {})
+register('extend', extend, { 'allow-oom' })
 register('progress', progress, { 'allow-oom' })
 register('settle', settle, { 'allow-oom' })
 register('void', void, { 'allow-oom' })

@@ -1,0 +1,51 @@
+import { StartError, type ConfigCheck, type ConfigSource, type PlanConfig } from '@tollgate/runtime';
+import { AuthDatabase } from '../database';
+import { minted, useAuth } from '../running-auth.suite';
+import { ProfilesInUse } from './profiles-in-use';
+
+const { auth, database } = useAuth();
+
+it('what active keys have may not be missing: at the start, and in what comes later', async () => {
+  const tenantId = await auth.tenant('pro');
+  const other = await auth.tenant('free');
+  const key = (of: string, profile: string, more: { expiresAt?: string } = {}) =>
+    auth.request('auth.keys.create', { tenantId: of, name: 'k', ...minted('key'), profile, ...more });
+  const large = await key(tenantId, 'large');
+  await key(tenantId, 'large');
+  await key(other, 'batch', { expiresAt: new Date(Date.now() + 3_600_000).toISOString() });
+
+  const authDatabase = await AuthDatabase.open(database.url);
+  try {
+    const checks: ConfigCheck[] = [];
+    const withPlans = (plans: readonly PlanConfig[]) => ({ ...auth.config, plans: [...plans] });
+    const begin = (plans: readonly PlanConfig[]) => {
+      const config = { current: withPlans(plans), addCheck: (check: ConfigCheck) => void checks.push(check) };
+      return new ProfilesInUse(authDatabase, config as unknown as ConfigSource).onModuleInit();
+    };
+    const [free, pro] = auth.config.plans as [PlanConfig, PlanConfig];
+    const withoutBatch = { ...free, profiles: free.profiles.filter(({ id }) => id !== 'batch') };
+
+    const failed = await begin([withoutBatch]).catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(StartError);
+    expect((failed as Error).message.split('\n')).toEqual([
+      expect.stringContaining(`profile batch of plan free is missing, and active keys have it (1 in all, of ${other}`),
+      expect.stringContaining(
+        `profile large of plan pro is missing, and active keys have it (2 in all, of ${tenantId}`,
+      ),
+    ]);
+
+    await begin([free, pro]);
+    const [check] = checks;
+    // A profile that no key has may go.
+    expect(await check!(withPlans([{ ...free, profiles: free.profiles.slice(1) }, pro]))).toEqual([]);
+    expect(await check!(withPlans([free]))).toEqual([expect.stringContaining('(2 in all')]);
+    await auth.request('auth.keys.revoke', { tenantId, id: large.id });
+    expect(await check!(withPlans([free]))).toEqual([expect.stringContaining('(1 in all')]);
+    await database.query(`UPDATE auth.credential SET expires_at = now() - interval '1 s' WHERE tenant_id = $1`, [
+      tenantId,
+    ]);
+    expect(await check!(withPlans([free]))).toEqual([]);
+  } finally {
+    await authDatabase.onApplicationShutdown();
+  }
+});

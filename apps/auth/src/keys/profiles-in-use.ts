@@ -1,0 +1,42 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { ConfigSource, StartError, type TollgateConfig } from '@tollgate/runtime';
+import { AuthDatabase } from '../database';
+
+interface UsedProfile {
+  plan: string;
+  profile: string;
+  keys: number;
+  tenant: string;
+}
+
+/** Keys that would be good, and would be refused because the configuration lacks their plan or profile, are the operator's mistake: such a configuration is refused, at the start and while running. */
+@Injectable()
+export class ProfilesInUse implements OnModuleInit {
+  constructor(
+    private readonly database: AuthDatabase,
+    private readonly config: ConfigSource,
+  ) {}
+
+  /** Rejects with StartError. */
+  async onModuleInit(): Promise<void> {
+    const missing = await this.missingIn(this.config.current);
+    if (missing.length > 0) throw new StartError(missing.join('\n'));
+    this.config.addCheck((next) => this.missingIn(next));
+  }
+
+  /** A line for each profile that active keys have and this configuration lacks. Rejects when the database does not answer. */
+  private async missingIn({ plans }: TollgateConfig): Promise<string[]> {
+    const used = await this.database.dataSource.query<UsedProfile[]>(
+      `SELECT t.plan, c.profile, count(*)::int AS keys, min(t.id) AS tenant
+       FROM credential c JOIN tenant t ON t.id = c.tenant_id
+       WHERE c.kind = 'key' AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now())
+       GROUP BY t.plan, c.profile ORDER BY t.plan, c.profile`,
+    );
+    return used
+      .filter(({ plan, profile }) => !plans.find(({ id }) => id === plan)?.profiles.some(({ id }) => id === profile))
+      .map(
+        ({ plan, profile, keys, tenant }) =>
+          `plans: profile ${profile} of plan ${plan} is missing, and active keys have it (${keys} in all, of ${tenant} for one): put it back, or revoke them first (tollgate key revoke).`,
+      );
+  }
+}

@@ -1,0 +1,41 @@
+import { mintCredential } from '@tollgate/contracts';
+import type { CredentialRecord, CredentialStore } from '@tollgate/credentials';
+import type { ConfigSource, PlanConfig, TollgateConfig } from '@tollgate/runtime';
+import { Authenticator } from './authenticate';
+
+const limits = { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 };
+const plan = (id: string, requestsPerMinute: number): PlanConfig => ({
+  id,
+  limits: { ...limits, requestsPerMinute },
+  monthlyBudgetCents: null,
+  profiles: [{ id: 'default', models: ['*'], limits, monthlyBudgetCents: null }],
+});
+const configOf = (...plans: PlanConfig[]) => ({ plans }) as unknown as TollgateConfig;
+
+it('a good key keeps the plan that a changed configuration no longer has, until that has it again', async () => {
+  const { value, hash } = mintCredential('key');
+  const record = { hash, kind: 'key', id: 'key_1', tenantId: 'ten_1', plan: 'gone', profile: 'default' };
+  const known = { ...record, scopes: [], expiresAtMs: null, revokedAtMs: null, version: 1 } as CredentialRecord;
+  const config = { current: configOf(plan('kept', 5), plan('gone', 7)) };
+  const authenticator = new Authenticator(
+    { lookup: () => known } as unknown as CredentialStore,
+    config as unknown as ConfigSource,
+  );
+  const requestsPerMinute = async () => {
+    const result = await authenticator.authenticate(`Bearer ${value}`, Date.now());
+    return result.kind === 'principal' ? result.principal.tenantLimits.requestsPerMinute : result.reason;
+  };
+  // Not asked for before the change.
+  config.current = configOf(plan('kept', 5));
+  expect(await requestsPerMinute()).toBe(7);
+  config.current = configOf(plan('kept', 6));
+  expect(await requestsPerMinute()).toBe(7);
+  config.current = configOf(plan('gone', 8));
+  expect(await requestsPerMinute()).toBe(8);
+  expect(
+    await new Authenticator(
+      { lookup: () => known } as unknown as CredentialStore,
+      { current: configOf(plan('kept', 5)) } as unknown as ConfigSource,
+    ).authenticate(`Bearer ${value}`, Date.now()),
+  ).toEqual({ kind: 'refused', reason: 'no_profile' });
+});

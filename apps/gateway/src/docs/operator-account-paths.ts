@@ -1,0 +1,202 @@
+import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../management/schemas';
+import * as answers from '../operator/response-schemas';
+import * as requests from '../operator/schemas';
+import type { Code, Endpoint, Paths } from './operator-operation';
+
+const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
+const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
+
+const budget = (id: string, whose: string): Paths[string] => ({
+  get: {
+    id: `read${id}Budget`,
+    tag: 'Budgets',
+    summary: `Read the monthly budget of ${whose}`,
+    description:
+      'What is in force, by whom it was set, what is spent of it, and the thresholds that were reached in this month (UTC).',
+    success: [['200', 'The budget.', answers.BudgetAnswer]],
+    errors: ['not_found'],
+  },
+  put: {
+    id: `set${id}Budget`,
+    tag: 'Budgets',
+    summary: `Set the monthly budget of ${whose}`,
+    description: 'In force when it is answered, for running streams too: they are not extended beyond it.',
+    body: [requests.BudgetSet, { monthlyBudgetCents: 10_000, thresholdsPercent: [50, 90] }],
+    success: [['200', 'The budget.', answers.BudgetAnswer]],
+    errors: BUDGET,
+  },
+});
+
+const status = (id: string, summary: string, description: string): Paths[string] => ({
+  post: {
+    id,
+    tag: 'Tenants',
+    summary,
+    description,
+    success: [['200', 'The tenant.', answers.TenantAnswer]],
+    errors: ['not_found'],
+  },
+});
+
+const entered = (
+  id: string,
+  summary: string,
+  description: string,
+  body: Endpoint['body'],
+  errors: Code[],
+): Endpoint => ({
+  id,
+  tag: 'Credit',
+  summary,
+  description,
+  ...(body && { body }),
+  success: [['201', 'The ledger entry: of a repeated `ref` the first.', answers.EnteredAnswer]],
+  errors: [...MONEY, ...errors],
+});
+
+/** Tenants, their credit, budgets and credentials. */
+export const ACCOUNT_PATHS: Paths = {
+  '/tenants': {
+    get: {
+      id: 'listTenants',
+      tag: 'Tenants',
+      summary: 'List tenants',
+      description: 'Newest first.',
+      query: requests.TenantsQuery,
+      success: [['200', 'A page of tenants.', answers.TenantList]],
+      errors: ['invalid_parameter'],
+    },
+    post: {
+      id: 'createTenant',
+      tag: 'Tenants',
+      summary: 'Make a tenant',
+      description: 'Without credit: nothing that costs something runs before a top-up.',
+      body: [requests.TenantCreate, { name: 'Acme', plan: 'default' }],
+      success: [['201', 'The tenant.', answers.TenantAnswer]],
+      errors: ['name_required', 'invalid_name', 'invalid_plan'],
+    },
+  },
+  '/tenants/{tenantId}': {
+    get: {
+      id: 'readTenant',
+      tag: 'Tenants',
+      summary: 'Read a tenant',
+      description: 'Name, plan and status.',
+      success: [['200', 'The tenant.', answers.TenantAnswer]],
+      errors: ['not_found'],
+    },
+  },
+  '/tenants/{tenantId}/suspend': status(
+    'suspendTenant',
+    'Suspend a tenant',
+    'New requests get 402 `tenant_suspended` from the moment of the answer; those that run go on to their end. Again: the same.',
+  ),
+  '/tenants/{tenantId}/resume': status('resumeTenant', 'Let a suspended tenant run requests again', 'Again: the same.'),
+  '/tenants/{tenantId}/credit': {
+    get: {
+      id: 'readCredit',
+      tag: 'Credit',
+      summary: 'Read balance, ledger and receipts',
+      description: 'Balance and entries of one moment.',
+      query: BillingQuery,
+      success: [['200', 'Balance, a page of entries, and the receipts.', answers.CreditAnswer]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+    post: entered(
+      'addCredit',
+      'Top up',
+      'A call whose answer got lost is repeated with the same `ref`.',
+      [requests.CreditAdd, { amountCents: 2_500, source: 'stripe', ref: 'pi_4711' }],
+      [],
+    ),
+  },
+  '/tenants/{tenantId}/credit/refund': {
+    post: entered(
+      'refundCredit',
+      'Pay credit back',
+      'At most what is neither spent nor held by running requests.',
+      [requests.CreditRefund, { amountCents: 1_000, ref: 're_4711', reason: 'closed account' }],
+      ['invalid_reason', 'insufficient_credit'],
+    ),
+  },
+  '/tenants/{tenantId}/credit/adjust': {
+    post: entered(
+      'adjustCredit',
+      'Correct the balance, up or down',
+      'Downwards limited as a refund is, unless `allowDebt`.',
+      [requests.CreditAdjust, { amountCents: -500, ref: 'dispute-3', reason: 'chargeback', allowDebt: true }],
+      ['invalid_reason', 'insufficient_credit'],
+    ),
+  },
+  '/tenants/{tenantId}/budget': budget('Tenant', 'a tenant'),
+  '/tenants/{tenantId}/budgets': {
+    get: {
+      id: 'listBudgets',
+      tag: 'Budgets',
+      summary: 'List the keys that have a budget of their own',
+      description: 'Ascending by key id.',
+      query: KeysQuery,
+      success: [['200', 'A page of budgets.', answers.BudgetList]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+  },
+  '/tenants/{tenantId}/keys/{id}/budget': budget('Key', 'a key'),
+  '/tenants/{tenantId}/keys': {
+    get: {
+      id: 'listKeys',
+      tag: 'Credentials',
+      summary: 'List inference keys',
+      description: 'Newest first.',
+      query: KeysQuery,
+      success: [['200', 'A page of keys.', KeyList]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+    post: {
+      id: 'createKey',
+      tag: 'Credentials',
+      summary: 'Issue an inference key',
+      description: 'The key is in this answer and nowhere else, ever.',
+      body: [KeyCreate, { name: 'backend' }],
+      success: [['201', 'The key, this once.', answers.OperatorKeyCreated]],
+      errors: ['not_found', 'name_required', 'invalid_name', 'invalid_profile', 'invalid_expires_at'],
+    },
+  },
+  '/tenants/{tenantId}/keys/{id}': {
+    delete: {
+      id: 'revokeKey',
+      tag: 'Credentials',
+      summary: 'Revoke an inference key',
+      description: 'In force everywhere within a second. Again: the same.',
+      errors: ['not_found'],
+    },
+  },
+  '/tenants/{tenantId}/tokens': {
+    get: {
+      id: 'listTokens',
+      tag: 'Credentials',
+      summary: 'List management tokens',
+      description: 'Newest first.',
+      query: TokensQuery,
+      success: [['200', 'A page of tokens.', TokenList]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+    post: {
+      id: 'createToken',
+      tag: 'Credentials',
+      summary: 'Make a management token',
+      description: 'The token is in this answer and nowhere else, ever. Scopes do not imply one another.',
+      body: [requests.TokenCreate, { name: 'ops', scopes: ['usage:read', 'billing:read'] }],
+      success: [['201', 'The token, this once.', answers.OperatorTokenCreated]],
+      errors: ['not_found', 'name_required', 'invalid_name', 'invalid_scope', 'invalid_expires_at'],
+    },
+  },
+  '/tenants/{tenantId}/tokens/{id}': {
+    delete: {
+      id: 'revokeToken',
+      tag: 'Credentials',
+      summary: 'Revoke a management token',
+      description: 'In force everywhere within a second. Again: the same.',
+      errors: ['not_found'],
+    },
+  },
+};

@@ -1,0 +1,96 @@
+import { UsageQuery } from '../management/schemas';
+import * as answers from '../operator/response-schemas';
+import * as requests from '../operator/schemas';
+import type { Paths } from './operator-operation';
+
+/** Usage, invoices, and the proof of the books. */
+export const BOOKS_PATHS: Paths = {
+  '/tenants/{tenantId}/usage': {
+    get: {
+      id: 'readUsage',
+      tag: 'Books',
+      summary: 'Read usage',
+      description: "As the tenant's own `GET /usage`.",
+      query: UsageQuery,
+      success: [['200', 'Sums in total and per group.', answers.OperatorUsageAnswer]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+  },
+  '/entries/{entryId}/requests': {
+    get: {
+      id: 'listEntryRequests',
+      tag: 'Books',
+      summary: 'From a ledger line to the requests that it debits',
+      description: 'Their costs and what was carried in are its amount and what was carried out, to the nano.',
+      query: requests.RequestsQuery,
+      success: [['200', 'A page of requests.', answers.EntryRequests]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+  },
+  '/requests/{requestId}': {
+    get: {
+      id: 'readRequest',
+      tag: 'Books',
+      summary: 'From a request to its ledger line and receipt',
+      description: 'What is null has not come to pass yet.',
+      success: [['200', 'Event, charge, entry, invoice.', answers.RequestTrail]],
+      errors: ['not_found'],
+    },
+  },
+  '/invoices': {
+    get: {
+      id: 'listInvoices',
+      tag: 'Books',
+      summary: 'List issued invoices',
+      description: 'Highest number first. The open ones of a tenant are shown with its credit.',
+      query: requests.InvoicesQuery,
+      success: [['200', 'A page of invoices.', answers.InvoiceList]],
+      errors: ['not_found', 'invalid_parameter'],
+    },
+  },
+  '/invoices/close': {
+    post: {
+      id: 'closeMonth',
+      tag: 'Books',
+      summary: 'Close a month that is over, and those before it, now',
+      description: 'A charge that arrives later is billed in the running month.',
+      body: [requests.InvoiceClose, { period: '2026-10' }],
+      success: [['200', 'What became of the months.', answers.MonthClosed]],
+      errors: ['not_found', 'invalid_period'],
+    },
+  },
+  '/invoices/{accountingNumber}/void': {
+    post: {
+      id: 'voidInvoice',
+      tag: 'Books',
+      summary: 'Reverse an invoice',
+      description: 'It keeps its number; its amount goes back to the credit. Again for the same reason: the same.',
+      body: [requests.InvoiceVoid, { reason: 'wrong price' }],
+      success: [['200', 'The invoice and the entry that reverses it.', answers.InvoiceVoided]],
+      errors: ['not_found', 'invalid_reason', 'ref_conflict'],
+    },
+  },
+  '/reconcile': {
+    post: {
+      id: 'startReconcile',
+      tag: 'Books',
+      summary: 'Prove the books from the stores',
+      description: 'Waits 10 s for the report; a run that takes longer goes on.',
+      success: [
+        ['200', 'The report, also when it found differences: they are the answer.', answers.ReconcileReportAnswer],
+        ['202', 'It goes on: ask for it by its id.', answers.ReconcileRunningAnswer],
+      ],
+      errors: ['reconcile_busy'],
+    },
+  },
+  '/reconcile/{id}': {
+    get: {
+      id: 'readReconcile',
+      tag: 'Books',
+      summary: 'How far a run is, or its report',
+      description: 'Kept for a day.',
+      success: [['200', 'The run.', answers.ReconcileRunAnswer]],
+      errors: ['not_found'],
+    },
+  },
+};

@@ -1,0 +1,48 @@
+import { stringify } from 'yaml';
+import * as management from '../management/schemas';
+import * as answers from '../operator/response-schemas';
+import { OPERATOR_PREFIX } from '../operator/routes';
+import * as requests from '../operator/schemas';
+import { HEADERS, INFO } from './document';
+import { type JsonObject, namedSchemas, schemaComponents } from './open-api';
+import { ACCOUNT_PATHS } from './operator-account-paths';
+import { BOOKS_PATHS } from './operator-books-paths';
+import { documented } from './operator-operation';
+
+const DESCRIPTION = `Operates a Tollgate: tenants, prepaid credit, budgets, credentials, invoices, and the proof of the books. On a port of its own, with the operator secret. The \`tollgate\` command does all of it.
+
+Times are ISO 8601 UTC with milliseconds, money is integer cents, and where cents do not reach, nanos in decimal strings. Every answer has an \`x-request-id\`. An unknown path is 404, a known one with another method 405 with
+\`Allow\`. A top-up, refund or adjustment with a \`ref\` may be sent again: it is entered once. The same port serves \`/metrics\`, \`/livez\`, \`/readyz\` and this document, without the secret.`;
+
+const { Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
+
+/** The OpenAPI 3.1 document of the operator API, from the schemas that validate requests and the table that errors are answered from. */
+export function operatorDocument(): JsonObject {
+  return {
+    openapi: '3.1.0',
+    info: { ...INFO, title: 'Tollgate operator API', description: DESCRIPTION },
+    servers: [{ url: '/', description: 'This port.' }],
+    tags: [
+      { name: 'Tenants', description: 'Customers.' },
+      { name: 'Credit', description: 'Money in and out.' },
+      { name: 'Budgets', description: 'What may be spent in a calendar month (UTC).' },
+      { name: 'Credentials', description: 'Inference keys and management tokens.' },
+      { name: 'Books', description: 'Usage, invoices, and the proof of them.' },
+    ],
+    paths: documented(OPERATOR_PREFIX, { ...ACCOUNT_PATHS, ...BOOKS_PATHS }),
+    components: {
+      securitySchemes: {
+        operatorSecret: { type: 'http', scheme: 'bearer', description: '`TOLLGATE_OPERATOR_SECRET`.' },
+      },
+      headers: HEADERS,
+      schemas: schemaComponents([
+        ...namedSchemas({ Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
+        ...namedSchemas(answers, requests),
+      ]),
+    },
+  };
+}
+
+export function operatorYaml(): string {
+  return stringify(operatorDocument(), { aliasDuplicateObjects: false, lineWidth: 0 });
+}

@@ -1,0 +1,58 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Settlement } from '@tollgate/admission';
+import { UnavailableError } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+
+const RETRY_MS = 500;
+/** No more requests than that run when a store goes away, and none begin while it is. */
+const MAX_WAITING = 10_000;
+
+/**
+ * What a stream delivered is owed, also when the store did not answer at its end: it is settled as soon as the store is back, unless the sweeper was first (a hold ends 10 s after its
+ * last sign of life, when somebody looks). All of that is in memory: a gateway that dies meanwhile leaves the hold's own record.
+ */
+export class LateSettlements {
+  private readonly waiting = new Set<Promise<void>>();
+  private readonly ending = new AbortController();
+
+  /** `settleNow` rejects with UnavailableError as long as the store does not answer. */
+  constructor(private readonly settleNow: (settlement: Settlement) => Promise<void>) {}
+
+  add(settlement: Settlement): void {
+    if (this.waiting.size >= MAX_WAITING) {
+      logger('gateway').warn(
+        { id: settlement.event.id },
+        'too many streams wait to be settled: this one is left to its hold',
+      );
+      return;
+    }
+    const settling = this.settle(settlement).finally(() => this.waiting.delete(settling));
+    this.waiting.add(settling);
+  }
+
+  /** To end with: returns when each was tried once more. */
+  async flush(): Promise<void> {
+    this.ending.abort();
+    await Promise.all(this.waiting);
+  }
+
+  /** Never rejects. */
+  private async settle(settlement: Settlement): Promise<void> {
+    const { id } = settlement.event;
+    for (let last = false; !last; last = this.ending.signal.aborted) {
+      await setTimeout(RETRY_MS, undefined, { signal: this.ending.signal }).catch(() => undefined);
+      try {
+        await this.settleNow(settlement);
+        return;
+      } catch (error) {
+        if (error instanceof UnavailableError) continue;
+        logger('gateway').error(
+          { err: error, id },
+          'a stream was not settled late: its hold is charged at its deadline',
+        );
+        return;
+      }
+    }
+    logger('gateway').warn({ id }, 'a stream was not settled before the end: its hold is charged at its deadline');
+  }
+}

@@ -1,0 +1,150 @@
+-- What is kept of a tenant, in five keys of one slot:
+--   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us, tokens_us (the tenant's buckets), budget, …; life: made with the first hold after the store
+--                         was emptied, so that a hold that went with everything else is told from one that ended
+--   2 keys         hash   key id → the same per inference key; and its budget, apart, under key id .. BUDGET
+--   3 pending      hash   hold id → hold
+--   4 settled      hash   hold id → cost and record
+--   5 unconfirmed  zset   hold id by the instant (ms) since which the ledger owes its release
+-- A newer version of this library may add fields and append to the packed tuples; it must read what this one writes, and the other way round.
+local CREDIT, KEYS_OF, PENDING, SETTLED, UNCONFIRMED = 1, 2, 3, 4, 5
+local BUDGET = ':budget'
+local MINUTE_US = 60000000
+-- Arguments of one command: Lua's stack bears a few thousand.
+local MAX_UNPACKED = 1000
+
+-- A budget that the operator set, packed with its version: nanos, or false where what the request brings from the configuration stands; then the version.
+local function unpack_budget(packed)
+  if not packed then
+    return false, 0
+  end
+  return cmsgpack.unpack(packed)
+end
+
+local function load_tenant(keys)
+  local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
+    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life')
+  return {
+    exists = v[1] ~= false,
+    version = amount_of(v[1]), balance = amount_of(v[2]), settled = amount_of(v[3]), pending = amount_of(v[4]),
+    in_flight = tonumber(v[5] or 0), month = tonumber(v[6] or 0), spent = amount_of(v[7]),
+    requests_us = tonumber(v[8] or 0), tokens_us = tonumber(v[9] or 0), suspended = v[10] == '1',
+    -- Not above the least deadline of all pending holds; nil: there are none.
+    deadline_ms = v[11] and v[11] ~= '' and tonumber(v[11]) or nil,
+    -- Credit and what was spent in the month were asked for and taken over.
+    restored = v[12] == '1',
+    own_budget = (unpack_budget(v[13])),
+    life = v[14] or nil,
+  }
+end
+
+-- Writes these fields, which the call has changed; every known tenant has a version.
+local function save_tenant(keys, t, ...)
+  local values = {}
+  if not t.exists then
+    values[1], values[2] = 'version', text(t.version)
+  end
+  for _, field in ipairs({ ... }) do
+    local n, value = #values, t[field]
+    values[n + 1], values[n + 2] = field, value and text(value) or ''
+  end
+  if #values > 0 then
+    redis.call('HSET', keys[CREDIT], unpack(values))
+  end
+end
+
+-- `loaded`: the key states that this call has in hand, by id.
+local function load_key(keys, loaded, key_id)
+  local k = loaded[key_id]
+  if not k then
+    local packed = redis.call('HMGET', keys[KEYS_OF], key_id, key_id .. BUDGET)
+    k = { pending = 0, in_flight = 0, month = 0, spent = 0, requests_us = 0, tokens_us = 0 }
+    if packed[1] then
+      k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us = cmsgpack.unpack(packed[1])
+    end
+    k.own_budget = (unpack_budget(packed[2]))
+    loaded[key_id] = k
+  end
+  return k
+end
+
+local function save_keys(keys, loaded)
+  for key_id, k in pairs(loaded) do
+    if k.changed then
+      redis.call('HSET', keys[KEYS_OF], key_id, cmsgpack.pack(k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us))
+    end
+  end
+end
+
+-- The life of a tenant in which holds are admitted from now on: its first instant.
+local function live(keys, t)
+  if not t.life then
+    t.life = table.concat(redis.call('TIME'), '.')
+    redis.call('HSET', keys[CREDIT], 'life', t.life)
+  end
+end
+
+-- Whether a hold that was admitted in this life (false: not told) and is not there was lost with all others of the tenant.
+local function is_lost(keys, life)
+  return life and life ~= redis.call('HGET', keys[CREDIT], 'life')
+end
+
+-- What may be spent in the month of the call and is not yet (an older month's sum counts for nothing), or false where there is no budget. `default` is what
+-- the request brings from the configuration, or false.
+local function unspent(month, of, default)
+  local budget = of.own_budget or default
+  return budget and sub(budget, of.month >= month and of.spent or 0)
+end
+
+local function pack_hold(h)
+  return cmsgpack.pack(h.key_id, h.nanos, h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
+    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft)
+end
+
+local function unpack_hold(packed)
+  local h = {}
+  h.key_id, h.nanos, h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
+    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft = cmsgpack.unpack(packed)
+  return h
+end
+
+-- For each id what is kept of it, or false.
+local function fetch(key, ids)
+  local found = {}
+  for first = 1, #ids, MAX_UNPACKED do
+    local last = math.min(first + MAX_UNPACKED - 1, #ids)
+    for i, value in ipairs(redis.call('HMGET', key, unpack(ids, first, last))) do
+      found[first + i - 1] = value
+    end
+  end
+  return found
+end
+
+-- `command key` with all of `args`, `step` of which belong together.
+local function in_parts(command, key, args, step)
+  local size = MAX_UNPACKED - MAX_UNPACKED % step
+  for first = 1, #args, size do
+    redis.call(command, key, unpack(args, first, math.min(first + size - 1, #args)))
+  end
+end
+
+-- How far `amount` moves the instant at which a bucket of `per_minute` is full: ⌊min(amount, per_minute) × 60 s / per_minute⌋ in µs. More than the whole
+-- bucket counts as the whole bucket: it could never pass otherwise. Rounded down, so that a burst up to the limit always fits.
+local function bucket_us(amount, per_minute)
+  local counted = math.min(amount, per_minute)
+  if counted * MINUTE_US < SAFE then
+    return math.floor(counted * MINUTE_US / per_minute)
+  end
+  -- In three steps, each within a double's exact range: per_minute is at most 10^12.
+  local quotient, rest = 0, counted
+  for _, factor in ipairs({ 1000, 1000, 60 }) do
+    local scaled = rest * factor
+    local whole = math.floor(scaled / per_minute)
+    quotient = quotient * factor + whole
+    rest = scaled - whole * per_minute
+  end
+  return quotient
+end
+
+local function left_in_bucket(full_us, used_us, per_minute)
+  return math.floor(math.max(full_us - used_us, 0) * per_minute / MINUTE_US)
+end

@@ -1,0 +1,163 @@
+-- Admission, request by request in the order given. See 002_admit.sql of the Postgres store: the same rules in the same order.
+local PASSING_MS = 1000
+
+-- The most output tokens, up to `want`, that `nanos` pays for beside the prompt; −1 where it does not even pay for the prompt.
+local function afford(nanos, r)
+  local left = sub(mul(nanos, MILLION), r.prompt_femtos)
+  if less(left, 0) then
+    return -1
+  end
+  return times(left, r.output_femtos, r.want_tokens)
+end
+
+-- What credit and budgets grant: tokens and nanos; or nil, the refusal and whose it is.
+local function grant(r, t, k, month)
+  local spendable = sub(t.balance, t.settled)
+  local credit = sub(spendable, t.pending)
+  local key_left = unspent(month, k, r.key_budget)
+  local tenant_left = unspent(month, t, r.tenant_budget)
+  local available = credit
+  if key_left then
+    available = least(available, sub(key_left, k.pending))
+  end
+  if tenant_left then
+    available = least(available, sub(tenant_left, t.pending))
+  end
+  -- What costs nothing needs none, whatever is owed or spent.
+  if r.want_nanos == 0 or not less(available, r.want_nanos) then
+    return r.want_tokens, r.want_nanos
+  end
+  if not r.bound_is_exact then
+    return nil, 'bound', 'tenant'
+  end
+  if key_left and less(key_left, r.least_nanos) then
+    return nil, 'budget_reached', 'key'
+  end
+  if tenant_left and less(tenant_left, r.least_nanos) then
+    return nil, 'budget_reached', 'tenant'
+  end
+  if less(spendable, r.least_nanos) then
+    return nil, 'credit_exhausted', 'tenant'
+  end
+  local unspent = spendable
+  if key_left then
+    unspent = least(unspent, key_left)
+  end
+  if tenant_left then
+    unspent = least(unspent, tenant_left)
+  end
+  local target = afford(unspent, r)
+  local least_tokens = math.min(r.min_tokens, target)
+  local tokens = math.min(target, afford(available, r))
+  if tokens < least_tokens then
+    local by_key = key_left and afford(sub(key_left, k.pending), r) < least_tokens
+    return nil, 'credit_held', by_key and 'key' or 'tenant'
+  end
+  return tokens, ceil_million(add(r.prompt_femtos, mul(tokens, r.output_femtos)))
+end
+
+local function read_request(a, draft)
+  return {
+    id = a[1], key_id = a[2], key_requests = a[3], key_tokens = a[4], key_concurrency = a[5],
+    tenant_requests = a[6], tenant_tokens = a[7], tenant_concurrency = a[8], key_budget = a[9], tenant_budget = a[10],
+    prompt_tokens = a[11], prompt_femtos = a[12], output_femtos = a[13], want_tokens = a[14], min_tokens = a[15], bound_is_exact = a[16],
+    want_nanos = a[17], least_nanos = a[18], draft = draft,
+  }
+end
+
+-- args: now_ms or '', lease_ms, '1' to refuse tenants for which the books were not asked since the store was emptied, the requests as JSON, their drafts. News alone does not make a tenant known:
+-- it may be an old one that comes again. Answers { 'unknown' }, or whether the tenant was new and the life in which holds are admitted, then nine values a request:
+-- code, scope, retry_ms, nanos, tokens, and where the key's two buckets stand. code: 'held', a refusal of admission-store.ts, or 'id_used'.
+local function admit(keys, args)
+  local now = now_us(args[1])
+  local deadline_ms = math.floor(now / 1000) + tonumber(args[2])
+  local t = load_tenant(keys)
+  if args[3] == '1' and not t.restored then
+    return { 'unknown' }
+  end
+  local list = cjson.decode(args[4])
+  local full = now + MINUTE_US
+  local month = month_of(now)
+  local ids = {}
+  for i, a in ipairs(list) do
+    ids[i] = a[1]
+  end
+  local held, ended = fetch(keys[PENDING], ids), fetch(keys[SETTLED], ids)
+  local fresh, writes, loaded = {}, {}, {}
+  live(keys, t)
+  local out = { t.exists and 0 or 1, t.life }
+  t.requests_us = math.max(t.requests_us, now)
+  t.tokens_us = math.max(t.tokens_us, now)
+
+  for i, a in ipairs(list) do
+    local r = read_request(a, args[4 + i])
+    local k = load_key(keys, loaded, r.key_id)
+    k.requests_us = math.max(k.requests_us, now)
+    k.tokens_us = math.max(k.tokens_us, now)
+    local code, scope, retry_ms, nanos, tokens = nil, false, false, false, false
+
+    -- 1. A repeat gets the answer that it had.
+    local h = fresh[r.id] or (held[i] and unpack_hold(held[i]))
+    if h or ended[i] then
+      code = h and h.key_id == r.key_id and 'held' or 'id_used'
+      nanos, tokens = h and h.nanos, h and h.output_tokens
+    else
+      -- 2. Money; 3. the limits, in their order.
+      local refusal, refused_by
+      tokens, nanos, refused_by = grant(r, t, k, month)
+      if not tokens then
+        refusal, nanos = nanos, false
+      end
+      local counted = r.prompt_tokens + (tokens or r.want_tokens)
+      local key_requests_us = k.requests_us + bucket_us(1, r.key_requests)
+      local tenant_requests_us = t.requests_us + bucket_us(1, r.tenant_requests)
+      local key_tokens_us = k.tokens_us + bucket_us(counted, r.key_tokens)
+      local tenant_tokens_us = t.tokens_us + bucket_us(counted, r.tenant_tokens)
+      local last_us = math.max(key_requests_us, tenant_requests_us, key_tokens_us, tenant_tokens_us)
+      if t.suspended then
+        code, scope = 'tenant_suspended', 'tenant'
+      elseif last_us > full then
+        if math.max(key_requests_us, tenant_requests_us) > full then
+          code, scope = 'requests', key_requests_us > full and 'key' or 'tenant'
+        else
+          code, scope = 'tokens', key_tokens_us > full and 'key' or 'tenant'
+        end
+        -- All four must have room again for the same request to pass.
+        retry_ms = math.floor((last_us - full + 999) / 1000)
+      elseif k.in_flight >= r.key_concurrency or t.in_flight >= r.tenant_concurrency then
+        code, scope, retry_ms = 'concurrency', k.in_flight >= r.key_concurrency and 'key' or 'tenant', PASSING_MS
+      elseif refusal then
+        code, scope, retry_ms = refusal, refused_by, refusal == 'credit_held' and PASSING_MS
+      else
+        -- 4. Admitted: the hold, and the sums and buckets that it moves.
+        code = 'held'
+        h = {
+          key_id = r.key_id, nanos = nanos, output_tokens = tokens, tokens = counted, key_tokens_per_minute = r.key_tokens,
+          tenant_tokens_per_minute = r.tenant_tokens, key_budget = r.key_budget, tenant_budget = r.tenant_budget,
+          deadline_ms = deadline_ms, progressed_ms = math.floor(now / 1000), delivered = false, draft = r.draft,
+        }
+        fresh[r.id] = h
+        writes[#writes + 1] = r.id
+        writes[#writes + 1] = pack_hold(h)
+        t.pending, t.in_flight, t.requests_us, t.tokens_us = add(t.pending, nanos), t.in_flight + 1, tenant_requests_us, tenant_tokens_us
+        k.pending, k.in_flight, k.requests_us, k.tokens_us = add(k.pending, nanos), k.in_flight + 1, key_requests_us, key_tokens_us
+        k.changed = true
+      end
+    end
+    local n = #out
+    out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = code, scope, retry_ms, nanos, tokens or false
+    out[n + 6], out[n + 7] = left_in_bucket(full, k.requests_us, r.key_requests), math.floor((k.requests_us - now + 999) / 1000)
+    out[n + 8], out[n + 9] = left_in_bucket(full, k.tokens_us, r.key_tokens), math.floor((k.tokens_us - now + 999) / 1000)
+  end
+
+  if #writes > 0 then
+    in_parts('HSET', keys[PENDING], writes, 2)
+    save_keys(keys, loaded)
+    local is_first = not t.deadline_ms or deadline_ms < t.deadline_ms
+    t.deadline_ms = is_first and deadline_ms or t.deadline_ms
+    save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', is_first and 'deadline_ms' or nil)
+  elseif not t.exists then
+    save_tenant(keys, t)
+  end
+  return out
+end

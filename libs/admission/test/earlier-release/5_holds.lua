@@ -1,0 +1,196 @@
+-- What happens to a hold between admission and its end. Each answers one value (or group) an element, in order.
+
+-- The holds in hand: `fetch`ed once, unpacked on first use.
+local function hold_at(held, i, ids, seen)
+  local h = seen[ids[i]]
+  if h == nil then
+    h = held[i] and unpack_hold(held[i]) or false
+    seen[ids[i]] = h
+  end
+  return h
+end
+
+local function ids_of(list)
+  local ids = {}
+  for i, a in ipairs(list) do
+    ids[i] = a[1]
+  end
+  return ids
+end
+
+-- args: now_ms or '', [[id, want_nanos, min_nanos, life or false], …] as JSON. Three values an element: 'extended', 'refused' (also of a hold that the store lost: what was granted is all) or
+-- 'forbidden'; granted; total.
+local function extend(keys, args)
+  local month = month_of(now_us(args[1]))
+  local list = cjson.decode(args[2])
+  local ids = ids_of(list)
+  local held, seen, loaded, writes, out = fetch(keys[PENDING], ids), {}, {}, {}, {}
+  local t = load_tenant(keys)
+  for i, a in ipairs(list) do
+    local h = hold_at(held, i, ids, seen)
+    local code, granted, total = 'forbidden', false, false
+    if not h and is_lost(keys, a[4]) then
+      code = 'refused'
+    end
+    if h then
+      local k = load_key(keys, loaded, h.key_id)
+      granted = least(a[2], sub(sub(t.balance, t.settled), t.pending))
+      local tenant_left = unspent(month, t, h.tenant_budget)
+      if tenant_left then
+        granted = least(granted, sub(tenant_left, t.pending))
+      end
+      local key_left = unspent(month, k, h.key_budget)
+      if key_left then
+        granted = least(granted, sub(key_left, k.pending))
+      end
+      if less(granted, a[3]) then
+        code, granted = 'refused', false
+      else
+        code, total = 'extended', add(h.nanos, granted)
+        h.nanos = total
+        t.pending = add(t.pending, granted)
+        k.pending = add(k.pending, granted)
+        k.changed = true
+        writes[#writes + 1] = ids[i]
+        writes[#writes + 1] = pack_hold(h)
+      end
+    end
+    local n = #out
+    out[n + 1], out[n + 2], out[n + 3] = code, granted, total
+  end
+  if #writes > 0 then
+    in_parts('HSET', keys[PENDING], writes, 2)
+    save_keys(keys, loaded)
+    save_tenant(keys, t, 'pending')
+  end
+  return out
+end
+
+-- args: now_ms or '', lease_ms, [[id, delivered or false, life or false], …] as JSON, delivered = [promptTokens, cachedTokens, completionTokens, costNanos].
+-- Renews deadlines and records what was delivered. 1 for each that was pending, or that the store lost.
+local function progress(keys, args)
+  local now_ms = math.floor(now_us(args[1]) / 1000)
+  local deadline_ms = now_ms + tonumber(args[2])
+  local list = cjson.decode(args[3])
+  local ids = ids_of(list)
+  local held, seen, writes, out = fetch(keys[PENDING], ids), {}, {}, {}
+  for i, a in ipairs(list) do
+    local h = hold_at(held, i, ids, seen)
+    out[i] = (h or is_lost(keys, a[3])) and 1 or 0
+    if h then
+      h.deadline_ms, h.progressed_ms = deadline_ms, now_ms
+      h.delivered = a[2] and cmsgpack.pack(unpack(a[2], 1, 4)) or h.delivered
+      writes[#writes + 1] = ids[i]
+      writes[#writes + 1] = pack_hold(h)
+    end
+  end
+  if #writes > 0 then
+    in_parts('HSET', keys[PENDING], writes, 2)
+    -- Only a clock that went back, or a shorter lease, moves a deadline forward.
+    local bound = redis.call('HGET', keys[CREDIT], 'deadline_ms')
+    if bound and bound ~= '' and deadline_ms < tonumber(bound) then
+      redis.call('HSET', keys[CREDIT], 'deadline_ms', text(deadline_ms))
+    end
+  end
+  return out
+end
+
+-- Sums up what one end gives back and costs, on the tenant or on the key.
+local function tally(of, h, end_of, per_minute, month)
+  of.changed = true
+  of.in_flight = of.in_flight - 1
+  of.pending = sub(of.pending, h.nanos)
+  of.tokens_by_us = (of.tokens_by_us or 0) + bucket_us(end_of.tokens, per_minute) - bucket_us(h.tokens, per_minute)
+  if end_of.cost then
+    if of.month < month then
+      of.month, of.spent = month, 0
+    end
+    if end_of.month >= month then
+      of.spent = add(of.spent, end_of.cost)
+    end
+  end
+end
+
+-- Moves the token bucket by the difference of the real numbers to those counted at admission: back (unused), or on (used beyond).
+local function correct_tokens(of, now)
+  if of.tokens_by_us and of.tokens_by_us ~= 0 then
+    of.tokens_us = math.max(of.tokens_us, now) + of.tokens_by_us
+  end
+end
+
+-- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits' difference. `ends`: { id, cost, tokens,
+-- month, record }: a cost makes the hold settled with this record, none takes it away. `month` is that of the instant at which the request ended: an
+-- older one does not count against this month's budget. Two values an element: 'settled', 'repeated' (and the record that stands), 'void',
+-- 'over_hold' (nothing changed), 'lost' (the store was emptied since its admission) or 'forbidden'.
+local function end_holds(keys, now, ends)
+  local ids = {}
+  for i, e in ipairs(ends) do
+    ids[i] = e.id
+  end
+  local held, ended, seen, records = fetch(keys[PENDING], ids), fetch(keys[SETTLED], ids), {}, {}
+  local t, month, loaded = nil, month_of(now), {}
+  local gone, settled, unconfirmed, out = {}, {}, {}, {}
+  for i, e in ipairs(ends) do
+    local h = hold_at(held, i, ids, seen)
+    local standing = records[e.id]
+    if not standing and ended[i] then
+      local _, record = cmsgpack.unpack(ended[i])
+      standing = record
+    end
+    local code, record = nil, false
+    if standing then
+      code, record = e.cost and 'repeated' or 'forbidden', e.cost and standing or false
+    elseif not h then
+      code = is_lost(keys, e.life) and 'lost' or 'forbidden'
+    elseif e.cost and less(h.nanos, e.cost) then
+      code = 'over_hold'
+    else
+      code = e.cost and 'settled' or 'void'
+      t = t or load_tenant(keys)
+      tally(t, h, e, h.tenant_tokens_per_minute, month)
+      tally(load_key(keys, loaded, h.key_id), h, e, h.key_tokens_per_minute, month)
+      seen[e.id] = false
+      gone[#gone + 1] = e.id
+      if e.cost then
+        t.settled = add(t.settled, e.cost)
+        records[e.id] = e.record
+        settled[#settled + 1] = e.id
+        settled[#settled + 1] = cmsgpack.pack(e.cost, e.record)
+        unconfirmed[#unconfirmed + 1] = text(math.floor(now / 1000))
+        unconfirmed[#unconfirmed + 1] = e.id
+      end
+    end
+    local n = #out
+    out[n + 1], out[n + 2] = code, record
+  end
+  if t then
+    in_parts('HDEL', keys[PENDING], gone, 1)
+    in_parts('HSET', keys[SETTLED], settled, 2)
+    in_parts('ZADD', keys[UNCONFIRMED], unconfirmed, 2)
+    correct_tokens(t, now)
+    for _, k in pairs(loaded) do
+      correct_tokens(k, now)
+    end
+    save_keys(keys, loaded)
+    save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'tokens_us')
+  end
+  return out
+end
+
+-- args: now_ms or '', [[id, cost, tokens, month, life or false], …] as JSON, their records.
+local function settle(keys, args)
+  local ends = {}
+  for i, a in ipairs(cjson.decode(args[2])) do
+    ends[i] = { id = a[1], cost = a[2], tokens = a[3], month = a[4], life = a[5], record = args[2 + i] }
+  end
+  return end_holds(keys, now_us(args[1]), ends)
+end
+
+-- args: now_ms or '', ids. Two values an element, as end_holds.
+local function void(keys, args)
+  local ends = {}
+  for i = 2, #args do
+    ends[i - 1] = { id = args[i], tokens = 0 }
+  end
+  return end_holds(keys, now_us(args[1]), ends)
+end

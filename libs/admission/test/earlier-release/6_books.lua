@@ -1,0 +1,212 @@
+-- Between the holds and the books: what died, what the ledger still owes, what it has taken in.
+
+-- Ends the pending holds past their deadline, at most `limit`: settled at what was delivered, or away at none. The records of the settled ones.
+local function expire(keys, now, limit)
+  local now_ms = math.floor(now / 1000)
+  local bound = redis.call('HGET', keys[CREDIT], 'deadline_ms')
+  if not bound or bound == '' or tonumber(bound) > now_ms then
+    return {}
+  end
+  -- 1. Read all pending holds, which are no more than the requests that run: about once a lease.
+  local ends, next_ms = {}, nil
+  local all = redis.call('HGETALL', keys[PENDING])
+  for i = 1, #all, 2 do
+    local h = unpack_hold(all[i + 1])
+    if h.deadline_ms <= now_ms and #ends < limit then
+      local e = { id = all[i], tokens = 0 }
+      if h.delivered then
+        local prompt_tokens, cached_tokens, completion_tokens, cost = cmsgpack.unpack(h.delivered)
+        e.cost = least(cost, h.nanos)
+        e.tokens = prompt_tokens + completion_tokens
+        e.month = month_of(h.progressed_ms * 1000)
+        -- The draft is a JSON object: the rest of the event goes in before its last brace.
+        e.record = h.draft:sub(1, -2) .. string.format(
+          ',"promptTokens":%.0f,"cachedTokens":%.0f,"completionTokens":%.0f,"costNanos":"%s","overrunNanos":"%s","estimated":true,"outcome":"expired","endedAt":"%s"}',
+          prompt_tokens, cached_tokens, completion_tokens, text(e.cost), text(sub(cost, e.cost)), iso_time(h.progressed_ms))
+      end
+      ends[#ends + 1] = e
+    else
+      next_ms = math.min(next_ms or h.deadline_ms, h.deadline_ms)
+    end
+  end
+  -- 2. Settled or away.
+  local records = {}
+  if #ends > 0 then
+    end_holds(keys, now, ends)
+    for _, e in ipairs(ends) do
+      records[#records + 1] = e.record
+    end
+  end
+  redis.call('HSET', keys[CREDIT], 'deadline_ms', next_ms and text(next_ms) or '')
+  return records
+end
+
+-- args: now_ms or '', at most so many expired ones, at most so many settled ones, confirm_after_ms. Answers how many expired ones were settled, whether any hold is
+-- left, and the records: those, then the settled ones that were not confirmed in time, the oldest first.
+local function sweep(keys, args)
+  local now = now_us(args[1])
+  local now_ms = math.floor(now / 1000)
+  -- Settled just now, they are not owed yet, whatever the waiting time: so the others are looked up first.
+  local limit = tonumber(args[3])
+  local owed = limit > 0 and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '-inf', text(now_ms - tonumber(args[4])), 'LIMIT', 0, limit) or {}
+  local out = expire(keys, now, tonumber(args[2]))
+  local expired = #out
+  local moved = {}
+  for i, packed in ipairs(fetch(keys[SETTLED], owed)) do
+    if packed then
+      local _, record = cmsgpack.unpack(packed)
+      out[#out + 1] = record
+      moved[#moved + 1] = text(now_ms)
+      moved[#moved + 1] = owed[i]
+    end
+  end
+  in_parts('ZADD', keys[UNCONFIRMED], moved, 2)
+  local left = redis.call('HLEN', keys[PENDING]) + redis.call('ZCARD', keys[UNCONFIRMED])
+  return { expired, left > 0 and 1 or 0, out }
+end
+
+-- The balance only if it is newer, the releases always: settled holds go, and their cost comes off what is settled, at the instant of the balance
+-- that has them inside. A balance of before a withdrawal does not undo it.
+local function take_news(keys, version, balance, suspended, releases)
+  if less(amount_of(redis.call('HGET', keys[CREDIT], 'version')), version) then
+    local left = sub(balance, withdrawals_after(keys, version))
+    redis.call('HSET', keys[CREDIT], 'version', text(version), 'balance', text(left), 'suspended', suspended and '1' or '0')
+  else
+    redis.call('HSETNX', keys[CREDIT], 'version', '0')
+  end
+  local released, gone = 0, {}
+  for i, packed in ipairs(fetch(keys[SETTLED], releases)) do
+    -- An id twice in one list is released once.
+    if packed and redis.call('HDEL', keys[SETTLED], releases[i]) == 1 then
+      local cost = cmsgpack.unpack(packed)
+      released = add(released, cost)
+      gone[#gone + 1] = releases[i]
+    end
+  end
+  if #gone > 0 then
+    in_parts('ZREM', keys[UNCONFIRMED], gone, 1)
+    local settled = amount_of(redis.call('HGET', keys[CREDIT], 'settled'))
+    redis.call('HSET', keys[CREDIT], 'settled', text(sub(settled, released)))
+  end
+end
+
+-- `budgets`: [[key id or '', version, nanos or false], …]. Each only if it is newer than what is there: any order, any repeat.
+local function take_budgets(keys, budgets)
+  for _, one in ipairs(budgets) do
+    local key_id, version, nanos = one[1], one[2], one[3]
+    local of, field = keys[KEYS_OF], key_id .. BUDGET
+    if key_id == '' then
+      of, field = keys[CREDIT], 'budget'
+    end
+    local _, known = unpack_budget(redis.call('HGET', of, field))
+    if known < version then
+      redis.call('HSET', of, field, cmsgpack.pack(nanos, version))
+    end
+  end
+end
+
+-- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON. Whether the books were asked for the tenant since the store was emptied.
+local function apply_news(keys, args)
+  for _, a in ipairs(cjson.decode(args[1])) do
+    take_news(keys, a[1], a[2], a[3], a[4])
+    take_budgets(keys, a[5])
+  end
+  return redis.call('HEXISTS', keys[CREDIT], 'restored')
+end
+
+local function take_spent(of, month, spent)
+  if month > of.month then
+    of.month, of.spent = month, spent
+  else
+    -- Both sums have what was settled here and has reached metering since: the larger one is nearer.
+    of.spent = most(of.spent, spent)
+  end
+end
+
+-- What was asked for because the store had lost it, or never had it. args: now_ms or '', version, balance, suspended, ids and [[month, spent by the tenant in it, [[key id, spent by the key], …]], …]
+-- and the budgets, as one JSON array. Of the months the one that is now by this clock counts: who asked may have another.
+local function restore(keys, args)
+  local a = cjson.decode(args[2])
+  take_news(keys, a[1], a[2], a[3], a[4])
+  take_budgets(keys, a[6])
+  local month = month_of(now_us(args[1]))
+  local t, loaded = load_tenant(keys), {}
+  for _, spent in ipairs(a[5]) do
+    if spent[1] == month then
+      take_spent(t, month, spent[2])
+      for _, one in ipairs(spent[3]) do
+        local k = load_key(keys, loaded, one[1])
+        take_spent(k, month, one[2])
+        k.changed = true
+      end
+    end
+  end
+  save_keys(keys, loaded)
+  save_tenant(keys, t, 'month', 'spent')
+  redis.call('HSET', keys[CREDIT], 'restored', '1')
+  return 1
+end
+
+-- Reads all of the tenant's holds: for reconcile, not for a request. Nothing, or version, balance, settled, pending, numbers of pending and settled holds, their sums, and the
+-- least id among the settled ones.
+local function snapshot(keys)
+  local t = load_tenant(keys)
+  if not t.exists then
+    return false
+  end
+  local pending, settled, pending_holds, settled_holds, oldest = 0, 0, 0, 0, false
+  for _, packed in ipairs(redis.call('HVALS', keys[PENDING])) do
+    pending_holds = pending_holds + 1
+    pending = add(pending, unpack_hold(packed).nanos)
+  end
+  local all = redis.call('HGETALL', keys[SETTLED])
+  for i = 1, #all, 2 do
+    local cost = cmsgpack.unpack(all[i + 1])
+    settled_holds = settled_holds + 1
+    settled = add(settled, cost)
+    oldest = (not oldest or all[i] < oldest) and all[i] or oldest
+  end
+  return { text(t.version), text(t.balance), text(t.settled), text(t.pending), pending_holds, settled_holds, text(pending), text(settled), oldest }
+end
+
+-- args: now_ms or '', an id, a limit. Now (ms), then of the holds with greater ids, ascending: id, state, nanos, and the instant (ms) of the last sign of life, or the record.
+local function holds(keys, args)
+  local all = { pending = redis.call('HGETALL', keys[PENDING]), settled = redis.call('HGETALL', keys[SETTLED]) }
+  local ids, found = {}, {}
+  for state, fields in pairs(all) do
+    for i = 1, #fields, 2 do
+      if fields[i] > args[2] then
+        ids[#ids + 1] = fields[i]
+        found[fields[i]] = { state, fields[i + 1] }
+      end
+    end
+  end
+  table.sort(ids)
+  local out = { text(math.floor(now_us(args[1]) / 1000)) }
+  for n = 1, math.min(#ids, tonumber(args[3])) do
+    local state, packed = found[ids[n]][1], found[ids[n]][2]
+    local nanos, since
+    if state == 'pending' then
+      local h = unpack_hold(packed)
+      nanos, since = h.nanos, text(h.progressed_ms)
+    else
+      nanos, since = cmsgpack.unpack(packed)
+    end
+    for _, value in ipairs({ ids[n], state, text(nanos), since }) do
+      out[#out + 1] = value
+    end
+  end
+  return out
+end
+
+-- Of the registry, not of a tenant. args: an instant (ms), tenants without holds. Takes those out of `keys[1]` (zset: tenant by the last instant at which a process
+-- told that it serves it) of which no process has told since.
+local function forget_idle(keys, args)
+  for i = 2, #args do
+    local told_ms = redis.call('ZSCORE', keys[1], args[i])
+    if told_ms and tonumber(told_ms) <= tonumber(args[1]) then
+      redis.call('ZREM', keys[1], args[i])
+    end
+  end
+  return 1
+end

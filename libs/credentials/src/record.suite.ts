@@ -1,0 +1,46 @@
+import { hashCredential, newId } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import { randomUUID } from 'node:crypto';
+import type { CredentialRecord, CredentialStore } from './credential-store';
+
+/** A key of a new tenant, unless the test says otherwise. */
+export function aRecord(over: Partial<CredentialRecord> = {}): CredentialRecord {
+  return {
+    hash: hashCredential(randomUUID()),
+    kind: 'key',
+    id: newId('key'),
+    tenantId: newId('ten'),
+    plan: 'default',
+    profile: 'default',
+    scopes: [],
+    expiresAtMs: null,
+    revokedAtMs: null,
+    version: 1,
+    ...over,
+  };
+}
+
+/** What a store has in memory. Throws while its last look is so old that it looks again before it answers. */
+export function inMemory(store: CredentialStore, hash: string): CredentialRecord | null {
+  const found = store.lookup(hash);
+  if (!(found instanceof Promise)) return found;
+  found.catch(() => {});
+  throw new Error('it looks again');
+}
+
+/**
+ * Milliseconds from now until the last look-up that gave the unrevoked record of any of these processes; resolves when all give the revoked one. A process that refuses, or looks again first, lets
+ * nobody in.
+ */
+export async function revokedAfterMs(stores: readonly CredentialStore[], hash: string): Promise<number> {
+  const from = performance.now();
+  let lastMs = 0;
+  const seenRevoked = async (store: CredentialStore): Promise<void> => {
+    const found = await store.lookup(hash);
+    if (found?.revokedAtMs) return;
+    if (found) lastMs = performance.now() - from;
+    throw new Error('it is not revoked here');
+  };
+  await Promise.all(stores.map((store) => eventually(() => seenRevoked(store), { everyMs: 2 })));
+  return lastMs;
+}

@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { eventually, useKafka } from '@tollgate/testing';
+import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
+import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { applyTopics, withAdmin } from './apply-topics';
+import { KafkaMessages } from './kafka-messages';
+import { TEST_BROKER, TEST_TOPICS } from './test-store.suite';
+
+const USERS = ['whole', 'mute', 'groupless', 'blind', 'stranger'] as const;
+type User = (typeof USERS)[number];
+const PASSWORD = 'the password of a test';
+const START_LIMIT_MS = 10_000;
+/** On a busy machine. */
+const RULES_LIMIT_MS = 30_000;
+const { READ, WRITE, DESCRIBE_CONFIGS } = AclOperationTypes;
+const { TOPIC: TOPICS, GROUP: GROUPS } = AclResourceTypes;
+
+// Real: a broker that lets its logged-in clients do what its rules say. Who comes by the plain listener is its administrator.
+const kafka = useKafka({
+  secured: 'SASL_PLAINTEXT',
+  settings: {
+    ...TEST_BROKER.settings,
+    KAFKA_AUTHORIZER_CLASS_NAME: 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+    KAFKA_SUPER_USERS: 'User:ANONYMOUS',
+    KAFKA_LISTENER_NAME_SECURE_SASL_ENABLED_MECHANISMS: 'PLAIN',
+    KAFKA_LISTENER_NAME_SECURE_PLAIN_SASL_JAAS_CONFIG: `org.apache.kafka.common.security.plain.PlainLoginModule required ${USERS.map((user) => `user_${user}="${PASSWORD}"`).join(' ')};`,
+  },
+});
+
+describe('a user of Kafka', () => {
+  const prefix = `test-${randomBytes(5).toString('hex')}.`;
+  const opened: KafkaMessages[] = [];
+  afterEach(() => Promise.all(opened.splice(0).map((messages) => messages.close())));
+
+  const allow = (user: User, resourceType: AclResourceTypes, name: string, operations: AclOperationTypes[]) =>
+    withAdmin({ brokers: kafka.brokers, clientId: 'test' }, START_LIMIT_MS, (admin) =>
+      admin.createAcls({
+        acl: operations.map((operation) => ({
+          ...{ resourceType, resourceName: name, resourcePatternType: ResourcePatternTypes.PREFIXED },
+          ...{ principal: `User:${user}`, host: '*', operation, permissionType: AclPermissionTypes.ALLOW },
+        })),
+      }),
+    );
+  const connectionOf = (username: User) => ({
+    ...{ brokers: kafka.securedBrokers, clientId: 'test' },
+    sasl: { mechanism: 'plain' as const, username, password: PASSWORD },
+  });
+  beforeAll(async () => {
+    await applyTopics({ brokers: kafka.brokers, clientId: 'test' }, { topics: TEST_TOPICS, topicPrefix: prefix });
+    await allow('mute', TOPICS, prefix, [READ, DESCRIBE_CONFIGS]);
+    await allow('mute', GROUPS, prefix, [READ]);
+    await allow('groupless', TOPICS, prefix, [READ, WRITE, DESCRIBE_CONFIGS]);
+    await allow('groupless', GROUPS, `${prefix}replies`, [READ]);
+    await allow('blind', TOPICS, prefix, [WRITE, DESCRIBE_CONFIGS]);
+    await allow('blind', TOPICS, `${prefix}re`, [READ]);
+    await allow('blind', GROUPS, prefix, [READ]);
+    await allow('whole', GROUPS, prefix, [READ]);
+    await allow('whole', TOPICS, prefix, [READ, WRITE, DESCRIBE_CONFIGS]);
+    // They come into force in their order, somewhat later.
+    await eventually(
+      () =>
+        withAdmin(connectionOf('whole'), START_LIMIT_MS, async (admin) =>
+          expect(await admin.listTopics()).toContain(prefix + TOPIC),
+        ),
+      { timeoutMs: RULES_LIMIT_MS },
+    );
+  }, 2 * RULES_LIMIT_MS);
+
+  function open(user: User, received = new Received()): KafkaMessages {
+    const sasl = { mechanism: 'plain' as const, username: user, password: PASSWORD };
+    const connection = { brokers: kafka.securedBrokers, clientId: 'test', sasl };
+    const messages = new KafkaMessages({
+      connection,
+      topics: TEST_TOPICS,
+      topicPrefix: prefix,
+      sessionTimeoutMs: 10_000,
+    });
+    messages.consume(TOPIC, SUITE_GROUP, received.handler);
+    messages.handle('auth.tenants.get', async ({ tenantId }) => ({ id: tenantId }) as never);
+    opened.push(messages);
+    return messages;
+  }
+  async function expectRefusal(user: User, line: RegExp): Promise<void> {
+    const from = performance.now();
+    const refused = open(user).start();
+    await expect(refused).rejects.toThrow(line);
+    expect(performance.now() - from).toBeLessThan(START_LIMIT_MS);
+  }
+
+  it('with the rights that docs/operating.md names publishes, consumes, asks and answers', async () => {
+    const received = new Received();
+    const messages = open('whole', received);
+    await messages.start();
+    await messages.publish(TOPIC, [news('a', 1)]);
+    await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: START_LIMIT_MS });
+    expect(await messages.request('auth.tenants.get', { tenantId: 'a' })).toMatchObject({ id: 'a' });
+    await messages.check();
+  });
+
+  it('that may not write ends the start with one line that names the right', async () => {
+    await expectRefusal(
+      'mute',
+      new RegExp(
+        `^Kafka at .* refuses "mute": it lacks WRITE on topic "${prefix}replies".*: grant it \\(docs/operating\\.md\\)$`,
+      ),
+    );
+  });
+
+  it('that may not read its group is not ready and says why', async () => {
+    const messages = open('groupless');
+    await messages.start();
+    const lack = new RegExp(`it lacks READ on group "${prefix}(${TOPIC}|requests\\.auth)\\.`);
+    await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: START_LIMIT_MS });
+  });
+
+  it('that may not see the topics is told so', async () => {
+    await expectRefusal('stranger', /missing: .* or not to be seen by "stranger", who needs DESCRIBE on them/);
+  });
+
+  it(
+    'that may not read a topic is not ready and says why, until it may: without a restart',
+    async () => {
+      const received = new Received();
+      const messages = open('blind', received);
+      await messages.start();
+      await messages.publish(TOPIC, [news('a', 1)]);
+      const lack = `it lacks READ on topic "${prefix}${TOPIC}"`;
+      await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: START_LIMIT_MS });
+      await allow('blind', TOPICS, prefix, [READ]);
+      await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: RULES_LIMIT_MS });
+      await eventually(() => messages.check());
+    },
+    2 * RULES_LIMIT_MS,
+  );
+});

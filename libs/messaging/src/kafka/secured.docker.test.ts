@@ -1,0 +1,119 @@
+import { newId, type UsageEvent } from '@tollgate/contracts';
+import { readSettings } from '@tollgate/runtime';
+import { eventually, LOCALHOST_CERTIFICATE, LOCALHOST_KEY, useKafka } from '@tollgate/testing';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { applyTopics } from './apply-topics';
+import { kafkaConnection, kafkaMessages, KafkaSettings } from './kafka-settings';
+
+const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
+const USER = 'tollgate';
+const PASSWORD = 'the password of a test';
+const JAAS = 'org.apache.kafka.common.security';
+const LISTENER = 'KAFKA_LISTENER_NAME_SECURE_';
+const START_LIMIT_MS = 10_000;
+
+// Real: a broker with a listener that takes logged-in clients over TLS alone.
+const kafka = useKafka({
+  secured: 'SASL_SSL',
+  files: { '/tls/server.pem': `${LOCALHOST_KEY}${LOCALHOST_CERTIFICATE}` },
+  settings: {
+    [`${LISTENER}SASL_ENABLED_MECHANISMS`]: 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    [`${LISTENER}PLAIN_SASL_JAAS_CONFIG`]: `${JAAS}.plain.PlainLoginModule required user_${USER}="${PASSWORD}";`,
+    [`${LISTENER}SCRAM___SHA___256_SASL_JAAS_CONFIG`]: `${JAAS}.scram.ScramLoginModule required;`,
+    [`${LISTENER}SCRAM___SHA___512_SASL_JAAS_CONFIG`]: `${JAAS}.scram.ScramLoginModule required;`,
+    [`${LISTENER}SSL_KEYSTORE_TYPE`]: 'PEM',
+    [`${LISTENER}SSL_KEYSTORE_LOCATION`]: '/tls/server.pem',
+  },
+});
+let folder: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'tollgate-kafka-'));
+  writeFileSync(join(folder, 'ca.pem'), LOCALHOST_CERTIFICATE);
+  await kafka.addScramUser(USER, PASSWORD);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** As a service reads them. */
+const settings = (more: Record<string, string>): KafkaSettings =>
+  readSettings(
+    {
+      KAFKA_BROKERS: kafka.securedBrokers.join(),
+      KAFKA_TLS: 'true',
+      KAFKA_CA_FILE: join(folder, 'ca.pem'),
+      KAFKA_USERNAME: USER,
+      KAFKA_PASSWORD: PASSWORD,
+      ...more,
+    },
+    [KafkaSettings],
+  ) as KafkaSettings;
+
+describe.each(MECHANISMS)('a broker that asks for a user by %s, over TLS', (mechanism) => {
+  const login = () => settings({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_TOPIC_PREFIX: `${mechanism}.` });
+
+  it('lets us create topics, publish, consume, ask and answer', async () => {
+    await applyTopics(kafkaConnection(login(), 'test'), { topicPrefix: `${mechanism}.` });
+    const messages = kafkaMessages(login(), 'test');
+    const asking = kafkaMessages(login(), 'test');
+    const consumed: unknown[] = [];
+    messages.consume('usage-events', 'metering', async (batch) => void consumed.push(...batch));
+    messages.handle('auth.tenants.get', async ({ tenantId }) => ({
+      id: tenantId,
+      name: 'Acme',
+      plan: 'default',
+      status: 'active',
+      createdAt: '',
+    }));
+    try {
+      await messages.start();
+      await asking.start();
+      const tenantId = newId('ten');
+      const event = { id: newId('req'), tenantId } as UsageEvent;
+      await asking.publish('usage-events', [event]);
+      await eventually(() => expect(consumed).toEqual([event]), { timeoutMs: START_LIMIT_MS });
+      const reply = await eventually(() => asking.request('auth.tenants.get', { tenantId }), {
+        timeoutMs: START_LIMIT_MS,
+      });
+      expect(reply).toMatchObject({ id: tenantId, name: 'Acme' });
+      await messages.check();
+    } finally {
+      await Promise.all([messages.close(), asking.close()]);
+    }
+  });
+
+  it('a wrong password ends the start in time, with one line that names the settings and not the password', async () => {
+    const wrong = kafkaMessages(
+      settings({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_PASSWORD: 'not-to-be-shown' }),
+      'test',
+    );
+    const from = performance.now();
+    await expect(wrong.start()).rejects.toThrow(
+      /^Kafka at 127\.0\.0\.1:\d+ \(with TLS, as "tollgate" by [a-z0-9-]+\) refuses the user: (?!.*not-to-be-shown).*: correct KAFKA_USERNAME, KAFKA_PASSWORD or KAFKA_SASL_MECHANISM$/,
+    );
+    expect(performance.now() - from).toBeLessThan(START_LIMIT_MS);
+    await wrong.close();
+  });
+});
+
+it.each([
+  [
+    'a client without a user',
+    { KAFKA_USERNAME: '', KAFKA_PASSWORD: '' },
+    /\(with TLS, without a user\).* check KAFKA_BROKERS/,
+  ],
+  [
+    'a client that speaks no TLS',
+    { KAFKA_SASL_MECHANISM: 'plain', KAFKA_TLS: 'false', KAFKA_CA_FILE: '' },
+    /\(without TLS, as "tollgate" by plain\).* check KAFKA_BROKERS, KAFKA_TLS/,
+  ],
+  [
+    'a client that does not know the authority',
+    { KAFKA_SASL_MECHANISM: 'plain', KAFKA_CA_FILE: '' },
+    /self-signed certificate.* KAFKA_TLS/,
+  ],
+])('%s is told what does not fit', async (_, more, line) => {
+  const messages = kafkaMessages(settings(more), 'test');
+  await expect(messages.start()).rejects.toThrow(line);
+  await messages.close();
+});

@@ -1,0 +1,211 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { UnavailableError } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import { CompressionTypes, Partitioners, type IHeaders, type Producer } from 'kafkajs';
+import { backoffMs } from '../signal';
+import type { BrokerClock } from './broker-clock';
+import { createKafka, Sockets, type KafkaConnection } from './connection';
+import { isRefused, RightMissingError } from './rights';
+import { settlesWithin, withTimeout } from './with-timeout';
+
+/** Uncompressed bytes of one send, unless a single message is larger. Even if all of it falls to one partition, it is less than the topics' `max.message.bytes`. */
+export const MAX_SEND_BYTES = 900 * 1024;
+/** A send that has not succeeded by then fails, and what waits behind it; it may have happened all the same. */
+const SEND_TIMEOUT_MS = 10_000;
+/** The same when the process ends: what fails then is published by the next one, and this one must not be killed meanwhile. */
+const HURRIED_SEND_TIMEOUT_MS = 3_000;
+const DISCONNECT_TIMEOUT_MS = 1_000;
+const RETRY_BASE_MS = 50;
+const MAX_RETRY_MS = 1_000;
+/** Headers and framing of a message, roughly. */
+const MESSAGE_OVERHEAD_BYTES = 100;
+
+/**
+ * A message and its place: by key or by partition. With neither, kafkajs would choose another partition at each of its tries, under sequence numbers that the broker may have seen
+ * there: it would take the message for a repetition of another one and drop it.
+ */
+export type OutgoingMessage = { value: Buffer | null; headers?: IHeaders } & (
+  { key: Buffer | string; partition?: number } | { key: Buffer | null; partition: number }
+);
+
+/** One call of `send`; it may go out in several sends, one after the other. */
+interface Waiting {
+  messages: readonly OutgoingMessage[];
+  next: number;
+  resolve: () => void;
+  reject: (error: Error) => void;
+}
+
+interface Link {
+  producer: Producer;
+  sockets: Sockets;
+}
+
+/**
+ * Sends to one topic (idempotent producer, all replicas, gzip). One send is under way at a time; what gathers meanwhile is the next one.
+ *
+ * A producer that failed is never used again. kafkajs gives the sequence numbers of a failed batch to the next one; if the broker had stored the failed one after all, it
+ * would take the next one for its repetition and drop it, and say that all is well. A new producer has a new id.
+ */
+export class TopicPublisher {
+  private readonly waiting: Waiting[] = [];
+  private link: Promise<Link> | undefined;
+  /** Of the link, also while it is being opened. */
+  private sockets = new Sockets();
+  private done: Promise<void> = Promise.resolve();
+  private sending = false;
+  private closed = false;
+  private sendTimeoutMs = SEND_TIMEOUT_MS;
+  /** Until when the send under way is tried, epoch milliseconds. */
+  private tryUntilMs = 0;
+  /** Ends the try under way. */
+  private giveUp: (error: Error) => void = () => {};
+  private hurrying: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly connection: KafkaConnection,
+    private readonly topic: string,
+    private readonly clock: BrokerClock,
+  ) {}
+
+  /** Resolves when all messages are durable; rejects with UnavailableError when that is not known. */
+  send(messages: readonly OutgoingMessage[]): Promise<void> {
+    const sent = new Promise<void>((resolve, reject) => {
+      this.waiting.push({ messages, next: 0, resolve, reject });
+    });
+    if (!this.sending) {
+      this.sending = true;
+      this.done = this.sendAll();
+    }
+    return sent;
+  }
+
+  /** Breaks the connections, as a fault of the network does. */
+  cut(): void {
+    this.sockets.cut();
+  }
+
+  /** The process ends: each send, the one under way too, is given up after HURRIED_SEND_TIMEOUT_MS. */
+  hurry(): void {
+    if (this.hurrying) return;
+    this.sendTimeoutMs = HURRIED_SEND_TIMEOUT_MS;
+    const untilMs = Date.now() + HURRIED_SEND_TIMEOUT_MS;
+    if (this.tryUntilMs > untilMs) this.tryUntilMs = untilMs;
+    this.hurrying = setTimeout(() => {
+      // Not a later one, which has its own time.
+      if (this.tryUntilMs <= untilMs) this.giveUp(new Error(`no answer within ${HURRIED_SEND_TIMEOUT_MS} ms`));
+    }, HURRIED_SEND_TIMEOUT_MS);
+  }
+
+  /** Sends what waits, and ends. */
+  async close(): Promise<void> {
+    this.closed = true;
+    this.hurry();
+    await this.done;
+    clearTimeout(this.hurrying);
+    const link = await this.link?.catch(() => undefined);
+    if (link) await settlesWithin(DISCONNECT_TIMEOUT_MS, link.producer.disconnect());
+    this.sockets.destroy();
+  }
+
+  private async sendAll(): Promise<void> {
+    // What else is published in this turn of the event loop goes along.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiting.length > 0) {
+      const { messages, finished } = this.gather();
+      try {
+        await this.sendOrGiveUp(messages);
+        for (const entry of finished) entry.resolve();
+        this.waiting.splice(0, finished.length);
+      } catch (error) {
+        logger('kafka').warn({ err: error, topic: this.topic }, 'could not publish');
+        // Those that wait would wait as long again: they fail now, and have not been sent.
+        for (const entry of this.waiting.splice(0)) entry.reject(unavailable(error, this.topic));
+      }
+    }
+    this.sending = false;
+  }
+
+  /** Bridges what passes within SEND_TIMEOUT_MS: a restart, a new leader (which kafkajs does not retry). */
+  private async sendOrGiveUp(messages: OutgoingMessage[]): Promise<void> {
+    this.tryUntilMs = Date.now() + this.sendTimeoutMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const givenUp = new Promise<never>((_, reject) => (this.giveUp = reject));
+        return await withTimeout(this.tryUntilMs - Date.now(), Promise.race([this.sendOnce(messages), givenUp]));
+      } catch (error) {
+        this.abandon();
+        const waitMs = backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS);
+        if (this.closed || isRefused(error) || Date.now() + waitMs > this.tryUntilMs) throw error;
+        logger('kafka').debug({ err: error, attempt }, 'publishing is tried again');
+        await pause(waitMs);
+      }
+    }
+  }
+
+  /** The next send: from the front, whole calls as far as they fit. */
+  private gather(): { messages: OutgoingMessage[]; finished: Waiting[] } {
+    const messages: OutgoingMessage[] = [];
+    const finished: Waiting[] = [];
+    let bytes = 0;
+    for (const entry of this.waiting) {
+      while (entry.next < entry.messages.length) {
+        const message = entry.messages[entry.next]!;
+        if (bytes > 0 && bytes + sizeOf(message) > MAX_SEND_BYTES) break;
+        bytes += sizeOf(message);
+        messages.push(message);
+        entry.next++;
+      }
+      if (entry.next < entry.messages.length) break;
+      finished.push(entry);
+    }
+    return { messages, finished };
+  }
+
+  private async sendOnce(messages: OutgoingMessage[]): Promise<void> {
+    const { producer } = await this.open();
+    const sentMs = performance.now();
+    const sent = await producer.send({
+      topic: this.topic,
+      messages,
+      acks: -1,
+      compression: CompressionTypes.GZIP,
+      timeout: SEND_TIMEOUT_MS,
+    });
+    for (const { logAppendTime } of sent) this.clock.observe(Number(logAppendTime), sentMs, performance.now());
+  }
+
+  private open(): Promise<Link> {
+    if (this.link) return this.link;
+    const sockets = (this.sockets = new Sockets());
+    const opening = (this.link = this.openLink(sockets));
+    opening.catch(() => {
+      if (this.link === opening) this.abandon();
+    });
+    return opening;
+  }
+
+  private async openLink(sockets: Sockets): Promise<Link> {
+    const producer = createKafka(this.connection, sockets).producer({
+      idempotent: true,
+      allowAutoTopicCreation: false,
+      createPartitioner: Partitioners.DefaultPartitioner,
+    });
+    await producer.connect();
+    return { producer, sockets };
+  }
+
+  private abandon(): void {
+    this.link = undefined;
+    this.sockets.destroy();
+  }
+}
+
+export const sizeOf = ({ value, key }: OutgoingMessage): number =>
+  (value?.length ?? 0) + (key?.length ?? 0) + MESSAGE_OVERHEAD_BYTES;
+
+function unavailable(cause: unknown, topic: string): UnavailableError {
+  const lack = isRefused(cause) ? new RightMissingError(`WRITE on topic "${topic}"`, cause) : undefined;
+  const why = lack ? `Kafka refuses the user: ${lack.message}` : 'Kafka cannot be reached';
+  return Object.assign(new UnavailableError(`could not publish to "${topic}": ${why}`), { cause: lack ?? cause });
+}

@@ -1,0 +1,137 @@
+import { openDataSource, transaction } from '@tollgate/postgres';
+import { eventually, useKafka, useTestDatabase } from '@tollgate/testing';
+import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
+import { news, SUITE_GROUP, Received, TOPIC } from '../messages-store.suite';
+import { enqueue, OUTBOX_TABLE_SQL } from '../outbox/outbox';
+import { OutboxRelay } from '../outbox/outbox-relay';
+import { applyTopics, withAdmin } from './apply-topics';
+import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.suite';
+
+const kafka = useKafka(TEST_BROKER);
+const database = useTestDatabase();
+const ADMIN_TIMEOUT_MS = 20_000;
+/** Of a broker that has nothing else to do; well below what the topic that cannot be written takes to fail. */
+const PROMPT_MS = 3_000;
+const OUTAGE_MS = 12_000;
+const BAD_TOPIC = 'tenant-news';
+const tenantNews = { tenantId: 'a', plan: 'default', status: 'active' } as never;
+
+/** Nobody knows its leaders: kafkajs then reads those of no topic that is asked for along with it. */
+const remove = (store: KafkaStore) =>
+  withAdmin(store.connection, ADMIN_TIMEOUT_MS, (admin) => admin.deleteTopics({ topics: [store.prefix + BAD_TOPIC] }));
+
+/** Its leader is there, and refuses whatever comes. (Kafka 4 asks for no more replicas in sync than a topic has, so one broker cannot lack any.) */
+async function close(store: KafkaStore): Promise<void> {
+  const topic = store.prefix + BAD_TOPIC;
+  const configEntries = [{ name: 'max.message.bytes', value: '1' }];
+  await withAdmin(store.connection, ADMIN_TIMEOUT_MS, (admin) =>
+    admin.alterConfigs({
+      validateOnly: false,
+      resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }],
+    }),
+  );
+  // It is in force only some time after that is answered.
+  const producer = new Kafka({
+    brokers: [...kafka.brokers],
+    retry: { retries: 0 },
+    logLevel: logLevel.NOTHING,
+  }).producer();
+  await producer.connect();
+  const sendOne = () => producer.send({ topic, messages: [{ key: 'a', value: '{}' }] });
+  await eventually(() => expect(sendOne()).rejects.toMatchObject({ type: 'MESSAGE_TOO_LARGE' }), {
+    timeoutMs: ADMIN_TIMEOUT_MS,
+  });
+  await producer.disconnect();
+}
+
+const mend = (store: KafkaStore) => applyTopics(store.connection, { topics: TEST_TOPICS, topicPrefix: store.prefix });
+
+describe('a topic that cannot be written', () => {
+  let store: KafkaStore;
+  beforeEach(async () => (store = await KafkaStore.create(kafka.brokers)));
+  afterEach(() => store.close());
+
+  it.each([
+    ['is not there', remove],
+    ['is refused by its leader', close],
+  ])(
+    'because it %s fails alone: all else is published meanwhile, and requests are answered',
+    async (_, spoil) => {
+      const messages = store.open();
+      messages.handle('auth.tenants.get', async ({ tenantId }) => ({ id: tenantId }) as never);
+      await messages.start();
+      try {
+        await eventually(() => messages.request('auth.tenants.get', { tenantId: 'warm' }));
+        await messages.publish(TOPIC, [news('a', 1)]);
+        await spoil(store);
+        let failed: unknown;
+        const failing = messages.publish(BAD_TOPIC, [tenantNews]).catch((error: unknown) => (failed = error));
+        const from = performance.now();
+        let worstMs = 0;
+        for (let version = 2; performance.now() - from < OUTAGE_MS; version++) {
+          const at = performance.now();
+          await Promise.all([
+            messages.publish(TOPIC, [news('a', version)]),
+            messages.request('auth.tenants.get', { tenantId: 'a' }),
+          ]);
+          worstMs = Math.max(worstMs, performance.now() - at);
+        }
+        await failing;
+        process.stderr.write(
+          `beside a topic that cannot be written: publish and request took ${worstMs.toFixed()} ms at most\n`,
+        );
+        expect(failed).toMatchObject({ name: 'UnavailableError' });
+        expect(worstMs).toBeLessThan(PROMPT_MS);
+        await mend(store);
+        await eventually(() => messages.publish(BAD_TOPIC, [tenantNews]), { timeoutMs: 15_000 });
+      } finally {
+        await messages.close();
+      }
+    },
+    90_000,
+  );
+
+  it('holds up its own rows of an outbox, and no others; they follow when it can be written', async () => {
+    await database.query('CREATE SCHEMA shop');
+    const dataSource = await openDataSource({
+      url: database.url,
+      schema: 'shop',
+      applicationName: 'shop',
+      poolSize: 4,
+    });
+    await dataSource.query(OUTBOX_TABLE_SQL);
+    const messages = store.open();
+    const received = new Received();
+    messages.consume(TOPIC, SUITE_GROUP, received.handler);
+    await messages.start();
+    const relay = new OutboxRelay(dataSource, messages, { name: 'shop' });
+    const left = async () =>
+      (await dataSource.query('SELECT topic, count(*)::int AS rows FROM outbox GROUP BY topic')) as unknown[];
+    try {
+      await close(store);
+      // More than a batch of them, all older than the others.
+      await transaction(dataSource, (tx) =>
+        enqueue(
+          tx,
+          BAD_TOPIC,
+          Array.from({ length: 1_500 }, () => tenantNews),
+        ),
+      );
+      await transaction(dataSource, (tx) => enqueue(tx, TOPIC, [news('a', 1), news('a', 2)]));
+      relay.start();
+      await eventually(() => received.assertAllInOrder(['a'], 2), { timeoutMs: 20_000 });
+      const from = performance.now();
+      await transaction(dataSource, (tx) => enqueue(tx, TOPIC, [news('a', 3)]));
+      relay.wake();
+      await eventually(() => received.assertAllInOrder(['a'], 3));
+      expect(performance.now() - from).toBeLessThan(PROMPT_MS);
+      expect(received.messages).toHaveLength(3);
+      await mend(store);
+      await eventually(async () => expect(await left()).toEqual([]), { timeoutMs: 25_000 });
+    } finally {
+      await relay.stop();
+      await messages.close();
+      await dataSource.destroy();
+    }
+  }, 90_000);
+});

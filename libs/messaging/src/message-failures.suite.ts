@@ -1,0 +1,178 @@
+import type { CreditNews } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import {
+  AFTER_FAILURES_MS,
+  news,
+  Received,
+  SUITE_GROUP,
+  TOPIC,
+  useInstances,
+  type MessagesStore,
+} from './messages-store.suite';
+import { Signal } from './signal';
+
+/** What a consumer may rely on when handlers throw, messages cannot be read, processes stop or die, and connections break. */
+export function messageFailuresSuite(name: string, createStore: () => Promise<MessagesStore>): void {
+  describe(`messages on ${name}, when something fails`, () => {
+    const instances = useInstances(createStore);
+    const { open, start } = instances;
+
+    it('a batch whose handler throws comes again, and nothing of its key overtakes it', async () => {
+      const received = new Received();
+      let failures = 0;
+      let failing = true;
+      const messages = await start(async (batch) => {
+        if (failing) {
+          failures++;
+          expect(batch[0]).toEqual(news('a', 1));
+          throw new Error('not yet');
+        }
+        await received.handler(batch);
+      });
+      await messages.publish(TOPIC, [news('a', 1)]);
+      await eventually(() => expect(failures).toBeGreaterThan(0));
+      await messages.publish(TOPIC, [news('a', 2), news('a', 3)]);
+      await eventually(() => expect(failures).toBeGreaterThan(2), { timeoutMs: AFTER_FAILURES_MS });
+      failing = false;
+      await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: AFTER_FAILURES_MS });
+    });
+
+    it('what cannot be read goes aside with its reason and blocks nobody', async () => {
+      const received = new Received();
+      await start(received.handler);
+      const publisher = await start();
+      const unreadable: [unknown, RegExp][] = [
+        ['text', /envelope/],
+        [{ id: 'msg_1', data: {} }, /envelope/],
+        [{ id: 'msg_2', v: 999, at: new Date().toISOString(), data: news('a', 9) }, /version 999/],
+        [{ id: 'msg_3', v: 1, at: new Date().toISOString(), data: { version: '1' } }, /tenantId/],
+      ];
+      await publisher.publish(TOPIC, [news('a', 1)]);
+      for (const [value] of unreadable) await instances.store.publishRaw(TOPIC, value);
+      await publisher.publish(TOPIC, [news('a', 2)]);
+      await eventually(() => received.assertAllInOrder(['a'], 2));
+      const dead = await eventually(async () => {
+        const found = await instances.store.dead(TOPIC, SUITE_GROUP);
+        expect(found).toHaveLength(unreadable.length);
+        return found;
+      });
+      for (const [message, reason] of unreadable) {
+        expect(dead).toContainEqual({ message, reason: expect.stringMatching(reason) });
+      }
+    });
+
+    it('what a consumer says it cannot handle goes aside with its reason, and the others around it are handled', async () => {
+      const received = new Received();
+      const messages = open();
+      const whyNot = (data: unknown) => ((data as CreditNews).suspended ? 'not today' : null);
+      messages.consume(TOPIC, SUITE_GROUP, received.handler, { whyNot });
+      await messages.start();
+      await messages.publish(TOPIC, [news('a', 1), { ...news('a', 9), suspended: true }, news('a', 2)]);
+      await eventually(() => received.assertAllInOrder(['a'], 2));
+      const dead = () => instances.store.dead(TOPIC, SUITE_GROUP);
+      await eventually(async () => expect(await dead()).toMatchObject([{ reason: 'not today' }]));
+      expect(received.messages).toHaveLength(2);
+    });
+
+    it('instances that consume the same group share it: nothing is handled twice in the normal case', async () => {
+      const received = new Received();
+      await Promise.all([start(received.handler), start(received.handler)]);
+      const publisher = await start();
+      for (let version = 1; version <= 40; version++) await publisher.publish(TOPIC, [news('a', version)]);
+      await eventually(() => received.assertAllInOrder(['a'], 40));
+      expect(received.messages).toHaveLength(40);
+    });
+
+    it('stopConsuming finishes the batch in hand, takes no more, and leaves the rest to others; publish goes on working', async () => {
+      const received = new Received();
+      const entered = new Signal();
+      const finish = new Signal();
+      const stopping = await start(async (batch) => {
+        entered.wake();
+        await finish.wait(10_000);
+        await received.handler(batch);
+      });
+      await stopping.publish(TOPIC, [news('a', 1)]);
+      await entered.wait(10_000);
+      const stopped = stopping.stopConsuming();
+      await stopping.publish(TOPIC, [news('a', 2)]);
+      finish.wake();
+      await stopped;
+      expect(received.messages).toEqual([news('a', 1)]);
+      await start(received.handler);
+      await eventually(() => received.assertAllInOrder(['a'], 2));
+      expect(received.messages).toEqual([news('a', 1), news('a', 2)]);
+    });
+
+    it('stopConsuming returns while a handler keeps failing, and the batch is not lost', async () => {
+      const entered = new Signal();
+      const failing = await start(async () => {
+        entered.wake();
+        throw new Error('always');
+      });
+      await failing.publish(TOPIC, [news('a', 1)]);
+      await entered.wait(10_000);
+      await failing.stopConsuming();
+      const received = new Received();
+      await start(received.handler);
+      await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: AFTER_FAILURES_MS });
+    });
+
+    it('kill -9 of a consumer in the middle of a batch: another process gets it again, in order', async () => {
+      const victim = await instances.store.spawnConsumer(1);
+      const publisher = await start();
+      await publisher.publish(TOPIC, [news('a', 1)]);
+      await eventually(() => expect(victim.batches.flat()).toContain('1'), { timeoutMs: 10_000 });
+      await publisher.publish(TOPIC, [news('a', 2), news('a', 3)]);
+      await eventually(() => expect(victim.batches.flat()).toContain('3'), { timeoutMs: 10_000 });
+      const received = new Received();
+      await start(received.handler);
+      await publisher.publish(TOPIC, [news('a', 4)]);
+      await victim.kill();
+      await eventually(() => expect(received.messages.map(({ version }) => version)).toContain('4'), {
+        timeoutMs: AFTER_FAILURES_MS,
+      });
+      const versions = received.messages.map(({ version }) => Number(version));
+      expect(versions.filter((version) => version > 1)).toEqual([2, 3, 4]);
+    }, 40_000);
+
+    it('a consumer whose connections are cut in the middle of a batch loses nothing', async () => {
+      const received = new Received();
+      const entered = new Signal();
+      const finish = new Signal();
+      let first = true;
+      const messages = await start(async (batch) => {
+        if (first) {
+          first = false;
+          entered.wake();
+          await finish.wait(10_000);
+          throw new Error('cut off');
+        }
+        await received.handler(batch);
+      });
+      const publisher = await start();
+      await publisher.publish(TOPIC, [news('a', 1), news('a', 2)]);
+      await entered.wait(10_000);
+      await instances.store.cut(messages);
+      finish.wake();
+      await publisher.publish(TOPIC, [news('a', 3)]);
+      await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: 15_000 });
+    });
+
+    it('nothing is lost or reordered among 20,000 messages while all connections are cut again and again', async () => {
+      const received = new Received();
+      await Promise.all([start(received.handler), start(received.handler)]);
+      const publisher = await start();
+      const tenants = Array.from({ length: 20 }, (_, index) => `t${index}`);
+      const perCall = 20;
+      for (let version = 1; version <= 1_000; version += perCall) {
+        const versions = Array.from({ length: perCall }, (_, index) => version + index);
+        const batch = versions.flatMap((each) => tenants.map((tenant) => news(tenant, each)));
+        if (version % 200 === 1) await instances.store.cut();
+        // A publish that fails may have happened: to publish it again is the caller's part.
+        await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 10_000 });
+      }
+      await eventually(() => received.assertAllInOrder(tenants, 1_000), { timeoutMs: 20_000, everyMs: 100 });
+    }, 40_000);
+  });
+}

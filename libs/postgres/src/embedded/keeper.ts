@@ -1,0 +1,64 @@
+import { setTimeout } from 'node:timers/promises';
+import { logger } from '@tollgate/runtime';
+import type { Client } from 'pg';
+
+const MAX_ATTEMPTS = 6;
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 2_000;
+/** A server that ends again sooner uses up the same attempts: one that cannot live is not started for ever. */
+const STABLE_MS = 60_000;
+
+/**
+ * Keeps an embedded server running. The connection that owns it (one for its whole life) tells when it is gone: running → (connection ends) → starting again, with pauses that
+ * double → running, or given up. What was committed is there again; whoever had a connection makes a new one, as after any restart of PostgreSQL.
+ */
+export class Keeper {
+  private stopping = false;
+  private attempts = 0;
+  private openedMs = performance.now();
+  private restarting: Promise<void> | undefined;
+
+  /** `open` starts the server if it does not run, and takes it over. */
+  constructor(
+    private owner: Client,
+    private readonly open: () => Promise<Client>,
+    private readonly onGivenUp: (error: Error) => void,
+  ) {
+    this.watch();
+  }
+
+  /** From now on the end of the server is wanted. */
+  async stop(): Promise<void> {
+    this.stopping = true;
+    await this.restarting;
+    await this.owner.end();
+  }
+
+  private watch(): void {
+    this.owner.once('end', () => {
+      if (!this.stopping) this.restarting = this.restart();
+    });
+  }
+
+  private async restart(): Promise<void> {
+    logger('postgres').error('the embedded PostgreSQL ended by itself: it is started again');
+    if (performance.now() - this.openedMs > STABLE_MS) this.attempts = 0;
+    let reason: Error | undefined;
+    for (; this.attempts < MAX_ATTEMPTS && !this.stopping; this.attempts++) {
+      await setTimeout(Math.min(FIRST_PAUSE_MS * 2 ** this.attempts, MAX_PAUSE_MS));
+      try {
+        this.owner = await this.open();
+        this.openedMs = performance.now();
+        this.attempts++;
+        this.watch();
+        logger('postgres').warn('the embedded PostgreSQL runs again');
+        return;
+      } catch (error) {
+        // Its former processes may not all be gone yet.
+        reason = error as Error;
+        logger('postgres').warn({ reason: reason.message }, 'the embedded PostgreSQL does not start yet');
+      }
+    }
+    if (!this.stopping) this.onGivenUp(reason ?? new Error('PostgreSQL ended again and again'));
+  }
+}

@@ -1,0 +1,37 @@
+import { UnavailableError } from '@tollgate/contracts';
+
+export function unavailable(reason: string, cause?: Error): UnavailableError {
+  const error = new UnavailableError(`Redis is not available: ${reason}`);
+  return cause ? Object.assign(error, { cause }) : error;
+}
+
+/** What Redis or the connection refuses for now, in contrast to a mistake of ours (`ERR …`). */
+export function isRefusal(error: Error): boolean {
+  return error.name !== 'ReplyError' || !/^ERR |^WRONGTYPE/.test(error.message);
+}
+
+export function isFunctionMissing(reply: unknown): boolean {
+  return reply instanceof Error && /^ERR Function not found/.test(reply.message);
+}
+
+/** For want of a key, a command or a channel in the user's ACL. */
+export function isRightMissing({ message }: Error): boolean {
+  return /NOPERM|NOAUTH/.test(message);
+}
+
+/** Why a server that answers cannot be used, and the cure. */
+export function startProblem(error: Error): string {
+  if (/unknown command/i.test(error.message)) return 'this server has no Functions: Redis 7.0 or newer is needed.';
+  if (isRightMissing(error))
+    return `the user lacks rights (${error.message}): it needs ~tga:* ~tgc:* &tgc:* +@all -@admin -@dangerous +function +info.`;
+  return `Redis does not take our functions (${error.message}).`;
+}
+
+/** That a connection which is not there cannot be written to says nothing. */
+export function reasonOf({ message }: Error): string {
+  return /enableOfflineQueue/.test(message) ? '' : `: ${message}`;
+}
+
+export function innermost(error: Error & { lastNodeError?: Error }): Error {
+  return error.lastNodeError ?? error;
+}

@@ -1,0 +1,18 @@
+import { RedisAdmissionStore } from '@tollgate/admission';
+import { applyTopics, KafkaMessages } from '@tollgate/messaging';
+import { useKafka, useRedis, useTestDatabase } from '@tollgate/testing';
+import { crowdSuite } from './crowd.suite';
+
+const database = useTestDatabase();
+const redis = useRedis();
+const kafka = useKafka();
+
+describe('a crowd, with admission on Redis and messages on Kafka', () => {
+  beforeAll(() => applyTopics({ brokers: kafka.brokers, clientId: 'crowd' }));
+
+  crowdSuite(database, async () => {
+    const admission = new RedisAdmissionStore({ url: redis.url });
+    await admission.start();
+    return { admission, messages: new KafkaMessages({ connection: { brokers: kafka.brokers, clientId: 'crowd' } }) };
+  });
+});

@@ -1,0 +1,79 @@
+import { eventually } from '@tollgate/testing';
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { complete, costOf, createTenant, embedded, writeConfig, type Completion } from './fixtures';
+import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
+
+// Real: the whole standalone process; what is killed is its PostgreSQL.
+jest.setTimeout(120_000);
+const directory = useDataDirectory();
+const env = () => ({
+  TOLLGATE_DATA_DIR: directory.path,
+  TOLLGATE_CONFIG: writeConfig(directory.path),
+  TOLLGATE_DEMO: 'false',
+});
+const BACK_LIMIT_MS = 20_000;
+const KILLS = 2;
+const GIVEN_UP_LIMIT_MS = 30_000;
+const CHAT = { messages: [{ role: 'user', content: 'x' }], simulator: { answerTokens: 5 } };
+
+describe('the embedded PostgreSQL, killed while Tollgate runs', () => {
+  it('is started again, serves again, and every complete answer is charged once', async () => {
+    const tollgate = await StandaloneProcess.start(env());
+    const tenant = await createTenant(tollgate.ready, 1_000);
+    const answers: Completion[] = [];
+    const ask = async () => {
+      const answer = await complete(tollgate.ready, tenant.key, CHAT);
+      answers.push(answer);
+      expect([200, 503]).toContain(answer.status);
+      return answer.status;
+    };
+    for (let kill = 0; kill < KILLS; kill++) {
+      expect(await ask()).toBe(200);
+      const running = Promise.all([ask(), ask(), ask()]);
+      process.kill(postgresPid(directory.path)!, 'SIGKILL');
+      const killedMs = performance.now();
+      await running;
+      await eventually(async () => expect(await ask()).toBe(200), { timeoutMs: BACK_LIMIT_MS });
+      process.stderr.write(
+        `embedded PostgreSQL killed: serves again after ${(performance.now() - killedMs).toFixed()} ms\n`,
+      );
+    }
+    // An answer may overtake this line: whoever connects first need not be the keeper.
+    await eventually(() => expect(tollgate.stderr).toMatch(/the embedded PostgreSQL runs again/), {
+      timeoutMs: BACK_LIMIT_MS,
+    });
+    const complete200 = answers.filter(({ status }) => status === 200);
+    await eventually(
+      () =>
+        embedded(directory.path)(async (client) => {
+          const { rows } = await client.query<{ id: string; cost: string }>(
+            'SELECT id, cost_nanos::text AS cost FROM billing.charge WHERE tenant_id = $1 ORDER BY id',
+            [tenant.id],
+          );
+          const charges = new Map(rows.map(({ id, cost }) => [id, Number(cost)]));
+          expect(complete200.map(({ requestId }) => charges.get(requestId))).toEqual(complete200.map(costOf));
+        }),
+      { timeoutMs: BACK_LIMIT_MS },
+    );
+    expect(await tollgate.end()).toBe(0);
+    expect(postgresPid(directory.path)).toBeNull();
+  });
+
+  it('ends the process with one line and exit code 1 when it cannot be started again', async () => {
+    const tollgate = await StandaloneProcess.start(env());
+    const cluster = join(directory.path, 'postgres');
+    const pid = postgresPid(directory.path)!;
+    renameSync(cluster, `${cluster}-gone`);
+    process.kill(pid, 'SIGKILL');
+    const killedMs = performance.now();
+    expect(await tollgate.exited()).toBe(1);
+    expect(performance.now() - killedMs).toBeLessThan(GIVEN_UP_LIMIT_MS);
+    const lines = tollgate.stderr.split('\n').filter((line) => line.startsWith('tollgate: '));
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^tollgate: The embedded PostgreSQL ended and could not be started again: .*PostgreSQL did/,
+      ),
+    ]);
+  });
+});

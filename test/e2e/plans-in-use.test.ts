@@ -1,0 +1,44 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { eventually } from '@tollgate/testing';
+import { operator } from './deployment';
+import { complete, createTenant, writeConfig } from './fixtures';
+import { StandaloneProcess, useDataDirectory } from './standalone-process';
+
+jest.setTimeout(120_000);
+const directory = useDataDirectory();
+const LINE =
+  /plans: profile slow of plan default is missing, and active keys have it \(1 in all, of ten_\w+ for one\): put it back, or revoke them first \(tollgate key revoke\)\./;
+
+it('a profile that active keys have cannot go: not while it runs, and not between two starts; when the keys are revoked it can', async () => {
+  const file = writeConfig(directory.path);
+  const whole = readFileSync(file, 'utf8');
+  const less = whole.replace(/ *- \{ id: slow.*\n/, '');
+  expect(less).not.toBe(whole);
+  const env = { TOLLGATE_DATA_DIR: directory.path, TOLLGATE_CONFIG: file, TOLLGATE_DEMO: 'false' };
+  const first = await StandaloneProcess.start(env);
+  const tenant = await createTenant(first.ready, 1_000, 'slow');
+  const answered = async (by: typeof first) =>
+    (await complete(by.ready, tenant.key, { messages: [{ role: 'user', content: 'x' }] })).status;
+
+  writeFileSync(file, less);
+  await eventually(() => expect(first.stderr).toMatch(LINE), { timeoutMs: 10_000 });
+  expect(first.stderr).toContain('the old configuration stays in force');
+  expect(await answered(first)).toBe(200);
+  expect(await first.end()).toBe(0);
+
+  const refused = StandaloneProcess.spawn(env);
+  expect([await refused.exited(), refused.stdout]).toEqual([1, '']);
+  const [line, ...more] = refused.stderr
+    .trim()
+    .split('\n')
+    .filter((one) => one.startsWith('tollgate: '));
+  expect([line, more]).toEqual([expect.stringMatching(LINE), []]);
+
+  writeFileSync(file, whole);
+  const again = await StandaloneProcess.start(env);
+  expect(await answered(again)).toBe(200);
+  await operator(again.ready).delete(`/_operator/v1/tenants/${tenant.id}/keys/${tenant.keyId}`);
+  writeFileSync(file, less);
+  await eventually(() => expect(again.stderr).toContain('configuration read again'), { timeoutMs: 10_000 });
+  expect(await again.end()).toBe(0);
+});

@@ -1,0 +1,54 @@
+import { costNanos, type UsageEvent } from '@tollgate/contracts';
+import { whyNotUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
+import { type Caller, expectSettledAt, useGateway } from './use-gateway';
+
+const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
+const messages = [{ role: 'user', content: 'Say something about gateways.' }];
+
+const chat = (caller: Caller, fields: object = {}, simulator: object = {}) =>
+  gateway.post('/v1/chat/completions', { model: 'small', messages, simulator, ...fields }, caller);
+
+interface Answer {
+  usage: { prompt_tokens: number; prompt_tokens_details?: object };
+}
+
+const expectSettled = (caller: Caller, nanos: bigint) => expectSettledAt(gateway, caller, nanos);
+const rated = (event: UsageEvent) => costNanos(event, event.price);
+
+describe('a backend', () => {
+  it.each([true, false])(
+    'that reports more than was asked for (stream: %s): the rest is the operator’s',
+    async (stream) => {
+      const caller = await gateway.caller();
+      await (await chat(caller, { stream, max_tokens: 50 }, { faults: [{ kind: 'overrun', factor: 100 }] })).text();
+      const [event] = await gateway.events(caller.tenantId, 1);
+      expect(event!.completionTokens).toBe(5_000);
+      // 4,950 tokens that nobody asked for, less what the prompt's bound had been too high by.
+      expect(BigInt(event!.overrunNanos)).toBeGreaterThan(4_500n * 2_000n);
+      expect(BigInt(event!.costNanos) + BigInt(event!.overrunNanos)).toBe(rated(event!));
+      await expectSettled(caller, BigInt(event!.costNanos));
+    },
+  );
+
+  it.each([
+    ['a plain answer, beyond what is recorded', false, 10 ** 8],
+    ['a stream, beyond what is recorded', true, 10 ** 8],
+    ['a plain answer, beyond what admission counts', false, 10 ** 9],
+    ['a stream, beyond what admission counts', true, 10 ** 9],
+  ])('that reports what no model generates (%s): it is counted, and marked', async (_, stream, factor) => {
+    const caller = await gateway.caller();
+    const answer = await chat(caller, { stream, max_tokens: 200 }, { faults: [{ kind: 'overrun', factor }] });
+    expect(await answer.text()).toContain('"completion_tokens":200');
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ outcome: 'complete', estimated: true, completionTokens: 200, overrunNanos: '0' });
+    expect(whyNotUsageEvent(event)).toBeNull();
+    await expectSettled(caller, rated(event!));
+  });
+
+  it('that reports cached tokens: they cost what cached tokens cost', async () => {
+    const caller = await gateway.caller();
+    const { usage } = (await (await chat(caller, { max_tokens: 1 }, { cachedTokens: 4 })).json()) as Answer;
+    expect(usage.prompt_tokens_details).toEqual({ cached_tokens: 4 });
+    await expectSettled(caller, BigInt((usage.prompt_tokens - 4) * 1_000 + 4 * 500 + 2_000));
+  });
+});

@@ -1,0 +1,86 @@
+import type { AdmitRequest, AdmitResult } from '@tollgate/admission';
+import { NANOS_PER_CENT, type CreditNews } from '@tollgate/contracts';
+import assert from 'node:assert/strict';
+import type { Command } from './commands';
+import type { Booking, SetBudget, Stores } from './stores';
+import type { Truth } from './truth';
+
+type Money = Extract<Command, { do: 'topUp' | 'refund' | 'adjust' }>;
+
+/** What a person does, by the operator API: money in and out, suspension, budgets. It keeps what must then be in force. */
+export class Operator {
+  /** Amounts by tenant, kind and ref. */
+  private readonly booked = new Map<string, number>();
+  private readonly suspended = new Set<string>();
+  private readonly budgets = new Map<string, SetBudget['cents']>();
+  private statusVersion = 0;
+
+  constructor(
+    private readonly stores: Stores,
+    private readonly truth: Truth,
+  ) {}
+
+  async moveMoney(tenantId: string, command: Money): Promise<CreditNews[]> {
+    const { do: kind, ref } = command;
+    const cents = kind === 'refund' ? -command.cents : command.cents;
+    const allowDebt = kind === 'adjust' && command.allowDebt;
+    const booking: Booking = { kind, cents, ref: `${kind} ${ref}`, allowDebt };
+    const name = `${tenantId} ${booking.ref}`;
+    const first = this.booked.get(name);
+    const { news, refused } = await this.stores.money(tenantId, booking);
+    if (first !== undefined) assert.equal(refused, first !== cents, 'a repeated ref is the same, or refused');
+    else if (cents > 0 || allowDebt) assert.equal(refused, false);
+    if (refused || first !== undefined) return news;
+    this.booked.set(name, cents);
+    this.truth.paid(tenantId, cents);
+    if (cents < 0 && allowDebt) this.truth.owes(tenantId, -cents);
+    return news;
+  }
+
+  /** @param late an older word of auth's that arrives now; it changes nothing */
+  async suspend(tenantId: string, suspended: boolean, late: boolean): Promise<CreditNews[]> {
+    if (late && this.statusVersion > 0) return this.stores.status(tenantId, 0, suspended);
+    const news = await this.stores.status(tenantId, ++this.statusVersion, suspended);
+    if (suspended) this.suspended.add(tenantId);
+    else this.suspended.delete(tenantId);
+    return news;
+  }
+
+  async setBudget(tenantId: string, budget: SetBudget): Promise<CreditNews[]> {
+    this.budgets.set(`${tenantId} ${budget.keyId}`, budget.cents);
+    return this.stores.setBudget(tenantId, budget);
+  }
+
+  /** A suspension is in force from the moment at which it was answered. */
+  mayAdmit({ draft }: AdmitRequest, result: AdmitResult): void {
+    const refusedAsSuspended = result.kind === 'refused' && result.reason === 'tenant_suspended';
+    const told = `a suspended tenant, and no other, is refused: ${result.kind === 'refused' ? result.reason : result.kind}`;
+    assert.equal(refusedAsSuspended, this.suspended.has(draft.tenantId), told);
+  }
+
+  /** Something was held more for this request: then what its key and its tenant spent and hold, `heldNanos` of a key (or of all, for null), is within their budgets. */
+  isWithinBudgets(
+    { draft: { tenantId, keyId }, keyBudgetNanos, tenantBudgetNanos }: AdmitRequest,
+    heldNanos: (keyId: string | null) => bigint,
+  ): void {
+    const month = new Date(this.stores.clock.nowMs).toISOString().slice(0, 7);
+    for (const [of, byDefault] of [
+      [keyId, keyBudgetNanos],
+      [null, tenantBudgetNanos],
+    ] as const) {
+      const budget = this.budgetNanos(tenantId, of, byDefault);
+      if (budget === null) continue;
+      const used = this.truth.spentNanos(tenantId, of, month) + heldNanos(of);
+      assert(
+        used <= budget + this.truth.mayExceedNanos(tenantId),
+        `the budget ${budget} of ${of ?? 'the tenant'} is exceeded: ${used}`,
+      );
+    }
+  }
+
+  private budgetNanos(tenantId: string, keyId: string | null, byDefault: bigint | null): bigint | null {
+    const set = this.budgets.get(`${tenantId} ${keyId}`) ?? 'default';
+    if (set === 'default') return byDefault;
+    return set === 'none' ? null : BigInt(set) * NANOS_PER_CENT;
+  }
+}

@@ -1,0 +1,38 @@
+import { availableParallelism, loadavg } from 'node:os';
+import type { App, ServiceProcess } from './service-process';
+
+/** On a machine of which it has a core: on one that is busier in proportion. */
+const MAX_START_MS = 10_000;
+
+export const ALL: readonly App[] = ['gateway', 'auth', 'metering', 'billing'];
+/** Those with a schema. */
+export const WITH_DATABASE: readonly App[] = ['auth', 'metering', 'billing'];
+
+export interface Refusal {
+  /** Of stderr, without those of the log. */
+  lines: string[];
+  exitCode: number | null;
+  tookMs: number;
+}
+
+/** Waits for the end of a service that cannot start. */
+export async function refusal(service: ServiceProcess): Promise<Refusal> {
+  const began = performance.now();
+  const exitCode = await service.exited();
+  const lines = service.stderr.trim().split('\n');
+  return { lines: lines.filter((line) => !line.startsWith('{')), exitCode, tookMs: performance.now() - began };
+}
+
+/** Each says in one line what is wrong and names the cure, in time. They start together. */
+export async function expectRefusals(
+  services: readonly ServiceProcess[],
+  line: RegExp | ((app: App) => RegExp),
+): Promise<void> {
+  const howBusy = Math.max(1, loadavg()[0]! / availableParallelism(), services.length / availableParallelism());
+  for (const [i, { lines, exitCode, tookMs }] of (await Promise.all(services.map(refusal))).entries()) {
+    const { app } = services[i]!;
+    expect([app, lines]).toEqual([app, [expect.stringMatching(line instanceof RegExp ? line : line(app))]]);
+    expect([app, exitCode]).toEqual([app, 1]);
+    expect(tookMs).toBeLessThan(MAX_START_MS * howBusy);
+  }
+}

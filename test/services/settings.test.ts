@@ -1,0 +1,79 @@
+import { join, resolve } from 'node:path';
+import { ALL, expectRefusals, refusal } from './refusals';
+import { ServiceProcess, type App } from './service-process';
+
+// Real: each deployable as a process of its own. No server is needed: what is wrong here is found before one is asked.
+jest.setTimeout(120_000);
+const ENV = {
+  KAFKA_BROKERS: '127.0.0.1:1',
+  REDIS_URL: 'redis://127.0.0.1:1',
+  DATABASE_URL: 'postgres://127.0.0.1:1/x',
+  TOLLGATE_OPERATOR_SECRET: 'the-operators-secret-in-tests',
+  TOLLGATE_CONFIG: join(resolve(__dirname, '../..'), 'tollgate.yaml'),
+};
+const spawn = (app: App, env: Record<string, string>, args: readonly string[] = []) =>
+  ServiceProcess.spawn(app, { ...ENV, ...env }, args);
+
+it('that are wrong or missing are each a line, and none is echoed', async () => {
+  const { lines, exitCode } = await refusal(
+    spawn('gateway', {
+      KAFKA_BROKERS: 'no port here',
+      KAFKA_TLS: 'maybe',
+      KAFKA_SASL_MECHANISM: 'plain',
+      REDIS_URL: 'http://secret-in-a-url',
+      TOLLGATE_OPERATOR_SECRET: 'short',
+      TOLLGATE_PORT: '70000',
+      TOLLGATE_SIMULATOR_URL: 'nowhere',
+      TOLLGATE_HEALTH_HOST: 'no host!',
+    }),
+  );
+  expect(exitCode).toBe(1);
+  const message = lines.join('\n');
+  for (const name of ['KAFKA_BROKERS', 'KAFKA_TLS', 'REDIS_URL', 'TOLLGATE_OPERATOR_SECRET', 'TOLLGATE_PORT'])
+    expect(message).toMatch(new RegExp(`^tollgate: ${name}\\b`, 'm'));
+  expect(lines).toHaveLength(7);
+  expect(message).not.toMatch(/secret-in-a-url|short/);
+});
+
+it('that are missing', async () => {
+  const { lines } = await refusal(spawn('gateway', { TOLLGATE_OPERATOR_SECRET: '', KAFKA_BROKERS: '' }));
+  expect(lines).toEqual([
+    expect.stringMatching(/^tollgate: KAFKA_BROKERS is not set: it must be host:port/),
+    expect.stringMatching(/^tollgate: TOLLGATE_OPERATOR_SECRET is not set: it must be 16 to 256/),
+  ]);
+});
+
+it('of a tollgate.yaml that is not there, or wrong', async () => {
+  const readers: App[] = ['gateway', 'auth', 'billing'];
+  await expectRefusals(
+    readers.map((app) => spawn(app, { TOLLGATE_CONFIG: '/nowhere/tollgate.yaml' })),
+    /^tollgate: \/nowhere\/tollgate\.yaml/,
+  );
+  await expectRefusals(
+    readers.map((app) => spawn(app, { TOLLGATE_CONFIG: __dirname })),
+    /^tollgate: .*test\/services: /,
+  );
+});
+
+it('are judged by --validate alone, without a server; an option that is not there is refused', async () => {
+  await Promise.all(
+    ALL.map(async (app) => {
+      const valid = spawn(app, {}, ['--validate']);
+      expect([await valid.exited(), valid.stdout]).toEqual([0, expect.stringMatching(/^The settings .*valid\.\n$/)]);
+    }),
+  );
+  const { lines, exitCode } = await refusal(spawn('auth', {}, ['--migarte']));
+  expect([exitCode, lines[0]]).toEqual([1, 'tollgate: There is no option --migarte.']);
+});
+
+it('of the replicas that a settlement, and what a refund takes, wait for are read by those who do the one or the other', () =>
+  expectRefusals(
+    (['gateway', 'billing'] as const).map((app) => spawn(app, { REDIS_SETTLED_REPLICAS: '17' })),
+    /^tollgate: REDIS_SETTLED_REPLICAS/,
+  ));
+
+it('may be secrets in files', async () => {
+  const service = spawn('auth', { DATABASE_URL: '', DATABASE_URL_FILE: '/nowhere/url' }, ['--validate']);
+  await service.exited();
+  expect(service.stderr).toMatch(/DATABASE_URL_FILE: \/nowhere\/url cannot be read \(ENOENT\)/);
+});

@@ -1,0 +1,54 @@
+import { readSettings, DrainSettings, type SettingsClass } from '@tollgate/runtime';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { POOL_SIZE as AUTH_POOL } from '../../apps/auth/src/database';
+import { POOL_SIZE as BILLING_POOL } from '../../apps/billing/src/database';
+import { BillingSettings } from '../../apps/billing/src/settings';
+import { LameDuckSettings, OperatorSettings, PublicSettings } from '../../apps/gateway/src/settings';
+import { POOL_SIZE as METERING_POOL } from '../../apps/metering/src/database';
+
+const ROOT = resolve(__dirname, '../..');
+/** superuser_reserved_connections; health checks, the jobs of a start, and people with psql. */
+const OTHER_CONNECTIONS = 3 + 20;
+
+/** What `npm run stack` holds settings against: an ES module, so it is asked in a process of its own. */
+const { MAX, MAX_SCALE } = JSON.parse(
+  execFileSync(process.execPath, [
+    '--input-type=module',
+    '--eval',
+    `import { MAX, MAX_SCALE } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}'; console.log(JSON.stringify({ MAX, MAX_SCALE }))`,
+  ]).toString(),
+) as { MAX: Record<string, number>; MAX_SCALE: number };
+
+/** Who reads it in its container. */
+const READ_BY: Record<string, SettingsClass> = {
+  TOLLGATE_PORT: PublicSettings,
+  TOLLGATE_OPERATOR_PORT: OperatorSettings,
+  TOLLGATE_DRAIN_SECONDS: DrainSettings,
+  TOLLGATE_LAME_DUCK_SECONDS: LameDuckSettings,
+  TOLLGATE_INVOICE_CLOSE_MINUTES: BillingSettings,
+};
+const given = (name: string, value: number) =>
+  readSettings({ TOLLGATE_OPERATOR_SECRET: 'sixteen-characters', [name]: String(value) }, [READ_BY[name]!]);
+
+it('npm run stack takes the numbers that the services take, and no others', () => {
+  expect(Object.keys(MAX)).toEqual(Object.keys(READ_BY));
+  for (const [name, max] of Object.entries(MAX)) {
+    expect(given(name, 0)).toMatchObject({ [name]: 0 });
+    expect(given(name, max)).toMatchObject({ [name]: max });
+    expect(() => given(name, max + 1)).toThrow(`${name} must be a whole number from 0 to ${max}`);
+  }
+});
+
+it('as many of each service as may be started have their connections to PostgreSQL, and their places at the load balancer', () => {
+  const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
+  const maxConnections = Number(/max_connections=(\d+)/.exec(compose)![1]);
+  const needed = MAX_SCALE * (AUTH_POOL + METERING_POOL + BILLING_POOL) + OTHER_CONNECTIONS;
+  expect(maxConnections).toBeGreaterThanOrEqual(needed);
+  const places = readFileSync(join(ROOT, 'deploy/haproxy/haproxy.cfg'), 'utf8').matchAll(
+    /server-template gateway (\d+) /g,
+  );
+  expect(new Set([...places].map(([, count]) => Number(count)))).toEqual(new Set([MAX_SCALE]));
+});

@@ -1,0 +1,122 @@
+import { newId } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
+import type { Asked } from './ask';
+import { Documented } from './documented';
+import { OPERATOR_SECRET, useServices } from './services';
+
+const AT = '/_operator/v1';
+const OCTOBER_END = '2026-10-31T23:59:59.999Z';
+// No month is closed by itself: the test uses a past one.
+const services = useServices({ invoiceCloseDelayMs: 20 * 365 * 24 * 3_600_000 });
+let documented: Documented;
+beforeAll(async () => {
+  documented = await Documented.read(services.operatorUrl, `${AT}/openapi.yaml`);
+});
+
+const asked = new Set<string>();
+async function ask(method: string, path: string, more: Asked = {}, ids: Record<string, string> = {}) {
+  const answer = await documented.ask(method, AT + path, { token: OPERATOR_SECRET, ...more }, ids);
+  if (answer.status < 300) asked.add(`${method} ${AT}${path}`);
+  return answer;
+}
+
+/** One request of October 2026 that costs 33 cents, as the gateway sends it. */
+async function used(tenantId: string, keyId: string): Promise<string> {
+  const requestNanos = String(33n * 10_000_000n);
+  const event = {
+    id: newId('req', Date.parse(OCTOBER_END) - 1_000),
+    tenantId,
+    keyId,
+    model: 'sim-small',
+    kind: 'chat' as const,
+    stream: false,
+    price: { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos },
+    startedAt: OCTOBER_END,
+    promptTokens: 10,
+    cachedTokens: 0,
+    completionTokens: 5,
+    costNanos: requestNanos,
+    overrunNanos: '0',
+    estimated: false,
+    outcome: 'complete' as const,
+    endedAt: OCTOBER_END,
+  };
+  await services.messages.publish('usage-events', [event]);
+  return event.id;
+}
+
+it('real answers of every operation are as documented', async () => {
+  const tenantId = (await ask('post', '/tenants', { body: { name: 'Acme' } })).json.data.id;
+  const of = { tenantId };
+  await ask('get', '/tenants', {}, { query: '?limit=1' });
+  for (const path of ['suspend', 'resume']) await ask('post', `/tenants/{tenantId}/${path}`, {}, of);
+  await ask('get', '/tenants/{tenantId}', {}, of);
+
+  const credit = '/tenants/{tenantId}/credit';
+  await ask('post', credit, { body: { amountCents: 1_000, ref: 'first' } }, of);
+  await ask('post', `${credit}/adjust`, { body: { amountCents: 5, ref: 'a', reason: 'goodwill' } }, of);
+  await eventually(() => ask('post', `${credit}/refund`, { body: { amountCents: 5, ref: 'r' } }, of));
+
+  const key = (await ask('post', '/tenants/{tenantId}/keys', { body: { name: 'k' } }, of)).json.data;
+  await ask('get', '/tenants/{tenantId}/keys', {}, of);
+  const token = (await ask('post', '/tenants/{tenantId}/tokens', { body: { name: 't', scopes: ['usage:read'] } }, of))
+    .json.data;
+  await ask('get', '/tenants/{tenantId}/tokens', {}, of);
+
+  const body = { monthlyBudgetCents: 0, thresholdsPercent: [50, 90] };
+  for (const path of ['/tenants/{tenantId}/budget', '/tenants/{tenantId}/keys/{id}/budget']) {
+    expect((await ask('put', path, { body }, { ...of, id: key.id })).json.data.events).toHaveLength(2);
+    await ask('get', path, {}, { ...of, id: key.id });
+  }
+  await ask('get', '/tenants/{tenantId}/budgets', {}, of);
+
+  const requestId = await used(tenantId, key.id);
+  const entryId = await eventually(async () => {
+    const { data } = (await ask('get', credit, {}, of)).json;
+    return data.entries.find((entry: { type: string }) => entry.type === 'usage')!.id as string;
+  });
+  await ask('get', '/tenants/{tenantId}/usage', {}, { ...of, query: '?from=2026-10-01&groupBy=model,key,day' });
+  expect((await ask('get', '/entries/{entryId}/requests', {}, { entryId })).json.data).toHaveLength(1);
+  await ask('post', '/invoices/close', { body: { period: '2026-10', tenantId } });
+  await ask('get', '/requests/{requestId}', {}, { requestId });
+  const [invoice] = (await ask('get', '/invoices', {}, { query: `?tenantId=${tenantId}` })).json.data;
+  await ask(
+    'post',
+    '/invoices/{accountingNumber}/void',
+    { body: { reason: 'test' } },
+    { accountingNumber: String(invoice.accountingNumber) },
+  );
+
+  await ask('post', '/reconcile');
+  const { id } = await services.messages.request('billing.reconcile.start', {});
+  await eventually(async () =>
+    expect((await ask('get', '/reconcile/{id}', {}, { id })).json.data).toMatchObject({ state: 'done' }),
+  );
+
+  await ask('delete', '/tenants/{tenantId}/keys/{id}', {}, { ...of, id: key.id });
+  await ask('delete', '/tenants/{tenantId}/tokens/{id}', {}, { ...of, id: token.id });
+
+  const all = Object.entries(documented.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method} ${path}`),
+  );
+  expect([...asked].sort()).toEqual(all.sort());
+});
+
+it('refusals are as documented', async () => {
+  const { tenantId } = await services.tenant();
+  const of = { tenantId };
+  const refused = async (status: number, ...[method, path, more, ids]: Parameters<typeof ask>) =>
+    expect((await ask(method, path, more, ids)).status).toBe(status);
+  await refused(401, 'get', '/tenants', { token: null });
+  await refused(401, 'get', '/tenants', { token: 'wrong' });
+  await refused(400, 'get', '/tenants', {}, { query: '?limit=0' });
+  await refused(400, 'post', '/tenants', { body: {} });
+  await refused(415, 'post', '/tenants', { text: 'x', headers: { 'content-type': 'text/plain' } });
+  await refused(413, 'post', '/tenants', { text: 'x'.repeat(65_537) });
+  await refused(404, 'get', '/tenants/{tenantId}/usage', {}, { tenantId: newId('ten') });
+  await refused(400, 'post', '/tenants/{tenantId}/credit', { body: { amountCents: 0 } }, of);
+  await refused(409, 'post', '/tenants/{tenantId}/credit/refund', { body: { amountCents: 1, ref: 'r' } }, of);
+  await refused(400, 'put', '/tenants/{tenantId}/budget', { body: { monthlyBudgetCents: -1 } }, of);
+  await refused(400, 'post', '/invoices/close', { body: { period: '2999-01' } });
+  await refused(404, 'get', '/reconcile/{id}', {}, { id: 'x' });
+});
