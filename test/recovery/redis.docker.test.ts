@@ -1,5 +1,6 @@
 import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import Redis from 'ioredis';
 import { Client } from 'pg';
 import { useDeployment } from '../services/deployment';
 import { BUDGET_CENTS, Deployed, OUTPUT_TOKEN_NANOS, writeConfig, type Answer } from './deployed';
@@ -236,6 +237,24 @@ describe('a Redis that is away', () => {
       );
     },
   );
+
+  it('for the keys alone, not for the credit: not ready, until both can be asked for', async () => {
+    const admin = new Redis(redis.url);
+    try {
+      const clients = String(await admin.client('LIST'))
+        .trim()
+        .split('\n');
+      const ofKeys = clients.filter((line) => line.includes(' name=tollgate-credentials '));
+      // Nobody takes the places of those who are sent away.
+      await admin.config('SET', 'maxclients', clients.length - ofKeys.length);
+      for (const line of ofKeys) await admin.client('KILL', 'ID', /^id=(\d+)/.exec(line)![1]!);
+      await expectReadyz(503);
+      await admin.config('SET', 'maxclients', 10_000);
+      await expectReadyz(200);
+    } finally {
+      admin.disconnect();
+    }
+  });
 
   it('when a stream ends: it ends with an error event, and is charged all that it delivered once Redis is back', async () => {
     const tenant = await tenantWithCredit();

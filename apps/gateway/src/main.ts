@@ -52,7 +52,8 @@ runService(
         () => credentials.close(),
         () => messages.close(),
       );
-      health.depend('redis', { required: true, check: () => admission.check() });
+      // Both, as each has connections of its own: what is ready must not refuse for want of the other.
+      health.depend('redis', { required: true, check: () => Promise.all([admission.check(), credentials.check()]) });
       // Inference goes on without it: usage waits in its holds.
       health.depend('kafka', { required: false, check: () => messages.check() });
       await Promise.all([admission.start(), credentials.start()]);
