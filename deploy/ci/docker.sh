@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A Docker engine with buildx and compose on a bare Debian machine. Nothing to do where they answer; safe to repeat and to run twice at once.
 # Needs root where something is missing. DOCKER_HOST, when set, names somebody's engine: it is then checked, never started. DOCKER_DATA_ROOT, when set, is where an engine
-# that is started here keeps its images and containers.
+# that is started here keeps its images and containers, and beside it what it knows of itself: what a killed engine left on this machine is not taken up.
 set -euo pipefail
 cd "$(dirname "$0")"
 . ../images/debian.sh
@@ -21,7 +21,8 @@ install_engine() {
 start_engine() {
   say "starting dockerd, log in $LOG"
   # A session of its own, and no pipe of ours: it outlives this script and whoever waits for our output.
-  setsid nohup dockerd ${DOCKER_DATA_ROOT:+--data-root "$DOCKER_DATA_ROOT"} </dev/null >>"$LOG" 2>&1 9>&- &
+  setsid nohup dockerd ${DOCKER_DATA_ROOT:+--data-root "$DOCKER_DATA_ROOT" --exec-root "$DOCKER_DATA_ROOT.run" --pidfile "$DOCKER_DATA_ROOT.pid"} \
+    </dev/null >>"$LOG" 2>&1 9>&- &
   local deadline=$((SECONDS + START_WAIT_S))
   until answers; do
     if [ "$SECONDS" -ge "$deadline" ]; then
