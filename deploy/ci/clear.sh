@@ -6,7 +6,8 @@ exec >/dev/null 2>&1
 scratch=$1
 STOP_WAIT_S=20
 
-if engine=$(cat "$scratch/docker.pid"); then
+# The process of that number may be somebody else by now.
+if engine=$(cat "$scratch/docker.pid") && [ "$(cat "/proc/$engine/comm")" = dockerd ]; then
   timeout "$STOP_WAIT_S" docker ps --all --quiet | timeout "$STOP_WAIT_S" xargs -r docker rm --force --volumes
   timeout "$STOP_WAIT_S" docker network prune --force
   kill "$engine"

@@ -52,7 +52,7 @@ runService(
         () => credentials.close(),
         () => messages.close(),
       );
-      // Both, as each has connections of its own: what is ready must not refuse for want of the other.
+      // Each has connections of its own, and no request runs without both.
       health.depend('redis', { required: true, check: () => Promise.all([admission.check(), credentials.check()]) });
       // Inference goes on without it: usage waits in its holds.
       health.depend('kafka', { required: false, check: () => messages.check() });
