@@ -28,9 +28,11 @@ interface Books {
 it('refunds against running requests on two gateways: nothing is spent twice, and each request is found from its entry', async () => {
   const START_CENTS = 300;
   const tenant = await newTenant(gateways[0]!, { amountCents: START_CENTS });
-  let [running, refunded] = [6, 0];
+  let [running, refunded, answered] = [6, 0, 0];
   const requests = async (n: number) => {
     for (let i = 0; i < 10; i++) {
+      // Requests alone would spend the credit before a first refund is through Kafka: each round waits for one, and runs against the next.
+      await eventually(() => expect(answered).toBeGreaterThan(i), { timeoutMs: SETTLED_TIMEOUT_MS });
       const { status } = await chat(gateways[(n + i) % 2]!, tenant.key, {
         max_tokens: 400,
         simulator: { answerTokens: 400 },
@@ -45,6 +47,7 @@ it('refunds against running requests on two gateways: nothing is spent twice, an
       const { status } = await operator(`/tenants/${tenant.id}/credit/refund`, { amountCents, ref: `r${i}` });
       expect([201, 409]).toContain(status);
       if (status === 201) refunded += amountCents;
+      answered++;
     }
   };
   await Promise.all([...[1, 2, 3, 4, 5, 6].map(requests), refunds()]);
