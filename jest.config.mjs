@@ -31,7 +31,8 @@ const leftOut = ['/node_modules/', ...testsLeftOut()];
 export default {
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
-  testTimeout: 30_000,
+  // For what hangs. How long something may take is measured where it is claimed.
+  testTimeout: 180_000,
   maxWorkers: 2,
   projects: [
     {

@@ -5,7 +5,6 @@ import { complete, costOf, createTenant, embedded, writeConfig, type Completion 
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
 // Real: the whole standalone process; what is killed is its PostgreSQL.
-jest.setTimeout(120_000);
 const directory = useDataDirectory();
 const env = () => ({
   TOLLGATE_DATA_DIR: directory.path,

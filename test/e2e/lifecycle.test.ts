@@ -8,7 +8,6 @@ import { complete, createTenant, pendingHolds, withStoppedDatabase, writeConfig 
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
 // About the standalone form only: the embedded server, its data directory, and what its program says when it cannot start.
-jest.setTimeout(120_000);
 const directory = useDataDirectory();
 const env = () => ({
   TOLLGATE_DATA_DIR: directory.path,

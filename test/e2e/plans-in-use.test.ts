@@ -4,7 +4,6 @@ import { operator } from './deployment';
 import { complete, createTenant, writeConfig } from './fixtures';
 import { StandaloneProcess, useDataDirectory } from './standalone-process';
 
-jest.setTimeout(120_000);
 const directory = useDataDirectory();
 const LINE =
   /plans: profile slow of plan default is missing, and active keys have it \(1 in all, of ten_\w+ for one\): put it back, or revoke them first \(tollgate key revoke\)\./;

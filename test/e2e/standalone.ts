@@ -7,7 +7,6 @@ import { connected, embedded, everyRow, writeConfig } from './fixtures';
 import { StandaloneProcess, stopPostgres, useDataDirectory } from './standalone-process';
 
 /** The longest hook or test: a start, a stop and what a test waits for between them. */
-const TEST_TIMEOUT_MS = 120_000;
 
 export interface StandaloneOptions {
   env?: Record<string, string>;
@@ -19,7 +18,6 @@ export interface StandaloneOptions {
 
 /** The standalone form, started before the calling file's tests and removed after them. */
 export function useStandalone(options: StandaloneOptions = {}): Deployment {
-  jest.setTimeout(TEST_TIMEOUT_MS);
   const directory = useDataDirectory();
   const standalone = new StandaloneDeployment(directory, options);
   beforeAll(() => standalone.create());

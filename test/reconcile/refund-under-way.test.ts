@@ -59,7 +59,7 @@ describe('reconcile, while a refund is out of the admission store and not yet in
     } finally {
       await held.end();
     }
-  }, 90_000);
+  });
 
   async function balanceNanos(tenantId: string): Promise<bigint> {
     return (await admission.snapshot({ tenantId, limit: 1 }))[0]!.balanceNanos;

@@ -16,8 +16,6 @@ const BACKLOG_EVENTS = 10_000;
 const BACKLOG_TENANTS = 20;
 /** That it drains is what is looked at here; how quickly, the benchmark measures. */
 const BACKLOG_LIMIT_MS = 60_000;
-/** With the stops and the starts before it. */
-const BACKLOG_TEST_TIMEOUT_MS = 180_000;
 
 const config = writeConfig();
 /** Shifts what a process takes for the time; its waiting goes on as it was. */
@@ -178,38 +176,34 @@ describe('deliveries that are repeated and out of order', () => {
   });
 });
 
-it(
-  'drains a backlog of 10,000 events that gathered while metering and billing were away, with right sums',
-  async () => {
-    await Promise.all(consumers.map((service) => service.end()));
-    const tenants = Array.from({ length: BACKLOG_TENANTS }, () => newId('ten'));
-    const events = Array.from({ length: BACKLOG_EVENTS }, (_, n) => usageEvent(tenants[n % BACKLOG_TENANTS]!));
-    for (let from = 0; from < events.length; from += 1_000)
-      await messages!.publish('usage-events', events.slice(from, from + 1_000));
-    consumers = await Promise.all((['metering', 'billing'] as const).map((app) => deployment.start(app)));
-    const from = performance.now();
-    const charged = () =>
-      deployed.query<{ tenant_id: string; n: number; nanos: string }>(
-        'SELECT tenant_id, count(*)::int AS n, sum(cost_nanos)::text AS nanos FROM billing.charge WHERE tenant_id = ANY($1) GROUP BY tenant_id ORDER BY tenant_id',
-        [tenants],
-      );
-    await eventually(async () => expect((await charged()).reduce((sum, { n }) => sum + n, 0)).toBe(BACKLOG_EVENTS), {
-      timeoutMs: BACKLOG_LIMIT_MS,
-      everyMs: 50,
-    });
-    const seconds = (performance.now() - from) / 1_000;
-    process.stderr.write(
-      `backlog: ${BACKLOG_EVENTS} events in ${seconds.toFixed(1)} s from ready to the last charge: ${(BACKLOG_EVENTS / seconds).toFixed()}/s\n`,
+it('drains a backlog of 10,000 events that gathered while metering and billing were away, with right sums', async () => {
+  await Promise.all(consumers.map((service) => service.end()));
+  const tenants = Array.from({ length: BACKLOG_TENANTS }, () => newId('ten'));
+  const events = Array.from({ length: BACKLOG_EVENTS }, (_, n) => usageEvent(tenants[n % BACKLOG_TENANTS]!));
+  for (let from = 0; from < events.length; from += 1_000)
+    await messages!.publish('usage-events', events.slice(from, from + 1_000));
+  consumers = await Promise.all((['metering', 'billing'] as const).map((app) => deployment.start(app)));
+  const from = performance.now();
+  const charged = () =>
+    deployed.query<{ tenant_id: string; n: number; nanos: string }>(
+      'SELECT tenant_id, count(*)::int AS n, sum(cost_nanos)::text AS nanos FROM billing.charge WHERE tenant_id = ANY($1) GROUP BY tenant_id ORDER BY tenant_id',
+      [tenants],
     );
-    const share = BACKLOG_EVENTS / BACKLOG_TENANTS;
-    expect(await charged()).toEqual(
-      tenants
-        .toSorted()
-        .map((tenant_id) => ({ tenant_id, n: share, nanos: String(BigInt(share) * BigInt(events[0]!.costNanos)) })),
-    );
-  },
-  BACKLOG_TEST_TIMEOUT_MS,
-);
+  await eventually(async () => expect((await charged()).reduce((sum, { n }) => sum + n, 0)).toBe(BACKLOG_EVENTS), {
+    timeoutMs: BACKLOG_LIMIT_MS,
+    everyMs: 50,
+  });
+  const seconds = (performance.now() - from) / 1_000;
+  process.stderr.write(
+    `backlog: ${BACKLOG_EVENTS} events in ${seconds.toFixed(1)} s from ready to the last charge: ${(BACKLOG_EVENTS / seconds).toFixed()}/s\n`,
+  );
+  const share = BACKLOG_EVENTS / BACKLOG_TENANTS;
+  expect(await charged()).toEqual(
+    tenants
+      .toSorted()
+      .map((tenant_id) => ({ tenant_id, n: share, nanos: String(BigInt(share) * BigInt(events[0]!.costNanos)) })),
+  );
+});
 
 function toCharge({ id, tenantId, keyId, costNanos, endedAt }: UsageEvent): Charge {
   return charge(tenantId, { id, keyId, costNanos, endedAt });

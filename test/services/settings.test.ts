@@ -3,7 +3,6 @@ import { ALL, expectRefusals, refusal } from './refusals';
 import { ServiceProcess, type App } from './service-process';
 
 // Real: each deployable as a process of its own. No server is needed: what is wrong here is found before one is asked.
-jest.setTimeout(120_000);
 const ENV = {
   KAFKA_BROKERS: '127.0.0.1:1',
   REDIS_URL: 'redis://127.0.0.1:1',

@@ -3,7 +3,6 @@ import { Stack } from './stack-process';
 
 // Real: the command and the Docker engine; nothing gets as far as a container.
 const LIMIT_MS = 420_000;
-jest.setTimeout(180_000);
 
 describe('npm run stack that cannot start says so in one line', () => {
   const stack = new Stack();

@@ -9,7 +9,6 @@ import { docker, Stack } from './stack-process';
 
 // Real: everything, as `npm run stack` makes it.
 const START_TIMEOUT_MS = 420_000;
-const TEST_TIMEOUT_MS = 180_000;
 const SETTLED_TIMEOUT_MS = 15_000;
 /** Until the load balancer has noticed that a gateway is not ready, or gone. */
 const NOTICE_TIMEOUT_MS = 20_000;
@@ -17,7 +16,6 @@ const NOTICE_TIMEOUT_MS = 20_000;
 const BACK_TIMEOUT_MS = 60_000;
 /** While Node itself loads, the app, connects, is ready. */
 const STOPPED_AFTER_MS = [0, 200, 500, 1_000, 2_000];
-jest.setTimeout(TEST_TIMEOUT_MS);
 
 interface Ready {
   inferenceUrl: string;

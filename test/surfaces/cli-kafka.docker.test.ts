@@ -8,8 +8,6 @@ import { runTollgate } from './tollgate-process';
 // Real: Kafka, and the process. 6 s is the least session of a broker that is as it was installed.
 const kafka = useKafka();
 const PREFIX = 'cli.';
-const TEST_TIMEOUT_MS = 60_000;
-jest.setTimeout(TEST_TIMEOUT_MS);
 
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { KAFKA_BROKERS: kafka.brokers.join(','), KAFKA_TOPIC_PREFIX: PREFIX, ...env });

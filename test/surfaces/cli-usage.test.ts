@@ -8,7 +8,6 @@ import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate, useDataDirectory, withAnswersLost, withServer } from './tollgate-process';
 
 // A process for each command.
-jest.setTimeout(120_000);
 const services = useServices();
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>

@@ -3,7 +3,6 @@ import { useServices } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
 
 // A process for each command.
-jest.setTimeout(120_000);
 const services = useServices();
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>

@@ -134,7 +134,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       });
       const versions = received.messages.map(({ version }) => Number(version));
       expect(versions.filter((version) => version > 1)).toEqual([2, 3, 4]);
-    }, 40_000);
+    });
 
     it('a consumer whose connections are cut in the middle of a batch loses nothing', async () => {
       const received = new Received();
@@ -173,6 +173,6 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 10_000 });
       }
       await eventually(() => received.assertAllInOrder(tenants, 1_000), { timeoutMs: 20_000, everyMs: 100 });
-    }, 40_000);
+    });
   });
 }

@@ -139,7 +139,7 @@ describe('a settlement', () => {
     await crashAndRecover();
     expect((await eventually(() => fixture.sums())).settledNanos).toBe(before.settledNanos + 2n * TOKEN_NANOS);
     await client.close();
-  }, 30_000);
+  });
 
   it('is there after a crash of Postgres; buckets are full again', async () => {
     await fixture.news(10n ** 12n);

@@ -202,5 +202,5 @@ export function propertySuite(open: OpenStore): void {
     } finally {
       await fixture.tearDown();
     }
-  }, 30_000);
+  });
 }

@@ -113,7 +113,7 @@ describe('messages on Kafka that cannot be read', () => {
       expect(letters.map(({ value }) => String(value))).toEqual(['old', 'new']);
     });
     expect(await deadCount()).toBe(before + 1);
-  }, 60_000);
+  });
 
   it('are handled when they are replayed to who can read them, and are dead no more; what nobody can read is dead again', async () => {
     // A release of tomorrow publishes, one of today consumes.

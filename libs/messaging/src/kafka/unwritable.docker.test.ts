@@ -133,5 +133,5 @@ describe('a topic that cannot be written', () => {
       await messages.close();
       await dataSource.destroy();
     }
-  }, 90_000);
+  });
 });

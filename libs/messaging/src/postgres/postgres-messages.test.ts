@@ -180,7 +180,7 @@ describe('PostgresMessages', () => {
       }),
       { leastRuns: 3, mostRuns: 8, timeBoxMs: 15_000, seed: 20261121 },
     );
-  }, 40_000);
+  });
 });
 
 describe('PostgresMessages and its server', () => {

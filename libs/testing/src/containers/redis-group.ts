@@ -54,14 +54,12 @@ export function useRedisCluster({ replicas = 0 }: RedisClusterOptions = {}): Red
       '--cluster-yes',
     ]);
     await Promise.all(cluster.nodes.map(({ port, server }) => agreed(server, port, count)));
-  }, 2 * READY_TIMEOUT_MS);
-  afterAll(
-    () =>
-      removeAll(
-        cluster.nodes.map(({ server }) => server),
-        network,
-      ),
-    READY_TIMEOUT_MS,
+  });
+  afterAll(() =>
+    removeAll(
+      cluster.nodes.map(({ server }) => server),
+      network,
+    ),
   );
   return cluster;
 }
@@ -123,8 +121,8 @@ export function useRedisSentinels(): RedisSentinels {
     await Promise.all(watchers.map((watcher) => watcher.create()));
     group.sentinels.push(...network.ports.slice(2));
     await Promise.all(watchers.map((watcher, index) => complete(watcher, portOf(2 + index))));
-  }, 2 * READY_TIMEOUT_MS);
-  afterAll(() => removeAll([...watchers, replica, primary], network), READY_TIMEOUT_MS);
+  });
+  afterAll(() => removeAll([...watchers, replica, primary], network));
   return group;
 }
 

@@ -202,9 +202,7 @@ export class TestContainer {
 
 /** Starts the container before the calling file's tests and removes it after them. */
 export function useContainer<T extends TestContainer>(container: T): T {
-  // A test that starts a server again may wait as long as the first start may.
-  jest.setTimeout(READY_TIMEOUT_MS);
-  beforeAll(() => container.create(), READY_TIMEOUT_MS);
-  afterAll(() => container.remove(), READY_TIMEOUT_MS);
+  beforeAll(() => container.create());
+  afterAll(() => container.remove());
   return container;
 }
