@@ -45,6 +45,8 @@ export interface GatewayTestOptions extends GatewayOptions {
 
 /** Until usage events are published and consumed, on a machine that does much else. */
 const EVENTS_TIMEOUT_MS = 20_000;
+/** Of a credential's first use. */
+const READ_TIMEOUT_MS = 15_000;
 
 export const PLENTY: Limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 10_000 };
 
@@ -91,7 +93,8 @@ export function useGateway({
     cleanUp.push(() => config.close());
     const { url } = database;
     const messages = new PostgresMessages({ url, applicationName: 'gateway-test-messages' });
-    const credentials = new PostgresCredentialStore({ url, applicationName: 'gateway-test-credentials' });
+    const reads = { applicationName: 'gateway-test-credentials', readTimeoutMs: READ_TIMEOUT_MS };
+    const credentials = new PostgresCredentialStore({ url, ...reads });
     const admission = new PostgresAdmissionStore({ url });
     const events: UsageEvent[] = [];
     messages.consume('usage-events', 'metering', async (batch) => void events.push(...batch));

@@ -13,6 +13,9 @@ type OfGateways = Extract<
   { do: 'price' | 'budget' | 'admit' | 'extend' | 'progress' | 'settle' | 'void' | 'killGateway' }
 >;
 
+/** Of one request. */
+const MAX_ASKED = 10;
+
 /** Two gateways that die, and the requests that they believe to run. */
 export class Gateways {
   private readonly running = new Map<string, Running>();
@@ -99,8 +102,9 @@ export class Gateways {
   private async ask(request: AdmitRequest): Promise<AdmitResult> {
     const admit = async () => (await this.stores.admission.admit([request]))[0] as AdmitResult | Error;
     let result = await admit();
-    if (result instanceof TenantUnknownError) {
-      await result.known;
+    for (let asked = 0; result instanceof TenantUnknownError && asked < MAX_ASKED; asked++) {
+      // Books that did not answer in time are asked again.
+      await result.known.catch(() => {});
       result = await admit();
     }
     if (result instanceof Error) throw result;

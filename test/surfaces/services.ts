@@ -13,6 +13,8 @@ import { MeteringModule } from '../../apps/metering/src';
 import { startSimulator } from '../../apps/simulator/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
+/** Of a credential's first use, on a machine that does much else. */
+const READ_TIMEOUT_MS = 15_000;
 
 export interface Services {
   /** `http://127.0.0.1:…`, without a path. */
@@ -54,7 +56,8 @@ export function useServices(billing: Partial<BillingOptions> = {}): Services {
 async function startServices(database: TestDatabase, billing: Partial<BillingOptions>): Promise<Services> {
   const { url } = database;
   const messages = new PostgresMessages({ url, applicationName: 'services-test-messages' });
-  const credentials = new PostgresCredentialStore({ url, applicationName: 'services-test-credentials' });
+  const reads = { applicationName: 'services-test-credentials', readTimeoutMs: READ_TIMEOUT_MS };
+  const credentials = new PostgresCredentialStore({ url, ...reads });
   const admission = new PostgresAdmissionStore({ url });
   await Promise.all([credentials.start(), admission.start()]);
   const config = new FileConfig();

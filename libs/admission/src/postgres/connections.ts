@@ -39,10 +39,13 @@ export class Connections {
   private readonly calls: Pool;
   private readonly background: Pool;
 
-  constructor(url: string) {
+  constructor(
+    url: string,
+    private readonly callTimeoutMs = CALL_TIMEOUT_MS,
+  ) {
     // The functions look rows up by key: plans that are kept must not be those of the day when the table was empty.
     const lookups = '-c synchronous_commit=off -c enable_seqscan=off';
-    this.calls = pool(url, 'tollgate-admission', MAX_CALL_CONNECTIONS, CALL_TIMEOUT_MS, lookups);
+    this.calls = pool(url, 'tollgate-admission', MAX_CALL_CONNECTIONS, callTimeoutMs, lookups);
     this.background = pool(
       url,
       'tollgate-admission-background',
@@ -54,7 +57,7 @@ export class Connections {
 
   /** Rejects with UnavailableError when Postgres does not answer in time. */
   call(call: Call): Promise<Row[]> {
-    return run(this.calls, call, CALL_TIMEOUT_MS + ANSWER_GRACE_MS);
+    return run(this.calls, call, this.callTimeoutMs + ANSWER_GRACE_MS);
   }
 
   callInBackground(call: Call): Promise<Row[]> {
@@ -65,7 +68,7 @@ export class Connections {
    * Durable when it returns: the call's own changes and every earlier commit that it saw. After an UnavailableError it may have happened all the same; repeat it.
    */
   callDurably(call: Call): Promise<Row[]> {
-    return runDurably(this.calls, call, CALL_TIMEOUT_MS + ANSWER_GRACE_MS);
+    return runDurably(this.calls, call, this.callTimeoutMs + ANSWER_GRACE_MS);
   }
 
   /** The same in the background; nothing to wait for when the call gives no rows. */

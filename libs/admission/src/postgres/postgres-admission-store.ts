@@ -30,14 +30,12 @@ export interface PostgresAdmissionOptions {
   /** Of the database with the `admission` schema migrated. */
   url: string;
   leaseMs?: number;
-  /** Epoch milliseconds; Postgres's clock when absent. For tests. */
+  /** Epoch milliseconds; Postgres's clock when absent. For tests, as is `callTimeoutMs`: what a call of a request may take. */
   now?: () => number;
+  callTimeoutMs?: number;
 }
 
-/**
- * The admission store as SQL functions (migrations/): one call for all that has gathered, tenants' rows locked in ascending order. Read
- * admission-store.ts for the guarantees, 002_admit.sql for the rules of admission, 003_holds.sql for the end of a hold.
- */
+/** The admission store as SQL functions (migrations/): one call for all that has gathered, tenants' rows locked in ascending order. Read admission-store.ts for the guarantees, 002_admit.sql for the rules of admission, 003_holds.sql for the end of a hold. */
 export class PostgresAdmissionStore extends AdmissionStore {
   private readonly connections: Connections;
   private readonly holdCounts: HoldCounts;
@@ -46,7 +44,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
 
   constructor(options: PostgresAdmissionOptions) {
     super();
-    this.connections = new Connections(options.url);
+    this.connections = new Connections(options.url, options.callTimeoutMs);
     this.holdCounts = new HoldCounts(this.connections);
     this.leaseMs = options.leaseMs ?? DEFAULT_LEASE_MS;
     this.now = options.now ?? (() => null);

@@ -53,8 +53,9 @@ export interface RedisAdmissionOptions {
   settledReplicas?: number;
   /** In a cluster behind address translation. */
   natMap?: NatMap;
-  /** Another release's functions. For tests. */
+  /** Another release's functions. For tests, as is `callTimeoutMs`: what a call of a request may take. */
   library?: FunctionLibrary;
+  callTimeoutMs?: number;
 }
 
 /**
@@ -76,9 +77,9 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   constructor(options: RedisAdmissionOptions) {
     super();
-    const { url, natMap, library = readFunctionLibrary(FAMILY, join(__dirname, 'lua')) } = options;
+    const { url, natMap, callTimeoutMs, library = readFunctionLibrary(FAMILY, join(__dirname, 'lua')) } = options;
     const common = { url, library, probe: PROBE, ...(natMap ? { natMap } : {}) };
-    this.link = new RedisLink({ ...common, name: 'tollgate-admission' });
+    this.link = new RedisLink({ ...common, name: 'tollgate-admission', ...(callTimeoutMs ? { callTimeoutMs } : {}) });
     const background = { name: 'tollgate-admission-background', callTimeoutMs: BACKGROUND_TIMEOUT_MS };
     this.background = new RedisLink({ ...common, ...background });
     this.settledReplicas = options.settledReplicas ?? 0;

@@ -10,6 +10,8 @@ import { RECORD_COLUMNS, toRecord, toRow, type RecordRow } from './record-row';
 export interface PostgresCredentialStoreOptions {
   url: string;
   applicationName: string;
+  /** What a read may take. For tests. */
+  readTimeoutMs?: number;
 }
 
 /** Connecting and asking together: what a request with an unknown value waits at most when the store is dead. */
@@ -57,8 +59,8 @@ export class PostgresCredentialStore extends CredentialStore {
       ...config,
       max: 1,
       idleTimeoutMillis: 0,
-      connectionTimeoutMillis: READ_CONNECT_TIMEOUT_MS,
-      query_timeout: READ_TIMEOUT_MS,
+      connectionTimeoutMillis: options.readTimeoutMs ?? READ_CONNECT_TIMEOUT_MS,
+      query_timeout: options.readTimeoutMs ?? READ_TIMEOUT_MS,
     });
     this.writes = this.openPool({
       ...config,
