@@ -1,9 +1,49 @@
 import { costNanos } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { LOCKED_WITHIN_MS, lockedStream } from './locked-stream';
-import { expectSettledAt, useGateway } from './use-gateway';
+import { configYaml, expectSettledAt, useGateway } from './use-gateway';
 
-const gateway = useGateway();
+const TOKENS = 1_300;
+/** A quarter of a slice of 1,024 is not left any more: by then the extension was asked for. */
+const AT_ONCE_TOKENS = 800;
+/** So what is left of the slice lasts for 11 s, however long this process stands still. */
+const TOKEN_EVERY_MS = 50;
+let extended = false;
+/** A model that says one token at a time until its stream is extended. */
+const backend = createServer((request, response) => {
+  request.resume();
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const send = (chunk: object) => response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+  let said = 0;
+  const goOnTo = (tokens: number) => {
+    for (; said < tokens; said++) send({ choices: [{ index: 0, delta: { content: ' word' } }] });
+  };
+  setTimeout(() => {
+    goOnTo(AT_ONCE_TOKENS);
+    const timer = setInterval(() => {
+      goOnTo(extended ? TOKENS : said + 1);
+      if (said < TOKENS) return;
+      clearInterval(timer);
+      const usage = { prompt_tokens: 9, completion_tokens: TOKENS, total_tokens: TOKENS + 9 };
+      send({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage });
+      response.end('data: [DONE]\n\n');
+    }, TOKEN_EVERY_MS);
+  }, LOCKED_WITHIN_MS);
+});
+beforeAll(() => new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve)));
+afterAll(async () => {
+  backend.closeAllConnections();
+  await new Promise((resolve) => backend.close(resolve));
+});
+
+const gateway = useGateway({
+  yaml: () =>
+    configYaml({
+      models: `  - { id: hesitant, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1' }] }`,
+    }),
+});
 /** Of the connection that waits for the lock to extend. */
 async function waitingPid(): Promise<number> {
   const waiting = await gateway.database.query<{ pid: number }>(
@@ -36,8 +76,7 @@ describe('an extension', () => {
 
   it('that the store did not answer is asked for again: the stream goes on to its own end', async () => {
     const caller = await gateway.caller();
-    // What is held lasts for 1.7 s after the first try, and the client would wait for one more: time to give the lock free.
-    const { answer, release } = await lockedStream(gateway, caller, { answerTokens: 1_300, tokensPerSecond: 150 });
+    const { answer, release } = await lockedStream(gateway, caller, {}, 'hesitant');
     const text = answer.then((response) => response.text());
     // Both tries fail, as their connections break.
     let broken = 0;
@@ -52,10 +91,20 @@ describe('an extension', () => {
       );
       await gateway.database.query('SELECT pg_terminate_backend($1)', [broken]);
     }
+    const held = async () => {
+      const rows = await gateway.database.query<{ nanos: string }>(
+        'SELECT hold_nanos AS nanos FROM admission.hold WHERE tenant_id = $1',
+        [caller.tenantId],
+      );
+      return BigInt(rows[0]!.nanos);
+    };
+    const before = await held();
     await release();
+    await eventually(async () => expect(await held()).toBeGreaterThan(before));
+    extended = true;
     expect(await text).toContain('"finish_reason":"stop"');
     const [event] = await gateway.events(caller.tenantId, 1);
-    expect(event).toMatchObject({ outcome: 'complete', completionTokens: 1_300 });
+    expect(event).toMatchObject({ outcome: 'complete', completionTokens: TOKENS });
     // What a try may have held more is given back.
     await expectSettledAt(gateway, caller, costNanos(event!, event!.price));
   });

@@ -213,9 +213,9 @@ describe('the running process', () => {
   });
 
   it('drains: what runs is answered, and its connection closed', async () => {
-    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 2_000 } });
+    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 4_000 } });
     await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
-    const drained = drain(gateway.app, 5_000);
+    const drained = drain(gateway.app, 20_000);
     expect((await slow).status).toBe(200);
     expect(await drained).toBe(true);
     expect((await ask(CHAT)).headers.get('connection')).toBe('close');

@@ -1,23 +1,36 @@
-import { eventually } from '@tollgate/testing';
 import { Client } from 'pg';
 import type { Caller, GatewayUnderTest } from './use-gateway';
 
 /** A first token is so late: the lock is there before anything is asked for. */
 export const LOCKED_WITHIN_MS = 3_000;
+const HELD_WITHIN_MS = 60_000;
 
-/** A running stream's answer, and a lock on the tenant's row, which whoever extends, records or settles needs; `release` gives it free. */
-export async function lockedStream(gateway: GatewayUnderTest, caller: Caller, simulator: object) {
-  const locker = new Client({ connectionString: gateway.database.url });
+/**
+ * Locks the tenant's row, which whoever extends, records or settles needs, as soon as a request that is sent after this holds credit: `locked` resolves then, and `release` gives it free. The server itself
+ * waits for the hold, as a look from here might come too late.
+ */
+export async function lockOnceHeld({ database }: GatewayUnderTest, { tenantId }: Caller) {
+  const locker = new Client({ connectionString: database.url });
   await locker.connect();
+  await locker.query(`BEGIN; SET LOCAL statement_timeout = ${HELD_WITHIN_MS}`);
+  const locked = locker.query(`DO $$ BEGIN
+    WHILE NOT EXISTS (SELECT FROM admission.hold WHERE tenant_id = '${tenantId}') LOOP PERFORM pg_sleep(0.01); END LOOP;
+    PERFORM FROM admission.tenant WHERE tenant_id = '${tenantId}' FOR UPDATE;
+  END $$`);
+  locked.catch(() => {});
+  return { locked, release: () => locker.end() };
+}
+
+/** A running stream's answer, and a lock as of `lockOnceHeld`. */
+export async function lockedStream(gateway: GatewayUnderTest, caller: Caller, simulator: object, model = 'small') {
+  const { locked, release } = await lockOnceHeld(gateway, caller);
   const body = {
-    model: 'small',
+    model,
     messages: [{ role: 'user', content: 'Say something about gateways.' }],
     stream: true,
     simulator: { ...simulator, firstTokenDelayMs: LOCKED_WITHIN_MS },
   };
   const answer = gateway.post('/v1/chat/completions', body, caller);
-  await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
-  await locker.query('BEGIN');
-  await locker.query('SELECT FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [caller.tenantId]);
-  return { answer, release: () => locker.end() };
+  await locked;
+  return { answer, release };
 }

@@ -2,19 +2,17 @@ import { costNanos, type UsageEvent } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
-import { Client } from 'pg';
 import { readEvents } from '../../apps/simulator/src/use-simulator.suite';
+import { LOCKED_WITHIN_MS, lockOnceHeld } from './locked-stream';
 import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 
 const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
 const messages = [{ role: 'user', content: 'Say something about gateways.' }];
-/** The first token of a request comes no sooner: by then its tenant's row is locked. */
-const LOCKED_WITHIN_MS = 3_000;
 /** Between the client's leaving and the backend's stop. */
 const MAX_STOP_MS = 100;
 /** Of the loop on which client, gateway and simulator run here: after a longer one a round's time is not the gateway's. */
 const MAX_STALL_MS = 20;
-const MAX_ROUNDS = 5;
+const MAX_ROUNDS = 20;
 
 const chat = (caller: Caller, fields: object = {}, simulator: object = {}, init: RequestInit = {}) =>
   gateway.post('/v1/chat/completions', { model: 'small', messages, simulator, ...fields }, caller, init);
@@ -77,6 +75,8 @@ describe('credit for exactly 20 requests', () => {
   ])('gives exactly 20 answers to 400 fired at 64 at once (%s)', async (_, stream) => {
     const cost = BigInt((await promptTokens()) * 1_000 + 40 * 2_000);
     const caller = await gateway.caller({ nanos: cost * 20n });
+    // The first use of a key is read from the store: not by 64 requests at once.
+    expect((await caller.openai.models.list()).data).not.toHaveLength(0);
     const statuses: Record<string, number> = {};
     let left = 400;
     const fire = async () => {
@@ -200,8 +200,10 @@ describe('a client that leaves', () => {
     let caller!: Caller;
     await expectStopInTime(async () => {
       caller = await gateway.caller();
+      gateway.simulator.reset();
       const leave = new AbortController();
-      const answer = await chat(caller, { stream: true }, { tokensPerSecond: 100 }, { signal: leave.signal });
+      const slow = { tokensPerSecond: 100, answerTokens: 4_000 };
+      const answer = await chat(caller, { stream: true }, slow, { signal: leave.signal });
       const reader = answer.body!.getReader();
       let seen = '';
       while (!/("content":"[^"]+".*){5}/s.test(seen)) seen += Buffer.from((await reader.read()).value!).toString();
@@ -210,7 +212,7 @@ describe('a client that leaves', () => {
     const [event] = await gateway.events(caller.tenantId, 1);
     expect(event).toMatchObject({ outcome: 'client_closed', estimated: true });
     expect(event!.completionTokens).toBeGreaterThanOrEqual(5);
-    expect(event!.completionTokens).toBeLessThan(60);
+    expect(event!.completionTokens).toBeLessThanOrEqual(gateway.simulator.stats().tokensWritten);
     await expectSettled(caller, rated(event!));
   });
 
@@ -231,15 +233,12 @@ describe('a client that leaves', () => {
 describe('the last byte', () => {
   it.each([true, false])('waits for the settlement (stream: %s)', async (stream) => {
     const caller = await gateway.caller();
-    const locker = new Client({ connectionString: gateway.database.url });
-    await locker.connect();
+    // Whoever settles needs the tenant's row.
+    const { locked, release } = await lockOnceHeld(gateway, caller);
     const answer = chat(caller, { stream, max_tokens: 20 }, { firstTokenDelayMs: LOCKED_WITHIN_MS }).then((response) =>
       response.text(),
     );
-    await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
-    // Whoever settles needs the tenant's row.
-    await locker.query('BEGIN');
-    await locker.query('SELECT FROM admission.tenant WHERE tenant_id = $1 FOR UPDATE', [caller.tenantId]);
+    await locked;
     let ended = false;
     void answer.then(() => (ended = true));
     await eventually(async () => {
@@ -250,7 +249,7 @@ describe('the last byte', () => {
       expect(waiting).toHaveLength(1);
     });
     expect(ended).toBe(false);
-    await locker.end();
+    await release();
     expect(await answer).toContain('"completion_tokens":20');
     const [event] = await gateway.events(caller.tenantId, 1);
     await expectSettled(caller, rated(event!));

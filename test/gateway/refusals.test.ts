@@ -86,7 +86,7 @@ describe('limits', () => {
 
   it('of concurrency: the place is free again with the last byte', async () => {
     const few = await gateway.caller({ profile: 'few' });
-    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 3_000 } }, undefined, {}, few);
+    const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 5_000 } }, undefined, {}, few);
     await eventually(async () => expect((await gateway.snapshot(few.tenantId)).pendingHolds).toBe(1));
     const refused = await ask(CHAT, undefined, {}, few);
     expect([refused.status, refused.json, refused.headers.get('retry-after')]).toEqual([
