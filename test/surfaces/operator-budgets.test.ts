@@ -9,6 +9,14 @@ const directory = useDataDirectory(services);
 const ask = (path: string, asked: Asked = {}) =>
   send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
 const put = (path: string, body: unknown) => ask(path, { method: 'PUT', body });
+/** Set, as is safe to repeat: on a busy machine a service may answer too late, which is a 503. */
+const set = (path: string, body: unknown) =>
+  eventually(async () => {
+    const answer = await put(path, body);
+    expect(answer.status).toBe(200);
+    return answer;
+  });
+const month = () => new Date().toISOString().slice(0, 7);
 const tollgate = (...args: string[]) => runTollgate([...args, '--json'], { TOLLGATE_DATA_DIR: directory.path });
 
 async function newKey(tenantId: string) {
@@ -36,31 +44,31 @@ const refusal = ({ status, json, headers }: Answer) => [status, json.error?.code
 describe('monthly budgets', () => {
   it('stop a tenant with 402 budget_reached within a second of being set, and let it go on when raised', async () => {
     const { tenantId, chat } = await customer();
-    expect(await put(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 0 })).toMatchObject({
-      status: 200,
+    expect(await set(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 0 })).toMatchObject({
       json: { data: { keyId: null, monthlyBudgetCents: 0, setBy: 'operator', thresholdsPercent: [50, 80, 100] } },
     });
     expect(await inForceAfterMs(async () => expect((await chat()).status).toBe(402))).toBeLessThan(1_000);
     const answer = await chat();
     expect(refusal(answer)).toEqual([402, 'budget_reached', null]);
     expect(answer.json.error.type).toBe('billing_error');
-    await put(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: null });
+    await set(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: null });
     expect(await inForceAfterMs(async () => expect((await chat()).status).toBe(200))).toBeLessThan(1_000);
   });
 
   it('of one key leave the others alone', async () => {
     const { tenantId, chat, id } = await customer();
     const other = await newKey(tenantId);
-    await put(`/tenants/${tenantId}/keys/${id}/budget`, { monthlyBudgetCents: 1 });
+    await set(`/tenants/${tenantId}/keys/${id}/budget`, { monthlyBudgetCents: 1 });
     await eventually(async () => expect(refusal(await chat())).toEqual([402, 'budget_reached', null]));
     expect((await other.chat()).status).toBe(200);
-    await put(`/tenants/${tenantId}/keys/${id}/budget`, { monthlyBudgetCents: 'default' });
+    await set(`/tenants/${tenantId}/keys/${id}/budget`, { monthlyBudgetCents: 'default' });
     await eventually(async () => expect((await chat()).status).toBe(200));
   });
 
   it('are used up by spending, clamp the last answer, and show what was spent and reached', async () => {
     const { tenantId, chat } = await customer();
-    await put(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 10 });
+    const before = month();
+    await set(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 10 });
     await eventually(async () => {
       const { json } = await ask(`/tenants/${tenantId}/budget`);
       expect(json.data.monthlyBudgetCents).toBe(10);
@@ -76,7 +84,7 @@ describe('monthly budgets', () => {
       return data;
     });
     expect(BigInt(data.spentNanos)).toBeLessThanOrEqual(100_000_000n);
-    expect(data.period).toBe(new Date().toISOString().slice(0, 7));
+    expect([before, month()]).toContain(data.period);
     expect(data.events.slice(0, 2)).toMatchObject([
       { thresholdPercent: 50, budgetCents: 10 },
       { thresholdPercent: 80, budgetCents: 10 },
@@ -157,7 +165,7 @@ describe('tollgate budget', () => {
 
   it('says it for people too', async () => {
     const { tenantId } = await services.tenant();
-    await put(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 12_345 });
+    await set(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 12_345 });
     const { stdout } = await runTollgate(['budget', 'show', tenantId], { TOLLGATE_DATA_DIR: directory.path });
     expect(stdout).toMatch(/Monthly budget: +123\.45 USD\n/);
     expect(stdout).toContain('No key has a budget of its own.');
