@@ -9,7 +9,7 @@ import { stoppingSuite } from './stopping.suite';
 // One start for all of them: two gateways, two of metering, two of billing, and the load balancer.
 const tollgate = useComposed({
   TOLLGATE_LOG_LEVEL: 'trace',
-  TOLLGATE_DRAIN_SECONDS: '3',
+  TOLLGATE_DRAIN_SECONDS: '6',
   TOLLGATE_LAME_DUCK_SECONDS: '1',
 });
 quickstartSuite(tollgate);

@@ -17,7 +17,7 @@ const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 const SHOWN_CHARS = 2_000;
 /** Until the first message is read, on a machine that does much else; and the silence after which all have been. */
 const FIRST_READ_SECONDS = 60;
-const READ_SILENCE_SECONDS = 5;
+const READ_SILENCE_SECONDS = 10;
 /** Prints all messages of all topics: a reader whose own limit would count its start as silence. */
 const READ_ALL = `
 exec 3< <(exec java -cp '/opt/kafka/libs/*' org.apache.kafka.tools.consumer.ConsoleConsumer --bootstrap-server kafka:9092 \\

@@ -34,8 +34,9 @@ async function loadUntilKilled(
       complete(tollgate.ready, tenant.key, {
         messages: [{ role: 'user', content: `stream ${i}` }],
         stream: true,
-        // Half of them would go on for minutes; the others end around the kill.
-        simulator: { tokensPerSecond: 200, answerTokens: i % 2 ? 4_000 : 40 + i * 20 },
+        // Half of them would go on for more than a minute; the others end around the kill.
+        simulator:
+          i % 2 ? { tokensPerSecond: 50, answerTokens: 4_000 } : { tokensPerSecond: 200, answerTokens: 40 + i * 20 },
       }),
     ),
   );

@@ -6,7 +6,7 @@ import { eventually } from '@tollgate/testing';
 import { operator, type Database, type Ready } from './deployment';
 
 /** For what takes the whole way through the services, on a machine that does much else. */
-const ARRIVAL_TIMEOUT_MS = 20_000;
+export const ARRIVAL_TIMEOUT_MS = 20_000;
 
 /** Nanos per token of the models in CONFIG. */
 export const PRICE = { input: 5_000, output: 20_000 };
@@ -45,17 +45,23 @@ export interface TestTenant {
   keyId: string;
 }
 
+/** The body, once it is answered so. For calls that are safe to repeat: on a machine that does much else a service may answer too late, which is a 503. */
+export function answered<T>(ask: () => Promise<{ status: number; body: T }>, status: number): Promise<T> {
+  return eventually(() => expectStatus(ask(), status), { timeoutMs: ARRIVAL_TIMEOUT_MS, everyMs: 200 });
+}
+
 /** A tenant with credit and a key, made through the operator API and usable when it returns. */
 export async function createTenant(ready: Ready, creditCents: number, profile?: string): Promise<TestTenant> {
   const api = operator(ready);
-  const tenant = await expectStatus(api.post<{ data: { id: string } }>('/_operator/v1/tenants', { name: 'test' }), 201);
-  const path = `/_operator/v1/tenants/${tenant.data.id}`;
-  const key = await expectStatus(
-    api.post<{ data: { id: string; key: string } }>(`${path}/keys`, { name: 'test', ...(profile ? { profile } : {}) }),
+  const tenant = await answered(
+    () => api.post<{ data: { id: string } }>('/_operator/v1/tenants', { name: 'test' }),
     201,
   );
+  const path = `/_operator/v1/tenants/${tenant.data.id}`;
+  const fields = { name: 'test', ...(profile ? { profile } : {}) };
+  const key = await answered(() => api.post<{ data: { id: string; key: string } }>(`${path}/keys`, fields), 201);
   if (creditCents > 0) {
-    await expectStatus(api.post(`${path}/credit`, { amountCents: creditCents, ref: 'first' }), 201);
+    await answered(() => api.post(`${path}/credit`, { amountCents: creditCents, ref: 'first' }), 201);
     await eventually(
       async () => {
         // The first answer that is not 402 shows that the credit has reached admission; a body that is refused later costs nothing.
@@ -89,13 +95,22 @@ export interface Completion {
   code: string | null;
 }
 
-/** One chat, seen as a client sees it. Resolves only when the answer arrived whole; rejects when the connection broke. */
-export async function complete(ready: Ready, key: string, body: Record<string, unknown>): Promise<Completion> {
+/**
+ * One chat, seen as a client sees it. Resolves only when the answer arrived whole; rejects when the connection broke.
+ * @param begun called when its head is there
+ */
+export async function complete(
+  ready: Ready,
+  key: string,
+  body: Record<string, unknown>,
+  begun: () => void = () => {},
+): Promise<Completion> {
   const response = await fetch(`${ready.inferenceUrl}/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'sim', ...body }),
   });
+  begun();
   const text = await response.text();
   const failed = (code: string | null) => ({
     status: response.status,
@@ -223,7 +238,19 @@ interface Report {
   eventsNanos: string;
 }
 
-/** Waits until so many requests hold credit. */
+/** Waits until so many requests are under way at these gateways together, by their own count: a look at it is quick. */
+export async function underWay(gateways: readonly Ready[], count: number): Promise<void> {
+  await eventually(
+    async () => {
+      const scraped = gateways.map(async (one) => (await fetch(`${new URL(one.operatorUrl).origin}/metrics`)).text());
+      const counts = (await Promise.all(scraped)).map((text) => /^tollgate_requests_in_flight (\d+)$/m.exec(text)![1]);
+      expect(counts.reduce((sum, one) => sum + Number(one), 0)).toBe(count);
+    },
+    { timeoutMs: ARRIVAL_TIMEOUT_MS },
+  );
+}
+
+/** Waits until so many requests hold credit. Each look is a run of reconcile: for requests that outlast many. */
 export async function pendingHolds(ready: Ready, count: number): Promise<void> {
   await eventually(
     async () => {
@@ -235,7 +262,7 @@ export async function pendingHolds(ready: Ready, count: number): Promise<void> {
 }
 
 /** Waits until nothing is under way any more, and gives reconcile's report then. */
-export function reconciled(ready: Ready, timeoutMs = 30_000): Promise<Report> {
+export function reconciled(ready: Ready, timeoutMs = 90_000): Promise<Report> {
   return eventually(
     async () => {
       const { data } = await expectStatus(operator(ready).post<{ data: Report }>('/_operator/v1/reconcile'), 200);

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { call } from './deployment';
-import { complete, createTenant, pendingHolds, withStoppedDatabase, writeConfig } from './fixtures';
+import { complete, createTenant, underWay, withStoppedDatabase, writeConfig } from './fixtures';
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
 // About the standalone form only: the embedded server, its data directory, and what its program says when it cannot start.
@@ -22,14 +22,14 @@ describe('stopping the only process', () => {
     const stream = complete(first.ready, tenant.key, {
       messages: [{ role: 'user', content: 'x' }],
       stream: true,
-      simulator: { tokensPerSecond: 60, answerTokens: 240 },
+      simulator: { tokensPerSecond: 60, answerTokens: 420 },
     });
     const plain = complete(first.ready, tenant.key, {
       messages: [{ role: 'user', content: 'x' }],
       max_tokens: 20,
-      simulator: { firstTokenDelayMs: 4_000 },
+      simulator: { firstTokenDelayMs: 7_000 },
     });
-    await pendingHolds(first.ready, 2);
+    await underWay([first.ready], 2);
     const exit = first.end('SIGINT');
     const answers = await Promise.all([stream, plain]);
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);

@@ -1,6 +1,6 @@
-import { inForceAfterMs } from '@tollgate/testing';
-import { operator, type Deployment, type Ready } from './deployment';
-import { complete, createTenant, pendingHolds, reconciled } from './fixtures';
+import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { call, operator, type Deployment, type Ready } from './deployment';
+import { answered, complete, createTenant, pendingHolds, reconciled, type Completion } from './fixtures';
 
 /** Of ten requests a minute, one is free again each time. */
 const PLACE_MS = 6_000;
@@ -31,10 +31,15 @@ export function replicasSuite(tollgate: Deployment): void {
 
     it('share the places at once, also those of streams', async () => {
       const tenant = await createTenant(two, 1_000, 'slow');
-      // Long enough to be seen at work on a machine that is busy.
-      const slow = { ...hello, stream: true, simulator: { tokensPerSecond: 100, answerTokens: 400 } };
-      const running = [one, two, one, two].map((gateway) => complete(gateway, tenant.key, slow));
-      await pendingHolds(one, 4);
+      // The other gateway knows the key, too, before any place is taken.
+      await eventually(async () => expect((await call(`${one.inferenceUrl}/models`, tenant.key)).status).toBe(200));
+      // From the last one's beginning they go on for longer than the next answer takes, on a machine that is busy too.
+      const slow = { ...hello, stream: true, simulator: { tokensPerSecond: 100, answerTokens: 700 } };
+      const running: Promise<Completion>[] = [];
+      const begun = [one, two, one, two].map(
+        (gateway) => new Promise<void>((begin) => running.push(complete(gateway, tenant.key, slow, begin))),
+      );
+      await Promise.all(begun);
       expect(await complete(two, tenant.key, hello)).toMatchObject({
         status: 429,
         code: 'concurrency_limit_exceeded',
@@ -47,8 +52,8 @@ export function replicasSuite(tollgate: Deployment): void {
       const worst: number[] = [];
       for (let round = 0; round < 5; round++) {
         const tenant = await createTenant(one, 100);
-        expect((await complete(two, tenant.key, hello)).status).toBe(200);
-        await operator(one).delete(`/_operator/v1/tenants/${tenant.id}/keys/${tenant.keyId}`);
+        await eventually(async () => expect((await complete(two, tenant.key, hello)).status).toBe(200));
+        await answered(() => operator(one).delete(`/_operator/v1/tenants/${tenant.id}/keys/${tenant.keyId}`), 204);
         worst.push(await inForceAfterMs(async () => expect((await complete(two, tenant.key, hello)).status).toBe(401)));
       }
       expect(Math.max(...worst)).toBeLessThan(1_000);
@@ -63,7 +68,7 @@ export function replicasSuite(tollgate: Deployment): void {
           [0, 402, 'budget_reached'],
           [null, 200, undefined],
         ] as const) {
-          expect((await operator(one).put(path, { monthlyBudgetCents })).status).toBe(200);
+          await answered(() => operator(one).put(path, { monthlyBudgetCents }), 200);
           const took = [one, two].map((gateway) =>
             inForceAfterMs(async () =>
               expect(await complete(gateway, tenant.key, hello)).toMatchObject({ status, ...(code && { code }) }),

@@ -175,12 +175,12 @@ async function diesByItself({ child }: StandaloneProcess): Promise<boolean> {
 }
 
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
-/** One that the backend refuses, plain ones, and a stream that is extended, and runs for longer than a second. */
+/** One that the backend refuses, plain ones, and a stream that is extended, and runs for some seconds: its progress is recorded each second. */
 const REQUESTS = [
   { ...HELLO, simulator: { faults: [{ kind: 'status', status: 400 }] } },
   { ...HELLO, max_tokens: 30, simulator: { firstTokenDelayMs: 50 } },
   { ...HELLO, max_tokens: 40, simulator: { firstTokenDelayMs: 60 } },
-  { ...HELLO, stream: true, simulator: { tokensPerSecond: 1_000, answerTokens: 1_800 } },
+  { ...HELLO, stream: true, simulator: { tokensPerSecond: 1_000, answerTokens: 3_600 } },
 ];
 
 describe('a process that is killed at any step between the request and the ledger', () => {
@@ -198,7 +198,7 @@ describe('a process that is killed at any step between the request and the ledge
     const share = Math.ceil(STEPS.length / LANES);
     await Promise.all(lanes.map((lane, n) => lane.run(STEPS.slice(n * share, (n + 1) * share))));
     for (const lane of lanes) for (const outcome of lane.outcomes) await expectExactlyOnce(lane.database, outcome);
-  }, 600_000);
+  }, 1_200_000);
 });
 
 async function expectExactlyOnce(database: Database, { step, tenant, seen, broken }: Outcome): Promise<void> {

@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const ANSWER_TIMEOUT_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 60_000;
 const RUN_LABEL = 'tollgate.test.run';
 const PROJECT_LABEL = 'com.docker.compose.project';
 const TEST_PROJECT = /^tollgate-(?:[a-z]+-)*test-(\d+)$/;
