@@ -32,8 +32,9 @@ export function faultSuite(tollgate: ComposedDeployment): void {
     for (let index = 0; index < TENANTS; index++) {
       const tenant = await createTenant(tollgate.ready, CREDIT_CENTS);
       const path = `/_operator/v1/tenants/${tenant.id}/keys`;
-      const second = operator(tollgate.ready).post<{ data: { id: string; key: string } }>(path, { name: 'second' });
-      const { id: keyId, key } = (await expectStatus(second, 201)).data;
+      const second = () =>
+        operator(tollgate.ready).post<{ data: { id: string; key: string } }>(path, { name: 'second' });
+      const { id: keyId, key } = (await eventually(() => expectStatus(second(), 201))).data;
       callers.push(tenant, { id: tenant.id, keyId, key });
     }
     const tenants = [...new Set(callers.map(({ id }) => id))].map((id) => ({ id, creditCents: CREDIT_CENTS }));
@@ -184,7 +185,7 @@ export function faultSuite(tollgate: ComposedDeployment): void {
         await trials.run('rollout by SIGTERM', async () => {
           for (const service of ['auth', 'metering', 'billing', 'gateway'] as const) {
             for (const container of await tollgate.containers(service)) {
-              await tollgate.docker('stop', '--time', '30', container);
+              await tollgate.docker('stop', '--time', '45', container);
               expect([container, await tollgate.exitCode(container)]).toEqual([container, 0]);
               await tollgate.docker('start', container);
               await tollgate.isReady(container);

@@ -103,7 +103,8 @@ export class Trials {
     const amountCents = SCARCE_CENTS + owedCents;
     if (amountCents <= 0) return;
     const path = `/_operator/v1/tenants/${id}/credit`;
-    await expectStatus(operator(this.tollgate.ready).post(path, { amountCents, ref: `top-up-${++this.topUps}` }), 201);
+    const body = { amountCents, ref: `top-up-${++this.topUps}` };
+    await eventually(() => expectStatus(operator(this.tollgate.ready).post(path, body), 201));
     this.creditCents.set(id, this.creditCents.get(id)! + amountCents);
   }
 

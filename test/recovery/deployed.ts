@@ -2,9 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { call } from '../e2e/deployment';
-import { OPERATOR_SECRET, type Deployment } from '../services/deployment';
-import { onceReachable } from '../services/first-steps';
+import type { Deployment } from '../services/deployment';
+import { onceReachable, operate } from '../services/first-steps';
 import type { ServiceProcess } from '../services/service-process';
 
 const PROMPT_TOKEN_NANOS = 50_000n;
@@ -65,11 +64,8 @@ export class Deployed {
     readonly gateways: readonly ServiceProcess[],
   ) {}
 
-  async operator<T>(path: string, body: unknown): Promise<T> {
-    const url = `${this.gateways[0]!.addresses.operatorUrl}/_operator/v1${path}`;
-    const answer = await call<{ data: T }>(url, OPERATOR_SECRET, { method: 'POST', body: JSON.stringify(body) });
-    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
-    return answer.body.data;
+  operator<T>(path: string, body: unknown): Promise<T> {
+    return onceReachable(() => operate<T>(this.gateways[0]!, path, body));
   }
 
   issueKey(tenantId: string, more: object = {}): Promise<{ id: string; key: string }> {
@@ -77,13 +73,11 @@ export class Deployed {
   }
 
   async newTenant({ cents = 1_000, ...key }: { cents?: number; profile?: string } = {}): Promise<Tenant> {
-    const { id } = await onceReachable(() => this.operator<{ id: string }>('/tenants', { name: 'Acme' }));
+    const { id } = await this.operator<{ id: string }>('/tenants', { name: 'Acme' });
     const { key: value, id: keyId } = await this.issueKey(id, key);
     const scopes = ['keys:read', 'keys:write', 'usage:read', 'billing:read', 'tokens:read'];
     const { token } = await this.operator<{ token: string }>(`/tenants/${id}/tokens`, { name: 'test', scopes });
-    await onceReachable(() =>
-      this.operator(`/tenants/${id}/credit`, { amountCents: cents, source: 'manual', ref: id }),
-    );
+    await this.operator(`/tenants/${id}/credit`, { amountCents: cents, source: 'manual', ref: id });
     return { id, key: value, keyId, token };
   }
 

@@ -2,6 +2,7 @@ import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import Redis from 'ioredis';
 import { Client } from 'pg';
+import { setTimeout } from 'node:timers/promises';
 import { useDeployment } from '../services/deployment';
 import { BUDGET_CENTS, Deployed, OUTPUT_TOKEN_NANOS, writeConfig, type Answer } from './deployed';
 
@@ -11,9 +12,10 @@ const SETTLED_LIMIT_MS = 20_000;
 /** A client's wait for its 503 while Redis is away, and for service once it is back. */
 const REFUSAL_LIMIT_MS = 1_000;
 const RECOVERY_LIMIT_MS = 2_000;
-const CLIENTS = 4;
+/** Paced, so that what is measured has a core, too. */
+const [CLIENTS, CLIENT_PAUSE_MS] = [4, 20];
 /** Of a long stream. Half of its first slice, of 1,024, is used: nothing has been asked for; three quarters and some: it has. */
-const [NOT_ASKED_TOKENS, ASKED_BY_TOKENS, TOKENS] = [512, 800, 1_200];
+const [NOT_ASKED_TOKENS, ASKED_BY_TOKENS, TOKENS] = [512, 780, 1_200];
 const REFUSALS_SEEN = 20;
 
 const deployment = useDeployment({ TOLLGATE_CONFIG: writeConfig() });
@@ -123,7 +125,7 @@ describe('a Redis that is emptied while everything runs', () => {
         expectDoneOrLater(answer);
         expect(answer.status).toBe(200);
       },
-      { timeoutMs: 15_000 },
+      { timeoutMs: 60_000 },
     );
     process.stderr.write(`emptied Redis, Kafka back: served after ${(performance.now() - from).toFixed()} ms\n`);
     await charged(tenant.id, tenant.answers);
@@ -172,12 +174,9 @@ describe('a Redis that is emptied while everything runs', () => {
 
 /** What a load balancer is told of the gateway. */
 const expectReadyz = (status: number): Promise<void> =>
-  eventually(
-    async () => {
-      expect((await fetch(`${deployed.gateways[0]!.addresses.health}/readyz`)).status).toBe(status);
-    },
-    { everyMs: 20 },
-  );
+  eventually(async () => {
+    expect((await fetch(`${deployed.gateways[0]!.addresses.health}/readyz`)).status).toBe(status);
+  });
 
 describe('a Redis that is away', () => {
   const { redis } = deployment;
@@ -196,6 +195,7 @@ describe('a Redis that is away', () => {
         while (going) {
           const atMs = performance.now();
           answers.push({ ...(await deployed.chat(tenant.key)), atMs });
+          await setTimeout(CLIENT_PAUSE_MS);
         }
       });
       const refused = () => answers.filter(({ status }) => status !== 200);
@@ -261,17 +261,17 @@ describe('a Redis that is away', () => {
   it('when a stream ends: it ends with an error event, and is charged all that it delivered once Redis is back', async () => {
     const tenant = await tenantWithCredit();
     const whole = await deployed.chat(tenant.key, { stream: true, tokens: 1 });
-    const answer = await deployed.open(tenant.key, { stream: true, tokens: 60, tokensPerSecond: 30 });
+    const answer = await deployed.open(tenant.key, { stream: true, tokens: 120, tokensPerSecond: 30 });
     await redis.pause();
     const text = await answer.text();
     expect(text).toContain('"overloaded_error"');
-    expect(text.match(/"content":"[^"]/g)).toHaveLength(60);
+    expect(text.match(/"content":"[^"]/g)).toHaveLength(120);
     await redis.unpause();
     const costs = () =>
       deployed.query<{ cost: string }>('SELECT cost_nanos::text AS cost FROM billing.charge WHERE tenant_id = $1', [
         tenant.id,
       ]);
-    const cost = whole.costNanos + 59n * OUTPUT_TOKEN_NANOS;
+    const cost = whole.costNanos + 119n * OUTPUT_TOKEN_NANOS;
     await eventually(async () => expect(await costs()).toContainEqual({ cost: String(cost) }), {
       timeoutMs: SETTLED_LIMIT_MS,
     });

@@ -1,6 +1,5 @@
 import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { OPERATOR_SECRET, REDIS_USER, useDeployment } from '../services/deployment';
-import { onceReachable } from '../services/first-steps';
 import type { ServiceProcess } from '../services/service-process';
 import { Deployed, writeConfig } from './deployed';
 
@@ -20,7 +19,7 @@ beforeAll(async () => {
     ...Array.from({ length: GATEWAYS }, () => deployment.start('gateway')),
   ]);
   deployed = new Deployed(deployment, gateways);
-  tenantId = (await onceReachable(() => deployed.operator<{ id: string }>('/tenants', { name: 'Acme' }))).id;
+  tenantId = (await deployed.operator<{ id: string }>('/tenants', { name: 'Acme' })).id;
   manager = (await issueToken(['keys:write'])).token;
 });
 

@@ -200,16 +200,14 @@ describe('this machine', () => {
       ['gateway', 'TOLLGATE_HEALTH_PORT'],
       ['metering', 'TOLLGATE_HEALTH_PORT'],
     ] as const;
-    await Promise.all(
-      inUse.map(([app, setting]) =>
-        refused(
-          [app],
-          // Nobody is served yet: the time that load balancers need is not waited for.
-          { [setting]: port, TOLLGATE_LAME_DUCK_SECONDS: '300' },
-          new RegExp(`^tollgate: Port ${port} on 127\\.0\\.0\\.1 is in use: .* set ${setting} `),
-        ),
-      ),
-    );
+    for (const [app, setting] of inUse) {
+      await refused(
+        [app],
+        // Nobody is served yet: the time that load balancers need is not waited for.
+        { [setting]: port, TOLLGATE_LAME_DUCK_SECONDS: '300' },
+        new RegExp(`^tollgate: Port ${port} on 127\\.0\\.0\\.1 is in use: .* set ${setting} `),
+      );
+    }
     await new Promise((resolve) => server.close(resolve));
   });
 });

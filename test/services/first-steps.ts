@@ -3,7 +3,7 @@ import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET } from './deployment';
 import type { ServiceProcess } from './service-process';
 
-const USABLE_TIMEOUT_MS = 30_000;
+const USABLE_TIMEOUT_MS = 60_000;
 
 export interface Tenant {
   id: string;
@@ -22,7 +22,7 @@ export async function operate<T>(gateway: ServiceProcess, path: string, body: un
   return answer.data;
 }
 
-/** The first request to a service, which is ready a moment before its consumer group hands out what is asked of it: 503 till then. */
+/** A request to services that are ready a moment before their consumer groups hand out what is asked of them, and hand it out anew when one more joins: 503 till then. */
 export function onceReachable<T>(request: () => Promise<T>): Promise<T> {
   return eventually(request, { timeoutMs: USABLE_TIMEOUT_MS });
 }
@@ -30,11 +30,11 @@ export function onceReachable<T>(request: () => Promise<T>): Promise<T> {
 /** A tenant with a key, a token, and credit that it can use: it has made one small request. */
 export async function newTenant(gateway: ServiceProcess, { amountCents = 1_000 } = {}): Promise<Tenant> {
   const { id } = await onceReachable(() => operate<{ id: string }>(gateway, '/tenants', { name: 'Acme' }));
-  const { key } = await operate<{ key: string }>(gateway, `/tenants/${id}/keys`, { name: 'test' });
-  const { token } = await operate<{ token: string }>(gateway, `/tenants/${id}/tokens`, {
-    name: 'test',
-    scopes: ['usage:read', 'billing:read'],
-  });
+  const { key } = await onceReachable(() => operate<{ key: string }>(gateway, `/tenants/${id}/keys`, { name: 'test' }));
+  const scopes = ['usage:read', 'billing:read'];
+  const { token } = await onceReachable(() =>
+    operate<{ token: string }>(gateway, `/tenants/${id}/tokens`, { name: 'test', scopes }),
+  );
   await onceReachable(() => operate(gateway, `/tenants/${id}/credit`, { amountCents, source: 'manual', ref: id }));
   await eventually(async () => expect((await chat(gateway, key, { max_tokens: 1 })).status).toBe(200), {
     timeoutMs: USABLE_TIMEOUT_MS,

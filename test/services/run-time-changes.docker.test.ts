@@ -3,7 +3,7 @@ import { KafkaMessages } from '@tollgate/messaging';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, useDeployment } from './deployment';
-import { chat, newTenant } from './first-steps';
+import { chat, newTenant, onceReachable } from './first-steps';
 import type { ServiceProcess } from './service-process';
 
 const IN_FORCE_MS = 1_000;
@@ -19,7 +19,9 @@ beforeAll(async () => {
 
 async function change(method: 'PUT' | 'POST', path: string, body: unknown = {}): Promise<void> {
   const url = `${gateways[0]!.addresses.operatorUrl}/_operator/v1${path}`;
-  expect((await call(url, OPERATOR_SECRET, { method, body: JSON.stringify(body) })).status).toBeLessThan(300);
+  await onceReachable(async () =>
+    expect((await call(url, OPERATOR_SECRET, { method, body: JSON.stringify(body) })).status).toBeLessThan(300),
+  );
 }
 
 /** What a request is answered at this gateway: `ok`, or the error's code. */

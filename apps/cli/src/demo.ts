@@ -1,10 +1,14 @@
 import { SCOPES, type KeyRow, type TenantRow, type TokenRow } from '@tollgate/contracts';
 import { setTimeout } from 'node:timers/promises';
+import { Failure } from './failure';
 import type { OperatorClient } from './operator-client';
 
 const DEMO_CREDIT_CENTS = 1_000;
 const CREDIT_WAIT_MS = 10_000;
 const CREDIT_POLL_MS = 20;
+/** Services that have just started may still be dividing their work among them. */
+const REACHABLE_WAIT_MS = 60_000;
+const REACHABLE_POLL_MS = 500;
 
 export interface Demo {
   tenantId: string;
@@ -19,18 +23,33 @@ export interface Demo {
  * returns, so that the curl line works the moment it is printed.
  */
 export async function createDemo(client: OperatorClient): Promise<Demo | null> {
-  const { data: tenants } = await client.get<{ data: TenantRow[] }>('/tenants?limit=1');
-  if (tenants.length > 0) return null;
-  const { data: tenant } = await client.post<{ data: TenantRow }>('/tenants', { name: 'demo' });
+  const until = Date.now() + REACHABLE_WAIT_MS;
+  const firstTenant = async () => (await client.get<{ data: TenantRow[] }>('/tenants?limit=1')).data[0];
+  if (await onceReachable(until, firstTenant)) return null;
+  // An answer may be lost after it was done: a tenant that is there now is this one.
+  const tenant = await onceReachable(
+    until,
+    async () => (await firstTenant()) ?? (await client.post<{ data: TenantRow }>('/tenants', { name: 'demo' })).data,
+  );
   const path = `/tenants/${tenant.id}`;
-  const { data: key } = await client.post<{ data: KeyRow & { key: string } }>(`${path}/keys`, { name: 'demo' });
-  const { data: token } = await client.post<{ data: TokenRow & { token: string } }>(`${path}/tokens`, {
-    name: 'demo',
-    scopes: [...SCOPES],
-  });
-  await client.post(`${path}/credit`, { amountCents: DEMO_CREDIT_CENTS, ref: 'demo' });
+  const post = <T>(to: string, body: object) => onceReachable(until, () => client.post<{ data: T }>(path + to, body));
+  const { data: key } = await post<KeyRow & { key: string }>('/keys', { name: 'demo' });
+  const { data: token } = await post<TokenRow & { token: string }>('/tokens', { name: 'demo', scopes: [...SCOPES] });
+  await post('/credit', { amountCents: DEMO_CREDIT_CENTS, ref: 'demo' });
   await untilCreditIsUsable(client, tenant.id);
   return { tenantId: tenant.id, key: key.key, token: token.token };
+}
+
+/** Asks again until then while the answer is `unavailable`. */
+async function onceReachable<T>(until: number, ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Failure) || error.code !== 'unavailable' || Date.now() >= until) throw error;
+      await setTimeout(REACHABLE_POLL_MS);
+    }
+  }
 }
 
 async function untilCreditIsUsable(client: OperatorClient, tenantId: string): Promise<void> {

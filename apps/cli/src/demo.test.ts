@@ -1,0 +1,43 @@
+import { createDemo } from './demo';
+import { Failure } from './failure';
+import type { OperatorClient } from './operator-client';
+
+/** An operator API in memory. The first time, each call is answered `unavailable`, after it was done. */
+function hesitant(): { client: OperatorClient; names: string[]; refs: Set<string> } {
+  const names: string[] = [];
+  const refs = new Set<string>();
+  const heard = new Set<string>();
+  const answer = <T>(call: string, data: T): Promise<{ data: T }> => {
+    if (heard.has(call)) return Promise.resolve({ data });
+    heard.add(call);
+    return Promise.reject(new Failure('Try again.', 'unavailable'));
+  };
+  const client = {
+    get: (path: string) =>
+      path.startsWith('/tenants?')
+        ? answer(
+            path,
+            names.map((name, i) => ({ id: `ten_${i}`, name })),
+          )
+        : Promise.resolve({ data: { spendableCents: 1 } }),
+    post: (path: string, body: { name: string; ref: string }) => {
+      if (path === '/tenants') names.push(body.name);
+      if (path.endsWith('/credit')) refs.add(body.ref);
+      return answer(path, { id: 'ten_0', key: 'the key', token: 'the token' });
+    },
+  };
+  return { client: client as unknown as OperatorClient, names, refs };
+}
+
+it('waits for services that have only just started, and makes one tenant, with its credit once', async () => {
+  const { client, names, refs } = hesitant();
+  expect(await createDemo(client)).toEqual({ tenantId: 'ten_0', key: 'the key', token: 'the token' });
+  expect([names, [...refs]]).toEqual([['demo'], ['demo']]);
+  expect(await createDemo(client)).toBeNull();
+});
+
+it('does not wait where it is refused', async () => {
+  const refusal = new Failure('The operator secret was refused.', 'invalid_secret');
+  const client = { get: () => Promise.reject(refusal) } as unknown as OperatorClient;
+  await expect(createDemo(client)).rejects.toBe(refusal);
+});
