@@ -13,6 +13,16 @@ describe('a property with a floor of runs', () => {
     expect(runs).toBe(3);
   });
 
+  it('does not fail where the time box ends within the first run beyond the floor', async () => {
+    let runs = 0;
+    const slow = fc.asyncProperty(fc.nat(), async () => {
+      runs++;
+      await delay(runs === 1 ? 1 : 2_000);
+    });
+    await assertRuns(slow, { leastRuns: 1, mostRuns: 1_000, timeBoxMs: 500 });
+    expect(runs).toBeLessThanOrEqual(2);
+  });
+
   it('is run more often while the time box lasts, and never more often than the most', async () => {
     let runs = 0;
     const quick = fc.property(fc.nat(), () => void runs++);
