@@ -51,7 +51,7 @@ export async function addSpending(
        RETURNING tenant_id, period, key_id, spent_nanos, default_cents)
      SELECT m.tenant_id, m.period, m.key_id, m.spent_nanos, ${IN_FORCE} AS cents, b.thresholds
      FROM m LEFT JOIN budget b ON b.tenant_id = m.tenant_id AND b.key_id = m.key_id
-     WHERE ${IN_FORCE} IS NOT NULL`,
+     WHERE ${IN_FORCE} IS NOT NULL ORDER BY m.tenant_id, m.period, m.key_id`,
     [
       sums.map((sum) => sum.tenantId),
       sums.map((sum) => sum.period),
