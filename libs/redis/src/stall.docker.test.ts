@@ -17,7 +17,7 @@ describe('a process that stands still for longer than it would wait for Redis', 
       await link.start();
       for (let round = 1; round <= 3; round++) {
         const first = link.call([{ command: 'incr', keys: ['count'], args: [] }]);
-        stall(CALL_TIMEOUT_MS + 200);
+        stall(CALL_TIMEOUT_MS + 700);
         expect(await first).toEqual([round * 2 - 1]);
         // Nor is it refused for some time after that.
         expect(await link.one({ command: 'incr', keys: ['count'], args: [] })).toBe(round * 2);
@@ -30,7 +30,7 @@ describe('a process that stands still for longer than it would wait for Redis', 
 
 describe('a Redis that was silent for so long that its connection was given up', () => {
   it('is called at once when a check has found it again', async () => {
-    const link = new RedisLink({ url: redis.url, name: 'silent-test' });
+    const link = new RedisLink({ url: redis.url, name: 'silent-test', callTimeoutMs: 1_500 });
     try {
       await link.start();
       for (let round = 1; round <= 5; round++) {

@@ -1,3 +1,4 @@
+import { eventually } from '../eventually';
 import { ask } from './ask';
 import { useKafka } from './kafka';
 
@@ -21,11 +22,11 @@ describe('a Kafka in a container', () => {
     await kafka.pause();
     await expect(listens()).rejects.toThrow('no answer');
     await kafka.unpause();
-    await listens();
+    await eventually(listens);
     await kafka.disconnect();
     await expect(listens()).rejects.toThrow(/ECONNREFUSED|ECONNRESET|closed/);
     await kafka.connect();
-    await listens();
+    await eventually(listens);
   });
 
   const clusterId = async (): Promise<string> =>

@@ -25,7 +25,7 @@ describe('a PostgreSQL in a container', () => {
     await expect(query('SELECT 1', SILENCE_MS)).rejects.toThrow(/timeout/);
     await postgres.unpause();
     await postgres.disconnect();
-    await expect(query('SELECT 1', SILENCE_MS)).rejects.toThrow(/ECONNREFUSED|ECONNRESET|terminated/);
+    await expect(query('SELECT 1')).rejects.toThrow(/ECONNREFUSED|ECONNRESET|terminated/);
     await postgres.connect();
     expect(await query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });

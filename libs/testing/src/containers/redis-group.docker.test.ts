@@ -2,12 +2,12 @@ import { eventually } from '../eventually';
 import type { RedisServer } from './redis';
 import { PRIMARY_NAME, useRedisCluster, useRedisSentinels } from './redis-group';
 
-const FAILOVER_LIMIT_MS = 20_000;
+const FAILOVER_LIMIT_MS = 90_000;
 const cli = (server: RedisServer, port: number, ...command: string[]): Promise<string> =>
   server.exec(['redis-cli', '-p', String(port), ...command]);
 
 describe('a Redis Cluster in containers', () => {
-  const cluster = useRedisCluster();
+  const cluster = useRedisCluster({ nodeTimeoutMs: 2_000 });
 
   it('redirects to addresses that hold for the host, and takes a killed node back', async () => {
     const [first, second] = cluster.nodes;

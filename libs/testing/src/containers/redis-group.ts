@@ -8,8 +8,9 @@ import { READY_TIMEOUT_MS, TestContainer } from './test-container';
 
 const NODES = 3;
 const SENTINELS = 3;
-const NODE_TIMEOUT_MS = 2_000;
-const DOWN_AFTER_MS = 1_000;
+/** A node that a busy machine holds up is not taken for one that is away. */
+const NODE_TIMEOUT_MS = 15_000;
+const DOWN_AFTER_MS = 3_000;
 const FAILOVER_TIMEOUT_MS = 3_000;
 export const PRIMARY_NAME = 'tollgate';
 
@@ -25,6 +26,8 @@ function inside(network: TestContainer, port: number, args: string[]): RedisServ
 export interface RedisClusterOptions {
   /** Of each of the 3 primaries; default 0. */
   replicas?: number;
+  /** A node that was silent for so long has failed; short where that is the subject. */
+  nodeTimeoutMs?: number;
 }
 
 /** `network.disconnect()` cuts all of them off from the host, not from each other; each node can be paused, killed, stopped and started. */
@@ -33,14 +36,19 @@ export interface RedisCluster {
   network: TestContainer;
 }
 
-/** A real Redis Cluster of 3 primaries for the calling test file: failure seen after 2 s. `nodes` are filled by beforeAll. */
-export function useRedisCluster({ replicas = 0 }: RedisClusterOptions = {}): RedisCluster {
+/** A real Redis Cluster of 3 primaries for the calling test file. `nodes` are filled by beforeAll. */
+export function useRedisCluster({
+  replicas = 0,
+  nodeTimeoutMs = NODE_TIMEOUT_MS,
+}: RedisClusterOptions = {}): RedisCluster {
   const count = NODES * (1 + replicas);
   const network = networkHolder(count);
   const cluster: RedisCluster = { nodes: [], network };
   beforeAll(async () => {
     await network.create();
-    cluster.nodes.push(...network.ports.map((port) => ({ port, server: inside(network, port, clusterArgs(port)) })));
+    cluster.nodes.push(
+      ...network.ports.map((port) => ({ port, server: inside(network, port, clusterArgs(port, nodeTimeoutMs)) })),
+    );
     await Promise.all(cluster.nodes.map(({ server }) => server.create()));
     const [first] = cluster.nodes;
     const addresses = network.ports.map((port) => `127.0.0.1:${port}`);
@@ -64,7 +72,7 @@ export function useRedisCluster({ replicas = 0 }: RedisClusterOptions = {}): Red
   return cluster;
 }
 
-function clusterArgs(port: number): string[] {
+function clusterArgs(port: number, nodeTimeoutMs: number): string[] {
   const announced = ['--cluster-announce-ip', '127.0.0.1', '--cluster-announce-port', String(port)];
   return [
     '--appendonly',
@@ -72,7 +80,7 @@ function clusterArgs(port: number): string[] {
     '--cluster-enabled',
     'yes',
     '--cluster-node-timeout',
-    String(NODE_TIMEOUT_MS),
+    String(nodeTimeoutMs),
     ...announced,
   ];
 }
@@ -95,7 +103,7 @@ export interface RedisSentinels {
   network: TestContainer;
 }
 
-/** A primary, a replica and three sentinels for the calling test file: a failover takes some 2 s. `sentinels` are filled by beforeAll. */
+/** A primary, a replica and three sentinels for the calling test file: a failover takes some 4 s. `sentinels` are filled by beforeAll. */
 export function useRedisSentinels(): RedisSentinels {
   const network = networkHolder(2 + SENTINELS);
   const portOf = (index: number): number => network.ports[index] ?? 0;

@@ -57,8 +57,9 @@ export class TestContainer {
   /** Creates and starts it, and waits until it answers. */
   async create(): Promise<void> {
     for (let clashes = 0; ; clashes++) {
-      const ports = await Promise.all(Array.from({ length: this.portCount }, () => freePort()));
-      this.spec = this.specOf(ports);
+      const ports = new Set<number>();
+      while (ports.size < this.portCount) ports.add(await freePort());
+      this.spec = this.specOf([...ports]);
       try {
         await this.createOnce(this.spec);
         return await this.ready();
