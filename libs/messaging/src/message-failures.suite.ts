@@ -11,6 +11,9 @@ import {
 } from './messages-store.suite';
 import { Signal } from './signal';
 
+/** Only for what hangs. */
+const WAIT_LIMIT_MS = 60_000;
+
 /** What a consumer may rely on when handlers throw, messages cannot be read, processes stop or die, and connections break. */
 export function messageFailuresSuite(name: string, createStore: () => Promise<MessagesStore>): void {
   describe(`messages on ${name}, when something fails`, () => {
@@ -89,11 +92,11 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       const finish = new Signal();
       const stopping = await start(async (batch) => {
         entered.wake();
-        await finish.wait(10_000);
+        await finish.wait(WAIT_LIMIT_MS);
         await received.handler(batch);
       });
       await stopping.publish(TOPIC, [news('a', 1)]);
-      await entered.wait(10_000);
+      await entered.wait(WAIT_LIMIT_MS);
       const stopped = stopping.stopConsuming();
       await stopping.publish(TOPIC, [news('a', 2)]);
       finish.wake();
@@ -111,7 +114,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         throw new Error('always');
       });
       await failing.publish(TOPIC, [news('a', 1)]);
-      await entered.wait(10_000);
+      await entered.wait(WAIT_LIMIT_MS);
       await failing.stopConsuming();
       const received = new Received();
       await start(received.handler);
@@ -122,9 +125,9 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       const victim = await instances.store.spawnConsumer(1);
       const publisher = await start();
       await publisher.publish(TOPIC, [news('a', 1)]);
-      await eventually(() => expect(victim.batches.flat()).toContain('1'), { timeoutMs: 10_000 });
+      await eventually(() => expect(victim.batches.flat()).toContain('1'), { timeoutMs: WAIT_LIMIT_MS });
       await publisher.publish(TOPIC, [news('a', 2), news('a', 3)]);
-      await eventually(() => expect(victim.batches.flat()).toContain('3'), { timeoutMs: 10_000 });
+      await eventually(() => expect(victim.batches.flat()).toContain('3'), { timeoutMs: WAIT_LIMIT_MS });
       const received = new Received();
       await start(received.handler);
       await publisher.publish(TOPIC, [news('a', 4)]);
@@ -145,18 +148,18 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         if (first) {
           first = false;
           entered.wake();
-          await finish.wait(10_000);
+          await finish.wait(WAIT_LIMIT_MS);
           throw new Error('cut off');
         }
         await received.handler(batch);
       });
       const publisher = await start();
       await publisher.publish(TOPIC, [news('a', 1), news('a', 2)]);
-      await entered.wait(10_000);
+      await entered.wait(WAIT_LIMIT_MS);
       await instances.store.cut(messages);
       finish.wake();
       await publisher.publish(TOPIC, [news('a', 3)]);
-      await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: 15_000 });
+      await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: WAIT_LIMIT_MS });
     });
 
     it('nothing is lost or reordered among 20,000 messages while all connections are cut again and again', async () => {
@@ -170,9 +173,9 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         const batch = versions.flatMap((each) => tenants.map((tenant) => news(tenant, each)));
         if (version % 200 === 1) await instances.store.cut();
         // A publish that fails may have happened: to publish it again is the caller's part.
-        await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 10_000 });
+        await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 30_000 });
       }
-      await eventually(() => received.assertAllInOrder(tenants, 1_000), { timeoutMs: 20_000, everyMs: 100 });
+      await eventually(() => received.assertAllInOrder(tenants, 1_000), { timeoutMs: WAIT_LIMIT_MS, everyMs: 100 });
     });
   });
 }

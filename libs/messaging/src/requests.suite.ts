@@ -20,6 +20,8 @@ export function requestsSuite(
       status: 'active' as const,
       createdAt: '2026-01-01T00:00:00.000Z',
     };
+    /** Those that answer may only just be joining. */
+    const patient = { deadlineMs: 15_000 };
     let store: MessagesStore;
     let opened: Messages[];
     beforeEach(async () => {
@@ -53,7 +55,7 @@ export function requestsSuite(
           return { ...tenant, createdAt: new Date(tenant.createdAt) as never };
         }),
       );
-      const reply = await messages.request(subject, request);
+      const reply = await messages.request(subject, request, patient);
       expect(got).toEqual(request);
       expect(got).not.toBe(request);
       expect(reply).toEqual(tenant);
@@ -63,7 +65,7 @@ export function requestsSuite(
     it('answers many requests at the same time, each with its own reply', async () => {
       const messages = await asking((m) => m.handle(subject, async ({ tenantId }) => ({ ...tenant, id: tenantId })));
       const ids = Array.from({ length: 200 }, (_, index) => `ten_${index}`);
-      const replies = await Promise.all(ids.map((tenantId) => messages.request(subject, { tenantId })));
+      const replies = await Promise.all(ids.map((tenantId) => messages.request(subject, { tenantId }, patient)));
       expect(replies.map(({ id }) => id)).toEqual(ids);
     });
 
@@ -73,7 +75,7 @@ export function requestsSuite(
           throw new RequestError('not_found', 'no such tenant');
         }),
       );
-      const error = await messages.request(subject, { tenantId: 'x' }).catch((thrown: unknown) => thrown);
+      const error = await messages.request(subject, { tenantId: 'x' }, patient).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(RequestError);
       expect(error).toMatchObject({ code: 'not_found', message: 'no such tenant' });
     });
@@ -84,7 +86,7 @@ export function requestsSuite(
           throw Object.assign(new Error('password of the database is hunter2'), { code: 'inner' });
         }),
       );
-      const error = await messages.request(subject, { tenantId: 'x' }).catch((thrown: unknown) => thrown);
+      const error = await messages.request(subject, { tenantId: 'x' }, patient).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(UnavailableError);
       expect(String(error)).not.toMatch(/hunter2|password/);
       expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toMatch(/hunter2/);
@@ -106,7 +108,7 @@ export function requestsSuite(
     it('goes on while consuming is stopped, and ends with close', async () => {
       const messages = await asking((m) => m.handle(subject, async () => tenant));
       await messages.stopConsuming();
-      expect(await messages.request(subject, { tenantId: 'x' })).toEqual(tenant);
+      expect(await messages.request(subject, { tenantId: 'x' }, patient)).toEqual(tenant);
       await messages.close();
       await expect(messages.request(subject, { tenantId: 'x' })).rejects.toThrow(UnavailableError);
       await expect(messages.publish('credit-news', [])).rejects.toThrow(UnavailableError);

@@ -1,5 +1,5 @@
 // A real process that consumes, for the tests that kill it: `credit-news` as the given group, from the sources. Prints a JSON line with the versions of each
-// handler call; its handler returns until `handled` messages were seen, and then hangs.
+// handler call; its handler returns until `handled` messages were seen, repeats aside, and then hangs.
 import Module, { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,11 +20,11 @@ require('reflect-metadata');
 const { KafkaMessages, PostgresMessages } = require('@tollgate/messaging');
 const { transport, options, group, handled } = JSON.parse(process.argv[2]);
 const messages = transport === 'kafka' ? new KafkaMessages(options) : new PostgresMessages(options);
-let seen = 0;
+const seen = new Set();
 messages.consume('credit-news', group, async (batch) => {
-  seen += batch.length;
+  for (const { tenantId, version } of batch) seen.add(`${tenantId}/${version}`);
   process.stdout.write(`${JSON.stringify(batch.map(({ version }) => version))}\n`);
-  if (seen > handled) await new Promise(() => {});
+  if (seen.size > handled) await new Promise(() => {});
 });
 await messages.start();
 process.stdout.write('started\n');

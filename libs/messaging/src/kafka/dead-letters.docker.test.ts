@@ -107,7 +107,7 @@ describe('messages on Kafka that cannot be read', () => {
     });
     await eventually(() => store.publishBytes(TOPIC, Buffer.from('new'), 'a'), { timeoutMs: ADMIN_TIMEOUT_MS });
     await messages.publish(TOPIC, [news('a', 5)]);
-    await eventually(() => received.assertAllInOrder(['a'], 5), { timeoutMs: 20_000 });
+    await eventually(() => received.assertAllInOrder(['a'], 5), { timeoutMs: 60_000 });
     await eventually(async () => {
       const letters = await store.deadLetters(TOPIC, SUITE_GROUP);
       expect(letters.map(({ value }) => String(value))).toEqual(['old', 'new']);

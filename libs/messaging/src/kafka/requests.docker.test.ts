@@ -8,6 +8,8 @@ import { KafkaStore, TEST_BROKER } from './test-store.suite';
 
 const kafka = useKafka(TEST_BROKER);
 const SUBJECT = 'auth.tenants.get';
+/** Somebody answers by then, also on a busy machine where a group is just being divided. */
+const PATIENT = { deadlineMs: 15_000 };
 const row = (id: string, name = 'any') => ({ id, name, plan: 'default', status: 'active' as const, createdAt: '' });
 
 describe('request–reply on Kafka, with several replicas', () => {
@@ -36,7 +38,7 @@ describe('request–reply on Kafka, with several replicas', () => {
       asking.flatMap((messages, replica) =>
         Array.from({ length: 40 }, async (_, index) => {
           const tenantId = `${replica}-${index}`;
-          return (await messages.request(SUBJECT, { tenantId }, { deadlineMs: 15_000 })).id === tenantId;
+          return (await messages.request(SUBJECT, { tenantId }, PATIENT)).id === tenantId;
         }),
       ),
     );
@@ -48,15 +50,16 @@ describe('request–reply on Kafka, with several replicas', () => {
     const large = randomBytes(1_000_000).toString('base64');
     await start(async (id) => row(id, id === 'large' ? large : 'any'));
     const asking = await start();
-    await asking.request(SUBJECT, { tenantId: 'warm' });
+    await asking.request(SUBJECT, { tenantId: 'warm' }, PATIENT);
     const from = performance.now();
-    const failed = asking.request(SUBJECT, { tenantId: 'large' }).catch((error: unknown) => error);
-    const asked = Array.from({ length: 20 }, (_, index) => asking.request(SUBJECT, { tenantId: `t${index}` }));
+    const failed = asking.request(SUBJECT, { tenantId: 'large' }, PATIENT).catch((error: unknown) => error);
+    const asked = Array.from({ length: 20 }, (_, index) => asking.request(SUBJECT, { tenantId: `t${index}` }, PATIENT));
     expect(await Promise.all(asked)).toHaveLength(20);
     expect(await failed).toMatchObject({ message: 'the request could not be answered' });
-    expect(performance.now() - from).toBeLessThan(2_000);
+    // Not at the deadline.
+    expect(performance.now() - from).toBeLessThan(10_000);
     await expect(asking.request(SUBJECT, { tenantId: large })).rejects.toThrow(MessagesRefusedError);
-    await asking.request(SUBJECT, { tenantId: 'after' });
+    await asking.request(SUBJECT, { tenantId: 'after' }, PATIENT);
   });
 
   it('handlers that never return hold up nobody else', async () => {
@@ -67,19 +70,16 @@ describe('request–reply on Kafka, with several replicas', () => {
       return new Promise(() => {});
     });
     const asking = await start();
-    // Somebody answers by then.
-    await asking.request(SUBJECT, { tenantId: 'first' }, { deadlineMs: 15_000 });
+    await asking.request(SUBJECT, { tenantId: 'first' }, PATIENT);
     let ended = 0;
     const hung = Array.from({ length: 20 }, () =>
       asking
-        .request(SUBJECT, { tenantId: 'hang' }, { deadlineMs: 10_000 })
+        .request(SUBJECT, { tenantId: 'hang' }, { deadlineMs: 40_000 })
         .catch((error: unknown) => error)
         .finally(() => ended++),
     );
-    await eventually(() => expect(hanging).toBe(20), { timeoutMs: 10_000 });
-    const asked = Array.from({ length: 40 }, (_, index) =>
-      asking.request(SUBJECT, { tenantId: `t${index}` }, { deadlineMs: 15_000 }),
-    );
+    await eventually(() => expect(hanging).toBe(20));
+    const asked = Array.from({ length: 40 }, (_, index) => asking.request(SUBJECT, { tenantId: `t${index}` }, PATIENT));
     expect(await Promise.all(asked)).toHaveLength(40);
     expect(ended).toBe(0);
     for (const error of await Promise.all(hung)) expect(error).toBeInstanceOf(UnavailableError);
@@ -93,7 +93,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     const failures: unknown[] = [];
     const load = Array.from({ length: 4 }, async () => {
       while (!ended) {
-        await asking.request(SUBJECT, { tenantId: 'x' }).then(
+        await asking.request(SUBJECT, { tenantId: 'x' }, { deadlineMs: 20_000 }).then(
           () => answered++,
           (error: unknown) => failures.push(error),
         );
@@ -103,9 +103,9 @@ describe('request–reply on Kafka, with several replicas', () => {
       for (let round = 0; round < 3; round++) {
         const before = answered;
         const guest = await start(async (id) => row(id, 'guest'));
-        await eventually(() => expect(answered).toBeGreaterThan(before + 50), { timeoutMs: 20_000 });
+        await eventually(() => expect(answered).toBeGreaterThan(before + 50), { timeoutMs: 30_000 });
         await guest.close();
-        await eventually(() => expect(answered).toBeGreaterThan(before + 100), { timeoutMs: 20_000 });
+        await eventually(() => expect(answered).toBeGreaterThan(before + 100), { timeoutMs: 30_000 });
       }
     } finally {
       // Also when it failed: on a client that is closed the load would never let go of the loop.
@@ -124,7 +124,7 @@ describe('request–reply on Kafka, with several replicas', () => {
       handled.push(id);
       return row(id);
     });
-    await eventually(() => asking.request(SUBJECT, { tenantId: 'now' }), { timeoutMs: 10_000 });
+    await eventually(() => asking.request(SUBJECT, { tenantId: 'now' }), { timeoutMs: 30_000 });
     await eventually(async () => {
       const { values } = await metrics.getSingleMetric('tollgate_requests_expired_total')!.get();
       expect(values[0]?.value).toBeGreaterThan(0);

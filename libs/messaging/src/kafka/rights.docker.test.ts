@@ -10,6 +10,8 @@ const USERS = ['whole', 'mute', 'groupless', 'blind', 'stranger'] as const;
 type User = (typeof USERS)[number];
 const PASSWORD = 'the password of a test';
 const START_LIMIT_MS = 10_000;
+/** Until a group is joined, on a busy machine. */
+const JOIN_LIMIT_MS = 30_000;
 /** On a busy machine. */
 const RULES_LIMIT_MS = 30_000;
 const { READ, WRITE, DESCRIBE_CONFIGS } = AclOperationTypes;
@@ -92,9 +94,11 @@ describe('a user of Kafka', () => {
     const messages = open('whole', received);
     await messages.start();
     await messages.publish(TOPIC, [news('a', 1)]);
-    await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: START_LIMIT_MS });
-    expect(await messages.request('auth.tenants.get', { tenantId: 'a' })).toMatchObject({ id: 'a' });
-    await messages.check();
+    await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: JOIN_LIMIT_MS });
+    expect(await messages.request('auth.tenants.get', { tenantId: 'a' }, { deadlineMs: 15_000 })).toMatchObject({
+      id: 'a',
+    });
+    await eventually(() => messages.check());
   });
 
   it('that may not write ends the start with one line that names the right', async () => {
@@ -110,7 +114,7 @@ describe('a user of Kafka', () => {
     const messages = open('groupless');
     await messages.start();
     const lack = new RegExp(`it lacks READ on group "${prefix}(${TOPIC}|requests\\.auth)\\.`);
-    await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: START_LIMIT_MS });
+    await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: JOIN_LIMIT_MS });
   });
 
   it('that may not see the topics is told so', async () => {
@@ -125,11 +129,11 @@ describe('a user of Kafka', () => {
       await messages.start();
       await messages.publish(TOPIC, [news('a', 1)]);
       const lack = `it lacks READ on topic "${prefix}${TOPIC}"`;
-      await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: START_LIMIT_MS });
+      await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: JOIN_LIMIT_MS });
       await allow('blind', TOPICS, prefix, [READ]);
       await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: RULES_LIMIT_MS });
       await eventually(() => messages.check());
     },
-    2 * RULES_LIMIT_MS,
+    JOIN_LIMIT_MS + 2 * RULES_LIMIT_MS,
   );
 });

@@ -11,7 +11,7 @@ import { enqueue, OUTBOX_TABLE_SQL } from './outbox';
 import { OutboxRelay } from './outbox-relay';
 
 const database = useTestDatabase();
-const WAITING_FOR_ROWS = `SELECT FROM pg_stat_activity WHERE application_name = 'shop' AND wait_event_type = 'Lock' AND query LIKE '%FOR UPDATE'`;
+const WAITING_FOR_ROWS = `SELECT FROM pg_stat_activity WHERE application_name = 'shop' AND datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FOR UPDATE'`;
 function gate(): { open: () => void; opened: Promise<void> } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -69,12 +69,17 @@ describe('outbox', () => {
     await put('a', [1]);
     woken.wake();
     await eventually(() => received.assertAllInOrder(['a'], 1));
-    await put('a', [2, 3, 4]);
-    const before = performance.now();
-    woken.wake();
-    await eventually(() => received.assertAllInOrder(['a'], 4), { everyMs: 2 });
-    expect(performance.now() - before).toBeLessThan(900); // by its own look it would be 1 s
-    expect(received.messages).toEqual([1, 2, 3, 4].map((version) => news('a', version)));
+    const took: number[] = [];
+    let last = 1;
+    for (let round = 0; round < 5; round++) {
+      await put('a', [++last, ++last, ++last]);
+      const before = performance.now();
+      woken.wake();
+      await eventually(() => received.assertAllInOrder(['a'], last), { everyMs: 2 });
+      took.push(performance.now() - before);
+    }
+    expect(took.sort((a, b) => a - b)[2]).toBeLessThan(900); // by its own look it would be 1 s
+    expect(received.messages).toEqual(Array.from({ length: last }, (_, index) => news('a', index + 1)));
     await eventually(async () => expect(await rows()).toBe(0));
   });
 
@@ -121,9 +126,11 @@ describe('outbox', () => {
     const bad = 'tenant-news';
     const [released, ended] = [gate(), gate()];
     let tries = 0;
+    let held = false;
     let otherRelay: Promise<void> | undefined;
     const takeRows = async (tx: EntityManager) => {
       await tx.query('SELECT FROM outbox WHERE topic = $1 FOR UPDATE', [bad]);
+      held = true;
       await released.opened;
     };
     const published: unknown[] = [];
@@ -131,6 +138,7 @@ describe('outbox', () => {
       async publish(topic: string, rows: readonly unknown[]) {
         if (topic !== bad) return void published.push(...rows);
         // Set apart after the first failure; after the second somebody else has the rows; the third try hangs.
+        if (tries === 2 && !held) throw new UnavailableError('not now'); // it was faster than the other
         if (++tries === 2) {
           otherRelay = dataSource.transaction(takeRows);
           await eventually(async () => expect(await database.query(WAITING_FOR_ROWS)).toHaveLength(1));
@@ -175,7 +183,7 @@ describe('outbox', () => {
       ),
     );
     for (let index = 0; index < 3; index++) relay().start();
-    await eventually(() => expect(received.messages).toHaveLength(4_000), { timeoutMs: 15_000 });
+    await eventually(() => expect(received.messages).toHaveLength(4_000), { timeoutMs: 60_000 });
     expect(new Set(received.messages.map(({ tenantId, version }) => `${tenantId}/${version}`)).size).toBe(4_000);
     await eventually(async () => expect(await rows()).toBe(0));
   });
@@ -187,7 +195,9 @@ describe('outbox', () => {
       await eventually(() => put('a', [version]));
       relays[version % 2]!.wake();
       if (version % 7 === 0) {
-        await database.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'shop'`);
+        await database.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'shop' AND datname = current_database()`,
+        );
         await store.cut();
       }
     }

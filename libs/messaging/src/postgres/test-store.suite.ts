@@ -29,9 +29,10 @@ export class PostgresStore implements MessagesStore {
 
   async cut(messages?: Messages): Promise<void> {
     const name = messages ? this.names.get(messages) : `${this.schema}-%`;
-    await this.database.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1', [
-      name,
-    ]);
+    await this.database.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1 AND datname = current_database()',
+      [name],
+    );
   }
 
   async publishRaw(topic: string, value: unknown): Promise<void> {
