@@ -3,7 +3,7 @@ import { newId, type Charge, type ReconcileReport } from '@tollgate/contracts';
 import { Messages, PostgresMessages } from '@tollgate/messaging';
 import { Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { eventually, inForceAfterMs, useTestDatabase } from '@tollgate/testing';
+import { eventually, inForceAfterMs, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { BillingModule } from './billing.module';
 import { CENT, charge } from './testing/billing.suite';
 
@@ -13,7 +13,7 @@ const database = useTestDatabase();
 
 class TestProcess {
   readonly messages = new PostgresMessages({ url: database.url, applicationName: 'test-messages' });
-  readonly admission = new PostgresAdmissionStore({ url: database.url });
+  readonly admission = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   app!: INestApplicationContext;
 
   constructor(
@@ -122,15 +122,18 @@ describe('billing, as the main program runs it', () => {
     const earlier = newId('ten');
     await topUp(earlier, 1);
     await eventually(async () => expect(await snapshot(earlier)).toMatchObject({ version: 1n }));
-    const tenantId = newId('ten');
-    expect(await topUp(tenantId, 1_000)).toMatchObject({
-      balanceCents: 1_000,
-      entry: { type: 'topup', amountCents: 1_000 },
-    });
-    const usableMs = await inForceAfterMs(async () =>
-      expect(await snapshot(tenantId)).toMatchObject({ version: 1n, balanceNanos: 1_000n * CENT }),
-    );
-    expect(usableMs).toBeLessThan(500);
+    let tenantId = earlier;
+    const usableMs: number[] = [];
+    for (let round = 0; round < 5; round++) {
+      tenantId = newId('ten');
+      expect(await topUp(tenantId, 1_000)).toMatchObject({
+        balanceCents: 1_000,
+        entry: { type: 'topup', amountCents: 1_000 },
+      });
+      const usable = { version: 1n, balanceNanos: 1_000n * CENT };
+      usableMs.push(await inForceAfterMs(async () => expect(await snapshot(tenantId)).toMatchObject(usable)));
+    }
+    expect(usableMs.sort((a, b) => a - b)[2]).toBeLessThan(500);
     expect(await second.messages.request('billing.credit.spendable', { tenantId })).toEqual({
       spendableNanos: String(1_000n * CENT),
     });
@@ -172,7 +175,14 @@ describe('billing, as the main program runs it', () => {
     await topUp(tenantId, 100_000);
     let going = true;
     const traffic = (async () => {
-      while (going) await charges([charge(tenantId, 777n), charge(tenantId, CENT / 3n)]);
+      while (going) {
+        const [one, other] = [charge(tenantId, 777n), charge(tenantId, CENT / 3n)];
+        await charges([one, other]);
+        // No more is on its way than can be gathered while the books are looked through.
+        await eventually(async () =>
+          expect(await database.query('SELECT FROM billing.charge WHERE id = $1', [other.id])).toHaveLength(1),
+        );
+      }
     })();
     try {
       // No holds here to account for what is on its way, so only its being gathered in the end does.

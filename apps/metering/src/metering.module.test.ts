@@ -5,7 +5,7 @@ import type { Charge } from '@tollgate/contracts';
 import { Messages, OUTBOX_TABLE_SQL, PostgresMessages } from '@tollgate/messaging';
 import { Global, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { MeteringModule, MIGRATIONS } from './index';
 import { TENANT, usageEvent } from './sample-events.suite';
 
@@ -26,7 +26,7 @@ const database = useTestDatabase();
 
 async function start(): Promise<void> {
   messages = new PostgresMessages({ url: database.url, applicationName: 'test-messages' });
-  store = new PostgresAdmissionStore({ url: database.url });
+  store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   await store.start();
   messages.consume('charges', 'billing', async (batch) => {
     charges.push(...batch);

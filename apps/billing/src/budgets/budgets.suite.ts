@@ -1,6 +1,6 @@
 import { PostgresAdmissionStore, type AdmissionStore } from '@tollgate/admission';
 import type { BudgetEvent, BudgetState, Charge, SetBudget } from '@tollgate/contracts';
-import type { TestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, type TestDatabase } from '@tollgate/testing';
 import { ChargeGatherer } from '../consume/charge-gatherer';
 import { CENT, charge, useBilling, type TestBilling } from '../testing/billing.suite';
 import { Budgets } from './budgets';
@@ -79,7 +79,11 @@ export class TestBudgets {
 /** Call it inside a describe, so that it is closed before the database is dropped. */
 export function useBudgets(database: TestDatabase): TestBudgets {
   const billing = useBilling(database);
-  const test = new TestBudgets(billing, new PostgresAdmissionStore({ url: database.url }), database);
+  const test = new TestBudgets(
+    billing,
+    new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS }),
+    database,
+  );
   beforeAll(() => void Object.assign(test, test.replica()));
   beforeEach(() => test.reset());
   afterAll(() => test.admission.close());

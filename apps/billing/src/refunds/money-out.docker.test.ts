@@ -1,8 +1,8 @@
 import { RedisAdmissionStore } from '@tollgate/admission';
-import { useRedis } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useRedis } from '@tollgate/testing';
 import { moneyOutSuite } from './money-out.suite';
 
 describe('beside the admission store on Redis', () => {
   const redis = useRedis();
-  moneyOutSuite(() => new RedisAdmissionStore({ url: redis.url }));
+  moneyOutSuite(() => new RedisAdmissionStore({ url: redis.url, callTimeoutMs: PATIENT_CALL_MS }));
 });

@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { useTestDatabase } from '@tollgate/testing';
+import { eventually, useTestDatabase } from '@tollgate/testing';
 import { periodOf } from '../ledger/core/period';
 import { CENT, charge, useBilling } from '../testing/billing.suite';
 import { billingSummary } from './billing-summary';
@@ -103,8 +103,11 @@ describe('the billing summary', () => {
 
   it('is one snapshot: while usage and top-ups are booked, the balance is the sum of the entries shown', async () => {
     const tenantId = await billing.tenant(10_000);
+    let reads = 0;
     const writes = (async () => {
       for (let i = 0; i < 25; i++) {
+        const before = reads;
+        if (i % 6 === 5) await eventually(() => expect(reads).toBeGreaterThan(before));
         await billing.gatherer.gather([charge(tenantId, 3n * CENT + 1n)]);
         await Promise.all([
           billing.poster.postDue(),
@@ -112,7 +115,6 @@ describe('the billing summary', () => {
         ]);
       }
     })();
-    let reads = 0;
     for (let done = false; !done; reads++) {
       done = await Promise.race([writes.then(() => true), summary(tenantId, { limit: 200 }).then(checkSum)]);
     }

@@ -1,7 +1,7 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import type { TenantNews } from '@tollgate/contracts';
 import { newId } from '@tollgate/contracts';
-import { useTestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { useBilling } from '../testing/billing.suite';
 import { TenantStatus, whyNotTenantNews } from './tenant-status';
 
@@ -11,7 +11,7 @@ describe('what auth tells of a tenant', () => {
   const billing = useBilling(database);
   let store: PostgresAdmissionStore;
   beforeAll(() => {
-    store = new PostgresAdmissionStore({ url: database.url });
+    store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   });
   afterAll(() => store.close());
   const apply = (...batch: TenantNews[]) =>

@@ -112,12 +112,26 @@ describe('a top-up', () => {
     const charges = tenants.flatMap((tenantId) =>
       Array.from({ length: 10 }, (_, i) => charge(tenantId, BigInt(i) * 9_876_543n)),
     );
-    const work: Promise<unknown>[] = [];
+    const work: (() => Promise<unknown>)[] = [];
     for (let i = 0; i < charges.length; i += 25) {
-      work.push(billing.gatherer.gather(charges.slice(i, i + 40)), billing.poster.postDue());
+      work.push(
+        () => billing.gatherer.gather(charges.slice(i, i + 40)),
+        () => billing.poster.postDue(),
+      );
     }
-    for (const tenantId of tenants) work.push(add(tenantId, 100, 'a'), add(tenantId, 100, 'a'), add(tenantId, 11, 'b'));
-    await Promise.all(work);
+    for (const tenantId of tenants)
+      for (const [cents, ref] of [
+        [100, 'a'],
+        [100, 'a'],
+        [11, 'b'],
+      ] as const)
+        work.push(() => add(tenantId, cents, ref));
+    // All kinds among each other, and no more at once than there are connections.
+    let next = 0;
+    const worker = async () => {
+      while (next < work.length) await work[(next++ * 7) % work.length]!();
+    };
+    await Promise.all(Array.from({ length: 10 }, worker));
     await billing.poster.postDue();
     await expectBooksToProve(billing, charges);
     for (const tenantId of tenants) {

@@ -1,7 +1,7 @@
 import { PostgresAdmissionStore, type AdmitRequest } from '@tollgate/admission';
 import { newId, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { TENANT, usageEvent } from '../sample-events.suite';
 import { SWEEP_LIMIT, Sweeper } from './sweeper';
 
@@ -19,7 +19,7 @@ afterAll(async () => {
 const database = useTestDatabase();
 
 beforeAll(async () => {
-  store = new PostgresAdmissionStore({ url: database.url, now: () => nowMs });
+  store = new PostgresAdmissionStore({ url: database.url, now: () => nowMs, callTimeoutMs: PATIENT_CALL_MS });
   messages = new PostgresMessages({ url: database.url, applicationName: 'test-messages' });
   messages.consume('usage-events', 'metering', async (batch) => {
     published.push(...batch);

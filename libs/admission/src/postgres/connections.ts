@@ -45,13 +45,16 @@ export class Connections {
   ) {
     // The functions look rows up by key: plans that are kept must not be those of the day when the table was empty.
     const lookups = '-c synchronous_commit=off -c enable_seqscan=off';
-    this.calls = pool(url, 'tollgate-admission', MAX_CALL_CONNECTIONS, callTimeoutMs, lookups);
+    // Who has longer for a call has it for a connection too.
+    const connectTimeoutMs = Math.max(CONNECT_TIMEOUT_MS, callTimeoutMs);
+    this.calls = pool(url, 'tollgate-admission', MAX_CALL_CONNECTIONS, callTimeoutMs, lookups, connectTimeoutMs);
     this.background = pool(
       url,
       'tollgate-admission-background',
       MAX_BACKGROUND_CONNECTIONS,
       BACKGROUND_TIMEOUT_MS,
       lookups,
+      connectTimeoutMs,
     );
   }
 
@@ -81,12 +84,19 @@ export class Connections {
   }
 }
 
-function pool(url: string, applicationName: string, max: number, timeoutMs: number, settings: string): Pool {
+function pool(
+  url: string,
+  applicationName: string,
+  max: number,
+  timeoutMs: number,
+  settings: string,
+  connectionTimeoutMillis: number,
+): Pool {
   const config = connectionConfig({ url, schema: 'admission', applicationName });
   const made = new Pool({
     ...config,
     options: `${config.options} ${settings} -c statement_timeout=${timeoutMs}`,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis,
     max,
   });
   outliveConnections(made);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newId, UnavailableError } from '@tollgate/contracts';
 import { migrate, startEmbeddedPostgres, type EmbeddedServer } from '@tollgate/postgres';
-import { eventually } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS } from '@tollgate/testing';
 import { Client } from 'pg';
 import { AdmissionClient } from '../admission-client';
 import { Fixture, TOKEN_NANOS, WIDE } from '../suite/fixture.suite';
@@ -21,7 +21,10 @@ beforeAll(async () => {
   dataDirectory = await mkdtemp(join(tmpdir(), 'tollgate-durability-'));
   server = await startEmbeddedPostgres({ dataDirectory, settings: SETTINGS });
   await migrate({ url: server.url, schema: 'admission', directory: join(__dirname, 'migrations') });
-  fixture = new Fixture(async ({ now }) => new PostgresAdmissionStore({ url: server.url, ...(now ? { now } : {}) }));
+  fixture = new Fixture(
+    async ({ now }) =>
+      new PostgresAdmissionStore({ url: server.url, callTimeoutMs: PATIENT_CALL_MS, ...(now ? { now } : {}) }),
+  );
   await fixture.setUp();
 });
 afterAll(async () => {
@@ -89,7 +92,7 @@ async function crashAndRecover(): Promise<void> {
   const dropped = new Promise((resolve) => other.once('end', resolve));
   process.kill(rows[0]!.pid, 'SIGKILL');
   await dropped;
-  await eventually(() => asOperator('SELECT 1'), { timeoutMs: 15_000 });
+  await eventually(() => asOperator('SELECT 1'), { timeoutMs: 60_000 });
 }
 
 /** Runs `before` once, in front of the store's next wait for the disk; all else goes to the real server untouched. */
@@ -135,7 +138,7 @@ describe('a settlement', () => {
     // The crash took it away (unless the log writer came by in that very moment). The client repeats by itself, and again a crash in between is no success.
     const client = new AdmissionClient(fixture.store);
     beforeNextFlush(crashAndRecover);
-    expect(await client.settle({ event })).toMatchObject({ kind: 'settled', event });
+    expect(await eventually(() => client.settle({ event }))).toMatchObject({ kind: 'settled', event });
     await crashAndRecover();
     expect((await eventually(() => fixture.sums())).settledNanos).toBe(before.settledNanos + 2n * TOKEN_NANOS);
     await client.close();

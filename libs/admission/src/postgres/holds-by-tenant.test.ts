@@ -1,4 +1,4 @@
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
 const database = useTestDatabase();
@@ -26,7 +26,7 @@ it('reads the holds of the tenants that it is asked for, however many others hav
   );
   await database.query('VACUUM ANALYZE admission.hold');
   const before = await rowsRead();
-  const store = new PostgresAdmissionStore({ url: database.url });
+  const store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   try {
     expect(await store.snapshot({ tenantId: tenant(7), limit: 1 })).toMatchObject([{ pendingHolds: HOLDS_EACH }]);
     expect(await store.snapshot({ after: tenant(20), limit: 2 })).toMatchObject([

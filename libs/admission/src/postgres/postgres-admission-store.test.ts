@@ -1,11 +1,15 @@
-import { useTestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { admissionSuite } from '../admission.suite';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
 const database = useTestDatabase();
 
 admissionSuite('postgres', async ({ now }) => {
-  const store = new PostgresAdmissionStore({ url: database.url, ...(now ? { now } : {}) });
+  const store = new PostgresAdmissionStore({
+    url: database.url,
+    callTimeoutMs: PATIENT_CALL_MS,
+    ...(now ? { now } : {}),
+  });
   await store.start();
   return store;
 });

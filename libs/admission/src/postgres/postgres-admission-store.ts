@@ -30,8 +30,9 @@ export interface PostgresAdmissionOptions {
   /** Of the database with the `admission` schema migrated. */
   url: string;
   leaseMs?: number;
-  /** Epoch milliseconds; Postgres's clock when absent. For tests, as is `callTimeoutMs`: what a call of a request may take. */
+  /** Epoch milliseconds; Postgres's clock when absent. For tests. */
   now?: () => number;
+  /** 1 s when absent. For tests. */
   callTimeoutMs?: number;
 }
 
@@ -222,19 +223,11 @@ export class PostgresAdmissionStore extends AdmissionStore {
     });
   }
 
-  async snapshot({
-    tenantId,
-    after,
-    limit,
-  }: {
-    tenantId?: string;
-    after?: string;
-    limit: number;
-  }): Promise<Snapshot[]> {
+  async snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]> {
     const rows = await this.connections.callInBackground({
       name: 'snapshot',
       text: 'SELECT * FROM snapshot($1,$2,$3)',
-      values: [tenantId ?? null, after ?? null, limit],
+      values: [options.tenantId ?? null, options.after ?? null, options.limit],
     });
     return rows.map((row) => ({
       tenantId: row[0]!,

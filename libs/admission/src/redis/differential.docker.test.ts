@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { assertRuns, useRedis, useTestDatabase } from '@tollgate/testing';
+import { assertRuns, PATIENT_CALL_MS, useRedis, useTestDatabase } from '@tollgate/testing';
 import fc from 'fast-check';
 import type { AdmissionStore, AdmitRequest } from '../admission-store';
 import { PostgresAdmissionStore } from '../postgres/postgres-admission-store';
@@ -232,8 +232,8 @@ describe('Postgres and Redis', () => {
     let nowMs = START_MS;
     const now = () => nowMs;
     const stores = [
-      new PostgresAdmissionStore({ url: database.url, now }),
-      new RedisAdmissionStore({ url: redis.url, now }),
+      new PostgresAdmissionStore({ url: database.url, now, callTimeoutMs: PATIENT_CALL_MS }),
+      new RedisAdmissionStore({ url: redis.url, now, callTimeoutMs: PATIENT_CALL_MS }),
     ];
     await Promise.all(stores.map((store) => store.start()));
     const fixture = new Fixture(() => Promise.resolve(stores[0]!));

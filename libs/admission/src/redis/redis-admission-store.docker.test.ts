@@ -1,4 +1,4 @@
-import { useRedis, useRedisCluster } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useRedis, useRedisCluster } from '@tollgate/testing';
 import { admissionSuite } from '../admission.suite';
 import type { OpenStore } from '../suite/fixture.suite';
 import { RedisAdmissionStore } from './redis-admission-store';
@@ -6,7 +6,7 @@ import { RedisAdmissionStore } from './redis-admission-store';
 const opens =
   (url: () => string): OpenStore =>
   async ({ now }) => {
-    const store = new RedisAdmissionStore({ url: url(), ...(now ? { now } : {}) });
+    const store = new RedisAdmissionStore({ url: url(), callTimeoutMs: PATIENT_CALL_MS, ...(now ? { now } : {}) });
     await store.start();
     return store;
   };

@@ -1,7 +1,7 @@
 import { countForbidden } from '../admission-metrics';
 import { join } from 'node:path';
 import type { UnavailableError, UsageEvent } from '@tollgate/contracts';
-import { readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
+import { CALL_TIMEOUT_MS, readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
 import {
   AdmissionStore,
   DEFAULT_LEASE_MS,
@@ -44,6 +44,8 @@ export interface RedisAdmissionOptions {
   leaseMs?: number;
   /** Epoch milliseconds; Redis's clock when absent. For tests. */
   now?: () => number;
+  /** See `RedisLinkOptions`. For tests. */
+  callTimeoutMs?: number;
   /**
    * Asks the books for a tenant (`askForCredit`): at its first news or request since Redis was emptied, or ever. No request of it is admitted before. Without it the news alone count, and a tenant of which
    * there was none has no credit.
@@ -53,9 +55,8 @@ export interface RedisAdmissionOptions {
   settledReplicas?: number;
   /** In a cluster behind address translation. */
   natMap?: NatMap;
-  /** Another release's functions. For tests, as is `callTimeoutMs`: what a call of a request may take. */
+  /** Another release's functions. For tests. */
   library?: FunctionLibrary;
-  callTimeoutMs?: number;
 }
 
 /**
@@ -77,9 +78,10 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   constructor(options: RedisAdmissionOptions) {
     super();
-    const { url, natMap, callTimeoutMs, library = readFunctionLibrary(FAMILY, join(__dirname, 'lua')) } = options;
-    const common = { url, library, probe: PROBE, ...(natMap ? { natMap } : {}) };
-    this.link = new RedisLink({ ...common, name: 'tollgate-admission', ...(callTimeoutMs ? { callTimeoutMs } : {}) });
+    const { url, natMap, callTimeoutMs = CALL_TIMEOUT_MS } = options;
+    const library = options.library ?? readFunctionLibrary(FAMILY, join(__dirname, 'lua'));
+    const common = { url, library, probe: PROBE, callTimeoutMs, ...(natMap ? { natMap } : {}) };
+    this.link = new RedisLink({ ...common, name: 'tollgate-admission' });
     const background = { name: 'tollgate-admission-background', callTimeoutMs: BACKGROUND_TIMEOUT_MS };
     this.background = new RedisLink({ ...common, ...background });
     this.settledReplicas = options.settledReplicas ?? 0;
@@ -270,10 +272,7 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   private readAdmitted(reply: unknown, tenantId: string, count: number): (AdmitResult | Error)[] {
     const read = readAdmitReply(reply);
-    if (!read.known) {
-      const error = this.unknown(tenantId);
-      return Array.from({ length: count }, () => error);
-    }
+    if (!read.known) return new Array<Error>(count).fill(this.unknown(tenantId));
     if (read.created) void this.registry.tellAgain(tenantId);
     return read.results;
   }
