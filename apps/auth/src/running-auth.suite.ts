@@ -48,7 +48,7 @@ class Seams {
 }
 
 export interface RunningAuth {
-  request<S extends Subject>(subject: S, request: RequestOf<S>): Promise<ReplyOf<S>>;
+  request<S extends Subject>(subject: S, request: RequestOf<S>, options?: { deadlineMs: number }): Promise<ReplyOf<S>>;
   /** The code that the request is refused with. */
   refusal<S extends Subject>(subject: S, request: RequestOf<S>): Promise<string>;
   /** A new tenant's id. */
@@ -74,7 +74,7 @@ export async function startAuth(
   const imports = [Seams.of(messages, store, config), AuthModule.register({ databaseUrl: url })];
   const app = await NestFactory.createApplicationContext({ module: class Root {}, imports }, { logger: false });
   await messages.start();
-  const request: RunningAuth['request'] = (subject, body) => messages.request(subject, body);
+  const request: RunningAuth['request'] = (subject, body, options) => messages.request(subject, body, options);
   return {
     request,
     edge,

@@ -8,14 +8,18 @@ import { Upstream } from './upstream';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 const servers: Server[] = [];
-const upstream = new Upstream({
-  connectTimeoutMs: 500,
-  plainHeadTimeoutMs: 500,
-  streamHeadTimeoutMs: 500,
-  idleTimeoutMs: 300,
-});
+const upstreamWith = (timeoutMs: number) =>
+  new Upstream({
+    connectTimeoutMs: timeoutMs,
+    plainHeadTimeoutMs: timeoutMs,
+    streamHeadTimeoutMs: timeoutMs,
+    idleTimeoutMs: timeoutMs,
+  });
+const upstream = upstreamWith(10_000);
+const impatient = upstreamWith(500);
 afterAll(async () => {
   await upstream.close();
+  await impatient.close();
   for (const server of servers) server.closeAllConnections();
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
 });
@@ -33,8 +37,8 @@ async function backend(answer: Answer): Promise<Backend & { asked: number }> {
   return self;
 }
 
-function exchangeWith(relay: PlainRelay, backends: Backend[]) {
-  return upstream.exchange(
+function exchangeWith(relay: PlainRelay, backends: Backend[], by = upstream) {
+  return by.exchange(
     { model: { backends } as unknown as CatalogModel, path: '/x', stream: false, body: (name) => name },
     relay,
   );
@@ -99,9 +103,13 @@ describe('an exchange', () => {
   });
 
   it('is a timeout when there is no head in time, and when the body falls silent', async () => {
-    expect(await ask(await backend(() => {}))).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
+    const headless = await backend(() => {});
     const silent = await backend((_, response) => void response.writeHead(200).write('a'));
-    expect(await ask(silent)).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
+    for (const one of [headless, silent]) {
+      const relay = new PlainRelay();
+      const answer = await relay.run(exchangeWith(relay, [one], impatient));
+      expect(answer).toEqual({ kind: 'failed', failure: { kind: 'timeout' } });
+    }
   });
 
   it('that is aborted before its connection stands calls nobody, and its connection serves the next', async () => {

@@ -31,14 +31,15 @@ describe('usage while messages are away', () => {
   });
 
   it('is left to the sweeper at the end, after one more try, however much there is of it', async () => {
-    const before = await leftToSweeper();
+    const leftBefore = await leftToSweeper();
     const emitter = new UsageEmitter(messages);
     const failed = jest.spyOn(messages, 'publish');
     for (let count = 0; count < 1_200; count++) emitter.emit(usageEvent());
-    await eventually(() => expect(failed).toHaveBeenCalledTimes(1));
+    await eventually(() => expect(failed).toHaveBeenCalled());
+    const before = failed.mock.calls.length;
     await emitter.flush();
-    expect(failed).toHaveBeenCalledTimes(2);
-    expect((await leftToSweeper()) - before).toBe(1_200);
+    expect(failed).toHaveBeenCalledTimes(before + 1);
+    expect((await leftToSweeper()) - leftBefore).toBe(1_200);
   });
 
   it('that can never be published holds up nothing', async () => {
