@@ -59,7 +59,7 @@ export function crowdSuite(database: TestDatabase, open: () => Promise<Replica>)
       await expectRight(database, replicas[0]!.admission, events);
       expect(await books[1]!.reconcile()).toEqual([]);
       console.log(
-        `held in ${heldMs} ms, settled in ${settledMs} ms, booked in ${bookedMs} ms; longest wait for a lock ${watch.longestWaitMs} ms in ${watch.looks} looks`,
+        `held in ${heldMs} ms, settled in ${settledMs} ms, booked in ${bookedMs} ms; longest wait for a lock ${watch.longestWaitMs.toFixed()} ms in ${watch.looks} looks`,
       );
     } finally {
       for (const one of books) await one.stop();

@@ -2,16 +2,19 @@ import type { TestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 
 const LOOK_EVERY_MS = 100;
+/** Of the time between two looks, what counts at most: more is a standstill of this process. */
+const MOST_BETWEEN_LOOKS_MS = 250;
 
 /**
- * Looks every 100 ms which sessions of a database wait for a lock, and counts its deadlocks. A wait is as long as the looks that saw it: a standstill of this process, whose own sessions hold
- * the locks, is one look. Advisory locks are waited for on purpose, and are left out.
+ * Looks every 100 ms which sessions of a database wait for a lock and how long, and counts its deadlocks. A standstill of this process, whose own sessions hold the locks, is no wait. Advisory locks are
+ * waited for on purpose, and are left out.
  */
 export class LockWatch {
   longestWaitMs = 0;
   looks = 0;
-  /** In how many looks, one after the other, each wait of the last one was seen. */
+  /** The waits of the last look, with their milliseconds. */
   private seen = new Map<string, number>();
+  private lookedMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
   private looking: Promise<void> = Promise.resolve();
   private readonly client: Client;
@@ -45,12 +48,14 @@ export class LockWatch {
   }
 
   private async look(): Promise<void> {
-    const { rows } = await this.client.query<{ wait: string }>(
-      `SELECT DISTINCT concat_ws(' ', pid, l.waitstart) AS wait
-       FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND l.locktype <> 'advisory' AND a.datname = current_database()`,
+    const { rows } = await this.client.query<{ wait: string; ms: number }>(
+      `SELECT concat_ws(' ', pid, l.waitstart) AS wait, max(extract(epoch FROM clock_timestamp() - l.waitstart) * 1000)::float8 AS ms
+       FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND l.locktype <> 'advisory' AND a.datname = current_database() GROUP BY 1`,
     );
     this.looks++;
-    this.seen = new Map(rows.map(({ wait }) => [wait, (this.seen.get(wait) ?? 0) + 1]));
-    this.longestWaitMs = Math.max(this.longestWaitMs, ...[...this.seen.values()].map((looks) => looks * LOOK_EVERY_MS));
+    const sinceMs = Math.min(performance.now() - this.lookedMs, MOST_BETWEEN_LOOKS_MS);
+    this.lookedMs = performance.now();
+    this.seen = new Map(rows.map(({ wait, ms }) => [wait, Math.min(ms, (this.seen.get(wait) ?? 0) + sinceMs)]));
+    this.longestWaitMs = Math.max(this.longestWaitMs, ...this.seen.values());
   }
 }

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, type ClientConfig } from 'pg';
 import { startEmbeddedPostgres } from '@tollgate/postgres';
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { operator, type Database, type Ready } from './deployment';
 
 /** For what takes the whole way through the services, on a machine that does much else. */
@@ -45,9 +45,9 @@ export interface TestTenant {
   keyId: string;
 }
 
-/** The body, once it is answered so. For calls that are safe to repeat: on a machine that does much else a service may answer too late, which is a 503. */
+/** The body of a call that is safe to repeat, once it is not answered 503. */
 export function answered<T>(ask: () => Promise<{ status: number; body: T }>, status: number): Promise<T> {
-  return eventually(() => expectStatus(ask(), status), { timeoutMs: ARRIVAL_TIMEOUT_MS, everyMs: 200 });
+  return expectStatus(onceServed(ask), status);
 }
 
 /** A tenant with credit and a key, made through the operator API and usable when it returns. */

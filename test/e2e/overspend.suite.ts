@@ -1,5 +1,4 @@
-import { eventually } from '@tollgate/testing';
-import { setTimeout } from 'node:timers/promises';
+import { eventually, onceServed } from '@tollgate/testing';
 import { operator, type Deployment, type Ready } from './deployment';
 import { answered, complete, costOf, createTenant, PRICE, reconciled, type Completion } from './fixtures';
 
@@ -15,17 +14,9 @@ async function balanceOf(ready: Ready, tenantId: string): Promise<{ balanceCents
   return body.data;
 }
 
-const PAUSE_MS = 200;
-const MAX_TRIES = 50;
-
 /** One chat. What a store did not answer in time, 503, is asked again, as its client is told: it says nothing about the credit. */
-async function asked(ready: Ready, key: string, body: Record<string, unknown>): Promise<Completion> {
-  for (let tries = 1; ; tries++) {
-    const answer = await complete(ready, key, body);
-    if (answer.status !== 503 || tries === MAX_TRIES) return answer;
-    await setTimeout(PAUSE_MS);
-  }
-}
+const asked = (ready: Ready, key: string, body: Record<string, unknown>) =>
+  onceServed(() => complete(ready, key, body));
 
 /** Fires `total` requests, `atOnce` at a time; one that is refused for its credit is not repeated. */
 async function fire(ready: Ready, total: number, atOnce: number, key: string, body: Record<string, unknown>) {

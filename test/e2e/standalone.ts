@@ -6,8 +6,6 @@ import type { Database, Deployment, Ready } from './deployment';
 import { connected, embedded, everyRow, writeConfig } from './fixtures';
 import { StandaloneProcess, stopPostgres, useDataDirectory } from './standalone-process';
 
-/** The longest hook or test: a start, a stop and what a test waits for between them. */
-
 export interface StandaloneOptions {
   env?: Record<string, string>;
   /** `shipped`: tollgate.yaml as users get it. */

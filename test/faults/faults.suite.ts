@@ -1,7 +1,7 @@
 import { eventually } from '@tollgate/testing';
 import type { ComposedDeployment, Server, Service } from '../e2e/composed';
 import { operator } from '../e2e/deployment';
-import { createTenant, expectStatus, type TestTenant } from '../e2e/fixtures';
+import { answered, createTenant, type TestTenant } from '../e2e/fixtures';
 import { Load, TOKENS_PER_SECOND } from './load';
 import { failureKinds, Trials, type Trial } from './trial';
 
@@ -34,7 +34,7 @@ export function faultSuite(tollgate: ComposedDeployment): void {
       const path = `/_operator/v1/tenants/${tenant.id}/keys`;
       const second = () =>
         operator(tollgate.ready).post<{ data: { id: string; key: string } }>(path, { name: 'second' });
-      const { id: keyId, key } = (await eventually(() => expectStatus(second(), 201))).data;
+      const { id: keyId, key } = (await answered(second, 201)).data;
       callers.push(tenant, { id: tenant.id, keyId, key });
     }
     const tenants = [...new Set(callers.map(({ id }) => id))].map((id) => ({ id, creditCents: CREDIT_CENTS }));

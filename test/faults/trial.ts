@@ -1,7 +1,7 @@
 import { eventually } from '@tollgate/testing';
 import type { ComposedDeployment } from '../e2e/composed';
 import { operator } from '../e2e/deployment';
-import { expectStatus, ledgerOf, reconciled, type Books, type TestTenant } from '../e2e/fixtures';
+import { answered, ledgerOf, reconciled, type Books, type TestTenant } from '../e2e/fixtures';
 import type { Outcome } from './client-request';
 import { booksOf, faultsOf, leftNanos, missing } from './ledger-check';
 import type { Load } from './load';
@@ -104,7 +104,7 @@ export class Trials {
     if (amountCents <= 0) return;
     const path = `/_operator/v1/tenants/${id}/credit`;
     const body = { amountCents, ref: `top-up-${++this.topUps}` };
-    await eventually(() => expectStatus(operator(this.tollgate.ready).post(path, body), 201));
+    await answered(() => operator(this.tollgate.ready).post(path, body), 201);
     this.creditCents.set(id, this.creditCents.get(id)! + amountCents);
   }
 

@@ -30,6 +30,7 @@ const backend = createServer((request, response) => {
       send({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], usage });
       response.end('data: [DONE]\n\n');
     }, TOKEN_EVERY_MS);
+    response.once('close', () => clearInterval(timer));
   }, LOCKED_WITHIN_MS);
 });
 beforeAll(() => new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve)));

@@ -1,12 +1,12 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import { useTestDatabase } from '@tollgate/testing';
-import { CALL_TIMEOUT_MS, realStoresSuite } from './real';
+import { MODEL_CALL_MS, realStoresSuite } from './real';
 
 const database = useTestDatabase();
 
 describe('on PostgreSQL', () => {
   realStoresSuite(database, async (now) => {
-    const admission = new PostgresAdmissionStore({ url: database.url, now, callTimeoutMs: CALL_TIMEOUT_MS });
+    const admission = new PostgresAdmissionStore({ url: database.url, now, callTimeoutMs: MODEL_CALL_MS });
     await admission.start();
     return { admission };
   });

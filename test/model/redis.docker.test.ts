@@ -1,7 +1,7 @@
 import { RedisAdmissionStore } from '@tollgate/admission';
 import { useRedis, useTestDatabase } from '@tollgate/testing';
 import Redis from 'ioredis';
-import { CALL_TIMEOUT_MS, realStoresSuite } from './real';
+import { MODEL_CALL_MS, realStoresSuite } from './real';
 
 const database = useTestDatabase();
 const redis = useRedis();
@@ -12,7 +12,7 @@ describe('on PostgreSQL, with admission on a Redis that is emptied now and then'
   realStoresSuite(
     database,
     async (now, onUnknownTenant) => {
-      const options = { url: redis.url, now, onUnknownTenant, callTimeoutMs: CALL_TIMEOUT_MS };
+      const options = { url: redis.url, now, onUnknownTenant, callTimeoutMs: MODEL_CALL_MS };
       const admission = new RedisAdmissionStore(options);
       await admission.start();
       client = new Redis(redis.url);

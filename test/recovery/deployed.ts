@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { Deployment } from '../services/deployment';
-import { onceReachable, operate } from '../services/first-steps';
+import { operate } from '../services/first-steps';
 import type { ServiceProcess } from '../services/service-process';
 
 const PROMPT_TOKEN_NANOS = 50_000n;
@@ -65,7 +65,7 @@ export class Deployed {
   ) {}
 
   operator<T>(path: string, body: unknown): Promise<T> {
-    return onceReachable(() => operate<T>(this.gateways[0]!, path, body));
+    return operate<T>(this.gateways[0]!, path, body);
   }
 
   issueKey(tenantId: string, more: object = {}): Promise<{ id: string; key: string }> {

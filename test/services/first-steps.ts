@@ -1,4 +1,4 @@
-import { eventually } from '@tollgate/testing';
+import { eventually, onceServed } from '@tollgate/testing';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET } from './deployment';
 import type { ServiceProcess } from './service-process';
@@ -11,31 +11,22 @@ export interface Tenant {
   token: string;
 }
 
-/** A POST to the operator API of this gateway. Rejects with the answer unless something was created. */
+/** A POST to the operator API of this gateway, safe to repeat. Rejects with the answer unless something was created. */
 export async function operate<T>(gateway: ServiceProcess, path: string, body: unknown): Promise<T> {
-  const { status, body: answer } = await call<{ data: T }>(
-    `${gateway.addresses.operatorUrl}/_operator/v1${path}`,
-    OPERATOR_SECRET,
-    { method: 'POST', body: JSON.stringify(body) },
-  );
+  const url = `${gateway.addresses.operatorUrl}/_operator/v1${path}`;
+  const request = { method: 'POST', body: JSON.stringify(body) };
+  const { status, body: answer } = await onceServed(() => call<{ data: T }>(url, OPERATOR_SECRET, request));
   if (status !== 201) throw new Error(`${path} was answered ${status}: ${JSON.stringify(answer)}`);
   return answer.data;
 }
 
-/** A request to services that are ready a moment before their consumer groups hand out what is asked of them, and hand it out anew when one more joins: 503 till then. */
-export function onceReachable<T>(request: () => Promise<T>): Promise<T> {
-  return eventually(request, { timeoutMs: USABLE_TIMEOUT_MS });
-}
-
 /** A tenant with a key, a token, and credit that it can use: it has made one small request. */
 export async function newTenant(gateway: ServiceProcess, { amountCents = 1_000 } = {}): Promise<Tenant> {
-  const { id } = await onceReachable(() => operate<{ id: string }>(gateway, '/tenants', { name: 'Acme' }));
-  const { key } = await onceReachable(() => operate<{ key: string }>(gateway, `/tenants/${id}/keys`, { name: 'test' }));
+  const { id } = await operate<{ id: string }>(gateway, '/tenants', { name: 'Acme' });
+  const { key } = await operate<{ key: string }>(gateway, `/tenants/${id}/keys`, { name: 'test' });
   const scopes = ['usage:read', 'billing:read'];
-  const { token } = await onceReachable(() =>
-    operate<{ token: string }>(gateway, `/tenants/${id}/tokens`, { name: 'test', scopes }),
-  );
-  await onceReachable(() => operate(gateway, `/tenants/${id}/credit`, { amountCents, source: 'manual', ref: id }));
+  const { token } = await operate<{ token: string }>(gateway, `/tenants/${id}/tokens`, { name: 'test', scopes });
+  await operate(gateway, `/tenants/${id}/credit`, { amountCents, source: 'manual', ref: id });
   await eventually(async () => expect((await chat(gateway, key, { max_tokens: 1 })).status).toBe(200), {
     timeoutMs: USABLE_TIMEOUT_MS,
   });

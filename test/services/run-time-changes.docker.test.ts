@@ -1,9 +1,9 @@
 import { TOPICS, type BudgetEvent } from '@tollgate/contracts';
 import { KafkaMessages } from '@tollgate/messaging';
-import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, useDeployment } from './deployment';
-import { chat, newTenant, onceReachable } from './first-steps';
+import { chat, newTenant } from './first-steps';
 import type { ServiceProcess } from './service-process';
 
 const IN_FORCE_MS = 1_000;
@@ -19,9 +19,8 @@ beforeAll(async () => {
 
 async function change(method: 'PUT' | 'POST', path: string, body: unknown = {}): Promise<void> {
   const url = `${gateways[0]!.addresses.operatorUrl}/_operator/v1${path}`;
-  await onceReachable(async () =>
-    expect((await call(url, OPERATOR_SECRET, { method, body: JSON.stringify(body) })).status).toBeLessThan(300),
-  );
+  const changed = await onceServed(() => call(url, OPERATOR_SECRET, { method, body: JSON.stringify(body) }));
+  expect(changed.status).toBeLessThan(300);
 }
 
 /** What a request is answered at this gateway: `ok`, or the error's code. */

@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
 import { type Asked, send } from './ask';
 import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
@@ -9,13 +9,11 @@ const directory = useDataDirectory(services);
 const ask = (path: string, asked: Asked = {}) =>
   send(`${services.operatorUrl}/_operator/v1${path}`, { token: OPERATOR_SECRET, ...asked });
 const put = (path: string, body: unknown) => ask(path, { method: 'PUT', body });
-/** Set, as is safe to repeat: on a busy machine a service may answer too late, which is a 503. */
-const set = (path: string, body: unknown) =>
-  eventually(async () => {
-    const answer = await put(path, body);
-    expect(answer.status).toBe(200);
-    return answer;
-  });
+const set = async (path: string, body: unknown) => {
+  const answer = await onceServed(() => put(path, body));
+  expect(answer.status).toBe(200);
+  return answer;
+};
 const month = () => new Date().toISOString().slice(0, 7);
 const tollgate = (...args: string[]) => runTollgate([...args, '--json'], { TOLLGATE_DATA_DIR: directory.path });
 

@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { eventually, inForceAfterMs } from '@tollgate/testing';
+import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
 import { type Asked, send } from './ask';
 import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
@@ -145,13 +145,11 @@ describe('a suspended tenant', () => {
     });
     expect(stream.status).toBe(200);
 
-    // Safe to repeat, as a service that is busy may answer too late: 503.
-    const turn = (to: 'suspend' | 'resume') =>
-      eventually(async () => {
-        const { status, json } = await ask(`/tenants/${tenantId}/${to}`, { method: 'POST' });
-        expect(status).toBe(200);
-        return json.data.status;
-      });
+    const turn = async (to: 'suspend' | 'resume') => {
+      const { status, json } = await onceServed(() => ask(`/tenants/${tenantId}/${to}`, { method: 'POST' }));
+      expect(status).toBe(200);
+      return json.data.status;
+    };
     expect(await turn('suspend')).toBe('suspended');
     const suspendedMs = await inForceAfterMs(async () => expect((await chat()).status).toBe(402));
     expect(suspendedMs).toBeLessThan(SECOND_MS);

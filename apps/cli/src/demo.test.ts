@@ -13,17 +13,14 @@ function hesitant(): { client: OperatorClient; names: string[]; refs: Set<string
     return Promise.reject(new Failure('Try again.', 'unavailable'));
   };
   const client = {
-    get: (path: string) =>
-      path.startsWith('/tenants?')
-        ? answer(
-            path,
-            names.map((name, i) => ({ id: `ten_${i}`, name })),
-          )
-        : Promise.resolve({ data: { spendableCents: 1 } }),
+    get: (path: string) => {
+      const tenants = names.map((name, i) => ({ id: `ten_${i}`, name }));
+      return answer<object>(path, path.startsWith('/tenants?') ? tenants : { spendableCents: 1 });
+    },
     post: (path: string, body: { name: string; ref: string }) => {
       if (path === '/tenants') names.push(body.name);
       if (path.endsWith('/credit')) refs.add(body.ref);
-      return answer(path, { id: 'ten_0', key: 'the key', token: 'the token' });
+      return answer(path, { id: 'ten_0', name: body.name, key: 'the key', token: 'the token' });
     },
   };
   return { client: client as unknown as OperatorClient, names, refs };
@@ -34,6 +31,14 @@ it('waits for services that have only just started, and makes one tenant, with i
   expect(await createDemo(client)).toEqual({ tenantId: 'ten_0', key: 'the key', token: 'the token' });
   expect([names, [...refs]]).toEqual([['demo'], ['demo']]);
   expect(await createDemo(client)).toBeNull();
+});
+
+it('leaves a tenant alone that somebody else has made meanwhile', async () => {
+  const { client, names } = hesitant();
+  const made = createDemo(client);
+  names.push('Acme');
+  expect(await made).toBeNull();
+  expect(names).toEqual(['Acme']);
 });
 
 it('does not wait where it is refused', async () => {

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure } from './failure';
 import type { OperatorClient } from './operator-client';
 
+const NAME = 'demo';
 const DEMO_CREDIT_CENTS = 1_000;
 const CREDIT_WAIT_MS = 10_000;
 const CREDIT_POLL_MS = 20;
@@ -26,17 +27,18 @@ export async function createDemo(client: OperatorClient): Promise<Demo | null> {
   const until = Date.now() + REACHABLE_WAIT_MS;
   const firstTenant = async () => (await client.get<{ data: TenantRow[] }>('/tenants?limit=1')).data[0];
   if (await onceReachable(until, firstTenant)) return null;
-  // An answer may be lost after it was done: a tenant that is there now is this one.
+  // It may have been made although the answer was lost; and meanwhile somebody else may have made one of their own.
   const tenant = await onceReachable(
     until,
-    async () => (await firstTenant()) ?? (await client.post<{ data: TenantRow }>('/tenants', { name: 'demo' })).data,
+    async () => (await firstTenant()) ?? (await client.post<{ data: TenantRow }>('/tenants', { name: NAME })).data,
   );
+  if (tenant.name !== NAME) return null;
   const path = `/tenants/${tenant.id}`;
   const post = <T>(to: string, body: object) => onceReachable(until, () => client.post<{ data: T }>(path + to, body));
-  const { data: key } = await post<KeyRow & { key: string }>('/keys', { name: 'demo' });
-  const { data: token } = await post<TokenRow & { token: string }>('/tokens', { name: 'demo', scopes: [...SCOPES] });
-  await post('/credit', { amountCents: DEMO_CREDIT_CENTS, ref: 'demo' });
-  await untilCreditIsUsable(client, tenant.id);
+  const { data: key } = await post<KeyRow & { key: string }>('/keys', { name: NAME });
+  const { data: token } = await post<TokenRow & { token: string }>('/tokens', { name: NAME, scopes: [...SCOPES] });
+  await post('/credit', { amountCents: DEMO_CREDIT_CENTS, ref: NAME });
+  await onceReachable(until, () => untilCreditIsUsable(client, tenant.id));
   return { tenantId: tenant.id, key: key.key, token: token.token };
 }
 

@@ -13,9 +13,9 @@ const library = functionLibrary(
 );
 const hello = (key: string): Call => ({ function: 'hello', keys: [key], args: [] });
 /** Longer than that of the product, for a busy machine. */
-const CALL_TIMEOUT_MS = 2_000;
+const CALL_LIMIT_MS = 2_000;
 /** No call takes its time twice. */
-const REFUSAL_LIMIT_MS = CALL_TIMEOUT_MS + 1_000;
+const REFUSAL_LIMIT_MS = CALL_LIMIT_MS + 1_000;
 
 /** The port of the master that serves the key. */
 function masterOf({ client }: RedisLink, key: string): number {
@@ -42,19 +42,19 @@ describe('functions that are missing', () => {
     await once(proxy, 'listening');
     const link = new RedisLink({
       url: `redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
-      ...{ name: 'loading-test', library, callTimeoutMs: CALL_TIMEOUT_MS },
+      ...{ name: 'loading-test', library, callTimeoutMs: CALL_LIMIT_MS },
     });
     try {
       await link.start();
       await redis.exec(['redis-cli', '-p', String(redis.port), 'FUNCTION', 'FLUSH']);
-      delayMs = CALL_TIMEOUT_MS * 0.6;
+      delayMs = CALL_LIMIT_MS * 0.6;
       const [[refused], firstMs] = await timed(link.call([hello('a')]));
       expect(refused).toBeInstanceOf(UnavailableError);
       expect(firstMs).toBeLessThan(REFUSAL_LIMIT_MS);
       // It was loaded all the same.
       expect(await link.call([hello('a')])).toEqual(['hello']);
       await redis.exec(['redis-cli', '-p', String(redis.port), 'FUNCTION', 'FLUSH']);
-      delayMs = CALL_TIMEOUT_MS * 0.2;
+      delayMs = CALL_LIMIT_MS * 0.2;
       expect(await link.call([hello('a')])).toEqual(['hello']);
     } finally {
       link.close();
@@ -106,13 +106,13 @@ describe('a cluster with a silent node', () => {
       server.exec(['redis-cli', '-p', String(port), ...command]);
     for (const node of cluster.nodes) await cli(node, 'CONFIG', 'SET', 'cluster-require-full-coverage', 'no');
     const keys = Array.from({ length: 30 }, (_, index) => `key${index}`);
-    const link = new RedisLink({ url, name: 'loading-test', library, callTimeoutMs: CALL_TIMEOUT_MS });
+    const link = new RedisLink({ url, name: 'loading-test', library, callTimeoutMs: CALL_LIMIT_MS });
     let late: RedisLink | undefined;
     // Who asks the silent one first where everything is has no time left to ask another: it starts at the next try.
     const startLate = async () => {
       const tried = new RedisLink({
         url: urlOf(cluster.nodes.slice(0, 2)),
-        ...{ name: 'late-test', library, callTimeoutMs: CALL_TIMEOUT_MS },
+        ...{ name: 'late-test', library, callTimeoutMs: CALL_LIMIT_MS },
       });
       try {
         await tried.start();

@@ -1,3 +1,6 @@
+const SERVED_TIMEOUT_MS = 60_000;
+const SERVED_POLL_MS = 50;
+
 /**
  * Waits until `check` returns without throwing, and returns what it returned; after `timeoutMs` its last error is thrown. For effects
  * that arrive on their own: bounded, and never a plain sleep.
@@ -14,6 +17,16 @@ export async function eventually<T>(
       if (Date.now() >= until) throw error;
       await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
+  }
+}
+
+/** Asks again, for up to a minute, while the answer is 503: services that have only just started, or are busy, answer too late now and then. Gives any other answer. */
+export async function onceServed<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
+  const until = Date.now() + SERVED_TIMEOUT_MS;
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 503 || Date.now() >= until) return answer;
+    await new Promise((resolve) => setTimeout(resolve, SERVED_POLL_MS));
   }
 }
 

@@ -5,7 +5,7 @@ import { AdmissionClient } from '../admission-client';
 import { TOKEN_NANOS, useFixture } from '../suite/fixture.suite';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
-/** Two tries of at most a second and a half each, and some for a busy machine. */
+/** Two tries of at most a second and a half each, and as much again and more for a busy machine: what is not bounded goes on until the lock is let go, which is never. */
 const BOUND_MS = 10_000;
 
 const database = useTestDatabase();

@@ -1,4 +1,5 @@
 import { newId, type Outcome, type PriceStamp, type UsageEvent } from '@tollgate/contracts';
+import { eventually } from '@tollgate/testing';
 import type {
   AdmissionStore,
   AdmitRequest,
@@ -135,9 +136,9 @@ export class Fixture {
     return events.filter((event) => event.tenantId === this.tenantId);
   }
 
-  /** The tenant's sums, after checking that the running ones are those of the rows. */
+  /** The tenant's sums, after checking that the running ones are those of the rows. A store that was away may be back for requests before it is for such a look. */
   async sums(tenantId = this.tenantId): Promise<Snapshot> {
-    const [snapshot] = await this.store.snapshot({ tenantId, limit: 1 });
+    const [snapshot] = await eventually(() => this.store.snapshot({ tenantId, limit: 1 }));
     if (!snapshot) throw new Error(`the store does not know ${tenantId}`);
     expect(snapshot.pendingNanos).toBe(snapshot.holdRowsPendingNanos);
     expect(snapshot.settledNanos).toBe(snapshot.holdRowsSettledNanos);

@@ -13,8 +13,8 @@ const ADMIN_TIMEOUT_MS = 20_000;
 /** Of a broker that has nothing else to do; well below what the topic that cannot be written takes to fail. */
 const PROMPT_MS = 3_000;
 const OUTAGE_MS = 12_000;
-/** Not one, if they were held up until that topic has failed. */
-const LEAST_ROUNDS = 5;
+/** Of any round on a busy machine: less than the 10 s that it takes to fail. */
+const WORST_MS = 6_000;
 const BAD_TOPIC = 'tenant-news';
 const tenantNews = { tenantId: 'a', plan: 'default', status: 'active' } as never;
 
@@ -56,44 +56,38 @@ describe('a topic that cannot be written', () => {
   it.each([
     ['is not there', remove],
     ['is refused by its leader', close],
-  ])(
-    'because it %s fails alone: all else is published meanwhile, and requests are answered',
-    async (_, spoil) => {
-      const messages = store.open();
-      messages.handle('auth.tenants.get', async ({ tenantId }) => ({ id: tenantId }) as never);
-      await messages.start();
-      try {
-        await eventually(() => messages.request('auth.tenants.get', { tenantId: 'warm' }));
-        await messages.publish(TOPIC, [news('a', 1)]);
-        await spoil(store);
-        let failed: unknown;
-        const failing = messages.publish(BAD_TOPIC, [tenantNews]).catch((error: unknown) => (failed = error));
-        const from = performance.now();
-        let worstMs = 0;
-        let meanwhile = 0;
-        for (let version = 2; performance.now() - from < OUTAGE_MS; version++) {
-          const at = performance.now();
-          await Promise.all([
-            messages.publish(TOPIC, [news('a', version)]),
-            messages.request('auth.tenants.get', { tenantId: 'a' }, { deadlineMs: 15_000 }),
-          ]);
-          if (failed === undefined) meanwhile++;
-          worstMs = Math.max(worstMs, performance.now() - at);
-        }
-        await failing;
-        process.stderr.write(
-          `beside a topic that cannot be written: publish and request took ${worstMs.toFixed()} ms at most, ${meanwhile} rounds\n`,
-        );
-        expect(failed).toMatchObject({ name: 'UnavailableError' });
-        expect(meanwhile).toBeGreaterThanOrEqual(LEAST_ROUNDS);
-        await mend(store);
-        await eventually(() => messages.publish(BAD_TOPIC, [tenantNews]), { timeoutMs: 15_000 });
-      } finally {
-        await messages.close();
+  ])('because it %s fails alone: all else is published meanwhile, and requests are answered', async (_, spoil) => {
+    const messages = store.open();
+    messages.handle('auth.tenants.get', async ({ tenantId }) => ({ id: tenantId }) as never);
+    await messages.start();
+    try {
+      await eventually(() => messages.request('auth.tenants.get', { tenantId: 'warm' }));
+      await messages.publish(TOPIC, [news('a', 1)]);
+      await spoil(store);
+      let failed: unknown;
+      const failing = messages.publish(BAD_TOPIC, [tenantNews]).catch((error: unknown) => (failed = error));
+      const from = performance.now();
+      let worstMs = 0;
+      for (let version = 2; performance.now() - from < OUTAGE_MS; version++) {
+        const at = performance.now();
+        await Promise.all([
+          messages.publish(TOPIC, [news('a', version)]),
+          messages.request('auth.tenants.get', { tenantId: 'a' }, { deadlineMs: 15_000 }),
+        ]);
+        worstMs = Math.max(worstMs, performance.now() - at);
       }
-    },
-    90_000,
-  );
+      await failing;
+      process.stderr.write(
+        `beside a topic that cannot be written: publish and request took ${worstMs.toFixed()} ms at most\n`,
+      );
+      expect(failed).toMatchObject({ name: 'UnavailableError' });
+      expect(worstMs).toBeLessThan(WORST_MS);
+      await mend(store);
+      await eventually(() => messages.publish(BAD_TOPIC, [tenantNews]), { timeoutMs: 15_000 });
+    } finally {
+      await messages.close();
+    }
+  });
 
   it('holds up its own rows of an outbox, and no others; they follow when it can be written', async () => {
     await database.query('CREATE SCHEMA shop');
