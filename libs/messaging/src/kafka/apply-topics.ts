@@ -163,6 +163,16 @@ async function configsOf(admin: Admin, names: string[]) {
   }
 }
 
+/** The offset of the next message in a partition. */
+export async function endOf(connection: KafkaConnection, topic: string, partition: number): Promise<string> {
+  return withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
+    const offsets = await onceKnown(() => admin.fetchTopicOffsets(topic));
+    const found = offsets.find((one) => one.partition === partition);
+    if (!found) throw new TopicsError(`"${topic}" has no partition ${partition}: ${CURE}`);
+    return found.high;
+  });
+}
+
 /** Ids of the partitions that a topic has; none when there is no such topic. */
 export async function partitionsOf(connection: KafkaConnection, topic: string): Promise<Set<number>> {
   return withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
@@ -172,11 +182,15 @@ export async function partitionsOf(connection: KafkaConnection, topic: string): 
   });
 }
 
-/** Some brokers may not have heard of a new topic, or of its leaders, yet: asked again, a few times. */
 async function metadataOf(admin: Admin, names: string[]) {
+  return (await onceKnown(() => admin.fetchTopicMetadata({ topics: names }))).topics;
+}
+
+/** Some brokers may not have heard of a new topic, or that they lead it, yet: asked again, a few times. */
+async function onceKnown<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return (await admin.fetchTopicMetadata({ topics: names })).topics;
+      return await ask();
     } catch (error) {
       if (attempt >= METADATA_RETRIES) throw error;
       await setTimeout(SETTLE_POLL_MS);

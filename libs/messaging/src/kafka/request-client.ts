@@ -4,6 +4,7 @@ import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
 import { logger } from '@tollgate/runtime';
 import { unreadableRequests } from '../message-metrics';
 import { MessagesRefusedError } from '../messages';
+import { endOf } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { isClockRecord, MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readReply, requestTopic, serviceOf, writeRequest } from './request-message';
@@ -31,12 +32,12 @@ export class RequestClient {
   private readonly pending = new Map<string, Pending>();
   private readonly partition = randomInt(REQUEST_TOPICS.replies.partitions);
   private readonly replies: SupervisedConsumer;
-  /** The next reply to read: kept here, as the group commits nothing; a consumer that begins again would skip to the end. */
-  private nextOffset: string | undefined;
+  /** The next reply to read, known before anything is asked: the group commits nothing, and a consumer that joins it again, also before its first reply, would skip to the end. */
+  private nextOffset = '0';
   private closed = false;
 
   constructor(
-    connection: KafkaConnection,
+    private readonly connection: KafkaConnection,
     private readonly names: Names,
     private readonly publisher: Publisher,
   ) {
@@ -54,9 +55,7 @@ export class RequestClient {
         sessionTimeout: SESSION_TIMEOUT_MS,
         heartbeatInterval: HEARTBEAT_MS,
       }),
-      onJoin: (consumer) => {
-        if (this.nextOffset !== undefined) consumer.seek({ topic, partition, offset: this.nextOffset });
-      },
+      onJoin: (consumer) => consumer.seek({ topic, partition, offset: this.nextOffset }),
       run: () => ({
         autoCommit: false,
         eachBatch: async ({ batch }) => {
@@ -79,8 +78,10 @@ export class RequestClient {
 
   /** Resolves when replies are read. */
   async start(): Promise<void> {
+    const topic = this.names.topic('replies');
     // It also shows that publishing works.
-    await this.publisher.setClock(this.names.topic('replies'));
+    await this.publisher.setClock(topic);
+    this.nextOffset = await endOf(this.connection, topic, this.partition);
     this.replies.start();
     let timer: NodeJS.Timeout | undefined;
     // If it takes longer, requests wait for it as they wait for their answers.

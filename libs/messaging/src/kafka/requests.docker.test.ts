@@ -10,6 +10,7 @@ const kafka = useKafka(TEST_BROKER);
 const SUBJECT = 'auth.tenants.get';
 /** Somebody answers by then, also on a busy machine where a group is just being divided. */
 const PATIENT = { deadlineMs: 15_000 };
+const AWAY_MS = 3_000;
 const row = (id: string, name = 'any') => ({ id, name, plan: 'default', status: 'active' as const, createdAt: '' });
 
 describe('request–reply on Kafka, with several replicas', () => {
@@ -62,6 +63,26 @@ describe('request–reply on Kafka, with several replicas', () => {
     await asking.request(SUBJECT, { tenantId: 'after' }, PATIENT);
   });
 
+  it('a reply that comes before its reader is back is read, the very first one too', async () => {
+    let asked = false;
+    let answer = () => {};
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    await start(async (id) => {
+      asked = true;
+      await held;
+      return row(id);
+    });
+    const asking = await start();
+    const reply = asking.request(SUBJECT, { tenantId: 'a' }, { deadlineMs: 60_000 });
+    await eventually(() => expect(asked).toBe(true));
+    // For so long that the reader has given up, and begins again a while later.
+    await kafka.kill();
+    await new Promise((resolve) => setTimeout(resolve, AWAY_MS));
+    await kafka.start();
+    answer();
+    expect(await reply).toMatchObject({ id: 'a' });
+  });
+
   it('handlers that never return hold up nobody else', async () => {
     let hanging = 0;
     await start(async (id) => {
@@ -74,7 +95,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     let ended = 0;
     const hung = Array.from({ length: 20 }, () =>
       asking
-        .request(SUBJECT, { tenantId: 'hang' }, { deadlineMs: 40_000 })
+        .request(SUBJECT, { tenantId: 'hang' }, { deadlineMs: 20_000 })
         .catch((error: unknown) => error)
         .finally(() => ended++),
     );
