@@ -11,9 +11,9 @@ const env = () => ({
   TOLLGATE_CONFIG: writeConfig(directory.path),
   TOLLGATE_DEMO: 'false',
 });
-const BACK_LIMIT_MS = 30_000;
+const BACK_LIMIT_MS = 20_000;
 const KILLS = 2;
-const GIVEN_UP_LIMIT_MS = 60_000;
+const GIVEN_UP_LIMIT_MS = 30_000;
 const CHAT = { messages: [{ role: 'user', content: 'x' }], simulator: { answerTokens: 5 } };
 
 describe('the embedded PostgreSQL, killed while Tollgate runs', () => {

@@ -6,7 +6,7 @@ import { eventually, onceServed } from '@tollgate/testing';
 import { operator, type Database, type Ready } from './deployment';
 
 /** For what takes the whole way through the services, on a machine that does much else. */
-export const ARRIVAL_TIMEOUT_MS = 20_000;
+const ARRIVAL_TIMEOUT_MS = 20_000;
 
 /** Nanos per token of the models in CONFIG. */
 export const PRICE = { input: 5_000, output: 20_000 };

@@ -1,10 +1,10 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import { eventually } from '@tollgate/testing';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
 import { rate } from '../../apps/metering/src/price/rate';
-import { configYaml, useGateway } from './use-gateway';
+import { useOwnBackend } from './own-backend';
+import { useGateway } from './use-gateway';
 
 const CHUNK = 'Twelve words or so stand in every single chunk of this backend. ';
 const PROMPT = 'Count me once, and not again. '.repeat(40);
@@ -12,24 +12,13 @@ const CHUNKS = 20;
 
 /** A model whose chunks have many tokens each, and that then says no more. */
 const open = new Set<ServerResponse>();
-const backend = createServer((request, response) => {
+const yaml = useOwnBackend('packed', (request, response) => {
   request.resume();
   open.add(response.writeHead(200, { 'content-type': 'text/event-stream' }));
   for (let i = 0; i < CHUNKS; i += 1)
     response.write(`data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: CHUNK } }] })}\n\n`);
 });
-beforeAll(() => new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve)));
-afterAll(async () => {
-  backend.closeAllConnections();
-  await new Promise((resolve) => backend.close(resolve));
-});
-
-const gateway = useGateway({
-  yaml: () =>
-    configYaml({
-      models: `  - { id: packed, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1' }] }`,
-    }),
-});
+const gateway = useGateway({ yaml });
 
 describe('the record of a running stream', () => {
   it('has the tokens that were delivered, not the chunks, and the prompt as it was counted', async () => {

@@ -1,9 +1,8 @@
 import { costNanos } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { LOCKED_WITHIN_MS, lockedStream } from './locked-stream';
-import { configYaml, expectSettledAt, useGateway } from './use-gateway';
+import { useOwnBackend } from './own-backend';
+import { expectSettledAt, useGateway } from './use-gateway';
 
 const TOKENS = 1_300;
 /** A quarter of a slice of 1,024 is not left any more: by then the extension was asked for. */
@@ -12,7 +11,7 @@ const AT_ONCE_TOKENS = 800;
 const TOKEN_EVERY_MS = 50;
 let extended = false;
 /** A model that says one token at a time until its stream is extended. */
-const backend = createServer((request, response) => {
+const yaml = useOwnBackend('hesitant', (request, response) => {
   request.resume();
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const send = (chunk: object) => response.write(`data: ${JSON.stringify(chunk)}\n\n`);
@@ -33,18 +32,7 @@ const backend = createServer((request, response) => {
     response.once('close', () => clearInterval(timer));
   }, LOCKED_WITHIN_MS);
 });
-beforeAll(() => new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve)));
-afterAll(async () => {
-  backend.closeAllConnections();
-  await new Promise((resolve) => backend.close(resolve));
-});
-
-const gateway = useGateway({
-  yaml: () =>
-    configYaml({
-      models: `  - { id: hesitant, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1' }] }`,
-    }),
-});
+const gateway = useGateway({ yaml });
 /** Of the connection that waits for the lock to extend. */
 async function waitingPid(): Promise<number> {
   const waiting = await gateway.database.query<{ pid: number }>(

@@ -7,7 +7,7 @@ import { type Caller, useGateway } from './use-gateway';
 const gateway = useGateway();
 const messages = [{ role: 'user', content: 'Go on.' }];
 /** A hold is looked for once a second; the rest is for a store that a busy machine holds up. */
-const MAX_LOST_MS = 5_000;
+const MAX_LOST_MS = 2_500;
 
 /** A stream whose reader decides when to read. */
 function open(caller: Caller, fields: object, simulator: object): Promise<IncomingMessage> {
@@ -87,7 +87,7 @@ describe('a stream', () => {
     expect(await settledTokens(caller)).toBe(3_000);
   });
 
-  it('whose hold is gone ends with an error within seconds, and its backend is stopped', async () => {
+  it('whose hold is gone ends with an error within two seconds, and its backend is stopped', async () => {
     const caller = await gateway.caller();
     const read = reading(await open(caller, {}, { tokensPerSecond: 50, answerTokens: 4_000 }));
     await eventually(() => expect(read.tokens).toBeGreaterThan(3));

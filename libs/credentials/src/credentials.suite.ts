@@ -270,7 +270,7 @@ export function credentialsSuite(
       const from = performance.now();
       await store.close();
       await waiting;
-      expect(performance.now() - from).toBeLessThan(8_000);
+      expect(performance.now() - from).toBeLessThan(3_000);
       await link.close();
     });
 

@@ -5,8 +5,8 @@ import { AdmissionClient } from '../admission-client';
 import { TOKEN_NANOS, useFixture } from '../suite/fixture.suite';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
-/** Two tries of at most a second and a half each, and as much again and more for a busy machine: what is not bounded goes on until the lock is let go, which is never. */
-const BOUND_MS = 10_000;
+/** Two tries of at most a second and a half each, and some for a busy machine. */
+const BOUND_MS = 4_000;
 
 const database = useTestDatabase();
 const fixture = useFixture(async () => new PostgresAdmissionStore({ url: database.url }));

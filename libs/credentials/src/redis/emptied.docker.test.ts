@@ -199,7 +199,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       const from = performance.now();
       await addReplicas(2);
       await eventually(() => onEach(async (gateway) => expect(await gateway.lookup(known.hash)).toEqual(known)), {
-        timeoutMs: FILLER_LEASE_MS + 12_000,
+        timeoutMs: FILLER_LEASE_MS + 3_000,
       });
       process.stderr.write(`${name}: a filling taken over after ${(performance.now() - from).toFixed()} ms\n`);
       expect(books.fills).toBe(3);

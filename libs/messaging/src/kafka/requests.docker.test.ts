@@ -58,7 +58,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     expect(await Promise.all(asked)).toHaveLength(20);
     expect(await failed).toMatchObject({ message: 'the request could not be answered' });
     // Not at the deadline.
-    expect(performance.now() - from).toBeLessThan(10_000);
+    expect(performance.now() - from).toBeLessThan(2_000);
     await expect(asking.request(SUBJECT, { tenantId: large })).rejects.toThrow(MessagesRefusedError);
     await asking.request(SUBJECT, { tenantId: 'after' }, PATIENT);
   });

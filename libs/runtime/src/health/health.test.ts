@@ -1,7 +1,7 @@
 import { Health, type Readiness } from './health';
 import { HealthServer } from './health-server';
 
-const MAX_ANSWER_MS = 10_000;
+const MAX_ANSWER_MS = 2_000;
 let health: Health;
 let server: HealthServer;
 
