@@ -7,6 +7,7 @@ import {
   IsDefined,
   IsIn,
   IsInt,
+  IsNumber,
   IsOptional,
   IsString,
   Length,
@@ -18,10 +19,14 @@ import {
 } from 'class-validator';
 import { IsAscendingPercents } from './is-ascending-percents';
 import { IsBackendUrl } from './is-backend-url';
+import { IsMediaUrls } from './is-media-urls';
+import { IsMetricsUrl } from './is-metrics-url';
 import { IsPrice } from './is-price';
 
 const MODEL_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+const FIELD_NAME = /^[a-z][a-z0-9_]{0,63}$/;
+const FIELD_RULE = { message: 'each of $property must be a field name: lower-case letters, digits and _' };
 const NAME_RULE = { message: '$property must be letters, digits and . _ : / -, and start with a letter or digit' };
 
 /** Names the id that comes twice; of what is no list it says that. */
@@ -41,6 +46,10 @@ export class PriceConfig {
   @IsPrice() request: string = '0';
 }
 
+/** The request dialects that a backend can speak: which fields it knows, and under which names. */
+export const DIALECTS = ['openai', 'vllm', 'llamacpp', 'ollama', 'sglang', 'tgi'] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
 export class BackendConfig {
   /** Base URL that ends in /v1, or "simulator:" for the built-in one. */
   @IsBackendUrl() url!: string;
@@ -48,6 +57,16 @@ export class BackendConfig {
   @IsOptional() @Length(1, 256) model?: string;
   @IsOptional() @Length(1, 4096) apiKey?: string;
   @IsInt() @Min(1) @Max(1000) weight: number = 1;
+  /** Absent: the body is one that every dialect reads alike. */
+  @IsOptional() @IsIn(DIALECTS) dialect?: Dialect;
+  /** The backend's own Prometheus page, against which `reconcile --backends` holds the books. */
+  @IsOptional() @IsMetricsUrl() metrics?: string;
+}
+
+/** A backend's token counts are believed from `min` to `max` times our own count; outside of it our count is charged. */
+export class UsageBandConfig {
+  @IsNumber() @Min(0) @Max(1) min: number = 0.5;
+  @IsNumber() @Min(1) @Max(1_000) max: number = 2;
 }
 
 export class ModelConfig {
@@ -65,6 +84,11 @@ export class ModelConfig {
   /** Tokens that one image can cost at most, and one audio part; without it such parts are refused. */
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerImage?: number;
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerAudio?: number;
+  /** Fields beyond the documented ones that may reach a backend; absent: the harmless sampling fields of each backend's dialect. */
+  @IsOptional() @IsArray() @ArrayUnique() @Matches(FIELD_NAME, { each: true, ...FIELD_RULE }) passthrough?: string[];
+  /** Media by `https:` URL, which the backend fetches: false, true, or the domains. `data:` URLs are always taken. */
+  @IsMediaUrls() mediaUrls: boolean | string[] = false;
+  @IsDefined() @ValidateNested() @Type(() => UsageBandConfig) usageBand: UsageBandConfig = new UsageBandConfig();
   @IsDefined() @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
   @IsArray() @ArrayMinSize(1) @ValidateNested({ each: true }) @Type(() => BackendConfig) backends!: BackendConfig[];
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { PriceStamp } from '@tollgate/contracts';
 import { FEMTOS_PER_NANO, parsePrice } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
-import type { BackendConfig, ConfigSource, ModelConfig, PriceConfig, TollgateConfig } from '@tollgate/runtime';
+import type { BackendConfig, ConfigSource, Dialect, ModelConfig, PriceConfig, TollgateConfig } from '@tollgate/runtime';
 
 /** `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01. */
 const CATALOG_CREATED_SECONDS = 1_767_225_600;
@@ -24,6 +24,8 @@ export interface Backend {
   /** Value of the `authorization` header, or null. Never logged. */
   authorization: string | null;
   weight: number;
+  /** `any`: not known. `simulator`: the built-in one. */
+  dialect: Dialect | 'any' | 'simulator';
 }
 
 /** A model of `tollgate.yaml`, ready for the hot path: prices parsed, backends resolved. */
@@ -44,6 +46,12 @@ export interface CatalogModel {
   outputFemtosPerToken: bigint;
   requestFemtos: bigint;
   backends: readonly Backend[];
+  /** Fields beyond the documented ones that may reach a backend; null: the defaults of each backend's dialect. */
+  passthrough: ReadonlySet<string> | null;
+  /** Whether a backend may be told to fetch media by `https:`; a list: from these domains and those below them. */
+  mediaUrls: boolean | readonly string[];
+  /** Reported token counts are believed from `min` to `max` times our own count. */
+  usageBand: { min: number; max: number };
   row: ModelRow;
 }
 
@@ -122,6 +130,9 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
     outputFemtosPerToken: BigInt(price.outputFemtos),
     requestFemtos: BigInt(price.requestNanos) * FEMTOS_PER_NANO,
     backends: model.backends.map((backend) => compileBackend(backend, model.id, simulatorUrl)),
+    passthrough: model.passthrough ? new Set(model.passthrough) : null,
+    mediaUrls: model.mediaUrls,
+    usageBand: model.usageBand,
     row: { id: model.id, object: 'model', created: CATALOG_CREATED_SECONDS, owned_by: model.ownedBy },
   };
 }
@@ -146,5 +157,6 @@ function compileBackend(backend: BackendConfig, publicId: string, simulatorUrl: 
     model: backend.model ?? publicId,
     authorization: backend.apiKey === undefined ? null : `Bearer ${backend.apiKey}`,
     weight: backend.weight,
+    dialect: backend.url === 'simulator:' ? 'simulator' : (backend.dialect ?? 'any'),
   };
 }

@@ -26,7 +26,15 @@ afterAll(async () => {
 
 /** A backend that answers so, and counts. */
 async function backend(answer: Answer): Promise<Backend & { asked: number }> {
-  const self = { origin: '', basePath: '/v1', model: 'inner', authorization: 'Bearer secret', weight: 1, asked: 0 };
+  const self = {
+    origin: '',
+    basePath: '/v1',
+    model: 'inner',
+    authorization: 'Bearer secret',
+    weight: 1,
+    dialect: 'any' as const,
+    asked: 0,
+  };
   const server = createServer((request, response) => {
     self.asked += 1;
     request.resume().on('end', () => answer(request, response));
@@ -153,6 +161,7 @@ describe('the choice of a backend', () => {
       model: '',
       authorization: null,
       weight,
+      dialect: 'any' as const,
     }));
     const at = (random: number) => takeByWeight([...backends], random).origin;
     expect([0, 0.099, 0.1, 0.399, 0.4, 0.999].map(at)).toEqual(['1', '1', '3', '3', '6', '6']);

@@ -1,0 +1,21 @@
+import { registerDecorator } from 'class-validator';
+
+/** Lower case, with a dot, and not a number at its end: neither an IP address nor a single-label name. */
+const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
+
+/** `true`, `false`, or a list of domains, each of which stands for itself and all below it. */
+export function IsMediaUrls(): PropertyDecorator {
+  return (target, propertyName) =>
+    registerDecorator({
+      name: 'isMediaUrls',
+      target: target.constructor,
+      propertyName: String(propertyName),
+      options: { message: '$property must be true, false, or a list of domains such as images.example.com' },
+      validator: { validate: isMediaUrls },
+    });
+}
+
+function isMediaUrls(value: unknown): boolean {
+  if (typeof value === 'boolean') return true;
+  return Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string' && DOMAIN.test(one));
+}
