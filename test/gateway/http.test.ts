@@ -45,14 +45,21 @@ const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = nul
 });
 
 describe('what is passed on', () => {
-  it('is all that the client sent, known or not, with the backend’s name for the model and the output that is held', async () => {
-    const fields = { temperature: null, custom: { deep: [1, 'é'] }, logit_bias: { 5: 1 }, stop: null, n: 1 };
-    const { status } = await ask({ ...CHAT, max_tokens: undefined, max_completion_tokens: 7, ...fields });
+  it('is what was understood, with the backend’s name for the model and the output that is held under both its names', async () => {
+    const fields = { metadata: { deep: [1, 'é'] }, logit_bias: { 5: 1 }, n: 1, top_k: 3 };
+    const asked = {
+      ...CHAT,
+      max_tokens: undefined,
+      max_completion_tokens: 7,
+      temperature: null,
+      stop: null,
+      ...fields,
+    };
+    const { status } = await ask(asked);
     expect(status).toBe(200);
-    expect(gateway.simulator.requests().at(-1)).toMatchObject({
-      path: '/v1/chat/completions',
-      body: { ...fields, messages, model: 'inner-small', max_completion_tokens: 7 },
-    });
+    const { path, body } = gateway.simulator.requests().at(-1)!;
+    const held = { max_tokens: 7, max_completion_tokens: 7 };
+    expect([path, body]).toEqual(['/v1/chat/completions', { ...fields, messages, model: 'inner-small', ...held }]);
     expect(JSON.stringify(gateway.simulator.requests())).not.toContain(caller.key);
   });
 
@@ -156,7 +163,9 @@ describe('the surface', () => {
     expect(await raw(`${head}Transfer-Encoding: chunked\r\n\r\n${size}\r\n${large}\r\n0\r\n\r\n`)).toContain(
       '"payload_too_large"',
     );
-    expect((await ask(JSON.stringify({ ...CHAT, padding: 'x'.repeat(10 * 1024 * 1024 - 200) }))).status).toBe(200);
+    expect(
+      (await ask(JSON.stringify({ ...CHAT, metadata: { padding: 'x'.repeat(10 * 1024 * 1024 - 200) } }))).status,
+    ).toBe(200);
   });
 
   it('what is no HTTP is answered in the envelope', async () => {

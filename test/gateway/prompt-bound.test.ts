@@ -1,9 +1,11 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { createRequire } from 'node:module';
-import type { CatalogModel, Tokenizer } from '../../apps/gateway/src/catalog/catalog';
-import { type Ask, readAsk } from '../../apps/gateway/src/inference/ask';
-import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/inference/prompt-bound';
+import type { Tokenizer } from '../../apps/gateway/src/catalog/catalog';
+import { type Ask, readAsk } from '../../apps/gateway/src/inference/body/ask';
+import type { BodyRules } from '../../apps/gateway/src/inference/body/rules';
+import { bodyRules } from '../../apps/gateway/src/inference/body/body-rules.suite';
+import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/inference/body/prompt-bound';
 import { readChatPrompt } from '../../apps/simulator/src/wire/prompt';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_126);
@@ -28,14 +30,8 @@ interface Library {
 const load = (path: string) => createRequire(__filename)(`gpt-tokenizer/${path}`) as Library;
 
 const modelOf = (tokenizer: Tokenizer, templateTokensPerMessage = 3) =>
-  ({
-    tokenizer,
-    templateTokensPerMessage,
-    templateTokens: 3,
-    contextTokens: 10_000_000,
-    maxTokensPerImage: IMAGE_TOKENS,
-    maxTokensPerAudio: AUDIO_TOKENS,
-  }) as CatalogModel;
+  bodyRules({ tokenizer, templateTokensPerMessage, maxTokensPerImage: IMAGE_TOKENS, maxTokensPerAudio: AUDIO_TOKENS });
+const embedderOf = (tokenizer: Tokenizer) => bodyRules({ tokenizer, kind: 'embedding' });
 
 /** Any Unicode: letters of all scripts, combinations, control characters, halves of pairs, what looks like a special token. */
 const text = fc.oneof(
@@ -132,7 +128,7 @@ function bodyOf(body: object, escaped: boolean): Buffer {
 }
 
 /** What is charged by our count is never above what is held by it, and that never above the bound by bytes. */
-function expectOrder(ask: Ask, model: CatalogModel): { exact: number; held: number } {
+function expectOrder(ask: Ask, model: BodyRules): { exact: number; held: number } {
   const { total, longest } = countPrompt(ask, model);
   const held = total + templateSlack(ask);
   expect(longest).toBeLessThanOrEqual(total);
@@ -159,10 +155,10 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
   it('is sound for any chat: roles, names, parts, tools, calls, schemas, and however the body is written', async () => {
     await within(
       fc.property(chat, fc.boolean(), (body, escaped) => {
-        const ask = readAsk('chat', bodyOf(body, escaped));
+        const ask = readAsk('chat', bodyOf(body, escaped), () => model);
         const { exact } = expectOrder(ask, model);
         // The built-in backend counts with one tokenizer.
-        if (tokenizer === 'o200k_base') expect(exact).toBeGreaterThanOrEqual(readChatPrompt(ask.body).tokens);
+        if (tokenizer === 'o200k_base') expect(exact).toBeGreaterThanOrEqual(readChatPrompt(ask.body!).tokens);
       }),
     );
   });
@@ -175,10 +171,17 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
     );
     await within(
       fc.property(prompts, fc.option(text, { nil: undefined }), fc.boolean(), (prompt, suffix, escaped) => {
-        expectOrder(readAsk('completion', bodyOf({ prompt, ...(suffix !== undefined && { suffix }) }, escaped)), model);
+        const completion = bodyOf({ prompt, ...(suffix !== undefined && { suffix }) }, escaped);
+        expectOrder(
+          readAsk('completion', completion, () => model),
+          model,
+        );
         // Inputs of embeddings are never empty.
         const input = typeof prompt === 'string' ? prompt || 'x' : prompt.map((one) => (one === '' ? 'x' : one));
-        expectOrder(readAsk('embedding', bodyOf({ input }, escaped)), model);
+        expectOrder(
+          readAsk('embedding', bodyOf({ input }, escaped), () => embedderOf(tokenizer)),
+          model,
+        );
       }),
     );
   });
@@ -206,10 +209,12 @@ describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryMo
     );
     await within(
       fc.property(body, (request) => {
-        const ask = readAsk('chat', bodyOf(request, false));
-        const parsed = JSON.parse(ask.raw.toString()) as { messages: object[] };
+        const model = modelOf(tokenizer, tokensPerMessage);
+        const raw = bodyOf(request, false);
+        const ask = readAsk('chat', raw, () => model);
+        const parsed = JSON.parse(raw.toString()) as { messages: object[] };
         const counted = library.countChatCompletionTokens?.(parsed) ?? library.encodeChat(parsed.messages).length;
-        expect(expectOrder(ask, modelOf(tokenizer, tokensPerMessage)).held).toBeGreaterThanOrEqual(counted);
+        expect(expectOrder(ask, model).held).toBeGreaterThanOrEqual(counted);
       }),
     );
   });
@@ -217,7 +222,8 @@ describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryMo
 
 it('a number with an exponent, written out in the prompt, is longer than in the body', () => {
   const body = `{"model":"m","messages":[{"role":"user","content":""}],"tools":[{"type":"function","function":{"name":"f","parameters":{"enum":[${Array(500).fill('1e20').join()}]}}}]}`;
-  const ask = readAsk('chat', Buffer.from(body));
-  expect(countPrompt(ask, modelOf('o200k_base')).total).toBeGreaterThan(ask.raw.length);
-  expectOrder(ask, modelOf('o200k_base'));
+  const model = modelOf('o200k_base');
+  const ask = readAsk('chat', Buffer.from(body), () => model);
+  expect(countPrompt(ask, model).total).toBeGreaterThan(body.length);
+  expectOrder(ask, model);
 });

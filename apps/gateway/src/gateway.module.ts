@@ -10,6 +10,7 @@ import { Catalog } from './catalog/catalog';
 import { CountingBudget } from './catalog/counting-budget';
 import { loadTokenizer } from './catalog/tokenizer';
 import { DocsModule } from './docs/docs.module';
+import { BodyReader } from './inference/body/body-reader';
 import { InFlight } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './inference/settlement';
@@ -44,9 +45,11 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   ) {
     const admission = new AdmissionClient(store);
     const emitter = new UsageEmitter(messages);
+    const catalog = new Catalog(config, options.simulatorUrl ?? NO_SIMULATOR);
     this.stages = {
       authenticator: new Authenticator(credentials, config),
-      catalog: new Catalog(config, options.simulatorUrl ?? NO_SIMULATOR),
+      catalog,
+      bodies: new BodyReader(catalog),
       admitter: new Admitter(admission),
       admission,
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
@@ -65,8 +68,8 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    const { upstream, streams, admission, settlements } = this.stages;
-    await upstream.close();
+    const { upstream, streams, admission, settlements, bodies } = this.stages;
+    await Promise.all([upstream.close(), bodies.close()]);
     streams.stop();
     await settlements.flush();
     await admission.close();

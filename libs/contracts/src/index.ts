@@ -8,3 +8,4 @@ export * from './subjects';
 export * from './request-error';
 export * from './reconcile';
 export * from './json-text';
+export * from './request-fields';

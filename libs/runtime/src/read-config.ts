@@ -1,3 +1,4 @@
+import { whyNotPassedThrough } from '@tollgate/contracts';
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from 'class-validator';
 import { readFileSync } from 'node:fs';
@@ -130,6 +131,10 @@ function crossChecks(config: TollgateConfig): { path: Path; message: string }[] 
   for (const [m, model] of config.models.entries()) {
     if (model.kind === 'chat' && model.maxOutputTokens > model.contextTokens) {
       problems.push({ path: ['models', m, 'maxOutputTokens'], message: 'must not be more than contextTokens' });
+    }
+    for (const [f, field] of (model.passthrough ?? []).entries()) {
+      const message = whyNotPassedThrough(field);
+      if (message !== null) problems.push({ path: ['models', m, 'passthrough', f], message });
     }
   }
   for (const [p, plan] of config.plans.entries()) {

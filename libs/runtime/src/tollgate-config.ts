@@ -1,4 +1,5 @@
 import 'reflect-metadata';
+import { type Dialect, DIALECTS } from '@tollgate/contracts';
 import { Type } from 'class-transformer';
 import {
   ArrayMinSize,
@@ -45,10 +46,6 @@ export class PriceConfig {
   @IsPrice() output!: string;
   @IsPrice() request: string = '0';
 }
-
-/** The request dialects that a backend can speak: which fields it knows, and under which names. */
-export const DIALECTS = ['openai', 'vllm', 'llamacpp', 'ollama', 'sglang', 'tgi'] as const;
-export type Dialect = (typeof DIALECTS)[number];
 
 export class BackendConfig {
   /** Base URL that ends in /v1, or "simulator:" for the built-in one. */

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
-import type { PriceStamp } from '@tollgate/contracts';
-import { FEMTOS_PER_NANO, parsePrice } from '@tollgate/contracts';
+import type { BackendDialect, PriceStamp } from '@tollgate/contracts';
+import { DEFAULT_PASSTHROUGH, FEMTOS_PER_NANO, parsePrice } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
-import type { BackendConfig, ConfigSource, Dialect, ModelConfig, PriceConfig, TollgateConfig } from '@tollgate/runtime';
+import type { BackendConfig, ConfigSource, ModelConfig, PriceConfig, TollgateConfig } from '@tollgate/runtime';
 
 /** `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01. */
 const CATALOG_CREATED_SECONDS = 1_767_225_600;
@@ -24,8 +24,9 @@ export interface Backend {
   /** Value of the `authorization` header, or null. Never logged. */
   authorization: string | null;
   weight: number;
-  /** `any`: not known. `simulator`: the built-in one. */
-  dialect: Dialect | 'any' | 'simulator';
+  dialect: BackendDialect;
+  /** Fields beyond the documented ones that it is sent, where a request has them. */
+  passthrough: ReadonlySet<string>;
 }
 
 /** A model of `tollgate.yaml`, ready for the hot path: prices parsed, backends resolved. */
@@ -46,8 +47,8 @@ export interface CatalogModel {
   outputFemtosPerToken: bigint;
   requestFemtos: bigint;
   backends: readonly Backend[];
-  /** Fields beyond the documented ones that may reach a backend; null: the defaults of each backend's dialect. */
-  passthrough: ReadonlySet<string> | null;
+  /** Fields beyond the documented ones that a request may have: those of all its backends. */
+  passthrough: ReadonlySet<string>;
   /** Whether a backend may be told to fetch media by `https:`; a list: from these domains and those below them. */
   mediaUrls: boolean | readonly string[];
   /** Reported token counts are believed from `min` to `max` times our own count. */
@@ -85,9 +86,14 @@ export class Catalog {
     return allowed === null || allowed.has(id) ? this.current().get(id) : undefined;
   }
 
-  /** Rows of the models that the key may use, in the order of `tollgate.yaml`. */
+  /** The models that the key may use, in the order of `tollgate.yaml`. */
+  all(allowed: AllowedModels): CatalogModel[] {
+    return [...this.current().values()].filter(({ id }) => allowed === null || allowed.has(id));
+  }
+
+  /** Rows of the same. */
   list(allowed: AllowedModels): ModelRow[] {
-    return [...this.current().values()].filter(({ id }) => allowed === null || allowed.has(id)).map(({ row }) => row);
+    return this.all(allowed).map(({ row }) => row);
   }
 
   private current(): ReadonlyMap<string, CatalogModel> {
@@ -115,6 +121,7 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
   const price = stampPrice(model.price, model.kind);
   const input = BigInt(price.inputFemtos);
   const cached = BigInt(price.cachedInputFemtos);
+  const backends = model.backends.map((backend) => compileBackend(backend, model, simulatorUrl));
   return {
     id: model.id,
     kind: model.kind,
@@ -129,8 +136,8 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
     promptFemtosPerToken: input > cached ? input : cached,
     outputFemtosPerToken: BigInt(price.outputFemtos),
     requestFemtos: BigInt(price.requestNanos) * FEMTOS_PER_NANO,
-    backends: model.backends.map((backend) => compileBackend(backend, model.id, simulatorUrl)),
-    passthrough: model.passthrough ? new Set(model.passthrough) : null,
+    backends,
+    passthrough: new Set(backends.flatMap(({ passthrough }) => [...passthrough])),
     mediaUrls: model.mediaUrls,
     usageBand: model.usageBand,
     row: { id: model.id, object: 'model', created: CATALOG_CREATED_SECONDS, owned_by: model.ownedBy },
@@ -149,14 +156,16 @@ export function stampPrice(price: PriceConfig, kind: ModelConfig['kind']): Price
   return { version: hash('sha256', JSON.stringify(numbers), 'hex').slice(0, PRICE_VERSION_CHARS), ...numbers };
 }
 
-function compileBackend(backend: BackendConfig, publicId: string, simulatorUrl: string): Backend {
+function compileBackend(backend: BackendConfig, { id, passthrough }: ModelConfig, simulatorUrl: string): Backend {
+  const dialect = backend.url === 'simulator:' ? 'simulator' : (backend.dialect ?? 'any');
   const url = new URL(backend.url === 'simulator:' ? simulatorUrl : backend.url);
   return {
     origin: url.origin,
     basePath: url.pathname.replace(/\/+$/, ''),
-    model: backend.model ?? publicId,
+    model: backend.model ?? id,
     authorization: backend.apiKey === undefined ? null : `Bearer ${backend.apiKey}`,
     weight: backend.weight,
-    dialect: backend.url === 'simulator:' ? 'simulator' : (backend.dialect ?? 'any'),
+    dialect,
+    passthrough: new Set(passthrough ?? DEFAULT_PASSTHROUGH[dialect]),
   };
 }

@@ -1,6 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference/errors';
-import * as requests from '../inference/schemas';
+import * as requests from '../inference/body/schemas';
 import * as answers from '../inference/response-schemas';
 import { type JsonObject, namedSchemas, ref, refTo } from './open-api';
 import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';

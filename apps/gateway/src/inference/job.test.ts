@@ -4,7 +4,8 @@ import type { CatalogModel } from '../catalog/catalog';
 import { CountingBudget } from '../catalog/counting-budget';
 import { countTokens } from '../catalog/tokenizer';
 import { DeliveredText } from '../upstream/delivered-text';
-import { readAsk } from './ask';
+import { readAsk } from './body/ask';
+import { bodyRules } from './body/body-rules.suite';
 import { Job } from './job';
 
 const price = {
@@ -14,15 +15,7 @@ const price = {
   outputFemtos: '1000000',
   requestNanos: '0',
 };
-const model = {
-  id: 'm',
-  tokenizer: 'o200k_base',
-  contextTokens: 1_000_000,
-  templateTokensPerMessage: 3,
-  templateTokens: 3,
-  maxTokensPerImage: null,
-  maxTokensPerAudio: null,
-} as CatalogModel;
+const model = bodyRules({ contextTokens: 1_000_000, maxTokensPerImage: null, maxTokensPerAudio: null }) as CatalogModel;
 const STREAMS = 250;
 const PROMPT = 'a few words '.repeat(1_365);
 const WORDS = ' ten more words that nobody has counted until this moment';
@@ -33,8 +26,9 @@ function job(holdNanos = 10n ** 9n) {
   const ask = readAsk(
     'chat',
     Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: PROMPT }] })),
+    () => model,
   );
-  const hold = { holdNanos, promptTokens: ask.raw.length, promptIsExact: false } as Hold;
+  const hold = { holdNanos, promptTokens: ask.outgoing.bytes, promptIsExact: false } as Hold;
   return new Job(ask, model, { price } as UsageDraft, hold, 'r');
 }
 

@@ -6,9 +6,9 @@ import type { CountingBudget } from '../catalog/counting-budget';
 import { countTokens } from '../catalog/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
-import type { Ask } from './ask';
+import type { Ask } from './body/ask';
 import type { InferenceError } from './errors';
-import { countPrompt, leastPromptTokens, templateSlack } from './prompt-bound';
+import { countPrompt, leastPromptTokens, templateSlack } from './body/prompt-bound';
 
 interface Wire {
   /** After the backend's base path. */
@@ -91,7 +91,7 @@ export class Job {
   /** Counts what `record` tells and nobody has counted yet, as soon as the budget lets it. */
   async countForRecord(text: DeliveredText, chunks: number, budget: CountingBudget): Promise<void> {
     if (chunks === 0) return;
-    const bytes = (this.promptTokens === null ? this.ask.raw.length : 0) + text.uncountedBytes;
+    const bytes = (this.promptTokens === null ? this.ask.outgoing.bytes : 0) + text.uncountedBytes;
     if (bytes === 0 || !(await budget.take(bytes))) return;
     this.count(0);
     text.tokens();

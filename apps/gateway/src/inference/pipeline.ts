@@ -5,11 +5,12 @@ import { LimitStates } from '../admit/limit-states';
 import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
 import { toUsageField } from '../usage/usage-event';
-import { type Ask, type MediaParts, readAsk } from './ask';
+import type { Ask } from './body/ask';
+import { cheapBound, countPrompt, templateSlack } from './body/prompt-bound';
+import type { PromptTokens } from './body/rules';
 import type { Client } from './client';
 import { InferenceError } from './errors';
-import { Job, KINDS, type Served } from './job';
-import { cheapBound, countPrompt, type PromptTokens, templateSlack } from './prompt-bound';
+import { Job, type Served } from './job';
 import { ClientLeftError, readBody } from './read-body';
 import { ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
@@ -30,8 +31,9 @@ export class Pipeline {
     try {
       // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB.
       const principal = await this.authenticate(request, client);
-      // 2. What is asked, and of which model.
-      const ask = readAsk(kind, await readBody(request));
+      // 2. What is asked, and of which model: what goes out is built from it.
+      const { keyId, models } = principal;
+      const ask = await this.stages.bodies.read(kind, await readBody(request), { keyId, models, client });
       const model = this.findModel(ask, principal);
       meter.model = model.id;
       // 3. Limits, and a hold for the largest cost that the request can reach: from here on it is settled or void.
@@ -95,34 +97,9 @@ export class Pipeline {
 
   private findModel(ask: Ask, principal: Principal): CatalogModel {
     const model = this.stages.catalog.find(ask.model, principal.models);
-    if (!model)
-      throw new InferenceError('model_not_found', {
-        param: 'model',
-        message: `The model '${ask.model}' does not exist, or the key may not use it.`,
-      });
-    if (model.kind !== KINDS[ask.kind].modelKind) {
-      throw new InferenceError('invalid_value', {
-        param: 'model',
-        message: `The model '${model.id}' is for ${model.kind === 'embedding' ? 'embeddings' : 'completions'} only.`,
-      });
-    }
-    if (ask.maxTokensNamed && ask.maxTokens! > model.maxOutputTokens) {
-      const message = `'${ask.maxTokensField}' is at most ${model.maxOutputTokens} for the model '${model.id}'.`;
-      throw new InferenceError('invalid_value', { param: ask.maxTokensField, message });
-    }
-    // A template of the client's own can repeat the prompt as often as it likes: no bound would hold.
-    if (ask.body['chat_template'] != null) {
-      const message = "A 'chat_template' of your own is not supported.";
-      throw new InferenceError('unsupported_parameter', { param: 'chat_template', message });
-    }
-    this.refuseMedia(ask.images, model.maxTokensPerImage, `The model '${model.id}' takes no images.`);
-    this.refuseMedia(ask.audio, model.maxTokensPerAudio, `The model '${model.id}' takes no audio.`);
+    // It was there when the body was read: the configuration has changed since.
+    if (!model) throw unavailable();
     return model;
-  }
-
-  /** Parts whose cost nobody can tell beforehand must not run: there is no hold for them. */
-  private refuseMedia({ count, param }: MediaParts, maxTokens: number | null, message: string): void {
-    if (count > 0 && maxTokens === null) throw new InferenceError('unsupported_parameter', { param, message });
   }
 
   private async admit(ask: Ask, model: CatalogModel, principal: Principal, client: Client): Promise<Job> {
@@ -135,8 +112,8 @@ export class Pipeline {
       longest = counted.longest;
       return counted.total + templateSlack(ask);
     };
-    // Within the context by the cheap bound: nothing need be counted.
-    if (longest + want > model.contextTokens) prompt = { tokens: countExactly(), exact: true };
+    // Within the context by the cheap bound: nothing need be counted, unless it is already.
+    if (ask.counted || longest + want > model.contextTokens) prompt = { tokens: countExactly(), exact: true };
     const draft: UsageDraft = {
       id: client.id,
       tenantId: principal.tenantId,

@@ -1,10 +1,11 @@
 import { PlainRelay } from '../upstream/plain-answer';
+import type { Backend } from '../catalog/catalog';
 import type { Client } from './client';
 import { type Job, KINDS, type Served } from './job';
 import type { Stages } from './stages';
 import { deliveredTexts, readPlainResponse, writePlainResponse } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
-import { upstreamBody } from './upstream-body';
+import { upstreamBody } from './body/outgoing';
 
 /** An answer in one piece: gathered whole, so that nothing of it is out before it is settled. */
 export async function servePlain({ admission, upstream }: Stages, job: Job, client: Client): Promise<Served> {
@@ -23,7 +24,7 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
     model,
     path: KINDS[ask.kind].path,
     stream: false,
-    body: (name: string) => upstreamBody(ask, name, hold.maxTokensPerChoice),
+    body: (backend: Backend) => upstreamBody(ask, backend, hold.maxTokensPerChoice),
   };
   const exchange = upstream.exchange(call, relay);
   const answer = await relay.run(exchange);

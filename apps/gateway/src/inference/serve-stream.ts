@@ -2,11 +2,12 @@ import { StreamAllowance } from '../admit/stream-allowance';
 import { costNanos } from '@tollgate/contracts';
 import { ChunkTranslator } from '../upstream/chunk-translator';
 import { StreamRelay } from '../upstream/stream-relay';
+import type { Backend } from '../catalog/catalog';
 import type { Client } from './client';
 import { type Job, KINDS, type Served } from './job';
 import type { Stages } from './stages';
 import { failureAnswer, interrupted } from './refusals';
-import { upstreamBody } from './upstream-body';
+import { upstreamBody } from './body/outgoing';
 
 /** A stream, passed on as it comes; its last chunk and `[DONE]` wait in `end`. */
 export async function serveStream(
@@ -37,7 +38,12 @@ export async function serveStream(
     onLost: () => relay.holdLost(),
   });
   streams.add(relay, Date.now(), () => client.destroy());
-  const call = { model, path, stream: true, body: (name: string) => upstreamBody(ask, name, hold.maxTokensPerChoice) };
+  const call = {
+    model,
+    path,
+    stream: true,
+    body: (backend: Backend) => upstreamBody(ask, backend, hold.maxTokensPerChoice),
+  };
   const exchange = upstream.exchange(call, relay);
   const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);

@@ -33,6 +33,7 @@ async function backend(answer: Answer): Promise<Backend & { asked: number }> {
     authorization: 'Bearer secret',
     weight: 1,
     dialect: 'any' as const,
+    passthrough: new Set<string>(),
     asked: 0,
   };
   const server = createServer((request, response) => {
@@ -47,7 +48,7 @@ async function backend(answer: Answer): Promise<Backend & { asked: number }> {
 
 function exchangeWith(relay: PlainRelay, backends: Backend[], by = upstream) {
   return by.exchange(
-    { model: { backends } as unknown as CatalogModel, path: '/x', stream: false, body: (name) => name },
+    { model: { backends } as unknown as CatalogModel, path: '/x', stream: false, body: ({ model }) => model },
     relay,
   );
 }
@@ -162,6 +163,7 @@ describe('the choice of a backend', () => {
       authorization: null,
       weight,
       dialect: 'any' as const,
+      passthrough: new Set<string>(),
     }));
     const at = (random: number) => takeByWeight([...backends], random).origin;
     expect([0, 0.099, 0.1, 0.399, 0.4, 0.999].map(at)).toEqual(['1', '1', '3', '3', '6', '6']);

@@ -14,8 +14,8 @@ export interface UpstreamCall {
   /** After the backend's base path: `/chat/completions`. */
   path: string;
   stream: boolean;
-  /** The body for a backend where the model has this name. */
-  body: (backendModel: string) => Buffer | string;
+  /** The body for a backend. */
+  body: (backend: Backend) => Buffer | string;
 }
 
 /** Who gets the answer. Calls come in order: `onHead` at most once, data, then exactly one of `onEnd` and `onFailure`; none after `abort`. */
@@ -155,7 +155,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
         path: this.backend.basePath + this.call.path,
         method: 'POST',
         headers,
-        body: this.call.body(this.backend.model),
+        body: this.call.body(this.backend),
         headersTimeout: this.call.stream ? this.limits.streamHeadTimeoutMs : this.limits.plainHeadTimeoutMs,
         bodyTimeout: this.limits.idleTimeoutMs,
       },

@@ -1,20 +1,14 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
-import type { CatalogModel } from '../catalog/catalog';
-import { countTokens, countWithin } from '../catalog/tokenizer';
+import { countTokens, countWithin } from '../../catalog/tokenizer';
 import { readAsk } from './ask';
+import { bodyRules } from './body-rules.suite';
 import { cheapBound, countPrompt } from './prompt-bound';
 
 const SEED = 20_261_124;
-const MODEL = {
-  tokenizer: 'o200k_base',
-  contextTokens: 1_000_000,
-  templateTokensPerMessage: 3,
-  templateTokens: 3,
-  maxTokensPerImage: 85,
-  maxTokensPerAudio: 40,
-} as CatalogModel;
-const ask = (body: object) => readAsk('chat', Buffer.from(JSON.stringify({ model: 'm', ...body })));
+const MODEL = bodyRules({ contextTokens: 1_000_000, maxTokensPerAudio: 40 });
+const EMBEDDING = bodyRules({ kind: 'embedding' });
+const ask = (body: object) => readAsk('chat', Buffer.from(JSON.stringify({ model: 'm', ...body })), () => MODEL);
 
 describe('the bound of a prompt', () => {
   it('is never below the exact count', async () => {
@@ -74,9 +68,9 @@ describe('the bound of a prompt', () => {
   });
 
   it('takes the longest input for the context, and all of them for the price', () => {
-    const embed = readAsk('embedding', Buffer.from('{"model":"m","input":["one two three","four"]}'));
+    const embed = readAsk('embedding', Buffer.from('{"model":"m","input":["one two three","four"]}'), () => EMBEDDING);
     expect(countPrompt(embed, MODEL)).toEqual({ total: 4, longest: 3 });
-    const tokens = readAsk('embedding', Buffer.from('{"model":"m","input":[[1,2,3],[4]]}'));
+    const tokens = readAsk('embedding', Buffer.from('{"model":"m","input":[[1,2,3],[4]]}'), () => EMBEDDING);
     expect(countPrompt(tokens, MODEL)).toEqual({ total: 4, longest: 3 });
   });
 });

@@ -1,13 +1,18 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 
 /**
- * The bodies of the inference requests: what is validated and what the OpenAPI document shows, from one definition. Fields that are not named
- * here are passed to the model's backend untouched. Unions are written as lists of types, not `anyOf`, so that an error names one field and one reason.
+ * The bodies of the inference requests: what is validated, what goes out (`outgoing.ts` takes the fields of these schemas), and what the OpenAPI document shows, from one definition. Inside of
+ * messages, parts and tools nothing else is taken; other fields of the body itself only as `extra-fields.ts` says. Unions are written as lists of types, not `anyOf`, so that an error names
+ * one field and one reason.
  */
 
 export const MAX_CHOICES = 16;
 export const MAX_STOP_SEQUENCES = 4;
-export const MAX_MESSAGES = 100_000;
+export const MAX_MESSAGES = 20_000;
+export const MAX_CONTENT_PARTS = 4_096;
+export const MAX_TOOLS = 1_024;
+const MAX_LOGIT_BIASES = 1_024;
+const MAX_STOP_CHARS = 4_096;
 export const MAX_EMBEDDING_INPUTS = 2_048;
 export const MAX_TOP_LOGPROBS = 20;
 /** What a legacy completion is asked for when it names no `max_tokens`, as the well-known API does. */
@@ -15,6 +20,7 @@ export const DEFAULT_COMPLETION_TOKENS = 16;
 
 export const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;
 export const TOOL_CHOICES = ['none', 'auto', 'required'] as const;
+export const TOOL_TYPES = ['function', 'custom'] as const;
 export const RESPONSE_FORMATS = ['text', 'json_object', 'json_schema'] as const;
 export const PART_TYPES = ['text', 'image_url', 'input_audio', 'refusal'] as const;
 
@@ -39,7 +45,8 @@ const sampling = {
   stop: Type.Optional(
     Type.Unsafe<string | string[] | null>({
       type: ['string', 'array', 'null'],
-      items: { type: 'string' },
+      maxLength: MAX_STOP_CHARS,
+      items: { type: 'string', maxLength: MAX_STOP_CHARS },
       maxItems: MAX_STOP_SEQUENCES,
       description: `Ends the output: a string, or up to ${MAX_STOP_SEQUENCES}.`,
     }),
@@ -48,7 +55,9 @@ const sampling = {
   stream_options: Type.Optional(
     Type.Unsafe<{ include_usage?: boolean | null } | null>({
       type: ['object', 'null'],
+      additionalProperties: false,
       properties: {
+        include_obfuscation: { type: ['boolean', 'null'], description: 'Taken, and without effect.' },
         include_usage: {
           type: ['boolean', 'null'],
           description:
@@ -60,27 +69,56 @@ const sampling = {
   ),
   frequency_penalty: optional<number>('number', { minimum: -2, maximum: 2 }),
   presence_penalty: optional<number>('number', { minimum: -2, maximum: 2 }),
-  seed: optional<number>('integer', { description: 'Passed to the model.' }),
+  seed: optional<number>('integer', {
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'Passed to the model.',
+  }),
   logit_bias: optional<Record<string, number>>('object', {
+    maxProperties: MAX_LOGIT_BIASES,
+    propertyNames: { pattern: '^[0-9]{1,9}$' },
     additionalProperties: { type: 'number', minimum: -100, maximum: 100 },
   }),
   user: optional<string>('string', { description: 'Your identifier of the end user; passed to the model.' }),
 };
 
+/** An object with these members and no other. */
+const only = (properties: Record<string, unknown>, required: string[] = []) => ({
+  type: 'object',
+  required,
+  additionalProperties: false,
+  properties,
+});
+const text = { type: 'string' };
+const textOrNull = { type: ['string', 'null'] };
+
 const ContentPart = Type.Object(
   {
     type: Type.Unsafe<(typeof PART_TYPES)[number]>({ type: 'string', enum: PART_TYPES }),
     text: Type.Optional(Type.String()),
+    refusal: Type.Optional(Type.String()),
     image_url: Type.Optional(
-      Type.Unsafe<object>({ type: 'object', required: ['url'], properties: { url: { type: 'string' } } }),
+      Type.Unsafe<{ url: string; detail?: string | null }>(
+        only({ url: text, detail: { type: ['string', 'null'], enum: ['auto', 'low', 'high', null] } }, ['url']),
+      ),
     ),
-    input_audio: Type.Optional(Type.Unsafe<object>({ type: 'object' })),
+    input_audio: Type.Optional(
+      Type.Unsafe<{ data: string; format?: string }>(
+        only({ data: text, format: { type: 'string', pattern: '^[a-z0-9]{1,16}$' } }, ['data']),
+      ),
+    ),
   },
   {
+    additionalProperties: false,
     title: 'Content part',
-    description: 'Images and audio only where the model takes them; each is held at the most that one can cost.',
+    description:
+      'The member that `type` names, and no other. Images and audio only where the model takes them; each is held at the most that one can cost. An image is a `data:` URL, or an `https:` one where ' +
+      'the model fetches from its domain.',
   },
 );
+
+const NAME = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
+const CALLED_FUNCTION = only({ name: text, arguments: text }, ['name']);
 
 const Message = Type.Object(
   {
@@ -89,44 +127,77 @@ const Message = Type.Object(
       Type.Unsafe<string | Static<typeof ContentPart>[] | null>({
         type: ['string', 'array', 'null'],
         minItems: 1,
+        maxItems: MAX_CONTENT_PARTS,
         items: ContentPart,
         description: 'Text, or parts. May be left out or null only for the role `assistant`.',
       }),
     ),
     name: optional<string>('string', {}),
-    tool_calls: optional<object[]>('array', { items: { type: 'object' } }),
+    tool_calls: optional<object[]>('array', {
+      maxItems: MAX_TOOLS,
+      items: only({
+        id: textOrNull,
+        type: { type: 'string', enum: TOOL_TYPES },
+        index: { type: ['integer', 'null'] },
+        function: CALLED_FUNCTION,
+        custom: only({ name: text, input: text }, ['name']),
+      }),
+    }),
     tool_call_id: optional<string>('string', {}),
+    refusal: optional<string>('string', {}),
+    function_call: optional<object>('object', { ...CALLED_FUNCTION, type: ['object', 'null'] }),
+    reasoning_content: optional<string>('string', { description: 'Of an earlier answer, for templates that show it.' }),
+    reasoning: optional<string>('string', { description: 'As `reasoning_content`.' }),
+    annotations: optional<object[]>('array', { description: 'Of an earlier answer; not passed on.' }),
+    audio: Type.Optional(Type.Unsafe<null>({ type: 'null', description: 'Not supported.' })),
   },
   {
+    additionalProperties: false,
     title: 'Message',
     if: { properties: { role: { const: 'assistant' } } },
     else: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
   },
 );
 
-const TOOL_NAME = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
+/** What is only known here and in the client: members of a message that no backend is sent. */
+export const NOT_PASSED_ON_IN_MESSAGES = ['annotations', 'audio'] as const;
 
-/** A function is checked as far as its name; other kinds of tools are the backend's to judge. */
-const Tool = {
-  type: 'object',
-  required: ['type'],
-  properties: { type: { type: 'string' } },
-  if: { required: ['type'], properties: { type: { const: 'function' } } },
-  then: {
-    required: ['function'],
-    properties: {
-      function: {
-        type: 'object',
-        required: ['name'],
-        properties: {
-          name: TOOL_NAME,
-          description: { type: ['string', 'null'] },
-          parameters: { type: ['object', 'null'] },
-          strict: { type: ['boolean', 'null'] },
-        },
-      },
-    },
+const FUNCTION = only(
+  {
+    name: NAME,
+    description: textOrNull,
+    parameters: { type: ['object', 'null'] },
+    strict: { type: ['boolean', 'null'] },
   },
+  ['name'],
+);
+
+const Tool = {
+  ...only(
+    {
+      type: { type: 'string', enum: TOOL_TYPES },
+      function: FUNCTION,
+      custom: only({ name: NAME, description: textOrNull, format: { type: ['object', 'null'] } }, ['name']),
+    },
+    ['type'],
+  ),
+  if: { required: ['type'], properties: { type: { const: 'function' } } },
+  then: { required: ['function'] },
+  else: {
+    if: { required: ['type'], properties: { type: { const: 'custom' } } },
+    then: { required: ['custom'] },
+  },
+};
+
+const TOOL_CHOICE = {
+  ...only(
+    { type: { type: 'string', enum: TOOL_TYPES }, function: only({ name: NAME }), custom: only({ name: NAME }) },
+    ['type'],
+  ),
+  type: ['string', 'object', 'null'],
+  if: { type: 'string' },
+  then: { enum: TOOL_CHOICES },
+  description: `One of ${TOOL_CHOICES.join(', ')}, or the tool that is to be called.`,
 };
 
 const model = Type.String({ minLength: 1, maxLength: 256, description: 'An id of `GET /models`.' });
@@ -143,25 +214,45 @@ export const ChatCompletionRequest = Type.Object(
     }),
     logprobs: optional<boolean>('boolean', {}),
     top_logprobs: optional<number>('integer', { minimum: 0, maximum: MAX_TOP_LOGPROBS }),
-    tools: optional<object[]>('array', { items: Tool }),
-    tool_choice: Type.Optional(
+    tools: optional<object[]>('array', { maxItems: MAX_TOOLS, items: Tool }),
+    tool_choice: Type.Optional(Type.Unsafe<string | object | null>(TOOL_CHOICE)),
+    functions: optional<object[]>('array', {
+      maxItems: MAX_TOOLS,
+      items: FUNCTION,
+      description: 'The older form of `tools`.',
+    }),
+    function_call: Type.Optional(
       Type.Unsafe<string | object | null>({
+        ...only({ name: NAME }, ['name']),
         type: ['string', 'object', 'null'],
-        required: ['type'],
-        properties: { type: { type: 'string' } },
         if: { type: 'string' },
-        then: { enum: TOOL_CHOICES },
-        description: `One of ${TOOL_CHOICES.join(', ')}, or the tool that is to be called.`,
+        then: { enum: ['none', 'auto'] },
+        description: 'The older form of `tool_choice`.',
       }),
     ),
     parallel_tool_calls: optional<boolean>('boolean', {}),
     response_format: optional<object>('object', {
       required: ['type'],
-      properties: { type: { type: 'string', enum: RESPONSE_FORMATS } },
+      additionalProperties: false,
+      properties: {
+        type: { type: 'string', enum: RESPONSE_FORMATS },
+        json_schema: { type: 'object' },
+        schema: { type: ['object', 'null'], description: 'With `json_object`, where the backend takes one.' },
+      },
       if: { required: ['type'], properties: { type: { const: 'json_schema' } } },
       then: {
         required: ['json_schema'],
-        properties: { json_schema: { type: 'object', required: ['name'], properties: { name: TOOL_NAME } } },
+        properties: {
+          json_schema: only(
+            {
+              name: NAME,
+              description: textOrNull,
+              schema: { type: ['object', 'null'] },
+              strict: { type: ['boolean', 'null'] },
+            },
+            ['name'],
+          ),
+        },
       },
       description: 'Structured output, where the model has it.',
     }),
@@ -201,7 +292,7 @@ export const CompletionRequest = Type.Object(
     best_of: optional<number>('integer', {
       minimum: 1,
       maximum: MAX_CHOICES,
-      description: 'Candidates generated; each is charged.',
+      description: 'Not supported: any other value than that of `n` is refused.',
     }),
     suffix: optional<string>('string', {}),
   },

@@ -2,12 +2,20 @@ import { isUtf8 } from 'node:buffer';
 import type { TSchema } from '@sinclair/typebox';
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import type { InferenceKind } from '@tollgate/contracts';
-import { InferenceError } from './errors';
+import { InferenceError } from '../errors';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
+import { checkStructure } from './structure';
 
-const MAX_NESTING = 256;
+const MAX_NAME_CHARS = 100;
 
 const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false });
+
+/** The documented fields of each kind of request. */
+export const REQUEST_FIELDS: Record<InferenceKind, Readonly<Record<string, unknown>>> = {
+  chat: ChatCompletionRequest.properties,
+  completion: CompletionRequest.properties,
+  embedding: EmbeddingRequest.properties,
+};
 
 const VALIDATORS: Record<InferenceKind, ValidateFunction> = {
   chat: compile(ChatCompletionRequest),
@@ -17,6 +25,7 @@ const VALIDATORS: Record<InferenceKind, ValidateFunction> = {
 
 /** The body as an object that its schema accepts. Throws InferenceError 400: invalid_json, or the first thing wrong, with its `param`. */
 export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unknown> {
+  checkStructure(raw);
   let body: unknown;
   try {
     if (!isUtf8(raw)) throw new SyntaxError('not UTF-8');
@@ -24,19 +33,9 @@ export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unkn
   } catch {
     throw new InferenceError('invalid_json');
   }
-  if (isDeeperThan(MAX_NESTING, body))
-    throw new InferenceError('invalid_value', { message: `The body is nested more than ${MAX_NESTING} levels deep.` });
   const validate = VALIDATORS[kind];
   if (!validate(body)) throw toInferenceError(validate.errors![0]!);
   return body as Record<string, unknown>;
-}
-
-/** Recursion over what is deeper ends in a full stack: here, in JSON.stringify, in the backend. */
-function isDeeperThan(levels: number, value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  if (levels === 0) return true;
-  const isDeeper = (inner: unknown) => isDeeperThan(levels - 1, inner);
-  return Array.isArray(value) ? value.some(isDeeper) : Object.values(value).some(isDeeper);
 }
 
 function compile(schema: TSchema): ValidateFunction {
@@ -69,6 +68,11 @@ function toInferenceError({ keyword, instancePath, params, message = 'is not val
   if (keyword === 'type') {
     const types = [(params as { type: string | string[] }).type].flat().filter((type) => type !== 'null');
     return new InferenceError('invalid_type', { message: `${name} must be of type ${types.join(' or ')}.`, param });
+  }
+  if (keyword === 'additionalProperties') {
+    const unknown = (params as { additionalProperty: string }).additionalProperty.slice(0, MAX_NAME_CHARS);
+    const field = `${at}.${unknown}`;
+    return new InferenceError('unsupported_parameter', { message: `'${field}' is not supported.`, param: field });
   }
   if (keyword === 'enum') {
     const allowed = (params as { allowedValues: unknown[] }).allowedValues.filter((value) => value !== null);

@@ -1,7 +1,19 @@
-import type { CatalogModel } from '../catalog/catalog';
-import { countWithin } from '../catalog/tokenizer';
+import { countWithin } from '../../catalog/tokenizer';
 import type { Ask } from './ask';
-import type { ChatCompletionRequest, CompletionRequest } from './schemas';
+import { ALSO_IN_PROMPT } from './outgoing';
+import type { BodyRules, PromptTokens } from './rules';
+import { type ChatCompletionRequest, type CompletionRequest, NOT_PASSED_ON_IN_MESSAGES } from './schemas';
+
+/** What counting needs to know of a model. */
+export type CountingRules = Pick<
+  BodyRules,
+  | 'contextTokens'
+  | 'tokenizer'
+  | 'templateTokensPerMessage'
+  | 'templateTokens'
+  | 'maxTokensPerImage'
+  | 'maxTokensPerAudio'
+>;
 
 /** What a chat template may put around a message, and around all of them, beyond what the model's configuration says and what the body's own syntax already counts. */
 const SPARE_TOKENS_PER_MESSAGE = 8;
@@ -13,38 +25,21 @@ const TOKENS_PER_NAME = 1;
 const TEMPLATE_TOKENS_OF_TOOLS = 32;
 const TEMPLATE_TOKENS_PER_TOOL = 8;
 
-/** Fields beside messages and prompts that backends render into the prompt. */
-const ALSO_IN_PROMPT = [
-  'tools',
-  'functions',
-  'tool_choice',
-  'function_call',
-  'response_format',
-  'suffix',
-  'documents',
-  'chat_template_kwargs',
-];
-
-/** Tokens of a prompt: of all its parts, and of the longest that must fit into the context by itself. */
-export interface PromptTokens {
-  total: number;
-  longest: number;
-}
+type Body = Record<string, unknown>;
 
 /** A number such as 1e20, which is written out when it is rendered: longer by up to 17 characters. As bytes of the body; in a text it counts for nothing. */
 const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
 const MOST_GROWTH_BYTES = 17;
 
 /**
- * A sound upper bound without counting: every token is at least one byte of text, JSON escapes only lengthen, and each message has more syntax
- * in the body than a template adds. Costs nothing; about four times too high for English. Two things can be longer in the prompt than in the body: a number with an
- * exponent, and fields that are rendered into each of several prompts.
+ * A sound upper bound without counting: every token is at least one byte of what goes out, JSON escapes only lengthen, and each message has more syntax there than a template adds. Costs
+ * nothing; about four times too high for English. Two things can be longer in the prompt: a number with an exponent, and fields that are rendered into each of several prompts.
  */
-export function cheapBound(ask: Ask, model: CatalogModel): number {
-  const rendered = hasRenderedValues(ask);
-  const bytes = ask.raw.length + (rendered ? growthBytes(ask.raw) : 0);
+export function cheapBound(ask: Ask, model: CountingRules): number {
+  const { bytes, structured } = ask.outgoing;
+  const rendered = structured ? (bytes + growthBytes(ask)) * Math.max(1, ask.prompts) : bytes;
   return (
-    bytes * (rendered ? promptsOf(ask).length || 1 : 1) +
+    rendered +
     SPARE_TOKENS +
     model.templateTokens +
     ask.messages * (SPARE_TOKENS_PER_MESSAGE + model.templateTokensPerMessage) +
@@ -53,32 +48,18 @@ export function cheapBound(ask: Ask, model: CatalogModel): number {
 }
 
 /** At the most that one of each can cost. */
-function mediaTokens({ images, audio }: Ask, { maxTokensPerImage, maxTokensPerAudio }: CatalogModel): number {
+function mediaTokens({ images, audio }: Ask, { maxTokensPerImage, maxTokensPerAudio }: CountingRules): number {
   return images.count * (maxTokensPerImage ?? 0) + audio.count * (maxTokensPerAudio ?? 0);
 }
 
-/** Whether there is anything in the prompt beside texts and lists of tokens: tools, a schema, calls, a suffix. */
-function hasRenderedValues({ kind, body }: Ask): boolean {
-  if (ALSO_IN_PROMPT.some((field) => body[field] != null)) return true;
-  return kind === 'chat' && (body as ChatCompletionRequest).messages.some(hasStructure);
-}
-
-function hasStructure(message: ChatCompletionRequest['messages'][number]): boolean {
-  for (const field in message) {
-    const value: unknown = message[field as keyof typeof message];
-    if (typeof value === 'string' || value === null) continue;
-    if (field !== 'content' || !Array.isArray(value)) return true;
-    if (value.some((part: { text?: unknown }) => typeof part.text !== 'string')) return true;
-  }
-  return false;
-}
-
-function growthBytes(raw: Buffer): number {
-  return MOST_GROWTH_BYTES * (raw.toString('latin1').match(EXPONENT)?.length ?? 0);
+function growthBytes({ outgoing: { fields, extras } }: Ask): number {
+  let numbers = fields.match(EXPONENT)?.length ?? 0;
+  for (const { json } of extras) numbers += json.match(EXPONENT)?.length ?? 0;
+  return MOST_GROWTH_BYTES * numbers;
 }
 
 /** The prompts of a completion or the inputs of embeddings; none of a chat. */
-function promptsOf({ kind, body }: Ask): (string | number[])[] {
+function promptsOf(kind: Ask['kind'], body: Body): (string | number[])[] {
   if (kind === 'chat') return [];
   const prompts = (kind === 'completion' ? body['prompt'] : body['input']) as CompletionRequest['prompt'];
   const single = typeof prompts === 'string' || typeof prompts[0] === 'number';
@@ -89,15 +70,19 @@ function promptsOf({ kind, body }: Ask): (string | number[])[] {
  * Counts the prompt with the model's tokenizer: exact for plain text chats where the template is as configured, an upper bound where images are in it, and with `templateSlack` where tools
  * are. Infinity as soon as a part is longer than the context: no time is spent on the rest.
  */
-export function countPrompt(ask: Ask, model: CatalogModel): PromptTokens {
+export function countPrompt(ask: Ask, model: CountingRules): PromptTokens {
+  return (ask.counted ??= count(ask, ask.body!, model));
+}
+
+function count(ask: Ask, body: Body, model: CountingRules): PromptTokens {
   const counter = new Counter(model);
   if (ask.kind === 'chat') {
-    for (const message of (ask.body as ChatCompletionRequest).messages) countMessage(counter, message);
+    for (const message of (body as ChatCompletionRequest).messages) countMessage(counter, message);
     counter.add(model.templateTokens + mediaTokens(ask, model));
-    countOtherFields(counter, ask.body);
+    countOtherFields(counter, ask, body);
     return { total: counter.tokens, longest: counter.tokens };
   }
-  const parts = promptsOf(ask);
+  const parts = promptsOf(ask.kind, body);
   let total = 0;
   let longest = 0;
   for (const part of parts) {
@@ -105,30 +90,23 @@ export function countPrompt(ask: Ask, model: CatalogModel): PromptTokens {
     total += tokens;
     longest = Math.max(longest, tokens);
   }
-  countOtherFields(counter, ask.body);
+  countOtherFields(counter, ask, body);
   return { total: total + counter.tokens * parts.length, longest: longest + counter.tokens };
 }
 
 /** By how much a template may exceed our count: only for tools, which every template writes in its own way. What is held is the count and this; what is charged is without it. */
-export function templateSlack({ kind, body }: Ask): number {
-  if (kind !== 'chat') return 0;
-  const { tools, functions } = body;
-  const count = lengthOf(tools) + lengthOf(functions);
-  return count === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + count * TEMPLATE_TOKENS_PER_TOOL;
-}
-
-function lengthOf(value: unknown): number {
-  return Array.isArray(value) ? value.length : 0;
+export function templateSlack({ tools }: Ask): number {
+  return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
 }
 
 /** No prompt of this form has fewer: what is known without counting. */
-export function leastPromptTokens(ask: Ask, model: CatalogModel): number {
+export function leastPromptTokens(ask: Ask, model: CountingRules): number {
   return ask.kind === 'chat' ? ask.messages * model.templateTokensPerMessage + model.templateTokens : 0;
 }
 
 class Counter {
   tokens = 0;
-  constructor(readonly model: CatalogModel) {}
+  constructor(readonly model: CountingRules) {}
 
   add(tokens: number): void {
     this.tokens += tokens;
@@ -145,17 +123,19 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
   counter.add(counter.model.templateTokensPerMessage);
   for (const [field, value] of Object.entries(message)) {
     if (field === 'name' && value !== null) counter.add(TOKENS_PER_NAME);
+    if ((NOT_PASSED_ON_IN_MESSAGES as readonly string[]).includes(field)) continue;
     if (field !== 'content' || !Array.isArray(value)) {
       counter.text(value);
       continue;
     }
-    for (const part of value as { type: string; text?: string }[]) {
+    for (const part of value as { type: string; text?: string; refusal?: string }[]) {
       // What an image or a sound costs is not in its bytes: the model's maximum stands for it.
-      if (part.type !== 'image_url' && part.type !== 'input_audio') counter.text(part.text ?? part);
+      counter.text(part.text ?? part.refusal);
     }
   }
 }
 
-function countOtherFields(counter: Counter, body: Record<string, unknown>): void {
+function countOtherFields(counter: Counter, { outgoing }: Ask, body: Body): void {
   for (const field of ALSO_IN_PROMPT) counter.text(body[field]);
+  for (const { rendered, json } of outgoing.extras) if (rendered) counter.text(json);
 }

@@ -1,0 +1,222 @@
+import type { InferenceKind } from '@tollgate/contracts';
+import { InferenceError } from '../errors';
+import { extraFields } from './extra-fields';
+import { mediaUrl } from './media';
+import { type Outgoing, toOutgoing } from './outgoing';
+import type { BodyRules, PromptTokens } from './rules';
+import {
+  type ChatCompletionRequest,
+  type CompletionRequest,
+  DEFAULT_COMPLETION_TOKENS,
+  type EmbeddingRequest,
+  MAX_EMBEDDING_INPUTS,
+} from './schemas';
+import { parseBody, REQUEST_FIELDS } from './validate';
+
+/** What a request asks for, as far as it matters to anyone but the model. */
+export interface Ask {
+  kind: InferenceKind;
+  /** The validated body; null once its prompt is counted and it was read elsewhere. */
+  body: Record<string, unknown> | null;
+  /** What a backend is sent of it. */
+  outgoing: Outgoing;
+  /** The prompt's tokens, where they were counted already. */
+  counted: PromptTokens | null;
+  model: string;
+  stream: boolean;
+  includeUsage: boolean;
+  /** Outputs that are generated, each of up to `maxTokens`: `n` times prompts. 0 for embeddings. */
+  choices: number;
+  /** Per choice; null when the client leaves it open. */
+  maxTokens: number | null;
+  /** The client named it: less would be a shorter answer than it asked for. */
+  maxTokensNamed: boolean;
+  /** The field that the client names it by. */
+  maxTokensField: 'max_tokens' | 'max_completion_tokens';
+  messages: number;
+  /** Tools and functions that are declared. */
+  tools: number;
+  /** Prompts of a completion or inputs of embeddings; 0 for a chat. */
+  prompts: number;
+  images: MediaParts;
+  audio: MediaParts;
+  /** The answer is to be JSON, or may call tools: it cannot be cut. */
+  structuredOutput: boolean;
+}
+
+/** How many parts of a kind there are, and where the first one is. */
+export interface MediaParts {
+  count: number;
+  param: string | null;
+}
+
+/**
+ * Parses, validates and rebuilds a body. Throws InferenceError: 400 with the field that is wrong, or 404 for a model that there is not.
+ * @param findModel the model of this id, if the key may use it
+ */
+export function readAsk(kind: InferenceKind, raw: Buffer, findModel: (id: string) => BodyRules | undefined): Ask {
+  const body = parseBody(kind, raw);
+  const rest = readRest(kind, body);
+  const id = body['model'] as string;
+  const model = findModel(id);
+  if (!model)
+    throw new InferenceError('model_not_found', {
+      param: 'model',
+      message: `The model '${id}' does not exist, or the key may not use it.`,
+    });
+  checkModel(kind, rest, model);
+  const extras = extraFields(body, REQUEST_FIELDS[kind], model);
+  if (rest.images.count > 0) rewriteMediaUrls(body as ChatCompletionRequest, model);
+  return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, model: id, ...rest };
+}
+
+type Rest = Omit<Ask, 'kind' | 'body' | 'outgoing' | 'counted' | 'model'>;
+
+const NO_OUTPUT: Rest = {
+  stream: false,
+  includeUsage: false,
+  choices: 0,
+  maxTokens: null,
+  maxTokensNamed: false,
+  maxTokensField: 'max_tokens',
+  messages: 0,
+  tools: 0,
+  prompts: 0,
+  images: { count: 0, param: null },
+  audio: { count: 0, param: null },
+  structuredOutput: false,
+};
+
+function readRest(kind: InferenceKind, body: Record<string, unknown>): Rest {
+  switch (kind) {
+    case 'chat':
+      return readChat(body as ChatCompletionRequest);
+    case 'completion':
+      return readCompletion(body as CompletionRequest);
+    case 'embedding':
+      return { ...NO_OUTPUT, prompts: checkPrompts('input', (body as EmbeddingRequest).input) };
+  }
+}
+
+function checkModel(kind: InferenceKind, ask: Rest, model: BodyRules): void {
+  if (model.kind !== (kind === 'embedding' ? 'embedding' : 'chat'))
+    throw new InferenceError('invalid_value', {
+      param: 'model',
+      message: `The model '${model.id}' is for ${model.kind === 'embedding' ? 'embeddings' : 'completions'} only.`,
+    });
+  if (ask.maxTokensNamed && ask.maxTokens! > model.maxOutputTokens) {
+    const message = `'${ask.maxTokensField}' is at most ${model.maxOutputTokens} for the model '${model.id}'.`;
+    throw new InferenceError('invalid_value', { param: ask.maxTokensField, message });
+  }
+  refuseMedia(ask.images, model.maxTokensPerImage, `The model '${model.id}' takes no images.`);
+  refuseMedia(ask.audio, model.maxTokensPerAudio, `The model '${model.id}' takes no audio.`);
+}
+
+/** Parts whose cost nobody can tell beforehand must not run: there is no hold for them. */
+function refuseMedia({ count, param }: MediaParts, maxTokens: number | null, message: string): void {
+  if (count > 0 && maxTokens === null) throw new InferenceError('unsupported_parameter', { param, message });
+}
+
+function rewriteMediaUrls({ messages }: ChatCompletionRequest, { mediaUrls, id }: BodyRules): void {
+  for (const [m, { content }] of messages.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [p, { image_url: image }] of content.entries()) {
+      if (image) image.url = mediaUrl(image.url, mediaUrls, id, `messages[${m}].content[${p}].image_url.url`);
+    }
+  }
+}
+
+function readChat(body: ChatCompletionRequest): Rest {
+  const { max_tokens: older, max_completion_tokens: newer, response_format: format } = body;
+  const images: MediaParts = { count: 0, param: null };
+  const audio: MediaParts = { count: 0, param: null };
+  for (const [m, { content }] of body.messages.entries()) {
+    if (!Array.isArray(content)) continue;
+    for (const [p, part] of content.entries()) {
+      checkPart(part, `messages[${m}].content[${p}]`);
+      if (part.type !== 'image_url' && part.type !== 'input_audio') continue;
+      const parts = part.type === 'image_url' ? images : audio;
+      parts.count += 1;
+      parts.param ??= `messages[${m}].content[${p}]`;
+    }
+  }
+  const tools = (body.tools?.length ?? 0) + (body.functions?.length ?? 0);
+  const type = (format as { type?: string } | null | undefined)?.type ?? 'text';
+  return {
+    ...readStreaming(body),
+    choices: body.n ?? 1,
+    maxTokens: older != null && newer != null ? Math.min(older, newer) : (older ?? newer ?? null),
+    maxTokensNamed: older != null || newer != null,
+    maxTokensField: newer == null ? 'max_tokens' : 'max_completion_tokens',
+    messages: body.messages.length,
+    tools,
+    prompts: 0,
+    images,
+    audio,
+    structuredOutput: type !== 'text',
+  };
+}
+
+/** A part has the member that its type names, and no other. */
+function checkPart(part: object, at: string): void {
+  const { type } = part as { type: string };
+  if (!Object.hasOwn(part, type)) {
+    const param = `${at}.${type}`;
+    throw new InferenceError('missing_required_parameter', {
+      message: `Missing required parameter: '${param}'.`,
+      param,
+    });
+  }
+  for (const member of Object.keys(part)) {
+    if (member === 'type' || member === type) continue;
+    const param = `${at}.${member}`;
+    const message = `'${param}' does not belong to a part of the type '${type}'.`;
+    throw new InferenceError('unsupported_parameter', { message, param });
+  }
+}
+
+function readCompletion(body: CompletionRequest): Rest {
+  // The prompt in the answer would be taken for output, and charged as such.
+  if (body.echo)
+    throw new InferenceError('unsupported_parameter', { message: "'echo' is not supported.", param: 'echo' });
+  const n = body.n ?? 1;
+  if (body.best_of != null && body.best_of !== n) {
+    const message = "'best_of' is not supported: it changes how much is generated.";
+    throw new InferenceError('unsupported_parameter', { message, param: 'best_of' });
+  }
+  const prompts = checkPrompts('prompt', body.prompt);
+  return {
+    ...NO_OUTPUT,
+    ...readStreaming(body),
+    prompts,
+    choices: prompts * n,
+    maxTokens: body.max_tokens ?? DEFAULT_COMPLETION_TOKENS,
+    maxTokensNamed: body.max_tokens != null,
+  };
+}
+
+function readStreaming(body: ChatCompletionRequest | CompletionRequest): Pick<Rest, 'stream' | 'includeUsage'> {
+  const stream = body.stream === true;
+  if (body.stream_options != null && !stream) {
+    throw new InferenceError('invalid_value', {
+      message: "'stream_options' is only allowed with 'stream'.",
+      param: 'stream_options',
+    });
+  }
+  return { stream, includeUsage: body.stream_options?.include_usage === true };
+}
+
+/** How many prompts there are: one string or list of tokens, or several of them. Throws for a mixture, and for too many. */
+function checkPrompts(param: string, prompts: CompletionRequest['prompt']): number {
+  if (typeof prompts === 'string' || prompts.every((item) => typeof item === 'number')) return 1;
+  if (prompts.some((item) => typeof item === 'number')) {
+    throw new InferenceError('invalid_type', { message: `'${param}' must not mix tokens with texts.`, param });
+  }
+  if (prompts.length > MAX_EMBEDDING_INPUTS) {
+    throw new InferenceError('invalid_value', {
+      message: `'${param}' must NOT have more than ${MAX_EMBEDDING_INPUTS} items.`,
+      param,
+    });
+  }
+  return prompts.length;
+}

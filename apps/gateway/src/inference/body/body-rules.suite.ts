@@ -1,0 +1,19 @@
+import type { BodyRules } from './rules';
+
+/** A model that takes everything, for tests of bodies. */
+export function bodyRules(more: Partial<BodyRules> = {}): BodyRules {
+  return {
+    id: 'm',
+    kind: 'chat',
+    contextTokens: 10_000_000,
+    maxOutputTokens: 10_000_000,
+    tokenizer: 'o200k_base',
+    templateTokensPerMessage: 3,
+    templateTokens: 3,
+    maxTokensPerImage: 85,
+    maxTokensPerAudio: 85,
+    passthrough: new Set(),
+    mediaUrls: false,
+    ...more,
+  };
+}

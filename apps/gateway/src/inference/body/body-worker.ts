@@ -1,0 +1,33 @@
+import { worker } from 'workerpool';
+import type { InferenceKind } from '@tollgate/contracts';
+import { InferenceError, type InferenceErrorCode } from '../errors';
+import { type Ask, readAsk } from './ask';
+import type { BodyRules } from './rules';
+import { countPrompt } from './prompt-bound';
+
+/** An InferenceError as it goes from thread to thread. */
+export interface Refusal {
+  code: InferenceErrorCode;
+  message: string;
+  param: string | null;
+}
+
+export type BodyRead = { ask: Ask } | { refusal: Refusal };
+
+/** Reads a body and counts its prompt; what is left of it is what goes out. */
+function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]): BodyRead {
+  try {
+    const ask = readAsk(kind, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), (id) => ruleOf(models, id));
+    countPrompt(ask, ruleOf(models, ask.model)!);
+    return { ask: { ...ask, body: null } };
+  } catch (error) {
+    if (!(error instanceof InferenceError)) throw error;
+    return { refusal: { code: error.code, message: error.message, param: error.param } };
+  }
+}
+
+function ruleOf(models: readonly BodyRules[], id: string): BodyRules | undefined {
+  return models.find((model) => model.id === id);
+}
+
+worker({ read });

@@ -1,0 +1,80 @@
+import { fieldTakenFor, foldFieldName, NEVER_PASSED_ON, NEVER_RENDERED } from '@tollgate/contracts';
+import { InferenceError } from '../errors';
+
+const MAX_TEMPLATE_ARGUMENTS = 16;
+const MAX_TEMPLATE_ARGUMENT_CHARS = 64;
+/** Arguments by which chat templates are given the prompt itself. */
+const PROMPT_ARGUMENTS = new Set(
+  ['messages', 'conversation', 'tools', 'tokenize', 'tokenizer', 'bos_token', 'eos_token', 'date_string'].map(
+    foldFieldName,
+  ),
+);
+
+/** A field beyond the documented ones, with its JSON. */
+export interface ExtraField {
+  name: string;
+  json: string;
+  /** May be rendered into the prompt: a text, or what holds one. */
+  rendered: boolean;
+}
+
+/**
+ * The fields that the schema does not know and the model passes on. Throws InferenceError unsupported_parameter for any other; null is as if it were left out.
+ * @param documented the fields of the schema
+ */
+export function extraFields(
+  body: Record<string, unknown>,
+  documented: Readonly<Record<string, unknown>>,
+  { id, passthrough }: { id: string; passthrough: ReadonlySet<string> },
+): ExtraField[] {
+  const extras: ExtraField[] = [];
+  for (const name of Object.keys(body)) {
+    const value = body[name];
+    if (Object.hasOwn(documented, name) || value === null) continue;
+    const why = whyNot(name, id, passthrough);
+    if (why !== null) throw new InferenceError('unsupported_parameter', { message: why, param: name.slice(0, 100) });
+    if (name === 'chat_template_kwargs') checkTemplateArguments(value);
+    const rendered = (typeof value === 'string' || typeof value === 'object') && !NEVER_RENDERED.has(name);
+    extras.push({ name, json: JSON.stringify(value), rendered });
+  }
+  return extras;
+}
+
+function whyNever(name: string): string | null {
+  const shown = name.slice(0, 100);
+  const why = NEVER_PASSED_ON.get(name);
+  if (why !== undefined) return `'${shown}' is not supported: ${why}.`;
+  const taken = fieldTakenFor(name);
+  return taken === undefined ? null : `'${shown}' is not supported. Did you mean '${taken}'?`;
+}
+
+function whyNot(name: string, modelId: string, passthrough: ReadonlySet<string>): string | null {
+  if (passthrough.has(name)) return null;
+  return (
+    whyNever(name) ??
+    `'${name.slice(0, 100)}' is not supported by the model '${modelId}'. ` +
+      'The operator can allow it in the "passthrough" list of the model in tollgate.yaml.'
+  );
+}
+
+/** Switches of a template, such as `enable_thinking`: nothing that could be a template, a prompt, or long. */
+function checkTemplateArguments(value: unknown): void {
+  const param = 'chat_template_kwargs';
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new InferenceError('invalid_type', { message: `'${param}' must be of type object.`, param });
+  const members = Object.entries(value);
+  if (members.length > MAX_TEMPLATE_ARGUMENTS) {
+    const message = `'${param}' must NOT have more than ${MAX_TEMPLATE_ARGUMENTS} members.`;
+    throw new InferenceError('invalid_value', { message, param });
+  }
+  for (const [name, argument] of members) {
+    const at = `${param}.${name.slice(0, 100)}`;
+    const known = PROMPT_ARGUMENTS.has(foldFieldName(name)) || NEVER_PASSED_ON.has(name) || fieldTakenFor(name);
+    if (known || !/^[a-z][a-z0-9_]*$/.test(name))
+      throw new InferenceError('unsupported_parameter', { message: `'${at}' is not supported.`, param: at });
+    const isSwitch = typeof argument === 'boolean' || typeof argument === 'number' || argument === null;
+    if (isSwitch || (typeof argument === 'string' && argument.length <= MAX_TEMPLATE_ARGUMENT_CHARS)) continue;
+    const message = `'${at}' must be true, false, a number, or a text of up to ${MAX_TEMPLATE_ARGUMENT_CHARS} characters.`;
+    throw new InferenceError('invalid_value', { message, param: at });
+  }
+}

@@ -1,0 +1,41 @@
+import { isIP } from 'node:net';
+import { InferenceError } from '../errors';
+
+/** Names that only a local resolver knows, or that stand for the machine itself. */
+const LOCAL_SUFFIXES = [
+  '.local',
+  '.localhost',
+  '.localdomain',
+  '.internal',
+  '.intranet',
+  '.lan',
+  '.home.arpa',
+  '.arpa',
+];
+const HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/;
+
+/**
+ * The URL as it goes out: a `data:` URL as it is; an `https:` one written anew from its parts, if the model's backends may fetch from its domain.
+ * Throws InferenceError invalid_value. What a permitted name resolves to is the backend's to check: only it looks the name up.
+ * @param allowed true: any public domain; a list: these and those below them
+ */
+export function mediaUrl(url: string, allowed: boolean | readonly string[], modelId: string, param: string): string {
+  if (url.startsWith('data:')) return url;
+  const refuse = (why: string): never => {
+    const message = `'${param}' ${why}. Send the content itself as a "data:" URL.`;
+    throw new InferenceError('invalid_value', { message, param });
+  };
+  if (allowed === false) return refuse(`must be a "data:" URL: the model '${modelId}' fetches nothing`);
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed?.protocol !== 'https:') return refuse('must be an "https:" or a "data:" URL');
+  if (parsed.username !== '' || parsed.password !== '' || parsed.port !== '')
+    return refuse('must have neither a user nor a port');
+  const host = parsed.hostname.replace(/\.$/, '');
+  if (isIP(host.replace(/^\[|\]$/g, '')) !== 0 || !HOST.test(host) || LOCAL_SUFFIXES.some((one) => host.endsWith(one)))
+    return refuse('must name a public domain, not an address or a local name');
+  if (allowed !== true && !allowed.some((domain) => host === domain || host.endsWith(`.${domain}`)))
+    return refuse(`names a domain from which the model '${modelId}' fetches nothing`);
+  parsed.hostname = host;
+  parsed.hash = '';
+  return parsed.href;
+}

@@ -1,0 +1,202 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BackendDialect, DEFAULT_PASSTHROUGH, whyNotPassedThrough } from '@tollgate/contracts';
+import { InferenceError } from '../errors';
+import { readAsk } from './ask';
+import { bodyRules } from './body-rules.suite';
+import { upstreamBody } from './outgoing';
+
+const CHAT = { model: 'public', messages: [{ role: 'user', content: 'x' }] };
+const RULES = bodyRules({ id: 'public', passthrough: new Set(['top_k', 'chat_template_kwargs', 'grammar']) });
+const ask = (body: object | string, rules = RULES) =>
+  readAsk('chat', Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), () => rules);
+const backend = (dialect: BackendDialect = 'any', passthrough = RULES.passthrough) => ({
+  model: 'inner',
+  dialect,
+  passthrough,
+});
+const written = (body: object | string, to = backend()) => upstreamBody(ask(body), to, 9).toString();
+const sent = (body: object | string, to = backend()) => JSON.parse(written(body, to));
+const refused = (body: object | string, rules = RULES) => {
+  try {
+    ask(body, rules);
+  } catch (error) {
+    const { code, param, message } = error as InferenceError;
+    return [code, param, message];
+  }
+  return null;
+};
+
+describe('the body for a backend', () => {
+  it('is written anew from what was understood: each member once, the last of several', () => {
+    const text =
+      ' {"n":16,"stream":true,"n":1,"model":"expensive","messages":[{"role":"user","content":"long"}],"messages":[{"role":"user","content":"\\u00e9","role":"user"}],"stream":false,"mod\\u0065l":"public","temperature":1.0}';
+    expect(written(text)).toBe(
+      '{"model":"inner","max_tokens":9,"max_completion_tokens":9,"messages":[{"role":"user","content":"é"}],"temperature":1,"n":1,"stream":false}',
+    );
+  });
+
+  it.each<[BackendDialect, object]>([
+    ['any', { max_tokens: 9, max_completion_tokens: 9 }],
+    ['openai', { max_completion_tokens: 9 }],
+    ['vllm', { max_tokens: 9, max_completion_tokens: 9 }],
+    ['llamacpp', { n_predict: 9, max_tokens: 9, max_completion_tokens: 9 }],
+    ['ollama', { max_tokens: 9, max_completion_tokens: 9 }],
+    ['sglang', { max_tokens: 9, max_completion_tokens: 9 }],
+    ['tgi', { max_tokens: 9, max_completion_tokens: 9 }],
+  ])('has the cap under every name that %s reads, whichever the client used', (dialect, caps) => {
+    const asks = [CHAT, { ...CHAT, max_tokens: 50 }, { ...CHAT, max_completion_tokens: 50 }];
+    for (const body of [...asks, { ...CHAT, max_tokens: 60, max_completion_tokens: 50 }]) {
+      const { model, messages, ...rest } = sent(body, backend(dialect));
+      expect({ model, messages, rest }).toEqual({ model: 'inner', messages: CHAT.messages, rest: caps });
+    }
+    const completion = readAsk('completion', Buffer.from('{"model":"public","prompt":"x","best_of":1}'), () => RULES);
+    expect(JSON.parse(upstreamBody(completion, backend(dialect), 9).toString())).toMatchObject({ max_tokens: 9 });
+  });
+
+  it('asks for usage in every stream, and for nothing else that streams can be asked for', () => {
+    const options = { include_usage: false, include_obfuscation: true };
+    expect(sent({ ...CHAT, stream: true, stream_options: options }).stream_options).toEqual({ include_usage: true });
+    expect(sent({ ...CHAT, stream: true }).stream_options).toEqual({ include_usage: true });
+    expect(sent(CHAT).stream_options).toBeUndefined();
+    expect(refused({ ...CHAT, stream: true, stream_options: { continuous_usage_stats: true } })).toEqual([
+      'unsupported_parameter',
+      'stream_options.continuous_usage_stats',
+      "'stream_options.continuous_usage_stats' is not supported.",
+    ]);
+  });
+
+  it('has the fields that the model passes on, for the backends that know them, and leaves out null', () => {
+    const body = { ...CHAT, top_k: 5, grammar: 'root ::= "a"', n_predict: null, seed: null };
+    expect(sent(body)).toMatchObject({ top_k: 5, grammar: 'root ::= "a"' });
+    expect(Object.keys(sent(body, backend('any', new Set(['top_k']))))).toEqual([
+      'model',
+      'max_tokens',
+      'max_completion_tokens',
+      'messages',
+      'top_k',
+    ]);
+  });
+
+  it('has nothing of a message that is for clients alone, and an earlier answer as it was given', () => {
+    const answer = { role: 'assistant', content: 'a', refusal: null, reasoning_content: 'why', tool_calls: null };
+    const echoed = { ...answer, annotations: [{ url: 'x' }], audio: null };
+    expect(sent({ ...CHAT, messages: [echoed] }).messages).toEqual([answer]);
+  });
+});
+
+describe('a field that is not understood', () => {
+  it.each([
+    [{ n_predict: 15_000 }, 'n_predict', 'it changes how much is generated'],
+    [{ n_cmpl: 2 }, 'n_cmpl', 'it changes how much is generated'],
+    [{ best_of: 3 }, 'best_of', 'it changes how much is generated'],
+    [{ use_beam_search: true }, 'use_beam_search', 'it changes how much is generated'],
+    [{ options: { num_predict: 9_000 } }, 'options', 'it changes how much is generated'],
+    [{ prompt_embeds: 'x' }, 'prompt_embeds', 'it changes what is counted'],
+    [{ prompt_logprobs: 1 }, 'prompt_logprobs', 'it changes what is counted'],
+    [{ system: 'x'.repeat(400) }, 'system', 'it changes what is counted'],
+    [{ chat_template: '{{ messages }}' }, 'chat_template', 'it changes what is counted'],
+    [{ kv_transfer_params: {} }, 'kv_transfer_params', 'it makes a backend fetch or store something'],
+    [{ lora_request: {} }, 'lora_request', 'it changes which model runs'],
+    [{ Model: 'expensive' }, 'Model', "Did you mean 'model'?"],
+    [{ MAX_TOKENS: 9_000 }, 'MAX_TOKENS', "Did you mean 'max_tokens'?"],
+    [{ maxTokens: 9_000 }, 'maxTokens', "Did you mean 'max_tokens'?"],
+    [{ 'max_to\u212aens': 9_000 }, 'max_to\u212aens', "Did you mean 'max_tokens'?"],
+    [{ 'me\u017f\u017fages': [] }, 'me\u017f\u017fages', "Did you mean 'messages'?"],
+    [{ N_Predict: 1 }, 'N_Predict', "Did you mean 'n_predict'?"],
+    [{ frobnicate: 1 }, 'frobnicate', '"passthrough" list of the model in tollgate.yaml'],
+    [{ chat_template_kwargs: { messages: 'x' } }, 'chat_template_kwargs.messages', 'is not supported'],
+    [{ chat_template_kwargs: { chat_template: 'x' } }, 'chat_template_kwargs.chat_template', 'is not supported'],
+    [{ chat_template_kwargs: { a: 'x'.repeat(65) } }, 'chat_template_kwargs.a', 'up to 64 characters'],
+    [{ chat_template_kwargs: { a: ['x'] } }, 'chat_template_kwargs.a', 'true, false, a number, or a text'],
+  ])('is refused by name, with what to do: %j', (more, param, words) => {
+    const text = JSON.stringify({ ...CHAT, ...more }).replaceAll('\\\\u', '\\u');
+    const [code, at, message] = refused(text)!;
+    expect([code, message]).toEqual([
+      expect.stringMatching(/^(unsupported_parameter|invalid_value)$/),
+      expect.stringContaining(words),
+    ]);
+    expect(at).toBe(JSON.parse(`"${param}"`));
+  });
+
+  it.each([
+    [[{ role: 'user', content: 'x', Content: 'y' }], 'messages[0].Content'],
+    [[{ role: 'user', content: [{ type: 'refusal', refusal: 'x', text: '' }] }], 'messages[0].content[0].text'],
+    [
+      [{ role: 'user', content: [{ type: 'text', text: 'x', prompt_embeds: 'y' }] }],
+      'messages[0].content[0].prompt_embeds',
+    ],
+    [[{ role: 'user', content: 'x', images: ['y'] }], 'messages[0].images'],
+    [
+      [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ type: 'function', function: { name: 'f', arguments: '', Name: 'g' } }],
+        },
+      ],
+      'messages[0].tool_calls[0].function.Name',
+    ],
+  ])('is refused inside of messages too: %j', (messages, param) => {
+    expect(refused({ ...CHAT, messages })!.slice(0, 2)).toEqual(['unsupported_parameter', param]);
+  });
+
+  it('is documented where it is passed on by default', () => {
+    const page = readFileSync(join(__dirname, '../../../../../docs/forwarding.md'), 'utf8');
+    for (const fields of Object.values(DEFAULT_PASSTHROUGH))
+      for (const field of fields) expect(page).toContain(`\`${field}\``);
+  });
+
+  it('is nowhere among those that are passed on by default', () => {
+    for (const fields of Object.values(DEFAULT_PASSTHROUGH))
+      expect(fields.map(whyNotPassedThrough).filter(Boolean)).toEqual([]);
+  });
+});
+
+describe('media that a backend would fetch', () => {
+  const image = (url: string) => ({
+    ...CHAT,
+    messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+  });
+  const fetching = (mediaUrls: boolean | string[]) => ({ ...RULES, mediaUrls });
+  const outcome = (url: string, mediaUrls: boolean | string[]) => {
+    const why = refused(image(url), fetching(mediaUrls));
+    if (why) return why[2];
+    const out = JSON.parse(upstreamBody(ask(image(url), fetching(mediaUrls)), backend(), 9).toString());
+    return out.messages[0].content[0].image_url.url;
+  };
+
+  it('is taken inline always, and by https where the model lists the domain', () => {
+    expect(outcome('data:image/png;base64,AAAA', false)).toBe('data:image/png;base64,AAAA');
+    expect(outcome('https://Img.Example.COM/a b.png?x#y', ['example.com'])).toBe('https://img.example.com/a%20b.png?x');
+    expect(outcome('https://example.com', ['example.com'])).toBe('https://example.com/');
+    expect(outcome('https://cdn.other.org/x', true)).toBe('https://cdn.other.org/x');
+  });
+
+  it.each([
+    'http://169.254.169.254/latest/meta-data',
+    'file:///etc/passwd',
+    'https://169.254.169.254/',
+    'https://0xa9fea9fe/',
+    'https://2852039166/',
+    'https://[::1]/',
+    'https://localhost/',
+    'https://metadata/',
+    'https://metadata.google.internal/',
+    'https://printer.local/',
+    'https://example.com:8443/',
+    'https://user@example.com/',
+    'https://example.com.evil.org\u0000/',
+    'ftp://example.com/',
+    ' https://169.254.169.254 ',
+    '',
+  ])('is refused otherwise, with what to do: %s', (url) => {
+    for (const allowed of [true, ['example.com']])
+      expect(outcome(url, allowed)).toContain('Send the content itself as a "data:" URL.');
+  });
+
+  it('is refused from any other domain', () => {
+    expect(outcome('https://notexample.com/x', ['example.com'])).toContain('names a domain');
+    expect(outcome('https://example.com/x', false)).toContain("the model 'public' fetches nothing");
+  });
+});

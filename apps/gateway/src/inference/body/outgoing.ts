@@ -1,0 +1,111 @@
+import type { BackendDialect, InferenceKind } from '@tollgate/contracts';
+import type { Backend } from '../../catalog/catalog';
+import type { ExtraField } from './extra-fields';
+import { NOT_PASSED_ON_IN_MESSAGES, type ChatCompletionRequest } from './schemas';
+import { REQUEST_FIELDS } from './validate';
+
+/** Written for each backend, or only here: the model, the output that is held, and what the gateway itself answers. */
+const OURS = new Set(['model', 'max_tokens', 'max_completion_tokens', 'stream_options', 'best_of', 'echo']);
+
+/**
+ * The names under which a chat's cap goes out. Of two names a dialect may read either, so it is sent both; OpenAI refuses both at once, and llama.cpp reads its own before all.
+ * Legacy completions have `max_tokens` alone everywhere, and llama.cpp's own.
+ */
+const CAP_NAMES: Record<BackendDialect, readonly string[]> = {
+  any: ['max_tokens', 'max_completion_tokens'],
+  openai: ['max_completion_tokens'],
+  vllm: ['max_tokens', 'max_completion_tokens'],
+  llamacpp: ['n_predict', 'max_tokens', 'max_completion_tokens'],
+  ollama: ['max_tokens', 'max_completion_tokens'],
+  sglang: ['max_tokens', 'max_completion_tokens'],
+  tgi: ['max_tokens', 'max_completion_tokens'],
+  simulator: ['max_tokens', 'max_completion_tokens'],
+};
+
+/** A validated body, written anew: each member once, in a fixed order, and nothing that was not understood. */
+export interface Outgoing {
+  /** The documented fields that go out as they were understood: members without braces, empty or with a comma at the end. */
+  fields: string;
+  /** Passed through to the backends whose dialect knows them. */
+  extras: readonly ExtraField[];
+  /** UTF-8 bytes of all of it, without those of media: no prompt that is made of it has more tokens. */
+  bytes: number;
+  /** Something beside texts and lists of tokens is rendered: tools, a schema, calls, a suffix. */
+  structured: boolean;
+}
+
+export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, extras: ExtraField[]): Outgoing {
+  let fields = '';
+  for (const name of Object.keys(REQUEST_FIELDS[kind])) {
+    const value = body[name];
+    if (value === undefined || value === null || OURS.has(name)) continue;
+    fields += `"${name}":${JSON.stringify(name === 'messages' ? passedOn(value as Messages) : value)},`;
+  }
+  let bytes = Buffer.byteLength(fields);
+  for (const { name, json } of extras) bytes += name.length + Buffer.byteLength(json);
+  return { fields, extras, bytes: bytes - mediaBytes(body), structured: isStructured(kind, body, extras) };
+}
+
+/** The body for a backend: what was understood, its name for the model, the output that is held, and usage always asked for. */
+export function upstreamBody(
+  { kind, stream, outgoing }: { kind: InferenceKind; stream: boolean; outgoing: Outgoing },
+  { model, dialect, passthrough }: Pick<Backend, 'model' | 'dialect' | 'passthrough'>,
+  maxTokensPerChoice: number,
+): Buffer {
+  let json = `{"model":${JSON.stringify(model)},`;
+  if (kind !== 'embedding') for (const name of capNames(kind, dialect)) json += `"${name}":${maxTokensPerChoice},`;
+  if (stream) json += '"stream_options":{"include_usage":true},';
+  json += outgoing.fields;
+  for (const extra of outgoing.extras) if (passthrough.has(extra.name)) json += `"${extra.name}":${extra.json},`;
+  return Buffer.from(`${json.slice(0, -1)}}`);
+}
+
+function capNames(kind: InferenceKind, dialect: BackendDialect): readonly string[] {
+  if (kind === 'chat') return CAP_NAMES[dialect];
+  return dialect === 'llamacpp' ? ['n_predict', 'max_tokens'] : ['max_tokens'];
+}
+
+type Messages = ChatCompletionRequest['messages'];
+
+/** Without what only clients know of earlier answers. */
+function passedOn(messages: Messages): Messages {
+  const isOnlyOurs = (message: object) => NOT_PASSED_ON_IN_MESSAGES.some((name) => Object.hasOwn(message, name));
+  if (!messages.some(isOnlyOurs)) return messages;
+  return messages.map((message) => {
+    if (!isOnlyOurs(message)) return message;
+    const rest: Record<string, unknown> = { ...message };
+    for (const name of NOT_PASSED_ON_IN_MESSAGES) delete rest[name];
+    return rest as Messages[number];
+  });
+}
+
+/** Of the JSON of images and sounds, whose cost is not in their bytes: the model's maximum stands for it. */
+function mediaBytes(body: Record<string, unknown>): number {
+  let bytes = 0;
+  for (const { content } of (body['messages'] ?? []) as Messages) {
+    if (!Array.isArray(content)) continue;
+    for (const { image_url: image, input_audio: audio } of content) {
+      if (image) bytes += Buffer.byteLength(JSON.stringify(image));
+      if (audio) bytes += Buffer.byteLength(JSON.stringify(audio));
+    }
+  }
+  return bytes;
+}
+
+/** Fields beside messages and prompts that backends render into the prompt. */
+export const ALSO_IN_PROMPT = ['tools', 'functions', 'tool_choice', 'function_call', 'response_format', 'suffix'];
+
+function isStructured(kind: InferenceKind, body: Record<string, unknown>, extras: readonly ExtraField[]): boolean {
+  if (extras.some(({ rendered }) => rendered) || ALSO_IN_PROMPT.some((field) => body[field] != null)) return true;
+  return kind === 'chat' && (body['messages'] as Messages).some(hasStructure);
+}
+
+function hasStructure(message: Messages[number]): boolean {
+  for (const field in message) {
+    const value: unknown = message[field as keyof typeof message];
+    if (typeof value === 'string' || value === null) continue;
+    if (field !== 'content' || !Array.isArray(value)) return true;
+    if (value.some((part: { type: string }) => part.type !== 'text')) return true;
+  }
+  return false;
+}

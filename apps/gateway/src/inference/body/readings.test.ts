@@ -1,0 +1,223 @@
+import { assertRuns } from '@tollgate/testing';
+import * as fc from 'fast-check';
+import { type BackendDialect, DEFAULT_PASSTHROUGH, DIALECTS, NEVER_PASSED_ON } from '@tollgate/contracts';
+import { countTokens } from '../../catalog/tokenizer';
+import { InferenceError } from '../errors';
+import { type Ask, readAsk } from './ask';
+import { bodyRules } from './body-rules.suite';
+import { upstreamBody } from './outgoing';
+import { cheapBound, countPrompt, templateSlack } from './prompt-bound';
+
+const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_122);
+const CAP = 37;
+const ALL_DIALECTS: BackendDialect[] = ['any', ...DIALECTS];
+
+/** An object as it stands in the text: its members in order, duplicates too. */
+class Members {
+  constructor(readonly list: readonly (readonly [string, Value])[]) {}
+}
+type Value = string | number | boolean | null | Value[] | Members;
+
+/** JSON → values that keep duplicate members, which JSON.parse does not. */
+function readJson(text: string): Value {
+  let at = 0;
+  const blank = () => {
+    while (/\s/.test(text[at] ?? '')) at += 1;
+  };
+  const literal = (): string => {
+    const found = /^(?:"(?:[^"\\]|\\.)*"|[^\s,:\]}]+)/s.exec(text.slice(at))![0];
+    at += found.length;
+    return found;
+  };
+  const many = (close: string, one: () => void): void => {
+    at += 1;
+    for (blank(); text[at] !== close; blank()) {
+      one();
+      blank();
+      if (text[at] === ',') at += 1;
+    }
+    at += 1;
+  };
+  const value = (): Value => {
+    blank();
+    if (text[at] === '[') {
+      const items: Value[] = [];
+      many(']', () => items.push(value()));
+      return items;
+    }
+    if (text[at] !== '{') return JSON.parse(literal()) as Value;
+    const list: [string, Value][] = [];
+    many('}', () => {
+      const name = JSON.parse(literal()) as string;
+      blank();
+      at += 1;
+      list.push([name, value()]);
+    });
+    return new Members(list);
+  };
+  return value();
+}
+
+/** How a parser finds a member; undefined: there is none. Null: it refuses the whole body. */
+type Find = (members: Members, name: string) => Value | undefined;
+const goFold = (name: string) => name.replaceAll('\u017f', 's').replaceAll('\u212a', 'k').toLowerCase();
+const PARSERS: Record<string, Find> = {
+  'first wins': ({ list }, name) => list.find(([one]) => one === name)?.[1],
+  'last wins': ({ list }, name) => list.findLast(([one]) => one === name)?.[1],
+  'folds case, last wins': ({ list }, name) => list.findLast(([one]) => goFold(one) === goFold(name))?.[1],
+  'folds case, first wins': ({ list }, name) => list.find(([one]) => goFold(one) === goFold(name))?.[1],
+};
+
+/** The names under which each dialect reads the cap, and of which it must find one. */
+const CAPS: Record<string, readonly string[]> = {
+  any: ['max_tokens'],
+  openai: ['max_completion_tokens'],
+  vllm: ['max_completion_tokens', 'max_tokens'],
+  llamacpp: ['n_predict', 'max_tokens', 'max_completion_tokens'],
+  ollama: ['max_tokens'],
+  sglang: ['max_completion_tokens', 'max_tokens'],
+  tgi: ['max_tokens'],
+};
+const ALL_CAPS = ['max_tokens', 'max_completion_tokens', 'n_predict', 'max_new_tokens', 'num_predict', 'max_length'];
+const ALL_CHOICES = ['n', 'n_cmpl', 'best_of', 'num_return_sequences', 'num_beams'];
+
+/** All texts in a value: names of members are none, as templates do not render those of messages. */
+function texts(value: Value): string[] {
+  if (typeof value === 'string') return [value];
+  if (Array.isArray(value)) return value.flatMap(texts);
+  return value instanceof Members ? value.list.flatMap(([, inner]) => texts(inner)) : [];
+}
+
+function hasDuplicates(value: Value): boolean {
+  if (Array.isArray(value)) return value.some(hasDuplicates);
+  if (!(value instanceof Members)) return false;
+  return (
+    new Set(value.list.map(([name]) => goFold(name))).size < value.list.length ||
+    value.list.some(([, inner]) => hasDuplicates(inner))
+  );
+}
+
+/** No reading of what goes out asks for more than what was held. */
+function expectHeld(ask: Ask, body: Members, dialect: BackendDialect, find: Find): void {
+  expect(find(body, 'model')).toBe('inner');
+  expect(find(body, 'stream') ?? false).toBe(ask.stream);
+  expect(CAPS[dialect]!.map((name) => find(body, name)).find((cap) => cap !== undefined)).toBe(CAP);
+  for (const name of ALL_CAPS) expect([undefined, CAP]).toContain(find(body, name));
+  for (const name of ALL_CHOICES)
+    expect((find(body, name) as number | undefined) ?? 1).toBeLessThanOrEqual(ask.choices);
+  for (const name of NEVER_PASSED_ON.keys()) {
+    if (name !== 'n_predict' && name !== 'prompt') expect(find(body, name)).toBeUndefined();
+  }
+  const prompt = texts(find(body, 'messages') ?? find(body, 'prompt')!);
+  const bytes = texts(body).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(bytes);
+  const tokens = prompt.reduce((sum, text) => sum + countTokens(MODEL.tokenizer, text), 0);
+  expect(countPrompt(ask, MODEL).total + templateSlack(ask)).toBeGreaterThanOrEqual(tokens);
+}
+
+const MODEL = bodyRules({ id: 'public', passthrough: new Set(Object.values(DEFAULT_PASSTHROUGH).flat()) });
+
+const json = (arbitrary: fc.Arbitrary<unknown>) => arbitrary.map((value) => JSON.stringify(value));
+const words = json(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.lorem({ maxCount: 8 })));
+const count = json(fc.constantFrom(1, 2, 16, 9_000, null, '5', -1, 1e300));
+const flag = fc.constantFrom('true', 'false', 'null');
+/** A name as it may be written: as it is, escaped, in another case, with look-alikes, in camel case. */
+const written = (name: string) =>
+  fc.oneof(
+    { weight: 30, arbitrary: fc.constant(JSON.stringify(name)) },
+    fc.constant(`"\\u${name.charCodeAt(0).toString(16).padStart(4, '0')}${name.slice(1)}"`),
+    fc.constant(JSON.stringify(name.toUpperCase())),
+    fc.constant(JSON.stringify(name.replace('s', '\u017f').replace('k', '\u212a'))),
+    fc.constant(JSON.stringify(name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()))),
+  );
+const member = (names: fc.Arbitrary<string>, value: fc.Arbitrary<string>) =>
+  fc.tuple(names.chain(written), value).map(([name, text]) => `${name}:${text}`);
+const object = (members: fc.Arbitrary<string[]>) => members.map((list) => `{${list.join()}}`);
+const array = (items: fc.Arbitrary<string>) =>
+  fc.array(items, { minLength: 1, maxLength: 3 }).map((list) => `[${list.join()}]`);
+const shuffled = (always: fc.Arbitrary<string>[], sometimes: fc.Arbitrary<string>, most: number) =>
+  fc
+    .tuple(fc.tuple(...always), fc.array(sometimes, { maxLength: most }))
+    .chain(([some, more]) => fc.shuffledSubarray([...some, ...more], { minLength: some.length + more.length }));
+
+const odd = fc.oneof(
+  member(fc.constantFrom(...NEVER_PASSED_ON.keys()), fc.oneof(count, words, flag)),
+  member(fc.string({ minLength: 1, maxLength: 12 }), fc.oneof(words, json(fc.jsonValue()))),
+);
+const rarely = (usual: fc.Arbitrary<string>) =>
+  fc.oneof({ weight: 40, arbitrary: usual }, { weight: 1, arbitrary: odd });
+
+const part = object(
+  shuffled(
+    [fc.constant('"type":"text"'), member(fc.constant('text'), words)],
+    rarely(member(fc.constantFrom('text', 'type', 'refusal'), fc.oneof(words, fc.constant('"text"')))),
+    1,
+  ),
+);
+const content = fc.oneof(words, array(part));
+const message = object(
+  shuffled(
+    [
+      fc.constantFrom('"role":"user"', '"role":"system"', '"role":"assistant"'),
+      member(fc.constant('content'), content),
+    ],
+    rarely(
+      fc.oneof(
+        member(fc.constant('content'), content),
+        member(fc.constantFrom('name', 'refusal', 'reasoning_content', 'reasoning', 'tool_call_id'), words),
+      ),
+    ),
+    2,
+  ),
+);
+const messages = array(message);
+const tool = words.map(
+  (text) => `{"type":"function","function":{"name":"f","parameters":{"description":${text},"n":9}}}`,
+);
+const field = fc.oneof(
+  member(fc.constantFrom('model'), json(fc.constantFrom('public', 'expensive', 5))),
+  member(fc.constant('messages'), messages),
+  member(fc.constantFrom('max_tokens', 'max_completion_tokens', 'n', 'seed', 'top_k'), count),
+  member(fc.constantFrom('stream', 'parallel_tool_calls', 'logprobs'), flag),
+  member(fc.constantFrom('user', 'stop', 'regex', 'grammar'), words),
+  member(fc.constant('tools'), array(tool)),
+  member(fc.constant('metadata'), json(fc.dictionary(fc.string(), fc.string()))),
+  member(
+    fc.constant('chat_template_kwargs'),
+    json(fc.dictionary(fc.constantFrom('enable_thinking', 'messages'), fc.boolean())),
+  ),
+);
+const chat = object(
+  shuffled([fc.constant('"model":"public"'), messages.map((list) => `"messages":${list}`)], rarely(field), 6),
+);
+
+describe('what is forwarded', () => {
+  it('asks for no other model, more output, more choices or a longer prompt than was held, whoever reads it', async () => {
+    let taken = 0;
+    let refused = 0;
+    await assertRuns(
+      fc.property(chat, fc.constantFrom(...ALL_DIALECTS), (text, dialect) => {
+        let ask: Ask;
+        try {
+          ask = readAsk('chat', Buffer.from(text), (id) => (id === MODEL.id ? MODEL : undefined));
+        } catch (error) {
+          expect(error).toBeInstanceOf(InferenceError);
+          refused += 1;
+          return;
+        }
+        taken += 1;
+        const passthrough = new Set(DEFAULT_PASSTHROUGH[dialect]);
+        const sent = upstreamBody(ask, { model: 'inner', dialect, passthrough }, CAP).toString();
+        const body = readJson(sent) as Members;
+        // A strict parser takes it, and all others read the same.
+        expect(hasDuplicates(body)).toBe(false);
+        expect(JSON.parse(sent)).toBeInstanceOf(Object);
+        for (const find of Object.values(PARSERS)) expectHeld(ask, body, dialect, find);
+      }),
+      { seed: SEED, leastRuns: 1_500 },
+    );
+    // Or it would prove nothing.
+    expect(taken).toBeGreaterThan(300);
+    expect(refused).toBeGreaterThan(300);
+  });
+});

@@ -1,0 +1,251 @@
+/**
+ * What backends read out of a request beyond the documented fields. Checked twice: when `tollgate.yaml` names fields in a model's `passthrough`, and for every request.
+ */
+
+/** The request dialects that a backend can speak: which fields it knows, and under which names. */
+export const DIALECTS = ['openai', 'vllm', 'llamacpp', 'ollama', 'sglang', 'tgi'] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/** `any`: not known, so the body is one that all read alike. `simulator`: the built-in one. */
+export type BackendDialect = Dialect | 'any' | 'simulator';
+
+/** Change how a token is chosen, never how many there are, what is counted or who is asked. */
+const COMMON = ['top_k', 'min_p', 'repetition_penalty', 'chat_template_kwargs', 'reasoning_effort', 'metadata'];
+
+/** The fields that reach a backend of each dialect when the model's `passthrough` is left out. */
+export const DEFAULT_PASSTHROUGH: Readonly<Record<BackendDialect, readonly string[]>> = {
+  any: COMMON,
+  openai: ['metadata', 'prompt_cache_key', 'reasoning_effort', 'safety_identifier', 'verbosity'],
+  vllm: [
+    ...COMMON,
+    'allowed_token_ids',
+    'bad_words',
+    'guided_choice',
+    'guided_grammar',
+    'guided_json',
+    'guided_regex',
+    'include_stop_str_in_output',
+    'skip_special_tokens',
+    'spaces_between_special_tokens',
+    'stop_token_ids',
+    'structured_outputs',
+  ],
+  llamacpp: [
+    ...COMMON,
+    'cache_prompt',
+    'dry_allowed_length',
+    'dry_base',
+    'dry_multiplier',
+    'dynatemp_exponent',
+    'dynatemp_range',
+    'grammar',
+    'json_schema',
+    'mirostat',
+    'mirostat_eta',
+    'mirostat_tau',
+    'reasoning_format',
+    'repeat_last_n',
+    'repeat_penalty',
+    'top_n_sigma',
+    'typical_p',
+    'xtc_probability',
+    'xtc_threshold',
+  ],
+  ollama: ['reasoning_effort'],
+  sglang: [
+    ...COMMON,
+    'ebnf',
+    'regex',
+    'separate_reasoning',
+    'skip_special_tokens',
+    'spaces_between_special_tokens',
+    'stop_token_ids',
+    'stream_reasoning',
+  ],
+  tgi: ['top_k', 'repetition_penalty', 'typical_p'],
+  simulator: [...COMMON, 'simulator'],
+};
+
+/** Of those that may be passed on: no template renders them, so they are no part of the prompt. */
+export const NEVER_RENDERED: ReadonlySet<string> = new Set([
+  'metadata',
+  'prompt_cache_key',
+  'safety_identifier',
+  'simulator',
+]);
+
+/** Fields that never reach a backend, whatever `passthrough` says, and why: the words stand in the 400. */
+export const NEVER_PASSED_ON: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'it changes how much is generated': [
+      'adaptive_thinking_budget',
+      'best_of',
+      'continue_final_message',
+      'early_stopping',
+      'ignore_eos',
+      'length_penalty',
+      'max_length',
+      'max_new_tokens',
+      'max_output_tokens',
+      'max_tokens_to_sample',
+      'min_length',
+      'min_new_tokens',
+      'min_tokens',
+      'n_cmpl',
+      'n_indent',
+      'n_keep',
+      'n_predict',
+      'n_probs',
+      'new_tokens',
+      'num_beams',
+      'num_ctx',
+      'num_predict',
+      'num_return_sequences',
+      'options',
+      'prediction',
+      'sampling_params',
+      'parameters',
+      'stream_interval',
+      'use_beam_search',
+    ],
+    'it changes which model runs, or where': [
+      'adapter_id',
+      'data_parallel_rank',
+      'engine',
+      'id_slot',
+      'keep_alive',
+      'lora',
+      'lora_id',
+      'lora_name',
+      'lora_path',
+      'lora_request',
+      'model_id',
+      'model_name',
+      'models',
+      'priority',
+      'provider',
+      'route',
+      'service_tier',
+      'slot_id',
+    ],
+    'it changes what is counted': [
+      'add_generation_prompt',
+      'add_special_tokens',
+      'chat_template',
+      'documents',
+      'echo',
+      'image_data',
+      'images',
+      'input',
+      'input_embeds',
+      'input_extra',
+      'input_ids',
+      'input_prefix',
+      'input_suffix',
+      'inputs',
+      'logits_processors',
+      'custom_logit_processor',
+      'custom_params',
+      'modalities',
+      'mm_processor_kwargs',
+      'prompt',
+      'prompt_embeds',
+      'prompt_logprobs',
+      'prompt_token_ids',
+      'raw',
+      'return_full_text',
+      'return_prompt_text',
+      'return_token_ids',
+      'return_tokens_as_token_ids',
+      'session_params',
+      'system',
+      'template',
+      'text',
+      'token_ids',
+      'token_ids_logprob',
+      'truncate_prompt_tokens',
+    ],
+    'it makes a backend fetch or store something': [
+      'audio',
+      'bootstrap_host',
+      'bootstrap_port',
+      'bootstrap_room',
+      'cache_salt',
+      'conversation',
+      'ec_transfer_params',
+      'file_ids',
+      'kv_transfer_params',
+      'media_io_kwargs',
+      'mcp_servers',
+      'plugins',
+      'previous_response_id',
+      'store',
+      'tool_server',
+      'transforms',
+      'vllm_xargs',
+      'web_search_options',
+    ],
+  }).flatMap(([why, names]) => names.map((name) => [name, why] as const)),
+);
+
+/** The fields of the inference API's own requests. Their form is the gateway's to say. */
+export const DOCUMENTED_FIELDS: ReadonlySet<string> = new Set([
+  'best_of',
+  'dimensions',
+  'echo',
+  'encoding_format',
+  'frequency_penalty',
+  'function_call',
+  'functions',
+  'input',
+  'logit_bias',
+  'logprobs',
+  'max_completion_tokens',
+  'max_tokens',
+  'messages',
+  'model',
+  'n',
+  'parallel_tool_calls',
+  'presence_penalty',
+  'prompt',
+  'response_format',
+  'seed',
+  'stop',
+  'stream',
+  'stream_options',
+  'suffix',
+  'temperature',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'user',
+]);
+
+/**
+ * Equal for names that some parser takes for one: case as Unicode folds it (`ſ` and the Kelvin sign too), full-width forms, and the separators that camel case leaves out.
+ */
+export function foldFieldName(name: string): string {
+  return name
+    .normalize('NFKC')
+    .toUpperCase()
+    .toLowerCase()
+    .replace(/[\s_-]/g, '');
+}
+
+const FOLDED = new Map([...DOCUMENTED_FIELDS, ...NEVER_PASSED_ON.keys()].map((name) => [foldFieldName(name), name]));
+
+/** The documented or forbidden field that some parser takes `name` for; undefined: none, `name` itself included. */
+export function fieldTakenFor(name: string): string | undefined {
+  const field = FOLDED.get(foldFieldName(name));
+  return field === name ? undefined : field;
+}
+
+/** Why a field may not be passed through; null: it may. For `passthrough` lists. */
+export function whyNotPassedThrough(name: string): string | null {
+  if (DOCUMENTED_FIELDS.has(name)) return `"${name}" is a documented field, which always goes on as checked`;
+  const why = NEVER_PASSED_ON.get(name);
+  if (why !== undefined) return `"${name}" is never passed on: ${why}`;
+  const taken = fieldTakenFor(name);
+  return taken === undefined ? null : `"${name}" is never passed on: a backend can take it for "${taken}"`;
+}
