@@ -1,0 +1,90 @@
+import { UnavailableError } from '@tollgate/contracts';
+import type { Catalog } from '../../catalog/catalog';
+import { ClientLeftError } from '../read-body';
+import { readAsk } from './ask';
+import { BodyReader, MAX_INLINE_BYTES, type Sender } from './body-reader';
+import { bodyRules } from './body-rules.suite';
+import { cheapBound, countPrompt } from './prompt-bound';
+
+const MODEL = bodyRules({ passthrough: new Set(['metadata']) });
+const catalog = {
+  find: (id: string) => (id === MODEL.id ? MODEL : undefined),
+  all: () => [MODEL],
+} as unknown as Catalog;
+const reader = new BodyReader(catalog);
+afterAll(() => reader.close());
+
+const sender = (keyId: string, left = false): Sender => ({ keyId, models: null, client: { left } });
+const chat = (content: string, more: object = {}) =>
+  Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content }], ...more }));
+const LARGE = 'some words of a long prompt '.repeat(40_000);
+
+describe('a large body', () => {
+  it('is understood as a small one is, and counted; only what goes out of it is kept', async () => {
+    const raw = chat(LARGE, { max_tokens: 5, stream: true });
+    expect(raw.length).toBeGreaterThan(MAX_INLINE_BYTES);
+    const inline = readAsk('chat', raw, () => MODEL);
+    const counted = countPrompt(inline, MODEL);
+    const ask = await reader.read('chat', raw, sender('a'));
+    expect(ask).toEqual({ ...inline, body: null, counted });
+    expect(cheapBound(ask, MODEL)).toBe(cheapBound(inline, MODEL));
+  });
+
+  it.each([
+    [chat(LARGE, { n_predict: 5 }), { code: 'unsupported_parameter', param: 'n_predict', status: 400 }],
+    [chat(LARGE, { model: 'other' }), { code: 'model_not_found', param: 'model', status: 404 }],
+    [chat(LARGE).subarray(0, -1), { code: 'invalid_json', param: null, status: 400 }],
+    [
+      Buffer.from(`{"model":"m","metadata":${'['.repeat(MAX_INLINE_BYTES)}`),
+      { code: 'invalid_value', param: 'metadata', status: 400 },
+    ],
+    [
+      Buffer.from(`{"model":"m","metadata":{${Array.from({ length: 8_000 }, (_, i) => `"k${i}":0`).join()}}}`),
+      { code: 'invalid_value', param: 'metadata', status: 400 },
+    ],
+  ])('is refused as a small one is, by field (%#)', async (raw, refusal) => {
+    await expect(reader.read('chat', raw, sender('a'))).rejects.toMatchObject(refusal);
+  });
+
+  it('costs the thread that serves everybody a fraction of its reading', async () => {
+    const raw = chat(LARGE.repeat(4));
+    const cpuMicros = async (work: () => unknown): Promise<number> => {
+      const before = process.threadCpuUsage();
+      await work();
+      const { user, system } = process.threadCpuUsage(before);
+      return user + system;
+    };
+    // Both once before: what is loaded at the first use is loaded.
+    await reader.read('chat', raw, sender('a'));
+    const here = await cpuMicros(() =>
+      countPrompt(
+        readAsk('chat', raw, () => MODEL),
+        MODEL,
+      ),
+    );
+    const there = await cpuMicros(() => reader.read('chat', raw, sender('a')));
+    expect(there).toBeLessThan(here / 2);
+  });
+
+  it('waits for another of the same key, so that those of other keys have their turn between', async () => {
+    const ended: string[] = [];
+    const read = async (name: string, keyId: string) => {
+      await reader.read('chat', chat(LARGE), sender(keyId));
+      ended.push(name);
+    };
+    await Promise.all([read('a1', 'a'), read('a2', 'a'), read('a3', 'a'), read('a4', 'a'), read('b1', 'b')]);
+    expect(ended.filter((name) => name !== 'b1')).toEqual(['a1', 'a2', 'a3', 'a4']);
+    expect(ended.indexOf('b1')).toBeLessThan(ended.indexOf('a3'));
+  });
+
+  it('is not read for a client that has gone, nor after the end', async () => {
+    await expect(reader.read('chat', chat(LARGE), sender('a', true))).rejects.toThrow(ClientLeftError);
+    const other = new BodyReader(catalog);
+    const reading = other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>;
+    reading.catch(() => undefined);
+    // It has begun: promises are served first.
+    await new Promise(setImmediate);
+    await other.close();
+    await expect(reading).rejects.toThrow(UnavailableError);
+  });
+});
