@@ -260,11 +260,12 @@ export const ChatCompletionRequest = Type.Object(
   { $id: 'ChatCompletionRequest', title: 'Chat completion request' },
 );
 
+const TOKEN_ID = { minimum: 0, maximum: 2 ** 31 - 1 };
 const PROMPT_ITEM = {
   type: ['string', 'integer', 'array'],
-  minimum: 0,
+  ...TOKEN_ID,
   minItems: 1,
-  items: { type: 'integer', minimum: 0 },
+  items: { type: 'integer', ...TOKEN_ID },
 };
 const PROMPT: TSchema = {
   type: ['string', 'array'],
