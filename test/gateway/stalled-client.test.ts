@@ -59,10 +59,10 @@ describe('a stream that is complete while its client does not read', () => {
         );
         expect(await stream.end).toMatchObject({ outcome: 'complete' });
         await eventually(() => {
-          const { client, used } = connections.take(stream.origin)!;
+          const connection = connections.take(stream.origin)!;
           // A fresh one is not given back: it would look as if it were the stream's.
-          expect(used).toBe(true);
-          connections.give(stream.origin, client);
+          expect(connection.used).toBe(true);
+          connections.give(stream.origin, connection);
         });
       }
       expect(simulator.stats().openNow).toBe(0);

@@ -1,8 +1,10 @@
 import type { Refusal } from '@tollgate/admission';
 import { logger } from '@tollgate/runtime';
+import { operatorWords, publicParam, publicWords } from '../upstream/backend-words';
 import type { UpstreamFailure } from '../upstream/failure';
-import type { Job } from './job';
 import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from './errors';
+import type { Job } from './job';
+import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
 
 /** Time cures it, but nobody knows when: the shortest wait that helps. */
 const SHORT_WAIT_SECONDS = 1;
@@ -41,13 +43,15 @@ export function ofAdmission({
   });
 }
 
+/** What backends call the fields of a request. */
+const FIELDS = fieldNames([ChatCompletionRequest, CompletionRequest, EmbeddingRequest]);
+
 /**
- * What the client is told when the backend fails. Only the backend's 400 is the client's to know; its words are passed on with its name for the model
- * replaced by ours.
+ * What the client is told when the backend fails: our words. Only of a 400 and a 422 the backend's own, as it says what is wrong with the request; without what they tell about the backend.
  */
 export function ofUpstream(
   failure: UpstreamFailure,
-  model: { id: string; backends: readonly { model: string }[] },
+  model: { id: string; backends: readonly { model: string; origin: string }[] },
 ): InferenceError {
   switch (failure.kind) {
     case 'refused': {
@@ -56,12 +60,23 @@ export function ofUpstream(
         Object.hasOwn(INFERENCE_ERRORS, failure.code) &&
         INFERENCE_ERRORS[failure.code as InferenceErrorCode][0] === 400;
       const code = known ? (failure.code as InferenceErrorCode) : 'invalid_value';
-      const message = model.backends.reduce(
-        (text, backend) => text?.replaceAll(backend.model, model.id) ?? null,
-        failure.message,
-      );
-      return new InferenceError(code, { message: message ?? 'The model refused the request.', param: failure.param });
+      const words =
+        failure.message &&
+        publicWords(failure.message, {
+          model: model.id,
+          innerModels: model.backends.map((backend) => backend.model),
+          hosts: model.backends.map(({ origin }) => new URL(origin).hostname),
+          fields: FIELDS,
+        });
+      return new InferenceError(code, {
+        message: words || 'The model refused the request.',
+        param: publicParam(failure.param, FIELDS),
+      });
     }
+    case 'too_large':
+      return new InferenceError('payload_too_large', {
+        message: 'The request is too large for the model: send a shorter one.',
+      });
     case 'busy':
       return new InferenceError('overloaded_error', {
         retryAfterSeconds: failure.retryAfterSeconds ?? SHORT_WAIT_SECONDS,
@@ -75,11 +90,28 @@ export function ofUpstream(
   }
 }
 
-/** As ofUpstream, and logged: the reason is the operator's to know. */
+/** As ofUpstream, and logged: the reason is the operator's to know. What the request is at fault for is logged at level debug only. */
 export function failureAnswer(failure: UpstreamFailure, { model, logged }: Job, backend: string): InferenceError {
-  if (failure.kind !== 'refused' && failure.kind !== 'stopped')
-    logger('gateway').warn({ ...logged, backend, ...failure }, 'a backend failed');
+  const log = logger('gateway');
+  if (failure.kind === 'refused') {
+    const reason = operatorWords(failure.message ?? '', null);
+    log.debug({ ...logged, backend, kind: failure.kind, reason }, 'a backend refused a request');
+  } else if (failure.kind !== 'stopped') log.warn({ ...logged, backend, ...failure }, 'a backend failed');
   return ofUpstream(failure, model);
+}
+
+/** Names of properties in schemas, at any depth. */
+function fieldNames(schemas: readonly unknown[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  const gather = (schema: unknown): void => {
+    if (typeof schema !== 'object' || schema === null) return;
+    for (const [keyword, inner] of Object.entries(schema)) {
+      if (keyword === 'properties') for (const name of Object.keys(inner as object)) names.add(name);
+      gather(inner);
+    }
+  };
+  schemas.forEach(gather);
+  return names;
 }
 
 /** The hold was lost while the request ran: whatever comes of it, nobody would pay. */

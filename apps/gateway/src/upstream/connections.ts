@@ -9,6 +9,11 @@ export interface UpstreamLimits {
   streamHeadTimeoutMs: number;
   /** Between two chunks. */
   idleTimeoutMs: number;
+  /**
+   * A kept connection that closes unanswered within this time of the request was closed by the backend while the request was on its way: twice what a packet takes around the world. Measured
+   * by us from before the request is written, so a slow machine only ever takes a stale connection for one that worked, never the other way round.
+   */
+  staleCloseMs: number;
 }
 
 export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
@@ -16,6 +21,7 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   plainHeadTimeoutMs: 600_000,
   streamHeadTimeoutMs: 120_000,
   idleTimeoutMs: 60_000,
+  staleCloseMs: 250,
 };
 
 /** Above it a call is refused: by then something is wrong. Never below the requests that may run at once, as a stream holds a connection. */
@@ -24,10 +30,33 @@ const MAX_CONNECTIONS_PER_ORIGIN = 16_384;
 const MAX_IDLE_PER_ORIGIN = 512;
 const KEEP_ALIVE_MS = 30_000;
 const KEEP_ALIVE_MAX_MS = 600_000;
+/** Of an answer's head. */
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/** Carries one request at a time. Opens again by itself when it was closed. */
+export class Connection {
+  readonly client: Client;
+  /** It was taken and given back before. */
+  used = false;
+  /** What it has open has carried an answer to its end before: the backend may be closing it at this moment. */
+  kept = false;
+
+  constructor(origin: string, connectTimeoutMs: number) {
+    this.client = new Client(origin, {
+      pipelining: 1,
+      allowH2: false,
+      connect: { timeout: connectTimeoutMs },
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    });
+    this.client.on('disconnect', () => (this.kept = false));
+  }
+}
 
 interface Origin {
-  idle: Client[];
-  open: Set<Client>;
+  idle: Connection[];
+  open: Set<Connection>;
 }
 
 /**
@@ -39,43 +68,34 @@ export class Connections {
 
   constructor(private readonly connectTimeoutMs: number) {}
 
-  /** A connection for one request at a time, or null when there are too many. Give it back in any case. `used`: it has carried a request before. */
-  take(origin: string): { client: Client; used: boolean } | null {
+  /** A connection for one request, or null when there are too many. Give it back in any case. */
+  take(origin: string): Connection | null {
     let known = this.origins.get(origin);
     if (!known) this.origins.set(origin, (known = { idle: [], open: new Set() }));
-    const client = known.idle.pop();
-    if (client) return { client, used: true };
+    const connection = known.idle.pop();
+    if (connection) return connection;
     if (known.open.size >= MAX_CONNECTIONS_PER_ORIGIN) return null;
-    const opened = this.connect(origin);
+    const opened = new Connection(origin, this.connectTimeoutMs);
     known.open.add(opened);
-    return { client: opened, used: false };
+    return opened;
   }
 
-  give(origin: string, client: Client): void {
+  give(origin: string, connection: Connection): void {
     const known = this.origins.get(origin);
-    if (!known || client.destroyed) return;
+    if (!known || connection.client.destroyed) return;
+    connection.used = true;
     if (known.idle.length < MAX_IDLE_PER_ORIGIN) {
-      known.idle.push(client);
+      known.idle.push(connection);
       return;
     }
-    known.open.delete(client);
-    void client.destroy();
+    known.open.delete(connection);
+    void connection.client.destroy();
   }
 
   /** Breaks off what still runs. */
   async close(): Promise<void> {
-    const clients = [...this.origins.values()].flatMap(({ open }) => [...open]);
+    const connections = [...this.origins.values()].flatMap(({ open }) => [...open]);
     this.origins.clear();
-    await Promise.all(clients.map((client) => client.destroy()));
-  }
-
-  private connect(origin: string): Client {
-    return new Client(origin, {
-      pipelining: 1,
-      allowH2: false,
-      connect: { timeout: this.connectTimeoutMs },
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
-    });
+    await Promise.all(connections.map(({ client }) => client.destroy()));
   }
 }

@@ -8,18 +8,26 @@ import { Upstream } from './upstream';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 const servers: Server[] = [];
-const upstreamWith = (timeoutMs: number) =>
+/** As long as a slow machine may need: what is closed at once is stale, however late the test sees it. */
+const NEVER_MS = 600_000;
+const upstreamWith = (timeoutMs: number, staleCloseMs = NEVER_MS) =>
   new Upstream({
     connectTimeoutMs: timeoutMs,
     plainHeadTimeoutMs: timeoutMs,
     streamHeadTimeoutMs: timeoutMs,
     idleTimeoutMs: timeoutMs,
+    staleCloseMs,
   });
 const upstream = upstreamWith(10_000);
+/** A backend that works for WORK_MS before it closes has surely worked for longer than what is stale. */
+const STALE_CLOSE_MS = 20;
+const WORK_MS = 60;
+const strict = upstreamWith(10_000, STALE_CLOSE_MS);
 const impatient = upstreamWith(500);
 afterAll(async () => {
   await upstream.close();
   await impatient.close();
+  await strict.close();
   for (const server of servers) server.closeAllConnections();
   await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
 });
@@ -53,10 +61,14 @@ function exchangeWith(relay: PlainRelay, backends: Backend[], by = upstream) {
   );
 }
 
-function ask(...backends: Backend[]) {
+const ask = (...backends: Backend[]) => askBy(upstream, ...backends);
+
+function askBy(by: Upstream, ...backends: Backend[]) {
   const relay = new PlainRelay();
-  return relay.run(exchangeWith(relay, backends));
+  return relay.run(exchangeWith(relay, backends, by));
 }
+
+const sum = (backends: { asked: number }[]) => backends.reduce((total, { asked }) => total + asked, 0);
 
 const status =
   (code: number): Answer =>
@@ -74,19 +86,79 @@ describe('an exchange', () => {
     expect(seen).toEqual(['POST', '/v1/x', 'Bearer secret', '5']);
   });
 
-  it('tries others after a 5xx or a 429, three times in all, and none after a 400 or a 404', async () => {
-    const failing = await Promise.all([500, 503, 429, 502, 500].map((code) => backend(status(code))));
-    expect((await ask(...failing)).kind).toBe('failed');
-    expect(failing.reduce((sum, { asked }) => sum + asked, 0)).toBe(3);
+  it('that no backend has begun goes to each other one, three times in all: busy, or nobody there', async () => {
+    const busy = await Promise.all([503, 429, 503, 429, 503].map((code) => backend(status(code))));
+    expect(await ask(...busy)).toMatchObject({ failure: { kind: 'busy' } });
+    expect([sum(busy), Math.max(...busy.map(({ asked }) => asked))]).toEqual([3, 1]);
+    const gone = { ...busy[0]!, origin: 'http://127.0.0.1:1', weight: 1e9 };
+    const well = await backend((_, response) => response.end('yes'));
+    expect(await ask(gone, { ...gone, basePath: '/other' }, well)).toMatchObject({ kind: 'answer' });
+    expect(well.asked).toBe(1);
+  });
+
+  it('that a backend may have begun is asked once more, of another one; whatever happens there', async () => {
+    for (const codes of [
+      [500, 500, 500],
+      [502, 501, 500, 500],
+      [500, 503, 503],
+      [500, 429, 429],
+    ]) {
+      const others = await Promise.all(codes.map((code) => backend(status(code))));
+      const first = others.shift()!;
+      first.weight = 1e9;
+      expect((await ask(first, ...others)).kind).toBe('failed');
+      expect([first.asked, sum(others)]).toEqual([1, 1]);
+    }
+    const alone = await backend(status(500));
+    expect((await ask(alone, { ...alone }, { ...alone, model: 'other' })).kind).toBe('failed');
+    expect(alone.asked).toBe(1);
+  });
+
+  it('that is refused, or not allowed, is asked of nobody else', async () => {
     for (const [code, kind] of [
       [400, 'refused'],
+      [422, 'refused'],
+      [413, 'too_large'],
       [404, 'failed'],
       [401, 'failed'],
+      [302, 'failed'],
+      [504, 'timeout'],
     ] as const) {
       const all = await Promise.all([1, 2, 3].map(() => backend(status(code))));
       expect(await ask(...all)).toMatchObject({ kind: 'failed', failure: { kind } });
-      expect(all.reduce((sum, { asked }) => sum + asked, 0)).toBe(1);
+      expect(sum(all)).toBe(1);
     }
+  });
+
+  it.each([true, false])('that was dropped after work goes once to another backend (kept: %s)', async (kept) => {
+    const answered = new WeakSet<object>();
+    const dropping = () =>
+      backend((request, response) => {
+        if (!kept || answered.has(request.socket)) return void setTimeout(() => request.socket.destroy(), WORK_MS);
+        answered.add(request.socket);
+        response.end('yes');
+      });
+    for (const count of [1, 2, 3]) {
+      const all = await Promise.all(Array.from({ length: count }, dropping));
+      if (kept) for (const one of all) expect((await askBy(strict, one)).kind).toBe('answer');
+      const before = sum(all);
+      expect(await askBy(strict, ...all)).toMatchObject({ kind: 'failed', failure: { kind: 'failed' } });
+      expect(sum(all) - before).toBe(Math.min(count, 2));
+    }
+  });
+
+  it('over a kept connection that closes at once is repeated once, and no more', async () => {
+    let answers = 1;
+    const closing = await backend((request, response) => {
+      if (answers-- > 0) response.end('yes');
+      else request.socket.destroy();
+    });
+    expect((await ask(closing)).kind).toBe('answer');
+    expect(await ask(closing)).toMatchObject({ kind: 'failed' });
+    expect(closing.asked).toBe(3);
+    // A new connection that closes at once is not stale.
+    expect(await ask(closing)).toMatchObject({ kind: 'failed' });
+    expect(closing.asked).toBe(4);
   });
 
   it('does not ask twice when an answer has begun', async () => {
@@ -148,9 +220,25 @@ describe('an exchange', () => {
     expect(Math.min(...tookMs)).toBeLessThan(100);
   });
 
-  it('reads no compressed answer: it did not ask for one', async () => {
-    const zipped = await backend((_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('x'));
-    expect(await ask(zipped)).toMatchObject({ kind: 'failed', failure: { kind: 'failed' } });
+  it.each([
+    ['compressed, which nobody asked for', { 'content-encoding': 'gzip' }],
+    ['a page', { 'content-type': 'text/html; charset=utf-8' }],
+    ['an event stream where JSON was asked for', { 'content-type': 'text/event-stream' }],
+  ])('reads no answer that is %s', async (_, headers) => {
+    const all = await Promise.all(
+      [1, 2, 3].map(() => backend((_request, response) => void response.writeHead(200, headers).write('x'))),
+    );
+    expect(await ask(...all)).toMatchObject({ kind: 'failed', failure: { kind: 'failed' } });
+    expect(sum(all)).toBe(2);
+  });
+
+  it('keeps the backend’s words for the log, bounded and without its key', async () => {
+    const words = `no: Bearer secret, secret, ${'no '.repeat(1_000)}`;
+    const failing = await backend((_, response) => void response.writeHead(404).end(`{"detail":"${words}"}`));
+    const answer = await ask(failing);
+    const { reason } = (answer as { failure: { reason: string } }).failure;
+    expect(reason).toMatch(/^status 404: no: Bearer \[removed\], \[removed\], /);
+    expect(reason.length).toBeLessThan(400);
   });
 });
 

@@ -1,12 +1,20 @@
 import { logger } from '@tollgate/runtime';
-import type { Client, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Backend, CatalogModel } from '../catalog/catalog';
-import type { Connections, UpstreamLimits } from './connections';
-import { failureOfError, failureOfStatus, mayRetry, type UpstreamFailure } from './failure';
+import type { Connection, Connections, UpstreamLimits } from './connections';
+import { failureOfError, failureOfStatus, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
 
-/** Backends (or connections) tried for one request, in all. */
+/** Requests sent for one request, in all: to other backends, and over a new connection in place of a stale one. */
 const MAX_ATTEMPTS = 3;
+/** A new connection is not stale; should it look so, the backend closes what it has begun. */
+const MAX_STALE_REPEATS = 1;
+/** Early hints and the like. Each puts off the time limit of the head, so a flood of them would never end. */
+const MAX_INFORMATIONAL_ANSWERS = 16;
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
+/** For the words of an error whose status is known. */
+const ERROR_BODY_TIMEOUT_MS = 5_000;
+const EVENT_STREAM = /^\s*text\/event-stream\s*(?:;|$)/i;
+const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 export interface UpstreamCall {
@@ -34,20 +42,32 @@ type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStar
  * One request to a model: a backend by weight, another one where that may help, until an answer begins. undici's dispatch with this object as the handler:
  * no streams, no signals, no promises in between.
  *
+ * The hold pays for one run. So what a backend may have begun is tried again at most once, and on another backend; what was surely not begun (no connection, 429, 503) goes to the others,
+ * as far as MAX_ATTEMPTS reaches; a kept connection that the backend was just closing is replaced once.
+ *
  * States: waiting (no head yet; attempts may follow) → answering → ended; `abort` ends it from anywhere, also before the connection stands.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
-  private readonly untried: Backend[];
+  private untried: Backend[];
   private backend!: Backend;
-  private client: Client | null = null;
-  private reused = false;
+  private connection: Connection | null = null;
+  /** The request was written to a kept connection, and when; null: to a new one, or not yet. */
+  private writtenToKeptAtMs: number | null = null;
+  private answerBegan = false;
+  private informational = 0;
   private controller: Dispatcher.DispatchController | null = null;
   private attempts = 0;
+  private staleRepeats = 0;
+  /** One backend may have done the work: there is one more attempt at the most. */
+  private mayHaveBegun = false;
   private state: 'waiting' | 'answering' | 'ended' = 'waiting';
   private errorStatus = 0;
   private retryAfter: string | undefined;
   private errorBody: Buffer[] = [];
   private errorBytes = 0;
+  private errorTimer: NodeJS.Timeout | null = null;
+  /** A 2xx with a head that is no answer to what was asked. */
+  private unreadable: string | null = null;
 
   constructor(
     private readonly connections: Connections,
@@ -60,7 +80,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   /** The one asked last: for the log. */
   get backendUrl(): string {
-    return this.backend.origin + this.backend.basePath;
+    return urlOf(this.backend);
   }
 
   start(): void {
@@ -86,19 +106,32 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
-    if (this.state === 'ended') controller.abort(new Error('aborted by the gateway'));
+    if (this.state === 'ended') return controller.abort(new Error('aborted by the gateway'));
+    this.writtenToKeptAtMs = this.connection?.kept ? performance.now() : null;
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
-    if (status < 200 || this.state === 'ended') return;
-    const encoding = headers['content-encoding'];
-    if (status < 300 && (encoding === undefined || encoding === 'identity')) {
-      this.state = 'answering';
-      this.sink.onHead();
+  /** The first byte of an answer. */
+  onResponseStarted(): void {
+    this.answerBegan = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    if (this.state === 'ended') return;
+    if (status < 200) {
+      this.informational += 1;
+      if (this.informational > MAX_INFORMATIONAL_ANSWERS) controller.abort(new Error('informational answers only'));
       return;
     }
-    this.errorStatus = status < 300 ? 502 : status;
-    this.retryAfter = headers['retry-after'] as string | undefined;
+    if (status >= 300) {
+      this.errorStatus = status;
+      this.retryAfter = headers['retry-after'] as string | undefined;
+      this.errorTimer = setTimeout(() => controller.abort(new Error('the error is too slow')), ERROR_BODY_TIMEOUT_MS);
+      return;
+    }
+    this.unreadable = whyUnreadable(headers, this.call.stream);
+    if (this.unreadable !== null) return controller.abort(new Error(this.unreadable));
+    this.state = 'answering';
+    this.sink.onHead();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -113,36 +146,35 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    if (this.connection) this.connection.kept = true;
     this.giveBack();
     if (this.state === 'ended') return;
-    if (this.errorStatus !== 0)
-      this.fail(
-        failureOfStatus(this.errorStatus, this.retryAfter, Buffer.concat(this.errorBody).toString('utf8')),
-        true,
-      );
-    else {
-      this.state = 'ended';
-      this.sink.onEnd();
-    }
+    if (this.errorStatus !== 0) return this.failByStatus(Buffer.concat(this.errorBody).toString('utf8'));
+    this.state = 'ended';
+    this.sink.onEnd();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.giveBack();
     if (this.state === 'ended') return;
-    if (this.errorStatus !== 0) this.fail(failureOfStatus(this.errorStatus, this.retryAfter, ''), true);
-    else this.fail(failureOfError(error), this.controller !== null);
+    if (this.errorStatus !== 0) return this.failByStatus('');
+    const failure: UpstreamFailure =
+      this.unreadable === null ? failureOfError(error) : { kind: 'failed', reason: this.unreadable };
+    this.fail(failure, this.controller === null ? 'not_begun' : this.wasStale(failure) ? 'stale' : 'may_have_begun');
   }
 
   private attempt(): void {
     this.attempts += 1;
     this.controller = null;
+    this.writtenToKeptAtMs = null;
+    this.answerBegan = false;
+    this.informational = 0;
     this.errorStatus = 0;
     this.errorBody = [];
     this.errorBytes = 0;
-    const taken = this.connections.take(this.backend.origin);
-    if (!taken) return this.fail({ kind: 'busy', retryAfterSeconds: null }, false);
-    this.client = taken.client;
-    this.reused = taken.used;
+    this.unreadable = null;
+    this.connection = this.connections.take(this.backend.origin);
+    if (!this.connection) return this.fail({ kind: 'busy', retryAfterSeconds: null }, 'not_begun');
     const headers = [
       'content-type',
       'application/json',
@@ -150,7 +182,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.call.stream ? 'text/event-stream' : 'application/json',
     ];
     if (this.backend.authorization !== null) headers.push('authorization', this.backend.authorization);
-    this.client.dispatch(
+    this.connection.client.dispatch(
       {
         path: this.backend.basePath + this.call.path,
         method: 'POST',
@@ -163,27 +195,46 @@ export class Exchange implements Dispatcher.DispatchHandler {
     );
   }
 
-  /** @param connected the request may have reached the backend */
-  private fail(failure: UpstreamFailure, connected: boolean): void {
-    // A kept connection that the backend had closed in the meantime: the request was never read, and the backend is well.
-    const stale =
-      this.reused &&
-      connected &&
-      this.errorStatus === 0 &&
+  /** The backend had closed the kept connection before it saw the request: not a byte of an answer, and too soon after the request for any work. */
+  private wasStale(failure: UpstreamFailure): boolean {
+    return (
+      this.writtenToKeptAtMs !== null &&
+      !this.answerBegan &&
       failure.kind === 'failed' &&
-      CLOSED_BY_PEER.has(failure.reason);
-    if (this.state === 'waiting' && this.attempts < MAX_ATTEMPTS && (stale || mayRetry(failure, connected))) {
-      if (stale) return this.attempt();
-      if (this.untried.length === 0) return this.end(failure);
-      const { model } = this.call;
-      logger('gateway').warn(
-        { model: model.id, backend: this.backendUrl, ...failure },
-        'a backend failed; asking another',
-      );
-      this.backend = takeByWeight(this.untried);
-      return this.attempt();
+      CLOSED_BY_PEER.has(failure.reason) &&
+      performance.now() - this.writtenToKeptAtMs <= this.limits.staleCloseMs
+    );
+  }
+
+  private failByStatus(body: string): void {
+    const failure = failureOfStatus(this.errorStatus, this.retryAfter, body, this.backend.authorization);
+    this.fail(failure, failure.kind === 'busy' ? 'not_begun' : 'may_have_begun');
+  }
+
+  private fail(failure: UpstreamFailure, progress: Progress): void {
+    if (this.state !== 'waiting' || this.attempts >= MAX_ATTEMPTS) return this.end(failure);
+    if (progress === 'stale' && this.staleRepeats < MAX_STALE_REPEATS) {
+      this.staleRepeats += 1;
+      return this.attemptSoon();
     }
-    this.end(failure);
+    if (this.mayHaveBegun || !mayHelpElsewhere(failure, progress)) return this.end(failure);
+    if (progress !== 'not_begun') {
+      this.mayHaveBegun = true;
+      this.untried = this.untried.filter((other) => urlOf(other) !== urlOf(this.backend));
+    }
+    if (this.untried.length === 0) return this.end(failure);
+    logger('gateway').warn(
+      { model: this.call.model.id, backend: this.backendUrl, progress, ...failure },
+      'a backend failed; asking another',
+    );
+    this.backend = takeByWeight(this.untried);
+    this.attemptSoon();
+  }
+
+  /** Not from within the callback of the last attempt's parser: undici has one parser at work in a process. */
+  private attemptSoon(): void {
+    this.controller = null;
+    queueMicrotask(() => this.state === 'waiting' && this.attempt());
   }
 
   private end(failure: UpstreamFailure): void {
@@ -192,9 +243,25 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private giveBack(): void {
-    if (this.client) this.connections.give(this.backend.origin, this.client);
-    this.client = null;
+    if (this.errorTimer) clearTimeout(this.errorTimer);
+    this.errorTimer = null;
+    if (this.connection) this.connections.give(this.backend.origin, this.connection);
+    this.connection = null;
   }
+}
+
+function urlOf({ origin, basePath }: Backend): string {
+  return origin + basePath;
+}
+
+/** Why a 2xx with this head is not what was asked for, or null. Without a content type it is taken for what it should be. */
+function whyUnreadable(headers: Headers, stream: boolean): string | null {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity') return 'the answer is compressed, which was not asked for';
+  const type = headers['content-type'];
+  if (type === undefined) return null;
+  const wanted = stream ? EVENT_STREAM : JSON_TYPE;
+  return wanted.test(String(type)) ? null : `the answer is no ${stream ? 'event stream' : 'JSON'} by its content type`;
 }
 
 /** Takes one backend out of the list, at random by weight. */

@@ -1,40 +1,69 @@
+import { operatorWords } from './backend-words';
+
 /** Why a backend gave no answer, or no whole one. */
 export type UpstreamFailure =
-  /** Its own 400 (or 413, 422): the request is at fault. `message` and `param` are its words. */
+  /** Its own 400 or 422: the request is at fault. The words are the backend's, not yet fit for a client (backend-words.ts). */
   | { kind: 'refused'; message: string | null; param: string | null; code: string | null }
+  /** Its 413. */
+  | { kind: 'too_large' }
   /** 429 or 503, or more connections than allowed: it will pass. */
   | { kind: 'busy'; retryAfterSeconds: number | null }
   | { kind: 'timeout' }
   /** Not its fault: our process is stopping, and the time for running requests is over. */
   | { kind: 'stopped' }
-  /** No connection, another status, or an answer that cannot be read or breaks off. `reason` is for the log only. */
-  | { kind: 'failed'; reason: string };
+  /** No connection, another status, or an answer that cannot be read or breaks off. `reason` is for the log only. `status`: of an answer that was one. */
+  | { kind: 'failed'; reason: string; status?: number };
 
-const REFUSED = new Set([400, 413, 422]);
-const MAX_MESSAGE_CHARS = 1_000;
+/** How far a request got that failed. */
+export type Progress =
+  /** The backend did nothing for it: no connection stood, or it said that it is busy. */
+  | 'not_begun'
+  /** It was written to a kept connection that the backend was closing at that moment. */
+  | 'stale'
+  /** The backend has, or may have, worked for it. */
+  | 'may_have_begun';
+
+const REFUSED = new Set([400, 422]);
 const MAX_RETRY_AFTER_SECONDS = 3_600;
+/** Of the backend's own words, before anything is taken out of them. */
+const MAX_MESSAGE_CHARS = 4_000;
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 
-/** Whether the same request may succeed at another backend: it was not begun, or it failed for a reason of the backend's own. */
-export function mayRetry(failure: UpstreamFailure, connected: boolean): boolean {
-  return (
-    failure.kind === 'busy' ||
-    (failure.kind === 'failed' && /^status 5/.test(failure.reason)) ||
-    (!connected && failure.kind !== 'refused')
-  );
+/** Whether the same request may succeed at another backend. A time limit that the work exceeded is not worth a second run. */
+export function mayHelpElsewhere(failure: UpstreamFailure, progress: Progress): boolean {
+  switch (failure.kind) {
+    case 'busy':
+      return true;
+    case 'failed':
+      return failure.status === undefined || failure.status >= 500;
+    case 'timeout':
+      return progress === 'not_begun';
+    default:
+      return false;
+  }
 }
 
 export function failureOfError(error: Error & { code?: string }): UpstreamFailure {
   return TIMEOUTS.has(error.code ?? '') ? { kind: 'timeout' } : { kind: 'failed', reason: error.code ?? error.name };
 }
 
-/** What a status other than 2xx means. */
-export function failureOfStatus(status: number, retryAfter: string | undefined, body: string): UpstreamFailure {
+/**
+ * What a status other than 2xx means.
+ * @param secret the key that the backend was given; it may repeat it
+ */
+export function failureOfStatus(
+  status: number,
+  retryAfter: string | undefined,
+  body: string,
+  secret: string | null = null,
+): UpstreamFailure {
   if (REFUSED.has(status)) return { kind: 'refused', ...readError(body) };
+  if (status === 413) return { kind: 'too_large' };
   if (status === 429 || status === 503) return { kind: 'busy', retryAfterSeconds: readSeconds(retryAfter) };
   if (status === 504 || status === 408) return { kind: 'timeout' };
-  return { kind: 'failed', reason: `status ${status}` };
+  const words = operatorWords(readError(body).message ?? body.slice(0, MAX_MESSAGE_CHARS), secret);
+  return { kind: 'failed', status, reason: words === '' ? `status ${status}` : `status ${status}: ${words}` };
 }
 
 function readSeconds(value: string | undefined): number | null {

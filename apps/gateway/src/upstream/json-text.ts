@@ -2,14 +2,17 @@
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+/** No chunk or answer that means anything has more levels. */
+const MAX_NESTING = 512;
 
 /** A value as JSON in UTF-8, one character a byte. */
 export function toWire(value: unknown): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
 
-/** Parses JSON in UTF-8, one character a byte. Throws SyntaxError. */
+/** Parses JSON in UTF-8, one character a byte. Throws SyntaxError, also for what is nested so deeply that writing it again would end in a full stack. */
 export function fromWire(latin1: string): unknown {
+  if (latin1.length > MAX_NESTING && isNestedDeeper(latin1, MAX_NESTING)) throw new SyntaxError('nested too deeply');
   return JSON.parse(Buffer.from(latin1, 'latin1').toString('utf8'));
 }
 
@@ -39,4 +42,20 @@ function isEscaped(text: string, at: number, from = 0): boolean {
   let backslashes = 0;
   while (at - 1 - backslashes >= from && text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
   return backslashes % 2 === 1;
+}
+
+/** Whether arrays and objects stand in each other more than `levels` deep. Strings are skipped. */
+function isNestedDeeper(json: string, levels: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) {
+      at = endOfString(json, at);
+      if (at === -1) return false;
+    } else if (code === 0x5b || code === 0x7b) {
+      depth += 1;
+      if (depth > levels) return true;
+    } else if (code === 0x5d || code === 0x7d) depth -= 1;
+  }
+  return false;
 }

@@ -1,38 +1,77 @@
-/** A backend that sends a longer event is broken. */
-export const MAX_EVENT_BYTES = 8 * 1024 * 1024;
+/**
+ * A backend that sends a longer event is broken. The longest honest ones hold a whole file in the arguments of a tool call, or the logprobs of many tokens: some hundred KB. One is parsed on the
+ * event loop (10 ms a MiB, 80 where each member has another name).
+ */
+export const MAX_EVENT_BYTES = 1024 * 1024;
+
+const NEWLINE = 0x0a;
+
+export class EventTooLongError extends Error {
+  constructor() {
+    super(`an event is longer than ${MAX_EVENT_BYTES} bytes`);
+  }
+}
 
 /**
  * Cuts a server-sent event stream into events, however its bytes were split on the way. Works on latin1 strings: each character is one byte of the UTF-8
- * stream, so that nothing is decoded that is only passed on.
+ * stream, so that nothing is decoded that is only passed on. Each byte is looked at once, and copied once at most: what has come of an event is kept in parts
+ * until its end is here.
  */
 export class FrameSplitter {
-  private text = '';
+  /** Not read yet, and where to read on in the first of them. */
+  private unread: string[] = [];
   private at = 0;
-  private searched = 0;
+  /** Of the event that has begun. */
+  private parts: string[] = [];
+  private bytes = 0;
+  private endedWithNewline = false;
   private endedWithReturn = false;
 
   push(latin1: string): void {
     if (latin1 === '') return;
-    let more = latin1;
-    if (this.endedWithReturn || more.includes('\r')) more = this.withPlainNewlines(more);
-    this.text = this.at === this.text.length ? more : this.text.slice(this.at) + more;
-    this.searched = Math.max(0, this.searched - this.at);
-    this.at = 0;
+    const more = this.endedWithReturn || latin1.includes('\r') ? this.withPlainNewlines(latin1) : latin1;
+    if (more !== '') this.unread.push(more);
   }
 
-  /** The next whole event without the empty line that ends it, or null when there is none yet. Throws RangeError at an event above MAX_EVENT_BYTES. */
+  /** The next whole event without the empty line that ends it, or null when there is none yet. Throws EventTooLongError at one above MAX_EVENT_BYTES. */
   next(): string | null {
-    const end = this.text.indexOf('\n\n', this.searched);
-    if (end === -1) {
-      if (this.text.length - this.at > MAX_EVENT_BYTES) throw new RangeError('event too long');
-      // The last character may be the first half of the end.
-      this.searched = Math.max(this.at, this.text.length - 1);
-      return null;
+    for (let text = this.unread[0]; text !== undefined; text = this.unread[0]) {
+      // The empty line may be cut in the middle.
+      if (this.endedWithNewline && text.charCodeAt(this.at) === NEWLINE) {
+        this.advance(text, this.at + 1);
+        return this.event('').slice(0, -1);
+      }
+      const end = text.indexOf('\n\n', this.at);
+      const part = this.at === 0 && end === -1 ? text : text.slice(this.at, end === -1 ? text.length : end);
+      if (this.bytes + part.length > MAX_EVENT_BYTES) {
+        this.parts = [];
+        throw new EventTooLongError();
+      }
+      this.advance(text, end === -1 ? text.length : end + 2);
+      if (end !== -1) return this.event(part);
+      this.parts.push(part);
+      this.bytes += part.length;
+      this.endedWithNewline = part.charCodeAt(part.length - 1) === NEWLINE;
     }
-    const frame = this.text.slice(this.at, end);
-    this.at = end + 2;
-    this.searched = this.at;
-    return frame;
+    return null;
+  }
+
+  private advance(text: string, to: number): void {
+    if (to < text.length) this.at = to;
+    else {
+      this.unread.shift();
+      this.at = 0;
+    }
+  }
+
+  private event(last: string): string {
+    if (this.parts.length === 0) return last;
+    this.parts.push(last);
+    const event = this.parts.join('');
+    this.parts = [];
+    this.bytes = 0;
+    this.endedWithNewline = false;
+    return event;
   }
 
   /** `\r\n` and `\r` end a line as `\n` does. */
@@ -46,11 +85,9 @@ export class FrameSplitter {
 /** The `data` of an event: its data lines joined by newlines; null when it has none (a comment, a keep-alive). */
 export function dataOf(frame: string): string | null {
   if (frame.startsWith('data: ') && !frame.includes('\n')) return frame.slice(6);
-  let data: string | null = null;
+  const data: string[] = [];
   for (const line of frame.split('\n')) {
-    if (!line.startsWith('data:')) continue;
-    const value = line.slice(line.startsWith('data: ') ? 6 : 5);
-    data = data === null ? value : `${data}\n${value}`;
+    if (line.startsWith('data:')) data.push(line.slice(line.startsWith('data: ') ? 6 : 5));
   }
-  return data;
+  return data.length === 0 ? null : data.join('\n');
 }
