@@ -6,7 +6,6 @@ import {
   type Budget,
   type ExtendRequest,
   type ExtendResult,
-  type LimitState,
   type News,
   type Progress,
   type Refusal,
@@ -45,7 +44,9 @@ export class Model {
   admit(request: AdmitRequest): AdmitResult | 'mistake' {
     const { id, tenantId, keyId } = request.draft;
     const [key, tenant] = [this.account(`${tenantId}/${keyId}`), this.account(tenantId)];
-    readBuckets([key, tenant], this.nowMs * 1000);
+    const nowUs = this.nowMs * 1000;
+    readBuckets([key, tenant], nowUs);
+    const limits = () => limitsOf(key, request.keyLimits, nowUs);
     const existing = this.holds.get(id);
     if (existing) {
       const { draft } = existing.request;
@@ -54,15 +55,14 @@ export class Model {
         kind: 'held',
         holdNanos: existing.holdNanos,
         outputTokens: existing.outputTokens,
-        limits: this.limits(key, request),
+        limits: limits(),
       };
     }
     const refused = (reason: Refusal, scope: 'key' | 'tenant', retryAfterMs: number | null = null): AdmitResult => {
-      return { kind: 'refused', reason, scope, retryAfterMs, limits: this.limits(key, request) };
+      return { kind: 'refused', reason, scope, retryAfterMs, limits: limits() };
     };
     const money = grant(request, this.purses(request, key, tenant));
     const tokens = request.promptTokens + (typeof money === 'number' ? money : request.wantOutputTokens);
-    const nowUs = this.nowMs * 1000;
     const [ofKey, ofTenant] = [bucketsAt(key, nowUs), bucketsAt(tenant, nowUs)];
     const next = {
       keyRequests: ofKey.requestsUs + bucketUs(1, request.keyLimits.requestsPerMinute),
@@ -100,7 +100,7 @@ export class Model {
     });
     Object.assign(key, { requestsUs: next.keyRequests, tokensUs: next.keyTokens, writtenUs: nowUs });
     Object.assign(tenant, { requestsUs: next.tenantRequests, tokensUs: next.tenantTokens, writtenUs: nowUs });
-    return { kind: 'held', holdNanos, outputTokens: money, limits: this.limits(key, request) };
+    return { kind: 'held', holdNanos, outputTokens: money, limits: limits() };
   }
 
   extend({ id, tenantId, wantNanos, minNanos }: ExtendRequest): ExtendResult {
@@ -264,10 +264,6 @@ export class Model {
       costNanos: BigInt(event.costNanos),
       unconfirmedSinceMs: this.nowMs,
     });
-  }
-
-  private limits(key: Account, { keyLimits }: AdmitRequest): LimitState {
-    return limitsOf(key, keyLimits, this.nowMs * 1000);
   }
 
   private account(name: string): Account {
