@@ -127,6 +127,27 @@ describe('refunds and adjustments', () => {
   });
 });
 
+it('a request that follows the answer of a top-up or an adjustment runs on it, at once', async () => {
+  for (let round = 0; round < 20; round++) {
+    const { tenantId } = await services.tenant();
+    const { key } = (await ask(`/tenants/${tenantId}/keys`, { body: { name: 'k' } })).json.data;
+    const status = async () =>
+      (
+        await send(`${services.publicUrl}/v1/chat/completions`, {
+          token: key,
+          body: { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 5 },
+        })
+      ).status;
+    // Once the key is known at the edge, there is no credit.
+    await eventually(async () => expect(await status()).toBe(402));
+    const body = { amountCents: 5, ref: 'first', reason: 'goodwill' };
+    const how = round % 2 === 0 ? 'credit' : 'credit/adjust';
+    if (round % 2 === 0) delete (body as Partial<typeof body>).reason;
+    expect((await ask(`/tenants/${tenantId}/${how}`, { body })).status).toBe(201);
+    expect(await status()).toBe(200);
+  }
+});
+
 describe('a suspended tenant', () => {
   const SECOND_MS = 1_000;
 

@@ -1,5 +1,5 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import { RequestError } from '@tollgate/contracts';
+import { RequestError, type CreditNews } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { failPoint } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
@@ -7,6 +7,7 @@ import { allBudgetNews } from './budgets/budget-rows';
 import { Budgets } from './budgets/budgets';
 import { ChargeGatherer } from './consume/charge-gatherer';
 import { countCharges } from './consume/metrics';
+import { tellBooked } from './consume/tell-admission';
 import type { ClosingOptions, InvoiceCloser } from './invoices/invoice-closer';
 import { Invoices } from './invoices/invoices';
 import { readBooks } from './ledger/books-store';
@@ -45,9 +46,11 @@ export function registerHandlers(parts: BillingParts): void {
   const topUps = new TopUps(dataSource, messages, options);
   const budgets = new Budgets(dataSource, messages, admission, { ...options, now: () => options.now().getTime() });
   const invoices = new Invoices(dataSource, options);
-  const booked = async <T>(work: Promise<{ reply: T; dueInMs: number | null }>): Promise<T> => {
-    const { reply, dueInMs } = await work;
+  // Money is in force when it is answered: a request that comes after the answer runs on it.
+  const booked = async <T>(work: Promise<{ reply: T; dueInMs: number | null; news: CreditNews }>): Promise<T> => {
+    const { reply, dueInMs, news } = await work;
     committed(dueInMs);
+    await tellBooked(admission, news);
     return reply;
   };
 

@@ -78,7 +78,7 @@ export async function startStandalone(
   );
 
   const health = new Health();
-  health.depend('postgres', { required: true, check: () => admission.snapshot({ limit: 1 }) });
+  health.depend('postgres', { required: true, check: () => admission.check() });
   const operatorApp = await createOperatorApp({ messages, config }, { secret, health });
   takeDown.add(() => operatorApp.close());
   const operatorUrl = await listen(operatorApp, OPERATOR_HOST, settings.TOLLGATE_OPERATOR_PORT, {

@@ -215,6 +215,8 @@ export abstract class AdmissionStore {
   abstract snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]>;
   /** A tenant's holds, ascending by id. Reads all of them: for reconcile, not for a request. */
   abstract holds(query: HoldsQuery): Promise<HoldView[]>;
+  /** Rejects, within a bounded time and with the reason, while the store cannot write durably. Cheap to ask often: all who ask within a second share one probe. */
+  abstract check(): Promise<void>;
   abstract start(): Promise<void>;
   abstract close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
 import { budgetsSuite } from './suite/budgets.suite';
 import { booksSuite } from './suite/books.suite';
 import { creditSuite } from './suite/credit.suite';
+import { clockSuite } from './suite/clock.suite';
 import type { OpenStore } from './suite/fixture.suite';
 import { holdsSuite } from './suite/holds.suite';
 import { limitsSuite } from './suite/limits.suite';
@@ -17,6 +18,7 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: states of a hold`, () => statesSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
   describe(`${name}: books`, () => booksSuite(open));
+  describe(`${name}: clock`, () => clockSuite(open));
   describe(`${name}: withdrawals`, () => withdrawSuite(open));
   describe(`${name}: any order`, () => propertySuite(open));
   describe(`${name}: several processes`, () => sharingSuite(open));

@@ -2,6 +2,9 @@ import { readNews, type AdmissionStore } from '@tollgate/admission';
 import type { CreditNews } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 
+/** Within the deadline of the request that booked it: money that is booked is answered as booked, whether the store has heard of it or not. */
+const BOOKED_WAIT_MS = 2_000;
+
 /**
  * Tells the admission store at once what was just committed and is on its way as news too: a suspension or a budget is then in force when its change is answered, whatever the topic takes. Never
  * rejects: news may come twice and in any order, and where the store cannot be reached, those of the topic will.
@@ -12,4 +15,21 @@ export async function tellAdmission(admission: AdmissionStore, news: readonly Cr
   } catch (error) {
     logger('billing').warn({ err: error }, 'the admission store hears of a change by the news alone');
   }
+}
+
+/** The same for money, which is in force when it is answered. A store that does not answer in time does not keep the answer back: the books have the entry, and the news are on their way. */
+export async function tellBooked(
+  admission: AdmissionStore,
+  news: CreditNews,
+  waitMs: number = BOOKED_WAIT_MS,
+): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, waitMs, 'late')));
+  const heard = await Promise.race([tellAdmission(admission, [news]), late]);
+  clearTimeout(timer);
+  if (heard === 'late')
+    logger('billing').warn(
+      { tenantId: news.tenantId },
+      'money is booked, and answered before the admission store heard of it',
+    );
 }

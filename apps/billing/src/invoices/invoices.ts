@@ -50,10 +50,10 @@ export class Invoices {
    * Makes an invoice void and gives its amount back to the tenant by a reversing entry. A repeat returns the first one's.
    * @throws RequestError not_found, invalid_parameter (reason), ref_conflict (void already, for another reason), invalid_amount (the balance would be beyond 2^53 − 1)
    */
-  async void({ accountingNumber, reason }: RequestOf<'billing.invoices.void'>): Promise<{
-    reply: ReplyOf<'billing.invoices.void'>;
-    dueInMs: number | null;
-  }> {
+  async void({
+    accountingNumber,
+    reason,
+  }: RequestOf<'billing.invoices.void'>): Promise<Booked & { reply: ReplyOf<'billing.invoices.void'> }> {
     if (typeof reason !== 'string') throw new RequestError('invalid_parameter', 'A void invoice needs a reason.');
     assertReason(reason);
     return transaction(this.dataSource, async (tx) => {
@@ -69,14 +69,14 @@ export class Invoices {
         reason,
         contra: 'usage_revenue',
       };
-      const first = await findFirst(tx, tenantId, entry);
-      const { reply, dueInMs }: Booked = first ?? (await bookEntry(tx, books, entry, this.options));
+      const first = await findFirst(tx, books, entry);
+      const { reply, dueInMs, news }: Booked = first ?? (await bookEntry(tx, books, entry, this.options));
       if (!first)
         await tx.query('INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
           accountingNumber,
           reply.entry.id,
         ]);
-      return { reply: { ...reply, invoice: await find(tx, accountingNumber) }, dueInMs };
+      return { reply: { ...reply, invoice: await find(tx, accountingNumber) }, dueInMs, news };
     });
   }
 }

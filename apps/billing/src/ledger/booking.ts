@@ -1,4 +1,4 @@
-import { newId, RequestError, type LedgerEntry } from '@tollgate/contracts';
+import { newId, RequestError, type CreditNews, type LedgerEntry } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import type { EntityManager } from 'typeorm';
 import { saveBooks } from './books-store';
@@ -18,6 +18,8 @@ const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE];
 export interface Booked {
   reply: { entry: LedgerEntry; balanceCents: number };
   dueInMs: number | null;
+  /** The books as they are now, for the admission store to hear at once: also of a repeat, as the first answer may have been lost before it heard. */
+  news: CreditNews;
 }
 
 /**
@@ -42,11 +44,11 @@ export function assertReason(reason: string | undefined): void {
     throw new RequestError('invalid_parameter', `reason must be 1 to ${MAX_REASON_CHARS} characters.`);
 }
 
-/** What this source and ref booked before, if anything: the first answer, whatever came since. RequestError ref_conflict when it was asked for with other input. */
-export async function findFirst(tx: EntityManager, tenantId: string, entry: EntryRequest): Promise<Booked | undefined> {
+/** What this source and ref booked before in these (locked) books, if anything: the first answer, whatever came since. RequestError ref_conflict when it was asked for with other input. */
+export async function findFirst(tx: EntityManager, books: Books, entry: EntryRequest): Promise<Booked | undefined> {
   const [row] = await tx.query<(EntryRow & { input_hash: Buffer; balance_after_cents: string })[]>(
     `SELECT ${ENTRY_COLUMNS}, input_hash, balance_after_cents FROM journal_entry WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
-    [tenantId, entry.source, entry.ref],
+    [books.tenantId, entry.source, entry.ref],
   );
   if (!row) return undefined;
   if (!row.input_hash.equals(inputHash(entry))) {
@@ -55,7 +57,8 @@ export async function findFirst(tx: EntityManager, tenantId: string, entry: Entr
       `${entry.source} ${entry.ref} was booked before with another amount, type or reason.`,
     );
   }
-  return { reply: { entry: ledgerEntry(row), balanceCents: Number(row.balance_after_cents) }, dueInMs: null };
+  const reply = { entry: ledgerEntry(row), balanceCents: Number(row.balance_after_cents) };
+  return { reply, dueInMs: null, news: creditNews(books, []) };
 }
 
 /**
@@ -74,8 +77,9 @@ export async function bookEntry(
   const booked = book(books, newId('ent'), entry);
   const [written] = await insertEntries(tx, [booked.entry]);
   const dueInMs = await saveBooks(tx, [booked.books], options);
-  await enqueue(tx, 'credit-news', [creditNews(booked.books, [])]);
-  return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs };
+  const news = creditNews(booked.books, []);
+  await enqueue(tx, 'credit-news', [news]);
+  return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs, news };
 }
 
 /** No control characters: Postgres cannot store a NUL, and nobody can read the others on a receipt. */

@@ -87,7 +87,7 @@ export class MoneyOut {
     await this.messages.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
-      const first = await findFirst(tx, tenantId, entry);
+      const first = await findFirst(tx, books, entry);
       return first ?? bookEntry(tx, books, entry, this.options);
     });
   }
@@ -101,7 +101,7 @@ export class MoneyOut {
       return await transaction(this.dataSource, async (tx) => {
         const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
         if (!(await claim(tx, intent))) throw new UnavailableError('the debit waited too long for the books');
-        const first = await findFirst(tx, tenantId, entry);
+        const first = await findFirst(tx, books, entry);
         if (first) return first;
         if (-entry.amountCents > refundableCents(books)) throw this.insufficient(refundableCents(books));
         const before = mayBeWithdrawn;

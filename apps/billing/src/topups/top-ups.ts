@@ -30,7 +30,7 @@ export class TopUps {
     await this.messages.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
-      const first = await findFirst(tx, tenantId, entry);
+      const first = await findFirst(tx, books, entry);
       return first ?? bookEntry(tx, books, entry, this.options);
     });
   }

@@ -79,6 +79,16 @@ export class Connections {
     return runDurably(this.background, call, BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS);
   }
 
+  /** Rejects with the reason when nothing can be written durably now: a full disk, a server in recovery, a right that is missing. */
+  async probeWrite(): Promise<void> {
+    try {
+      await this.callDurably({ name: 'probe_write', text: 'SELECT probe_write()', values: [] });
+    } catch (error) {
+      const { message } = ((error as Error).cause ?? error) as Error;
+      throw new UnavailableError(`the admission store cannot write: ${message}`);
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.calls.end(), this.background.end()]);
   }

@@ -1,5 +1,5 @@
 import { UnavailableError } from '@tollgate/contracts';
-import { eventually, useTestDatabase } from '@tollgate/testing';
+import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 import { AdmissionClient } from '../admission-client';
 import { TOKEN_NANOS, useFixture } from '../suite/fixture.suite';
@@ -75,5 +75,37 @@ describe('when Postgres does not answer', () => {
     expect(settledHolds).toBeGreaterThanOrEqual(served);
     expect(settledNanos).toBe(BigInt(settledHolds) * TOKEN_NANOS);
     await client.close();
+  });
+
+  it('a server that takes no writes is not ready, serves reads, and is ready again when it takes them', async () => {
+    const [{ name }] = (await database.query<{ name: string }>('SELECT current_database() AS name')) as [
+      { name: string },
+    ];
+    await database.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
+    try {
+      await expect(store.check()).rejects.toThrow(/^the admission store cannot write: .*read-only transaction/);
+      expect(await store.snapshot({ limit: 1 })).toEqual(expect.any(Array));
+    } finally {
+      await database.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
+    }
+    // Its connections were opened under the old setting.
+    await database.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate-admission' AND datname = $1`,
+      [name],
+    );
+    await eventually(() => store.check());
+    await store.close();
+  });
+
+  it('is ready beside a backup, which reads the table of the probe for as long as it takes', async () => {
+    const backup = new Client({ connectionString: database.url });
+    await backup.connect();
+    await backup.query('BEGIN');
+    await backup.query('LOCK TABLE admission.write_probe IN ACCESS SHARE MODE');
+    const store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
+    await store.check();
+    await backup.end();
+    await store.close();
   });
 });

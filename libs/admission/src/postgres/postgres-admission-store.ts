@@ -24,6 +24,7 @@ import { admitMistake, settleMistake } from './caller-mistakes';
 import { Connections, type Row } from './connections';
 import { eachIdOnce } from './each-id-once';
 import { HoldCounts } from './hold-counts';
+import { SharedProbe } from '../shared-probe';
 import { cappedNanos, monthOf, numbers, UNLIMITED_NANOS } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
@@ -42,6 +43,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
   private readonly holdCounts: HoldCounts;
   private readonly leaseMs: number;
   private readonly now: () => number | null;
+  private readonly writes = new SharedProbe(() => this.connections.probeWrite());
 
   constructor(options: PostgresAdmissionOptions) {
     super();
@@ -262,6 +264,10 @@ export class PostgresAdmissionStore extends AdmissionStore {
   /** Rejects when the database cannot be reached or was not migrated. */
   async start(): Promise<void> {
     await startPatiently(() => this.connections.call({ name: 'start', text: 'SELECT FROM hold LIMIT 0', values: [] }));
+  }
+
+  check(): Promise<void> {
+    return this.writes.check();
   }
 
   async close(): Promise<void> {

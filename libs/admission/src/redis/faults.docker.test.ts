@@ -109,6 +109,35 @@ describe('one Redis', () => {
     await close();
   });
 
+  it('that cannot be written is not ready, is read all the same, and is ready when it can be', async () => {
+    const { f, close } = await open({ url: redis.url });
+    await f.news(BALANCE);
+    await f.store.check();
+    for (const [setting, bad, good, reason] of [
+      ['maxmemory', '1', '0', 'OOM'],
+      ['min-replicas-to-write', '1', '0', 'NOREPLICAS'],
+    ] as const) {
+      await cli('CONFIG', 'SET', setting, bad);
+      await eventually(() =>
+        expect(f.store.check()).rejects.toThrow(new RegExp(`Redis cannot be written: .*${reason}`)),
+      );
+      expect(await f.sums()).toMatchObject({ balanceNanos: BALANCE });
+      await cli('CONFIG', 'SET', setting, good);
+      await eventually(() => f.store.check());
+    }
+    await cli('REPLICAOF', '127.0.0.1', '1');
+    await eventually(() => expect(f.store.check()).rejects.toThrow(/READONLY/));
+    await cli('REPLICAOF', 'NO', 'ONE');
+    await eventually(() => f.store.check());
+    await close();
+  });
+
+  it('without the replicas that settlements wait for is not ready', async () => {
+    const { f, close } = await open({ url: redis.url, settledReplicas: 1 });
+    await expect(f.store.check()).rejects.toThrow(/only 0 of 1 replicas/);
+    await close();
+  });
+
   it('serves an earlier release of the functions and this one at the same time, on the same data', async () => {
     const earlier = readFunctionLibrary('tollgate_admission_v1', EARLIER_RELEASE);
     const [old, young] = [await open({ url: redis.url, library: earlier }), await open({ url: redis.url })];

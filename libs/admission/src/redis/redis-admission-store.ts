@@ -21,12 +21,14 @@ import {
   type WithdrawResult,
 } from '../admission-store';
 import type { RefusableOperation } from '../hold-states';
+import { SharedProbe } from '../shared-probe';
 import { admitMistake, settleMistake } from '../postgres/caller-mistakes';
 import { admitArguments, readAdmitReply } from './admit-call';
 import { allOrNothing, callByTenant, fillIn, PROBE, tenantKeys } from './by-tenant';
 import { CreditRestorer, TenantUnknownError, type AskForCredit } from './credit-restorer';
 import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
 import { readHolds } from './read-holds';
+import { probeWrites, REPLICAS_TIMEOUT_MS } from './probe-writes';
 import { readSnapshots } from './snapshots';
 import { sweepTenants } from './sweep-tenants';
 import { settleResult, tuple } from './hold-values';
@@ -34,9 +36,7 @@ import { TenantRegistry } from './tenant-registry';
 
 /** Sweep, news and snapshot: not in the way of a request, so on a connection of their own. */
 const BACKGROUND_TIMEOUT_MS = 10_000;
-const REPLICAS_TIMEOUT_MS = 300;
-/** Seam and version of the data in Redis. */
-const FAMILY = 'tollgate_admission_v1';
+const FAMILY = 'tollgate_admission_v1'; // Seam and version of the data.
 
 export interface RedisAdmissionOptions {
   /** One server, Sentinel or Cluster: see `readRedisUrl`. */
@@ -75,6 +75,7 @@ export class RedisAdmissionStore extends AdmissionStore {
   private readonly restorer: CreditRestorer | undefined;
   private readonly leaseMs: number;
   private readonly now: () => number | '';
+  private readonly writes = new SharedProbe(() => probeWrites(this.settling, this.settledReplicas));
 
   constructor(options: RedisAdmissionOptions) {
     super();
@@ -249,9 +250,9 @@ export class RedisAdmissionStore extends AdmissionStore {
     await Promise.all([...this.links()].map((link) => link.start()));
   }
 
-  /** Rejects when Redis does not answer now. */
+  /** In a cluster: rejects when no shard answers, or none can write. */
   async check(): Promise<void> {
-    await Promise.all([this.link.check(), this.settling.check()]);
+    await Promise.all([this.link.check(), this.settling.check(), this.writes.check()]);
   }
 
   close(): Promise<void> {

@@ -1,7 +1,15 @@
 import { ceilDiv, FEMTOS_PER_NANO, type UsageEvent } from '@tollgate/contracts';
-import type { AdmitRequest, Progress, Refusal } from '../admission-store';
+import {
+  DEFAULT_LEASE_MS,
+  type AdmitRequest,
+  type Limits,
+  type LimitState,
+  type Progress,
+  type Refusal,
+} from '../admission-store';
 
 export const MINUTE_US = 60_000_000;
+const LONGEST_HOLD_MS = 3_600_000;
 
 export interface ModelHold {
   request: AdmitRequest;
@@ -23,6 +31,8 @@ export interface Account {
   spentNanos: bigint;
   requestsUs: number;
   tokensUs: number;
+  /** When the buckets were written. */
+  writtenUs: number;
 }
 
 /** The tenant's credit, or a budget: what is not spent, and what running requests hold of it. */
@@ -64,8 +74,41 @@ export function bucketUs(amount: number, perMinute: number): number {
   return Math.floor((Math.min(amount, perMinute) * MINUTE_US) / perMinute);
 }
 
+/** Where the buckets stand by this clock. If it was ahead when they were written, they stand now as they stood then. */
+export function bucketsAt(account: Account, nowUs: number): Pick<Account, 'requestsUs' | 'tokensUs' | 'writtenUs'> {
+  const aheadUs = Math.max(0, account.writtenUs - nowUs);
+  return {
+    requestsUs: Math.max(account.requestsUs - aheadUs, nowUs),
+    tokensUs: Math.max(account.tokensUs - aheadUs, nowUs),
+    writtenUs: nowUs,
+  };
+}
+
+/** Where a clock that was ahead wrote them, they fill from now on. */
+export function readBuckets(accounts: readonly Account[], nowUs: number): void {
+  for (const account of accounts) if (account.writtenUs > nowUs) Object.assign(account, bucketsAt(account, nowUs));
+}
+
+/** What a clock that was ahead dated in the future counts from now on. */
+export function putRight(hold: ModelHold, nowMs: number): void {
+  hold.unconfirmedSinceMs = Math.min(hold.unconfirmedSinceMs, nowMs);
+  if (hold.progressedMs <= nowMs) return;
+  hold.deadlineMs = nowMs + DEFAULT_LEASE_MS;
+  hold.progressedMs = nowMs;
+}
+
+export function limitsOf(key: Account, keyLimits: Limits, nowUs: number): LimitState {
+  const { requestsUs, tokensUs } = bucketsAt(key, nowUs);
+  return {
+    requestsRemaining: bucketLeft(requestsUs - nowUs, keyLimits.requestsPerMinute),
+    requestsResetMs: Math.ceil((requestsUs - nowUs) / 1000),
+    tokensRemaining: bucketLeft(tokensUs - nowUs, keyLimits.tokensPerMinute),
+    tokensResetMs: Math.ceil((tokensUs - nowUs) / 1000),
+  };
+}
+
 /** What is left in a bucket that is full in `usedUs`. */
-export function bucketLeft(usedUs: number, perMinute: number): number {
+function bucketLeft(usedUs: number, perMinute: number): number {
   return Math.floor((Math.max(0, MINUTE_US - usedUs) * perMinute) / MINUTE_US);
 }
 
@@ -75,7 +118,8 @@ export class HoldLengths {
   private readonly endedMs = new Map<string, number[]>();
 
   ended(tenantId: string, lengthMs: number): void {
-    this.endedMs.set(tenantId, [...(this.endedMs.get(tenantId) ?? []), lengthMs]);
+    const countedMs = Math.min(LONGEST_HOLD_MS, Math.max(0, lengthMs));
+    this.endedMs.set(tenantId, [...(this.endedMs.get(tenantId) ?? []), countedMs]);
   }
 
   finishCall(): void {

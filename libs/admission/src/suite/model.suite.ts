@@ -6,7 +6,6 @@ import {
   type Budget,
   type ExtendRequest,
   type ExtendResult,
-  type LimitState,
   type News,
   type Progress,
   type Refusal,
@@ -15,14 +14,17 @@ import {
 } from '../admission-store';
 import {
   type Account,
-  bucketLeft,
+  bucketsAt,
   bucketUs,
   costOf,
   grant,
   HoldLengths,
+  limitsOf,
   MINUTE_US,
   type ModelHold,
   type Purse,
+  putRight,
+  readBuckets,
 } from './model-arithmetic.suite';
 
 /**
@@ -42,6 +44,9 @@ export class Model {
   admit(request: AdmitRequest): AdmitResult | 'mistake' {
     const { id, tenantId, keyId } = request.draft;
     const [key, tenant] = [this.account(`${tenantId}/${keyId}`), this.account(tenantId)];
+    const nowUs = this.nowMs * 1000;
+    readBuckets([key, tenant], nowUs);
+    const limits = () => limitsOf(key, request.keyLimits, nowUs);
     const existing = this.holds.get(id);
     if (existing) {
       const { draft } = existing.request;
@@ -50,22 +55,20 @@ export class Model {
         kind: 'held',
         holdNanos: existing.holdNanos,
         outputTokens: existing.outputTokens,
-        limits: this.limits(key, request),
+        limits: limits(),
       };
     }
     const refused = (reason: Refusal, scope: 'key' | 'tenant', retryAfterMs: number | null = null): AdmitResult => {
-      return { kind: 'refused', reason, scope, retryAfterMs, limits: this.limits(key, request) };
+      return { kind: 'refused', reason, scope, retryAfterMs, limits: limits() };
     };
     const money = grant(request, this.purses(request, key, tenant));
     const tokens = request.promptTokens + (typeof money === 'number' ? money : request.wantOutputTokens);
-    const nowUs = this.nowMs * 1000;
-    const after = (fullUs: number, amount: number, perMinute: number) =>
-      Math.max(fullUs, nowUs) + bucketUs(amount, perMinute);
+    const [ofKey, ofTenant] = [bucketsAt(key, nowUs), bucketsAt(tenant, nowUs)];
     const next = {
-      keyRequests: after(key.requestsUs, 1, request.keyLimits.requestsPerMinute),
-      tenantRequests: after(tenant.requestsUs, 1, request.tenantLimits.requestsPerMinute),
-      keyTokens: after(key.tokensUs, tokens, request.keyLimits.tokensPerMinute),
-      tenantTokens: after(tenant.tokensUs, tokens, request.tenantLimits.tokensPerMinute),
+      keyRequests: ofKey.requestsUs + bucketUs(1, request.keyLimits.requestsPerMinute),
+      tenantRequests: ofTenant.requestsUs + bucketUs(1, request.tenantLimits.requestsPerMinute),
+      keyTokens: ofKey.tokensUs + bucketUs(tokens, request.keyLimits.tokensPerMinute),
+      tenantTokens: ofTenant.tokensUs + bucketUs(tokens, request.tenantLimits.tokensPerMinute),
     };
     const over = (fullUs: number) => fullUs > nowUs + MINUTE_US;
     const waitMs = Math.ceil((Math.max(...Object.values(next)) - nowUs - MINUTE_US) / 1000);
@@ -95,9 +98,9 @@ export class Model {
       unconfirmedSinceMs: 0,
       event: null,
     });
-    [key.requestsUs, key.tokensUs] = [next.keyRequests, next.keyTokens];
-    [tenant.requestsUs, tenant.tokensUs] = [next.tenantRequests, next.tenantTokens];
-    return { kind: 'held', holdNanos, outputTokens: money, limits: this.limits(key, request) };
+    Object.assign(key, { requestsUs: next.keyRequests, tokensUs: next.keyTokens, writtenUs: nowUs });
+    Object.assign(tenant, { requestsUs: next.tenantRequests, tokensUs: next.tenantTokens, writtenUs: nowUs });
+    return { kind: 'held', holdNanos, outputTokens: money, limits: limits() };
   }
 
   extend({ id, tenantId, wantNanos, minNanos }: ExtendRequest): ExtendResult {
@@ -145,6 +148,7 @@ export class Model {
   }
 
   sweep(confirmAfterMs: number): UsageEvent[] {
+    for (const hold of this.holds.values()) putRight(hold, this.nowMs);
     const unconfirmed = [...this.holds.values()].filter(
       (hold) => hold.state === 'settled' && hold.unconfirmedSinceMs <= this.nowMs - confirmAfterMs,
     );
@@ -210,9 +214,9 @@ export class Model {
     const keyBudget = this.budget(tenantId, keyId, keyBudgetNanos);
     const tenantBudget = this.budget(tenantId, null, tenantBudgetNanos);
     if (keyBudget !== null)
-      purses.push({ name: 'budget', scope: 'key', spendable: keyBudget - key.spentNanos, held: keyHeld });
+      purses.push({ name: 'budget', scope: 'key', spendable: keyBudget - this.spent(key), held: keyHeld });
     if (tenantBudget !== null)
-      purses.push({ name: 'budget', scope: 'tenant', spendable: tenantBudget - tenant.spentNanos, held: tenantHeld });
+      purses.push({ name: 'budget', scope: 'tenant', spendable: tenantBudget - this.spent(tenant), held: tenantHeld });
     purses.push({ name: 'credit', scope: 'tenant', spendable: balanceNanos - settledNanos, held: tenantHeld });
     return purses;
   }
@@ -226,7 +230,9 @@ export class Model {
   /** The differences of one call, added up, and its lengths as one. */
   private finishCall(): void {
     for (const [account, byUs] of this.corrections) {
-      if (byUs !== 0) account.tokensUs = Math.max(account.tokensUs, this.nowMs * 1000) + byUs;
+      if (byUs === 0) continue;
+      Object.assign(account, bucketsAt(account, this.nowMs * 1000));
+      account.tokensUs += byUs;
     }
     this.corrections.clear();
     this.lengths.finishCall();
@@ -244,7 +250,9 @@ export class Model {
       const account = this.account(name);
       const byUs = bucketUs(real, tokensPerMinute) - bucketUs(counted, tokensPerMinute);
       this.corrections.set(account, (this.corrections.get(account) ?? 0) + byUs);
-      if (event && event.endedAt.slice(0, 7) >= this.month()) account.spentNanos += BigInt(event.costNanos);
+      account.spentNanos = this.spent(account);
+      account.month = this.month();
+      if (event && event.endedAt.slice(0, 7) >= account.month) account.spentNanos += BigInt(event.costNanos);
     }
     if (!event) {
       this.holds.delete(draft.id);
@@ -258,21 +266,16 @@ export class Model {
     });
   }
 
-  private limits(key: Account, { keyLimits }: AdmitRequest): LimitState {
-    const used = (fullUs: number) => Math.max(0, fullUs - this.nowMs * 1000);
-    return {
-      requestsRemaining: bucketLeft(used(key.requestsUs), keyLimits.requestsPerMinute),
-      requestsResetMs: Math.ceil(used(key.requestsUs) / 1000),
-      tokensRemaining: bucketLeft(used(key.tokensUs), keyLimits.tokensPerMinute),
-      tokensResetMs: Math.ceil(used(key.tokensUs) / 1000),
-    };
-  }
-
   private account(name: string): Account {
     let account = this.accounts.get(name);
-    if (!account) this.accounts.set(name, (account = { month: '', spentNanos: 0n, requestsUs: 0, tokensUs: 0 }));
-    if (account.month !== this.month()) Object.assign(account, { month: this.month(), spentNanos: 0n });
+    if (!account)
+      this.accounts.set(name, (account = { month: '', spentNanos: 0n, requestsUs: 0, tokensUs: 0, writtenUs: 0 }));
     return account;
+  }
+
+  /** In this month. A sum of a month that is to come by this clock, as it was ahead, counts too. */
+  private spent({ month, spentNanos }: Account): bigint {
+    return month >= this.month() ? spentNanos : 0n;
   }
 
   private month(): string {

@@ -22,7 +22,7 @@ end
 
 local function load_tenant(keys)
   local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
-    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life', 'hold_mean_ms')
+    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life', 'hold_mean_ms', 'progressed_ms', 'written_us')
   return {
     exists = v[1] ~= false,
     version = amount_of(v[1]), balance = amount_of(v[2]), settled = amount_of(v[3]), pending = amount_of(v[4]),
@@ -36,6 +36,10 @@ local function load_tenant(keys)
     life = v[14] or nil,
     -- How long holds last: a mean over those that ended, the newer ones weighing more; 0: none ended yet.
     hold_mean_ms = tonumber(v[15] or 0),
+    -- Not below the last sign of life of any pending hold.
+    progressed_ms = tonumber(v[16] or 0),
+    -- When the buckets were; 0: not told.
+    written_us = tonumber(v[17] or 0),
   }
 end
 
@@ -59,9 +63,10 @@ local function load_key(keys, loaded, key_id)
   local k = loaded[key_id]
   if not k then
     local packed = redis.call('HMGET', keys[KEYS_OF], key_id, key_id .. BUDGET)
-    k = { pending = 0, in_flight = 0, month = 0, spent = 0, requests_us = 0, tokens_us = 0 }
+    k = { pending = 0, in_flight = 0, month = 0, spent = 0, requests_us = 0, tokens_us = 0, written_us = 0 }
     if packed[1] then
-      k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us = cmsgpack.unpack(packed[1])
+      k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us, k.written_us = cmsgpack.unpack(packed[1])
+      k.written_us = k.written_us or 0
     end
     k.own_budget = (unpack_budget(packed[2]))
     loaded[key_id] = k
@@ -72,7 +77,7 @@ end
 local function save_keys(keys, loaded)
   for key_id, k in pairs(loaded) do
     if k.changed then
-      redis.call('HSET', keys[KEYS_OF], key_id, cmsgpack.pack(k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us))
+      redis.call('HSET', keys[KEYS_OF], key_id, cmsgpack.pack(k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us, k.written_us))
     end
   end
 end
@@ -145,6 +150,18 @@ local function bucket_us(amount, per_minute)
     rest = scaled - whole * per_minute
   end
   return quotient
+end
+
+-- Where the buckets of `of` (a tenant or a key) stand by this clock: full at the earliest now. Where they were written at an instant that is to come by it, as it was ahead, they stand now as they
+-- stood then. The requests bucket alone tells by how much it was ahead too, to the minute (an older version of this library does not tell more): it is never further from full than that. The tokens
+-- bucket is: what settlements corrected may honestly have moved it further.
+-- Answers whether it was: then that is to be kept, so that the bucket fills from now on, and not from each look at it anew.
+local function read_buckets(of, now)
+  local ahead = math.max(0, of.written_us - now, of.requests_us - MINUTE_US - now)
+  of.requests_us = math.max(of.requests_us - ahead, now)
+  of.tokens_us = math.max(of.tokens_us - ahead, now)
+  of.written_us = now
+  return ahead > 0
 end
 
 local function left_in_bucket(full_us, used_us, per_minute)

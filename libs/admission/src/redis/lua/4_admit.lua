@@ -91,14 +91,14 @@ local function admit(keys, args)
   local fresh, writes, loaded = {}, {}, {}
   live(keys, t)
   local out = { t.exists and 0 or 1, t.life }
-  t.requests_us = math.max(t.requests_us, now)
-  t.tokens_us = math.max(t.tokens_us, now)
+  local moved = read_buckets(t, now)
 
   for i, a in ipairs(list) do
     local r = read_request(a, args[4 + i])
     local k = load_key(keys, loaded, r.key_id)
-    k.requests_us = math.max(k.requests_us, now)
-    k.tokens_us = math.max(k.tokens_us, now)
+    if read_buckets(k, now) then
+      moved, k.changed = true, true
+    end
     local code, scope, retry_ms, nanos, tokens = nil, false, false, false, false
 
     -- 1. A repeat gets the answer that it had.
@@ -162,7 +162,11 @@ local function admit(keys, args)
     save_keys(keys, loaded)
     local is_first = not t.deadline_ms or deadline_ms < t.deadline_ms
     t.deadline_ms = is_first and deadline_ms or t.deadline_ms
-    save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', is_first and 'deadline_ms' or nil)
+    t.progressed_ms = math.max(t.progressed_ms, math.floor(now / 1000))
+    save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', 'written_us', 'progressed_ms', is_first and 'deadline_ms' or nil)
+  elseif moved then
+    save_keys(keys, loaded)
+    save_tenant(keys, t, 'requests_us', 'tokens_us', 'written_us')
   elseif not t.exists then
     save_tenant(keys, t)
   end

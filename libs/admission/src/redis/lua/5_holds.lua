@@ -86,10 +86,13 @@ local function progress(keys, args)
   end
   if #writes > 0 then
     in_parts('HSET', keys[PENDING], writes, 2)
+    local bounds = redis.call('HMGET', keys[CREDIT], 'deadline_ms', 'progressed_ms')
     -- Only a clock that went back, or a shorter lease, moves a deadline forward.
-    local bound = redis.call('HGET', keys[CREDIT], 'deadline_ms')
-    if bound and bound ~= '' and deadline_ms < tonumber(bound) then
+    if bounds[1] and bounds[1] ~= '' and deadline_ms < tonumber(bounds[1]) then
       redis.call('HSET', keys[CREDIT], 'deadline_ms', text(deadline_ms))
+    end
+    if now_ms > tonumber(bounds[2] or 0) then
+      redis.call('HSET', keys[CREDIT], 'progressed_ms', text(now_ms))
     end
   end
   return out
@@ -101,10 +104,12 @@ local function tally(of, h, end_of, per_minute, month)
   of.in_flight = of.in_flight - 1
   of.pending = sub(of.pending, h.nanos)
   of.tokens_by_us = (of.tokens_by_us or 0) + bucket_us(end_of.tokens, per_minute) - bucket_us(h.tokens, per_minute)
+  -- A sum of a month that is to come by this clock goes on as this month's, and not until the clock gets there: after a jump of years that would be for good.
+  if of.month < month then
+    of.spent = 0
+  end
+  of.month = month
   if end_of.cost then
-    if of.month < month then
-      of.month, of.spent = month, 0
-    end
     if end_of.month >= month then
       of.spent = add(of.spent, end_of.cost)
     end
@@ -114,9 +119,13 @@ end
 -- Moves the token bucket by the difference of the real numbers to those counted at admission: back (unused), or on (used beyond).
 local function correct_tokens(of, now)
   if of.tokens_by_us and of.tokens_by_us ~= 0 then
-    of.tokens_us = math.max(of.tokens_us, now) + of.tokens_by_us
+    read_buckets(of, now)
+    of.tokens_us = of.tokens_us + of.tokens_by_us
   end
 end
+
+-- None counts as longer in the mean: a clock that jumped would be in it for the next hundred holds.
+local LONGEST_HOLD_MS = 3600000
 
 -- What ends in one call weighs an eighth, with the mean of its lengths.
 local function next_mean_ms(mean_ms, length_ms)
@@ -158,7 +167,7 @@ local function end_holds(keys, now, ends)
       seen[e.id] = false
       gone[#gone + 1] = e.id
       -- Of a hold that an older version of this library wrote it is not known: it counts as ended at once.
-      lengths_ms = lengths_ms + math.max(0, now_ms - (h.admitted_ms or now_ms))
+      lengths_ms = lengths_ms + math.min(LONGEST_HOLD_MS, math.max(0, now_ms - (h.admitted_ms or now_ms)))
       if e.cost then
         t.settled = add(t.settled, e.cost)
         records[e.id] = e.record
@@ -181,7 +190,7 @@ local function end_holds(keys, now, ends)
       correct_tokens(k, now)
     end
     save_keys(keys, loaded)
-    save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'tokens_us', 'hold_mean_ms')
+    save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'requests_us', 'tokens_us', 'written_us', 'hold_mean_ms')
   end
   return out
 end

@@ -1,17 +1,24 @@
 -- Between the holds and the books: what died, what the ledger still owes, what it has taken in.
 
--- Ends the pending holds past their deadline, at most `limit`: settled at what was delivered, or away at none. The records of the settled ones.
+-- Ends the pending holds past their deadline, at most `limit`: settled at what was delivered, or away at none. The records of the settled ones. Of a hold whose last sign of life is to come by this
+-- clock (it went back) it is now: it has a lease from now on, whatever the clock said then.
 local function expire(keys, now, limit)
   local now_ms = math.floor(now / 1000)
-  local bound = redis.call('HGET', keys[CREDIT], 'deadline_ms')
-  if not bound or bound == '' or tonumber(bound) > now_ms then
+  local bounds = redis.call('HMGET', keys[CREDIT], 'deadline_ms', 'progressed_ms')
+  local is_ahead = tonumber(bounds[2] or 0) > now_ms
+  if not bounds[1] or bounds[1] == '' or (tonumber(bounds[1]) > now_ms and not is_ahead) then
     return {}
   end
   -- 1. Read all pending holds, which are no more than the requests that run: about once a lease.
-  local ends, next_ms = {}, nil
+  local ends, next_ms, writes = {}, nil, {}
   local all = redis.call('HGETALL', keys[PENDING])
   for i = 1, #all, 2 do
     local h = unpack_hold(all[i + 1])
+    if h.progressed_ms > now_ms then
+      h.deadline_ms, h.progressed_ms = now_ms + h.deadline_ms - h.progressed_ms, now_ms
+      writes[#writes + 1] = all[i]
+      writes[#writes + 1] = pack_hold(h)
+    end
     if h.deadline_ms <= now_ms and #ends < limit then
       local e = { id = all[i], tokens = 0 }
       if h.delivered then
@@ -29,6 +36,7 @@ local function expire(keys, now, limit)
       next_ms = math.min(next_ms or h.deadline_ms, h.deadline_ms)
     end
   end
+  in_parts('HSET', keys[PENDING], writes, 2)
   -- 2. Settled or away.
   local records = {}
   if #ends > 0 then
@@ -38,6 +46,9 @@ local function expire(keys, now, limit)
     end
   end
   redis.call('HSET', keys[CREDIT], 'deadline_ms', next_ms and text(next_ms) or '')
+  if is_ahead then
+    redis.call('HSET', keys[CREDIT], 'progressed_ms', text(now_ms))
+  end
   return records
 end
 
@@ -48,6 +59,13 @@ local function sweep(keys, args)
   local now_ms = math.floor(now / 1000)
   -- Settled just now, they are not owed yet, whatever the waiting time: so the others are looked up first.
   local limit = tonumber(args[3])
+  -- Owed since an instant to come: since now.
+  local ahead = {}
+  for _, id in ipairs(limit > 0 and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '(' .. text(now_ms), '+inf', 'LIMIT', 0, limit) or {}) do
+    ahead[#ahead + 1] = text(now_ms)
+    ahead[#ahead + 1] = id
+  end
+  in_parts('ZADD', keys[UNCONFIRMED], ahead, 2)
   local owed = limit > 0 and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '-inf', text(now_ms - tonumber(args[4])), 'LIMIT', 0, limit) or {}
   local out = expire(keys, now, tonumber(args[2]))
   local expired = #out
@@ -114,12 +132,9 @@ local function apply_news(keys, args)
 end
 
 local function take_spent(of, month, spent)
-  if month > of.month then
-    of.month, of.spent = month, spent
-  else
-    -- Both sums have what was settled here and has reached metering since: the larger one is nearer.
-    of.spent = most(of.spent, spent)
-  end
+  -- Both sums have what was settled here and has reached metering since: the larger one is nearer.
+  of.spent = month > of.month and spent or most(of.spent, spent)
+  of.month = month
 end
 
 -- What was asked for because the store had lost it, or never had it. args: now_ms or '', version, balance, suspended, ids and [[month, spent by the tenant in it, [[key id, spent by the key], …]], …]

@@ -1,0 +1,30 @@
+import type { AdmissionStore } from '@tollgate/admission';
+import { newId } from '@tollgate/contracts';
+import { configureLogging } from '@tollgate/runtime';
+import { tellBooked } from './tell-admission';
+
+const news = { tenantId: newId('ten'), version: '1', balanceNanos: '5', releases: [], suspended: false };
+const store = (applyNews: () => Promise<void>) => ({ applyNews }) as unknown as AdmissionStore;
+configureLogging({ level: 'silent', pretty: false });
+
+it('an admission store that does not answer, or refuses, keeps no booking from being answered', async () => {
+  await tellBooked(
+    store(() => new Promise(() => {})),
+    news,
+    10,
+  );
+  await tellBooked(
+    store(() => Promise.reject(new Error('away'))),
+    news,
+  );
+});
+
+it('waits for a store that answers', async () => {
+  let heard = false;
+  const slow = store(async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    heard = true;
+  });
+  await tellBooked(slow, news);
+  expect(heard).toBe(true);
+});

@@ -1,0 +1,34 @@
+import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
+import { Fixture, WIDE } from '../suite/fixture.suite';
+import { PostgresAdmissionStore } from './postgres-admission-store';
+
+const database = useTestDatabase();
+const MONTH_US = 30 * 86_400_000_000;
+
+it('a bucket that says 30 days ahead and not when it was written, as an earlier release left it, keeps nobody out for longer than a minute', async () => {
+  const f = new Fixture(async ({ now }) => {
+    const store = new PostgresAdmissionStore({
+      url: database.url,
+      callTimeoutMs: PATIENT_CALL_MS,
+      ...(now && { now }),
+    });
+    await store.start();
+    return store;
+  });
+  await f.setUp();
+  try {
+    await f.news(10n ** 15n);
+    const limits = { ...WIDE, requestsPerMinute: 6, tokensPerMinute: 60 };
+    const limited = { keyLimits: limits, tenantLimits: limits };
+    await f.hold(limited);
+    await database.query(
+      `UPDATE admission.bucket SET requests_full_us = requests_full_us + $1, tokens_full_us = tokens_full_us + $1, written_us = 0`,
+      [MONTH_US],
+    );
+    expect(await f.admit(f.request(limited))).toMatchObject({ kind: 'refused' });
+    f.nowMs += 60_000;
+    expect(await f.admit(f.request(limited))).toMatchObject({ kind: 'held' });
+  } finally {
+    await f.tearDown();
+  }
+});

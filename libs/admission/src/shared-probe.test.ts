@@ -1,0 +1,31 @@
+import { eventually } from '@tollgate/testing';
+import { SharedProbe } from './shared-probe';
+
+it('asks once for all who ask at a time, and again when the outcome is old, whether it was good or bad', async () => {
+  let asked = 0;
+  let refuses = true;
+  const probe = new SharedProbe(async () => {
+    asked++;
+    await Promise.resolve();
+    if (refuses) throw new Error('disk full');
+  }, 1);
+  const first = await Promise.allSettled([probe.check(), probe.check(), probe.check()]);
+  expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  expect(asked).toBe(1);
+  refuses = false;
+  await eventually(() => probe.check());
+  expect(asked).toBe(2);
+});
+
+it('does not ask again for as long as nothing has come of it', async () => {
+  let asked = 0;
+  const probe = new SharedProbe(() => {
+    asked++;
+    return new Promise(() => {});
+  }, 0);
+  void probe.check();
+  void probe.check();
+  await new Promise((resolve) => setImmediate(resolve));
+  void probe.check();
+  expect(asked).toBe(1);
+});

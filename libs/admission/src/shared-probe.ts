@@ -1,0 +1,32 @@
+/** However often somebody asks, the store is not written to for it more often than this, counted from the end of the last time. */
+const EVERY_MS = 1_000;
+
+/** One probe for all who ask within a second: its outcome stands until the next. */
+export class SharedProbe {
+  private outcome: Promise<void> | undefined;
+  private nextMs = 0;
+
+  /** `probe` ends within a bounded time. */
+  constructor(
+    private readonly probe: () => Promise<unknown>,
+    private readonly everyMs = EVERY_MS,
+  ) {}
+
+  /** Rejects as the probe did. */
+  check(): Promise<void> {
+    if (!this.outcome || performance.now() >= this.nextMs) {
+      this.nextMs = Infinity;
+      this.outcome = this.run();
+      this.outcome.catch(() => {});
+    }
+    return this.outcome;
+  }
+
+  private async run(): Promise<void> {
+    try {
+      await this.probe();
+    } finally {
+      this.nextMs = performance.now() + this.everyMs;
+    }
+  }
+}
