@@ -1,7 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { AdmissionClient } from './admission-client';
-import { DEFAULT_LEASE_MS, type AdmitRequest, type Progress } from './admission-store';
+import { DEFAULT_LEASE_MS, type AdmitRequest, type LookRequest, type Progress } from './admission-store';
 import { PostgresAdmissionStore } from './postgres/postgres-admission-store';
 import { TOKEN_NANOS, useFixture } from './suite/fixture.suite';
 
@@ -11,6 +11,7 @@ const SIGN_INTERVAL_MS = 20;
 /** The real store, which also tells what it was asked. */
 class WatchedStore extends PostgresAdmissionStore {
   readonly admitCalls: number[] = [];
+  readonly lookCalls: number[] = [];
   readonly progressCalls: string[][] = [];
   failNextProgress = false;
   progressTakesMs = 0;
@@ -21,6 +22,11 @@ class WatchedStore extends PostgresAdmissionStore {
   override admit(requests: readonly AdmitRequest[]) {
     this.admitCalls.push(requests.length);
     return super.admit(requests);
+  }
+
+  override look(requests: readonly LookRequest[]) {
+    this.lookCalls.push(requests.length);
+    return super.look(requests);
   }
 
   override async progress(progress: readonly Progress[]) {
@@ -51,6 +57,16 @@ afterEach(() => client.close());
 const watched = () => fixture().store as WatchedStore;
 
 describe('the admission client', () => {
+  it('looks for a turn of requests in one call, and answers each its own', async () => {
+    const f = fixture();
+    const none = { ...f.request().keyLimits, concurrency: 1 };
+    await f.hold();
+    const looks = Array.from({ length: 20 }, (_, i) => f.lookOf(f.request(i % 2 === 0 ? {} : { keyLimits: none })));
+    const results = await Promise.all(looks.map((look) => client.look(look)));
+    expect(watched().lookCalls).toEqual([20]);
+    expect(results.map(({ kind }) => kind)).toEqual(looks.map((_, i) => (i % 2 === 0 ? 'clear' : 'refused')));
+  });
+
   it('admits a turn of requests in one call, and answers each its own', async () => {
     const f = fixture();
     const requests = Array.from({ length: 50 }, (_, i) => f.request({ wantOutputTokens: i + 1 }));

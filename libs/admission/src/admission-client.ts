@@ -4,6 +4,8 @@ import type {
   AdmitResult,
   ExtendRequest,
   ExtendResult,
+  LookRequest,
+  LookResult,
   Settlement,
   SettleResult,
 } from './admission-store';
@@ -17,6 +19,7 @@ import { SignsOfLife, type RunningRequest } from './signs-of-life';
  */
 export class AdmissionClient {
   private readonly admits: BatchQueue<AdmitRequest, AdmitResult>;
+  private readonly looks: BatchQueue<LookRequest, LookResult>;
   private readonly extensions: BatchQueue<ExtendRequest, ExtendResult>;
   private readonly settlements: BatchQueue<Settlement, SettleResult>;
   private readonly voids: BatchQueue<{ id: string; tenantId: string }, boolean>;
@@ -24,6 +27,7 @@ export class AdmissionClient {
 
   constructor(store: AdmissionStore, options: { signOfLifeIntervalMs?: number } = {}) {
     this.admits = new BatchQueue((requests) => store.admit(requests));
+    this.looks = new BatchQueue((requests) => store.look(requests));
     this.extensions = new BatchQueue((requests) => store.extend(requests));
     this.settlements = new BatchQueue((settlements) => store.settle(settlements));
     this.voids = new BatchQueue((holds) => store.void(holds));
@@ -35,11 +39,12 @@ export class AdmissionClient {
    * the batches, so that nobody else does.
    */
   admit(request: AdmitRequest): Promise<AdmitResult> {
-    return this.admits.push(request).catch(async (error: unknown) => {
-      if (!(error instanceof TenantUnknownError)) throw error;
-      await error.known;
-      return this.admits.push(request);
-    });
+    return onceKnown(() => this.admits.push(request));
+  }
+
+  /** Waits for the credit of a tenant as `admit` does. */
+  look(request: LookRequest): Promise<LookResult> {
+    return onceKnown(() => this.looks.push(request));
   }
 
   /** Go by `holdNanos` of the answer: after a lost answer the repeat may have extended twice. */
@@ -70,6 +75,15 @@ export class AdmissionClient {
   /** Lets what was asked for finish. Then close the store. */
   async close(): Promise<void> {
     this.signs.stop();
-    await Promise.all([this.admits.idle(), this.extensions.idle(), this.settlements.idle(), this.voids.idle()]);
+    const queues = [this.admits, this.looks, this.extensions, this.settlements, this.voids];
+    await Promise.all(queues.map((queue) => queue.idle()));
   }
+}
+
+function onceKnown<T>(ask: () => Promise<T>): Promise<T> {
+  return ask().catch(async (error: unknown) => {
+    if (!(error instanceof TenantUnknownError)) throw error;
+    await error.known;
+    return ask();
+  });
 }

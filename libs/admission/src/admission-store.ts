@@ -61,6 +61,22 @@ export type AdmitResult =
    */
   | { kind: 'refused'; reason: Refusal; scope: 'key' | 'tenant'; retryAfterMs: number | null; limits: LimitState };
 
+/** Who is about to send a request of which nothing is known yet. */
+export interface LookRequest {
+  tenantId: string;
+  keyId: string;
+  tenantLimits: Limits;
+  keyLimits: Limits;
+  keyBudgetNanos: bigint | null;
+  tenantBudgetNanos: bigint | null;
+  /** False: it may be for a model that costs nothing, so neither credit nor a budget stands in the way. */
+  isPaid: boolean;
+}
+
+/** As `admit` would refuse a request of the least size (one output token, for a nano) at this moment. `clear` promises nothing: others may come first. */
+export type LookResult = { kind: 'clear'; limits: LimitState } | LookRefusal;
+export type LookRefusal = Extract<AdmitResult, { kind: 'refused' }> & { reason: Exclude<Refusal, 'bound'> };
+
 export interface ExtendRequest {
   id: string;
   tenantId: string;
@@ -191,6 +207,8 @@ export abstract class AdmissionStore {
    * A RangeError stands in the place of one that the caller must not send: numbers out of range, or the id of another or an ended hold.
    */
   abstract admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]>;
+  /** Whether any request of theirs would be admitted now: before a body is read. Takes nothing, and writes nothing. An Error in the place of one as by `admit`. */
+  abstract look(requests: readonly LookRequest[]): Promise<(LookResult | Error)[]>;
   /** An Error stands in the place of one that could not be asked: the part of the store that has its tenant is away. */
   abstract extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | Error)[]>;
   /** False where there is no such pending hold: the request has lost it and must end. True also of one that the store lost: what it was granted still stands. */

@@ -5,6 +5,7 @@ import { clockSuite } from './suite/clock.suite';
 import type { OpenStore } from './suite/fixture.suite';
 import { holdsSuite } from './suite/holds.suite';
 import { limitsSuite } from './suite/limits.suite';
+import { lookSuite } from './suite/look.suite';
 import { propertySuite } from './suite/property.suite';
 import { sharingSuite } from './suite/sharing.suite';
 import { withdrawSuite } from './suite/withdraw.suite';
@@ -15,6 +16,7 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: limits`, () => limitsSuite(open));
   describe(`${name}: credit`, () => creditSuite(open));
   describe(`${name}: budgets`, () => budgetsSuite(open));
+  describe(`${name}: looks`, () => lookSuite(open));
   describe(`${name}: states of a hold`, () => statesSuite(open));
   describe(`${name}: holds`, () => holdsSuite(open));
   describe(`${name}: books`, () => booksSuite(open));

@@ -4,7 +4,7 @@ import { operatorWords, publicParam, publicWords } from '../upstream/backend-wor
 import type { UpstreamFailure } from '../upstream/failure';
 import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from './errors';
 import type { Job } from './job';
-import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
+import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './body/schemas';
 
 /** Time cures it, but nobody knows when: the shortest wait that helps. */
 const SHORT_WAIT_SECONDS = 1;

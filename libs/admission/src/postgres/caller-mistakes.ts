@@ -1,4 +1,4 @@
-import type { AdmitRequest, Limits, Settlement } from '../admission-store';
+import type { AdmitRequest, Limits, LookRequest, Settlement } from '../admission-store';
 
 /** Tokens of one request; keeps the arithmetic of the buckets inside a bigint. */
 const MAX_TOKENS = 100_000_000_000;
@@ -20,6 +20,11 @@ export function admitMistake(request: AdmitRequest): RangeError | undefined {
   return undefined;
 }
 
+export function lookMistake({ keyId, keyLimits, tenantLimits }: LookRequest): RangeError | undefined {
+  if (areLimits(keyLimits) && areLimits(tenantLimits)) return undefined;
+  return new RangeError(`${keyId}: limits must be whole numbers from 1 to ${MAX_LIMIT}`);
+}
+
 export function settleMistake({ event }: Settlement): RangeError | undefined {
   if (!/^\d{1,30}$/.test(event.costNanos)) return new RangeError(`${event.id}: "${event.costNanos}" is not a cost`);
   if (!isTokens(event.promptTokens) || !isTokens(event.completionTokens)) {
@@ -39,4 +44,10 @@ function areLimits({ requestsPerMinute, tokensPerMinute, concurrency }: Limits):
 
 function isLimit(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 1 && value <= MAX_LIMIT;
+}
+
+/** Puts the store's answers, in order, into the places that are still open. */
+export function fillIn<T>(results: (T | Error | undefined)[], answers: readonly (T | Error)[]): (T | RangeError)[] {
+  let next = 0;
+  return results.map((result) => result ?? answers[next++]!);
 }

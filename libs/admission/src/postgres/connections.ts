@@ -9,8 +9,8 @@ const CALL_TIMEOUT_MS = 1_000;
 const BACKGROUND_TIMEOUT_MS = 10_000;
 /** How much later than the server's own timeout this side gives up on an answer. */
 const ANSWER_GRACE_MS = 500;
-/** admit, extend, void, progress and settle: one call of each in flight at a time, and one settlement may wait for the disk beside them. */
-const MAX_CALL_CONNECTIONS = 6;
+/** admit, look, extend, void, progress and settle: one call of each in flight at a time, and one settlement may wait for the disk beside them. */
+const MAX_CALL_CONNECTIONS = 7;
 const MAX_BACKGROUND_CONNECTIONS = 2;
 const MAX_TRIES = 3;
 

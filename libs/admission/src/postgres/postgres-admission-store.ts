@@ -10,6 +10,8 @@ import {
   type ExtendResult,
   type HoldsQuery,
   type HoldView,
+  type LookRequest,
+  type LookResult,
   type News,
   type Progress,
   type Settlement,
@@ -20,11 +22,12 @@ import {
   type WithdrawResult,
 } from '../admission-store';
 import { admitCall, admitResult } from './admit-call';
-import { admitMistake, settleMistake } from './caller-mistakes';
+import { admitMistake, fillIn, lookMistake, settleMistake } from './caller-mistakes';
 import { Connections, type Row } from './connections';
 import { eachIdOnce } from './each-id-once';
 import { HoldCounts } from './hold-counts';
 import { SharedProbe } from '../shared-probe';
+import { lookCall, lookResult } from './look-call';
 import { cappedNanos, monthOf, numbers, UNLIMITED_NANOS } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
@@ -67,6 +70,15 @@ export class PostgresAdmissionStore extends AdmissionStore {
     const rows = sent.length === 0 ? [] : await this.connections.call(admitCall(sent, this.now(), this.leaseMs));
     const answers: (AdmitResult | RangeError)[] = [];
     for (const row of rows) answers[Number(row[0]) - 1] = admitResult(row);
+    return fillIn(results, answers);
+  }
+
+  async look(requests: readonly LookRequest[]): Promise<(LookResult | RangeError)[]> {
+    const results: (LookResult | RangeError | undefined)[] = requests.map(lookMistake);
+    const sent = requests.filter((_, index) => !results[index]);
+    const rows = sent.length === 0 ? [] : await this.connections.call(lookCall(sent, this.now()));
+    const answers: LookResult[] = [];
+    for (const row of rows) answers[Number(row[0]) - 1] = lookResult(row);
     return fillIn(results, answers);
   }
 
@@ -288,10 +300,4 @@ function settleResult(code: string, record: string | null, event: UsageEvent): S
   if (code === 'forbidden') return { kind: 'forbidden' };
   if (code === 'settled') return { kind: 'settled', repeated: false, event };
   return { kind: 'settled', repeated: true, event: JSON.parse(record!) as UsageEvent };
-}
-
-/** Puts the store's answers, in order, into the places that are still open. */
-function fillIn<T>(results: (T | undefined)[], answers: readonly T[]): T[] {
-  let next = 0;
-  return results.map((result) => result ?? answers[next++]!);
 }

@@ -68,9 +68,3 @@ export function allOrNothing<R>(results: readonly (R | Error)[]): R[] {
   for (const result of results) if (result instanceof Error) throw result;
   return results as R[];
 }
-
-/** Puts the store's answers, in order, into the places that are still open. */
-export function fillIn<T>(results: (T | Error | undefined)[], answers: readonly (T | Error)[]): (T | RangeError)[] {
-  let next = 0;
-  return results.map((result) => result ?? answers[next++]!);
-}

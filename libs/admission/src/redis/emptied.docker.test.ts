@@ -66,6 +66,22 @@ describe('an emptied Redis', () => {
     await Promise.all([close(), short.close()]);
   });
 
+  it('asks for the credit of a tenant that only looks, too, and answers from what it hears', async () => {
+    const { f, client, close } = await open({
+      url: redis.url,
+      onUnknownTenant: (tenantId) =>
+        Promise.resolve({
+          news: { tenantId, version: 1n, balanceNanos: TOKEN_NANOS, releases: [], suspended: false },
+          spent: [],
+        }),
+    });
+    const stranger = f.request({ tenantId: newId('ten') });
+    const looks = await Promise.all([1, 2, 3].map(() => client.look(f.lookOf(stranger))));
+    expect(looks.map(({ kind }) => kind)).toEqual(['clear', 'clear', 'clear']);
+    expect(await client.admit(f.least(stranger))).toMatchObject({ kind: 'held' });
+    await close();
+  });
+
   it('refuses with 503, and never with a false 402, as long as nobody tells', async () => {
     let told: null | 'nobody' = 'nobody';
     const known = newId('ten');

@@ -1,7 +1,7 @@
 import { countForbidden } from '../admission-metrics';
 import { join } from 'node:path';
 import type { UnavailableError, UsageEvent } from '@tollgate/contracts';
-import { CALL_TIMEOUT_MS, readFunctionLibrary, RedisLink, type FunctionLibrary, type NatMap } from '@tollgate/redis';
+import { CALL_TIMEOUT_MS, readFunctionLibrary, RedisLink } from '@tollgate/redis';
 import {
   AdmissionStore,
   DEFAULT_LEASE_MS,
@@ -11,6 +11,8 @@ import {
   type ExtendResult,
   type HoldsQuery,
   type HoldView,
+  type LookRequest,
+  type LookResult,
   type News,
   type Progress,
   type Settlement,
@@ -22,42 +24,25 @@ import {
 } from '../admission-store';
 import type { RefusableOperation } from '../hold-states';
 import { SharedProbe } from '../shared-probe';
-import { admitMistake, settleMistake } from '../postgres/caller-mistakes';
+import { admitMistake, fillIn, settleMistake } from '../postgres/caller-mistakes';
 import { admitArguments, readAdmitReply } from './admit-call';
-import { allOrNothing, callByTenant, fillIn, PROBE, tenantKeys } from './by-tenant';
-import { CreditRestorer, TenantUnknownError, type AskForCredit } from './credit-restorer';
+import { allOrNothing, callByTenant, PROBE, tenantKeys } from './by-tenant';
+import { CreditRestorer, TenantUnknownError } from './credit-restorer';
 import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
+import { callLook } from './look-call';
 import { readHolds } from './read-holds';
 import { probeWrites, REPLICAS_TIMEOUT_MS } from './probe-writes';
 import { readSnapshots } from './snapshots';
 import { sweepTenants } from './sweep-tenants';
 import { settleResult, tuple } from './hold-values';
+import type { RedisAdmissionOptions } from './redis-admission-options';
 import { TenantRegistry } from './tenant-registry';
 
 /** Sweep, news and snapshot: not in the way of a request, so on a connection of their own. */
 const BACKGROUND_TIMEOUT_MS = 10_000;
 const FAMILY = 'tollgate_admission_v1'; // Seam and version of the data.
 
-export interface RedisAdmissionOptions {
-  /** One server, Sentinel or Cluster: see `readRedisUrl`. */
-  url: string;
-  leaseMs?: number;
-  /** Epoch milliseconds; Redis's clock when absent. For tests. */
-  now?: () => number;
-  /** See `RedisLinkOptions`. For tests. */
-  callTimeoutMs?: number;
-  /**
-   * Asks the books for a tenant (`askForCredit`): at its first news or request since Redis was emptied, or ever. No request of it is admitted before. Without it the news alone count, and a tenant of which
-   * there was none has no credit.
-   */
-  onUnknownTenant?: AskForCredit;
-  /** A settlement or a withdrawal is acknowledged only when so many replicas have it (WAIT, on a connection of its own); default 0: when Redis has it. */
-  settledReplicas?: number;
-  /** In a cluster behind address translation. */
-  natMap?: NatMap;
-  /** Another release's functions. For tests. */
-  library?: FunctionLibrary;
-}
+export type { RedisAdmissionOptions };
 
 /**
  * The admission store as Redis Functions (lua/): per operation one round trip for all that has gathered, one function call a tenant, whose keys share a slot. Read
@@ -111,6 +96,14 @@ export class RedisAdmissionStore extends AdmissionStore {
       (reply, group) => this.readAdmitted(reply, group.tenantId, group.items.length),
     );
     return fillIn(results, answers);
+  }
+
+  look(requests: readonly LookRequest[]): Promise<(LookResult | Error)[]> {
+    return callLook(this.link, requests, {
+      now: this.now(),
+      mustBeKnown: this.restorer !== undefined,
+      unknown: (tenantId) => this.unknown(tenantId),
+    });
   }
 
   /** No call as a whole that fails where a shard is away: its repeat would extend those of the others twice. */

@@ -1,4 +1,4 @@
-import { newId, type Outcome, type PriceStamp, type UsageEvent } from '@tollgate/contracts';
+import { FEMTOS_PER_NANO, newId, type Outcome, type PriceStamp, type UsageEvent } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import type {
   AdmissionStore,
@@ -6,6 +6,8 @@ import type {
   AdmitResult,
   Budget,
   Limits,
+  LookRequest,
+  LookResult,
   Progress,
   SettleResult,
   Snapshot,
@@ -86,6 +88,32 @@ export class Fixture {
     const [result] = await this.store.admit([request]);
     if (result instanceof Error) throw result;
     return result!;
+  }
+
+  /** Who looks before it sends this request. */
+  lookOf({ draft, ...rest }: AdmitRequest, isPaid = true): LookRequest {
+    const { tenantLimits, keyLimits, keyBudgetNanos, tenantBudgetNanos } = rest;
+    const { tenantId, keyId } = draft;
+    return { tenantId, keyId, tenantLimits, keyLimits, keyBudgetNanos, tenantBudgetNanos, isPaid };
+  }
+
+  async look(request: AdmitRequest = this.request(), isPaid = true): Promise<LookResult> {
+    const [result] = await this.store.look([this.lookOf(request, isPaid)]);
+    if (result instanceof Error) throw result;
+    return result!;
+  }
+
+  /** The same with the least that a request can be: what `look` is asked about. */
+  least(request: AdmitRequest, isPaid = true): AdmitRequest {
+    return {
+      ...request,
+      promptTokens: 0,
+      promptFemtos: 0n,
+      outputFemtosPerToken: isPaid ? FEMTOS_PER_NANO : 0n,
+      wantOutputTokens: 1,
+      minOutputTokens: 1,
+      boundIsExact: true,
+    };
   }
 
   /** Admits and returns the hold's id; fails when it is refused. */

@@ -5,6 +5,7 @@ import { TOKEN_NANOS } from './fixture.suite';
 /** What can happen to a store, with small numbers, so that limits and ends are met often. `pick`: one of the holds so far. */
 export type Operation =
   | { kind: 'admit'; requests: { tenant: number; key: number; repeat: number | null; shape: Partial<AdmitRequest> }[] }
+  | { kind: 'look'; requests: { tenant: number; key: number; shape: Partial<AdmitRequest> }[] }
   | { kind: 'extend'; holds: { pick: number; want: number; min: number }[] }
   | { kind: 'progress'; holds: { pick: number; completionTokens: number | null }[] }
   | { kind: 'settle'; holds: { pick: number; tokens: number }[] }
@@ -58,6 +59,13 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
           shape,
         }),
       ),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('look' as const),
+      requests: some(fc.record({ tenant, key: fc.nat(1), shape })),
     }),
   },
   {

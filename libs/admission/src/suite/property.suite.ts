@@ -1,7 +1,7 @@
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
-import type { AdmissionStore, AdmitResult, News } from '../admission-store';
+import type { AdmissionStore, AdmitResult, LookResult, News } from '../admission-store';
 import { Fixture, TOKEN_NANOS, type OpenStore } from './fixture.suite';
 import { Model } from './model.suite';
 import { operation, type Operation } from './operations.suite';
@@ -48,6 +48,27 @@ class Run {
         });
         const results = await store.admit(requests);
         expect(results.map(withoutLife)).toEqual(requests.map((request) => model.admit(request)));
+        return;
+      }
+      case 'look': {
+        // Each says what the admission of the least request would; then that is admitted, as the model has it.
+        const least = operation.requests.map(({ tenant, key, shape }, i) => {
+          const ids = { tenantId: this.tenants[tenant]!, keyId: this.keys[key]! };
+          return { ...fixture.request({ ...ids, ...shape }), isPaid: i % 3 !== 0 };
+        });
+        const looks = least.map(({ isPaid, ...request }) => fixture.lookOf(request, isPaid));
+        const answers = await store.look(looks);
+        expect(await store.look(looks)).toEqual(answers);
+        for (const [i, { isPaid, ...request }] of least.entries()) {
+          // What an earlier one of this call took was not taken when all of them looked.
+          const [answer] = i === 0 ? answers : await store.look([looks[i]!]);
+          this.ids.push(request.draft.id);
+          this.tenantOf.set(request.draft.id, request.draft.tenantId);
+          const asked = fixture.least(request, isPaid);
+          const [admitted] = await store.admit([asked]);
+          expect(withoutLife(admitted!)).toEqual(model.admit(asked));
+          expect(withoutLimits(answer!)).toEqual(withoutLimits(admitted!));
+        }
         return;
       }
       case 'extend': {
@@ -180,6 +201,10 @@ const mistakes = <T>(result: T | RangeError) => (result instanceof RangeError ? 
 /** The model is never emptied. */
 const withoutLife = (result: AdmitResult | RangeError) =>
   result instanceof RangeError ? ('mistake' as const) : { ...result, life: undefined };
+
+/** A look takes nothing, so the limits of an admission are others; those of a refusal are the same. */
+const withoutLimits = (result: LookResult | AdmitResult | Error) =>
+  result instanceof Error ? 'mistake' : result.kind === 'refused' ? result : 'clear';
 
 /** Random operations in random order, against the model: every answer is the same, no money is overdrawn, every hold ends once. */
 export function propertySuite(open: OpenStore): void {

@@ -4,6 +4,7 @@ local function register(name, callback, flags)
   redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = callback, flags = flags })
 end
 register('admit', admit, {})
+register('look', look, { 'no-writes' })
 register('extend', extend, { 'allow-oom' })
 register('progress', progress, { 'allow-oom' })
 register('settle', settle, { 'allow-oom' })

@@ -1,0 +1,73 @@
+-- What `admit` would answer to a request of the least size: one output token that costs a nano, or nothing where it is not paid. See 011_look.sql of the Postgres store. Takes nothing, writes nothing.
+local ONE_NANO = 1
+
+-- Where the buckets of a tenant or key stand: requests, tokens. A requests bucket is never further from full than a minute: what it is beyond that, a clock was ahead when both were written.
+local function buckets_at(of, now, full)
+  local ahead = math.max(0, of.requests_us - full)
+  return math.max(of.requests_us - ahead, now), math.max(of.tokens_us - ahead, now)
+end
+
+-- Code and scope, or nothing.
+local function money_in_the_way(a, t, k, month)
+  local spendable = sub(t.balance, t.settled)
+  local key_left = unspent(month, k, a[8])
+  local tenant_left = unspent(month, t, a[9])
+  if key_left and less(key_left, ONE_NANO) then
+    return 'budget_reached', 'key'
+  end
+  if tenant_left and less(tenant_left, ONE_NANO) then
+    return 'budget_reached', 'tenant'
+  end
+  if less(spendable, ONE_NANO) then
+    return 'credit_exhausted', 'tenant'
+  end
+  if key_left and less(sub(key_left, k.pending), ONE_NANO) then
+    return 'credit_held', 'key'
+  end
+  if less(sub(spendable, t.pending), ONE_NANO) or (tenant_left and less(sub(tenant_left, t.pending), ONE_NANO)) then
+    return 'credit_held', 'tenant'
+  end
+end
+
+-- args: now_ms or '', '1' to refuse tenants for which the books were not asked (as `admit`), and as JSON, for each that asks: key id, the key's requests and tokens a minute and
+-- concurrency, the tenant's, their budgets by default (false: none), whether it pays. Answers { 'unknown' }, or seven values for each: code (false: nothing in the way), scope, retry_ms, and where
+-- the key's two buckets stand.
+local function look(keys, args)
+  local now = now_us(args[1])
+  local t = load_tenant(keys)
+  if args[2] == '1' and not t.restored then
+    return { 'unknown' }
+  end
+  local full, month, loaded, out = now + MINUTE_US, month_of(now), {}, {}
+  for _, a in ipairs(cjson.decode(args[3])) do
+    local k = load_key(keys, loaded, a[1])
+    local key_requests_us, key_tokens_us = buckets_at(k, now, full)
+    local key_requests, key_tokens = key_requests_us + bucket_us(1, a[2]), key_tokens_us + bucket_us(1, a[3])
+    local tenant_requests, tenant_tokens = buckets_at(t, now, full)
+    tenant_requests, tenant_tokens = tenant_requests + bucket_us(1, a[5]), tenant_tokens + bucket_us(1, a[6])
+    local last_us = math.max(key_requests, key_tokens, tenant_requests, tenant_tokens)
+    local code, scope, retry_ms = false, false, false
+    if t.suspended then
+      code, scope = 'tenant_suspended', 'tenant'
+    elseif last_us > full then
+      if math.max(key_requests, tenant_requests) > full then
+        code, scope = 'requests', key_requests > full and 'key' or 'tenant'
+      else
+        code, scope = 'tokens', key_tokens > full and 'key' or 'tenant'
+      end
+      retry_ms = math.floor((last_us - full + 999) / 1000)
+    elseif k.in_flight >= a[4] or t.in_flight >= a[7] then
+      code, scope = 'concurrency', k.in_flight >= a[4] and 'key' or 'tenant'
+    elseif a[10] then
+      code, scope = money_in_the_way(a, t, k, month)
+    end
+    if code == 'concurrency' or code == 'credit_held' then
+      retry_ms = passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
+    end
+    local n = #out
+    out[n + 1], out[n + 2], out[n + 3] = code or false, scope or false, retry_ms
+    out[n + 4], out[n + 5] = left_in_bucket(full, key_requests_us, a[2]), math.floor((key_requests_us - now + 999) / 1000)
+    out[n + 6], out[n + 7] = left_in_bucket(full, key_tokens_us, a[3]), math.floor((key_tokens_us - now + 999) / 1000)
+  end
+  return out
+end
