@@ -1,11 +1,5 @@
--- What `admit` would answer to a request of the least size: one output token that costs a nano, or nothing where it is not paid. See 011_look.sql of the Postgres store. Takes nothing, writes nothing.
+-- What `admit` would answer to a request of the least size: one output token that costs a nano, or nothing where it is not paid. See 013_look.sql of the Postgres store. Takes nothing, writes nothing.
 local ONE_NANO = 1
-
--- Where the buckets of a tenant or key stand: requests, tokens. A requests bucket is never further from full than a minute: what it is beyond that, a clock was ahead when both were written.
-local function buckets_at(of, now, full)
-  local ahead = math.max(0, of.requests_us - full)
-  return math.max(of.requests_us - ahead, now), math.max(of.tokens_us - ahead, now)
-end
 
 -- Code and scope, or nothing.
 local function money_in_the_way(a, t, k, month)
@@ -39,12 +33,12 @@ local function look(keys, args)
     return { 'unknown' }
   end
   local full, month, loaded, out = now + MINUTE_US, month_of(now), {}, {}
+  read_buckets(t, now)
   for _, a in ipairs(cjson.decode(args[3])) do
     local k = load_key(keys, loaded, a[1])
-    local key_requests_us, key_tokens_us = buckets_at(k, now, full)
-    local key_requests, key_tokens = key_requests_us + bucket_us(1, a[2]), key_tokens_us + bucket_us(1, a[3])
-    local tenant_requests, tenant_tokens = buckets_at(t, now, full)
-    tenant_requests, tenant_tokens = tenant_requests + bucket_us(1, a[5]), tenant_tokens + bucket_us(1, a[6])
+    read_buckets(k, now)
+    local key_requests, key_tokens = k.requests_us + bucket_us(1, a[2]), k.tokens_us + bucket_us(1, a[3])
+    local tenant_requests, tenant_tokens = t.requests_us + bucket_us(1, a[5]), t.tokens_us + bucket_us(1, a[6])
     local last_us = math.max(key_requests, key_tokens, tenant_requests, tenant_tokens)
     local code, scope, retry_ms = false, false, false
     if t.suspended then
@@ -66,8 +60,8 @@ local function look(keys, args)
     end
     local n = #out
     out[n + 1], out[n + 2], out[n + 3] = code or false, scope or false, retry_ms
-    out[n + 4], out[n + 5] = left_in_bucket(full, key_requests_us, a[2]), math.floor((key_requests_us - now + 999) / 1000)
-    out[n + 6], out[n + 7] = left_in_bucket(full, key_tokens_us, a[3]), math.floor((key_tokens_us - now + 999) / 1000)
+    out[n + 4], out[n + 5] = left_in_bucket(full, k.requests_us, a[2]), math.floor((k.requests_us - now + 999) / 1000)
+    out[n + 6], out[n + 7] = left_in_bucket(full, k.tokens_us, a[3]), math.floor((k.tokens_us - now + 999) / 1000)
   end
   return out
 end

@@ -1,6 +1,5 @@
 -- What `admit` would answer to a request of the least size, one output token that costs a nano (nothing where `p_is_paid` is false), by the same rules in the same order.
--- Reads what is committed, locks nothing and writes nothing: an unknown tenant stays unknown, and has no credit. A requests bucket is never further from full than a minute: what it is
--- beyond that, a clock was ahead when both buckets were written.
+-- Reads what is committed, locks nothing and writes nothing: an unknown tenant stays unknown, and has no credit.
 CREATE FUNCTION look(
   p_now_ms bigint,
   p_tenant_id text[], p_key_id text[],
@@ -41,15 +40,15 @@ BEGIN
     SELECT coalesce(s.balance_nanos - s.settled_nanos, 0) AS spendable, coalesce(s.pending_nanos, 0) AS pending_nanos, coalesce(s.in_flight, 0) AS in_flight,
         coalesce(s.hold_mean_ms, 0) AS hold_mean_ms, coalesce(s.suspended, false) AS suspended, s.budget_nanos,
         CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END AS spent_nanos,
-        greatest(b.requests_full_us - greatest(0, b.requests_full_us - v_full_us), v_now_us) AS requests_us,
-        greatest(b.tokens_full_us - greatest(0, b.requests_full_us - v_full_us), v_now_us) AS tokens_us
+        greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us) AS requests_us,
+        greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us) AS tokens_us
       INTO t FROM (SELECT 1) one
       LEFT JOIN tenant s ON s.tenant_id = r.tenant_id
       LEFT JOIN bucket b ON b.tenant_id = r.tenant_id AND b.key_id = '';
     SELECT coalesce(s.pending_nanos, 0) AS pending_nanos, coalesce(s.in_flight, 0) AS in_flight, s.budget_nanos,
         CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END AS spent_nanos,
-        greatest(b.requests_full_us - greatest(0, b.requests_full_us - v_full_us), v_now_us) AS requests_us,
-        greatest(b.tokens_full_us - greatest(0, b.requests_full_us - v_full_us), v_now_us) AS tokens_us
+        greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us) AS requests_us,
+        greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us) AS tokens_us
       INTO k FROM (SELECT 1) one
       LEFT JOIN key_state s ON s.tenant_id = r.tenant_id AND s.key_id = r.key_id
       LEFT JOIN bucket b ON b.tenant_id = r.tenant_id AND b.key_id = r.key_id;
