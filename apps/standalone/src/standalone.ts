@@ -63,6 +63,7 @@ export async function startStandalone(
       databaseUrl: url,
       thresholdsPercent: () => config.current.budgets.thresholdsPercent,
       currency: () => config.current.currency,
+      config,
       invoiceCloseDelayMs: settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000,
     }),
     GatewayModule.register({ simulatorUrl: simulator.url }),
