@@ -28,6 +28,17 @@ export function secretsSuite(tollgate: Deployment): void {
       await call(`${ready.managementUrl}/usage`, token);
       await call(`${ready.managementUrl}/keys/${issued.body.data.id}`, token, { method: 'DELETE' });
       await call(`${ready.managementUrl}/keys`, tenant.key);
+      // Where no credential belongs, and people put them all the same.
+      const pasted = [tenant.key, token, minted.body.data.token];
+      for (const secret of pasted) {
+        const escaped = secret.replace('-', '%2D').replace('_', '%5F');
+        for (const path of [`/models?key=${secret}`, `/${secret}`, `/models/${escaped}`, `/models#${secret}`])
+          await call(`${ready.inferenceUrl}${path}`, secret);
+        for (const path of [`/keys/${secret}`, `/keys?token=${secret}`, `/${secret}/keys`])
+          await call(`${ready.managementUrl}${path}`, secret);
+        for (const path of [`/tenants/${secret}`, `/tenants?after=${secret}`, `/${secret}`])
+          await call(`${ready.operatorUrl}/_operator/v1${path}`, ready.operatorSecret);
+      }
       await reconciled(ready);
 
       const secrets = [
@@ -48,7 +59,7 @@ export function secretsSuite(tollgate: Deployment): void {
         const about = rows.filter((row) => row.startsWith('message') && row.includes(answer.requestId));
         expect(about.length).toBeGreaterThanOrEqual(3);
       }
-      for (const secret of secrets) {
+      for (const secret of [...secrets, ...pasted.map((one) => one.slice(8))]) {
         expect(log.includes(secret)).toBe(false);
         expect(rows.filter((row) => row.includes(secret))).toEqual([]);
       }

@@ -34,6 +34,16 @@ it('that are wrong or missing are each a line, and none is echoed', async () => 
   expect(message).not.toMatch(/secret-in-a-url|short/);
 });
 
+it('a secret that can be guessed is refused, with the command that makes one', async () => {
+  const { lines, exitCode } = await refusal(
+    spawn('gateway', { TOLLGATE_OPERATOR_SECRET: 'operator-operator-operator' }),
+  );
+  expect([exitCode, lines]).toEqual([
+    1,
+    [expect.stringMatching(/^tollgate: TOLLGATE_OPERATOR_SECRET is too easy to guess: .*openssl rand -hex 32$/)],
+  ]);
+});
+
 it('that are missing', async () => {
   const { lines } = await refusal(spawn('gateway', { TOLLGATE_OPERATOR_SECRET: '', KAFKA_BROKERS: '' }));
   expect(lines).toEqual([

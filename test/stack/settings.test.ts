@@ -1,4 +1,5 @@
-import { readSettings, DrainSettings, type SettingsClass } from '@tollgate/runtime';
+import { entropyBits, readSettings, DrainSettings, type SettingsClass } from '@tollgate/runtime';
+import { randomBytes } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,13 +15,20 @@ const ROOT = resolve(__dirname, '../..');
 const OTHER_CONNECTIONS = 3 + 20;
 
 /** What `npm run stack` holds settings against: an ES module, so it is asked in a process of its own. */
-const { MAX, MAX_SCALE } = JSON.parse(
+const SECRETS = [
+  'x',
+  'sixteen-characters',
+  'Tr0ub4dor&3',
+  ...[8, 16, 32].map((bytes) => randomBytes(bytes).toString('base64url')),
+];
+const { MAX, MAX_SCALE, BITS } = JSON.parse(
   execFileSync(process.execPath, [
     '--input-type=module',
     '--eval',
-    `import { MAX, MAX_SCALE } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}'; console.log(JSON.stringify({ MAX, MAX_SCALE }))`,
+    `import { MAX, MAX_SCALE, entropyBits } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
+     console.log(JSON.stringify({ MAX, MAX_SCALE, BITS: ${JSON.stringify(SECRETS)}.map(entropyBits) }))`,
   ]).toString(),
-) as { MAX: Record<string, number>; MAX_SCALE: number };
+) as { MAX: Record<string, number>; MAX_SCALE: number; BITS: number[] };
 
 /** Who reads it in its container. */
 const READ_BY: Record<string, SettingsClass> = {
@@ -31,7 +39,7 @@ const READ_BY: Record<string, SettingsClass> = {
   TOLLGATE_INVOICE_CLOSE_MINUTES: BillingSettings,
 };
 const given = (name: string, value: number) =>
-  readSettings({ TOLLGATE_OPERATOR_SECRET: 'sixteen-characters', [name]: String(value) }, [READ_BY[name]!]);
+  readSettings({ TOLLGATE_OPERATOR_SECRET: randomBytes(16).toString('hex'), [name]: String(value) }, [READ_BY[name]!]);
 
 it('npm run stack takes the numbers that the services take, and no others', () => {
   expect(Object.keys(MAX)).toEqual(Object.keys(READ_BY));
@@ -40,6 +48,10 @@ it('npm run stack takes the numbers that the services take, and no others', () =
     expect(given(name, max)).toMatchObject({ [name]: max });
     expect(() => given(name, max + 1)).toThrow(`${name} must be a whole number from 0 to ${max}`);
   }
+});
+
+it('npm run stack judges a secret as the gateway does', () => {
+  expect(BITS).toEqual(SECRETS.map(entropyBits));
 });
 
 it('as many of each service as may be started have their connections to PostgreSQL, and their places at the load balancer', () => {

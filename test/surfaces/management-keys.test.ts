@@ -57,10 +57,11 @@ describe('POST /keys', () => {
   it('answers 400 name_required when there is no body', () =>
     expectRefusal('/keys', { method: 'POST' }, 400, 'name_required'));
 
-  it.each([1, null, [], {}, true, 'x'.repeat(101), 'a\u0000b', 'a\nb', '\ud800'].map((name) => [name]))(
-    'answers 400 invalid_name to %j',
-    (name) => expectRefusal('/keys', { body: { name } }, 400, 'invalid_name'),
-  );
+  it.each(
+    [1, null, [], {}, true, 'x'.repeat(101), 'a\u0000b', 'a\nb', '\ud800', 'a\u202eb', 'a\u2028b', '\u200b\u2060'].map(
+      (name) => [name],
+    ),
+  )('answers 400 invalid_name to %j', (name) => expectRefusal('/keys', { body: { name } }, 400, 'invalid_name'));
   it('counts a name in characters, after trimming', async () => {
     expect((await ask('/keys', { body: { name: ` ${'😀'.repeat(100)} ` } })).status).toBe(201);
     await expectRefusal('/keys', { body: { name: '😀'.repeat(101) } }, 400, 'invalid_name');

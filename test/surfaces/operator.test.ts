@@ -76,6 +76,11 @@ describe('tenants', () => {
   it('are refused with the field’s code', async () => {
     await expectRefusal('/tenants', { body: {} }, 400, 'name_required');
     await expectRefusal('/tenants', { body: { name: 1 } }, 400, 'invalid_name');
+    for (const name of ['Ac\u202eme', 'Ac\u2028me', '\u200b']) {
+      await expectRefusal('/tenants', { body: { name } }, 400, 'invalid_name');
+      await expectRefusal(`/tenants/${tenantId}/keys`, { body: { name } }, 400, 'invalid_name');
+      await expectRefusal(`/tenants/${tenantId}/tokens`, { body: { name, scopes: SCOPES } }, 400, 'invalid_name');
+    }
     await expectRefusal('/tenants', { body: { name: 'x', plan: 'no such plan' } }, 400, 'invalid_plan');
     await expectRefusal('/tenants', { body: { name: 'x', plan: 'nothing' } }, 400, 'invalid_plan');
     await expectRefusal('/tenants?limit=0', {}, 400, 'invalid_parameter');

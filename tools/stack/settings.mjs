@@ -28,6 +28,7 @@ const OWN_SERVERS = [
   ['KAFKA_BROKERS', 'Kafka'],
 ];
 const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
+const OPERATOR_SECRET_MIN_BITS = 80;
 /** Others than these have data, or an address, of which there is one. */
 export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing'];
 /** Of each: the load balancer has places for so many gateways, and PostgreSQL (docker-compose.yml) connections for so many of the others. */
@@ -69,6 +70,10 @@ export function readSettings(env) {
   const operatorSecret = given('TOLLGATE_OPERATOR_SECRET');
   if (operatorSecret !== undefined && !OPERATOR_SECRET.test(operatorSecret))
     problems.push('TOLLGATE_OPERATOR_SECRET must be 16 to 256 printable characters');
+  else if (operatorSecret !== undefined && entropyBits(operatorSecret) < OPERATOR_SECRET_MIN_BITS)
+    problems.push(
+      `TOLLGATE_OPERATOR_SECRET is too easy to guess: it needs at least ${OPERATOR_SECRET_MIN_BITS} bits of chance. Make one with: openssl rand -hex 32`,
+    );
   const images = choice('TOLLGATE_IMAGES', 'official', ['official', 'local']);
   const logLevel = choice('TOLLGATE_LOG_LEVEL', 'info', LOG_LEVELS);
   const demo = choice('TOLLGATE_DEMO', 'true', ['true', 'false']) === 'true';
@@ -96,6 +101,8 @@ export function readSettings(env) {
     TOLLGATE_STOP_SECONDS: String(drainSeconds + lameDuckSeconds + STOP_RESERVE_S),
     TOLLGATE_INVOICE_CLOSE_MINUTES: String(invoiceCloseMinutes),
     TOLLGATE_LOG_LEVEL: logLevel,
+    TOLLGATE_OPERATOR_ALLOWED_HOSTS: given('TOLLGATE_OPERATOR_ALLOWED_HOSTS') ?? '',
+    TOLLGATE_METRICS_TOKEN: given('TOLLGATE_METRICS_TOKEN') ?? '',
     ...(given('NODE_EXTRA_CA_CERTS') ? { TOLLGATE_BUILD_CA: resolve(env.NODE_EXTRA_CA_CERTS) } : {}),
     ...secrets,
   };
@@ -116,6 +123,23 @@ export function writeSettings({ dataDirectory, envFile, configFile, compose }, e
       mode: 0o600,
     });
   });
+}
+
+/** As `entropyBits` of libs/runtime, which is not built yet when this runs; test/stack/settings.test.ts compares the two. */
+export function entropyBits(secret) {
+  const kinds = [
+    [/[0-9]/, 10],
+    [/[a-z]/, 26],
+    [/[A-Z]/, 26],
+    [/[^0-9A-Za-z]/, 33],
+  ];
+  const alphabet = kinds.reduce((sum, [form, size]) => sum + (form.test(secret) ? size : 0), 0);
+  const counts = new Map();
+  for (const character of secret) counts.set(character, (counts.get(character) ?? 0) + 1);
+  const length = [...secret].length;
+  const repetition = [...counts.values()].reduce((sum, count) => sum + count * Math.log2(length / count), 0);
+  const correction = (Math.max(0, counts.size - 1) / 2) * Math.LOG2E;
+  return Math.min(length * Math.log2(Math.max(1, alphabet)), repetition + correction);
 }
 
 /** In the form of Compose's environment files. */

@@ -1,5 +1,6 @@
 import { AdmissionStore } from '@tollgate/admission';
 import { Messages, OutboxRelay } from '@tollgate/messaging';
+import type { ConfigSource } from '@tollgate/runtime';
 import {
   Inject,
   Injectable,
@@ -12,6 +13,7 @@ import {
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { countClosed, countPostings, postingOverdue } from './consume/metrics';
+import { BooksCurrency } from './ledger/books-currency';
 import { overdueSeconds } from './ledger/books-store';
 import { Poster } from './consume/poster';
 import { PostingLoop } from './consume/posting-loop';
@@ -29,8 +31,10 @@ export interface BillingOptions {
   postingIntervalMs?: number;
   /** Percent of a budget at which an event is recorded, as the configuration has them now; asked at each use. */
   thresholdsPercent?: () => readonly number[];
-  /** Of all amounts, as the configuration has it; for messages. */
+  /** Of all amounts, as the configuration has it. The books keep it: see `BooksCurrency`. */
   currency: () => string;
+  /** Whose changes must not be of the currency; absent: it has none. */
+  config?: Pick<ConfigSource, 'addCheck' | 'onChange'>;
   /** A month is closed so long after its end; an hour by default. */
   invoiceCloseDelayMs?: number;
   /** The clock by which months begin and end; the system's by default. For tests. */
@@ -61,14 +65,14 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     private readonly dataSource: BillingDataSource,
     private readonly messages: Messages,
     private readonly admission: AdmissionStore,
-    @Inject(BILLING_OPTIONS) options: BillingOptions,
+    @Inject(BILLING_OPTIONS) private readonly given: BillingOptions,
   ) {
     this.options = {
-      postingIntervalMs: options.postingIntervalMs ?? DEFAULT_POSTING_INTERVAL_MS,
-      closeDelayMs: options.invoiceCloseDelayMs ?? DEFAULT_CLOSE_DELAY_MS,
-      ...(options.thresholdsPercent && { thresholdsPercent: options.thresholdsPercent }),
-      currency: options.currency,
-      now: options.now ?? (() => new Date()),
+      postingIntervalMs: given.postingIntervalMs ?? DEFAULT_POSTING_INTERVAL_MS,
+      closeDelayMs: given.invoiceCloseDelayMs ?? DEFAULT_CLOSE_DELAY_MS,
+      ...(given.thresholdsPercent && { thresholdsPercent: given.thresholdsPercent }),
+      currency: given.currency,
+      now: given.now ?? (() => new Date()),
     };
     this.relay = new OutboxRelay(dataSource, messages, { name: 'billing' });
     this.loop = new PostingLoop(new Poster(dataSource, this.options), (tenants) => {
@@ -90,7 +94,8 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     this.runs = new ReconcileRuns(dataSource, new Reconciler(dataSource, messages, admission));
   }
 
-  onModuleInit(): void {
+  async onModuleInit(): Promise<void> {
+    await new BooksCurrency(this.dataSource).start(this.given.currency(), this.given.config);
     const { dataSource, messages, admission, moneyOut, closer, runs, options } = this;
     const committed = (dueInMs: number | null) => {
       this.relay.wake();

@@ -50,7 +50,7 @@ runService(
       const currency = () => config.current.currency;
       const imports = [
         seams,
-        BillingModule.register({ databaseUrl, thresholdsPercent, currency, invoiceCloseDelayMs }),
+        BillingModule.register({ databaseUrl, thresholdsPercent, currency, config, invoiceCloseDelayMs }),
       ];
       const app = await NestFactory.createApplicationContext(
         { module: class Billing {}, imports },

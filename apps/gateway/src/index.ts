@@ -2,4 +2,10 @@ export { GatewayModule, type GatewayOptions } from './gateway.module';
 export { createPublicApp, cutOff, drain, endRequests, flushUsage } from './public-app';
 export { createOperatorApp, type OperatorOptions } from './operator/operator.app';
 export { listen } from './listen';
-export { OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT, PublicSettings } from './settings';
+export {
+  OPERATOR_SECRET_FORM,
+  OPERATOR_SECRET_MIN_BITS,
+  OPERATOR_SECRET_WHAT,
+  OperatorHostsSettings,
+  PublicSettings,
+} from './settings';

@@ -19,7 +19,13 @@ import { GatewayModule } from './gateway.module';
 import { listen } from './listen';
 import { createOperatorApp } from './operator/operator.app';
 import { createPublicApp, endRequests, flushUsage } from './public-app';
-import { LameDuckSettings, OperatorSettings, PublicSettings, SimulatorSettings } from './settings';
+import {
+  LameDuckSettings,
+  OperatorHostsSettings,
+  OperatorSettings,
+  PublicSettings,
+  SimulatorSettings,
+} from './settings';
 
 runService(
   {
@@ -32,6 +38,7 @@ runService(
       ConfigFileSettings,
       PublicSettings,
       OperatorSettings,
+      OperatorHostsSettings,
       SimulatorSettings,
       DrainSettings,
       LameDuckSettings,
@@ -76,7 +83,9 @@ runService(
         () => flushUsage(app),
       );
       const secret = settings.TOLLGATE_OPERATOR_SECRET;
-      const operatorApp = await createOperatorApp({ messages, config }, { secret, health });
+      const hosts = [settings.TOLLGATE_OPERATOR_HOST, ...(settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [])];
+      const metricsToken = settings.TOLLGATE_METRICS_TOKEN;
+      const operatorApp = await createOperatorApp({ messages, config }, { secret, health, hosts, metricsToken });
       takeDown.add(
         () => operatorApp.close(),
         () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),

@@ -12,6 +12,7 @@ import { InFlight, within } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './inference/settlement';
 import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/routes';
+import { loggedPath } from './logged-path';
 import { sendError } from './management/envelope';
 import { MANAGEMENT_ERRORS } from './management/errors';
 import { MANAGEMENT_PREFIX } from './management/routes';
@@ -72,7 +73,7 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
         {
           requestId: request.id,
           method: request.method,
-          path: request.url.split('?', 1)[0],
+          path: loggedPath(request.url),
           status: reply.raw.statusCode,
           ms: Math.round(reply.elapsedTime),
         },

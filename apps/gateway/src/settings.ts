@@ -1,7 +1,9 @@
-import { hostText, Optional, Port, Secret, Text, WholeNumber } from '@tollgate/runtime';
+import { HardToGuess, hostText, Optional, Port, Secret, Text, WholeNumber } from '@tollgate/runtime';
 
 export const OPERATOR_SECRET_FORM = /^[\x21-\x7e]{16,256}$/;
 export const OPERATOR_SECRET_WHAT = '16 to 256 printable characters';
+export const OPERATOR_SECRET_MIN_BITS = 80;
+const HOST_NAMES = /^[A-Za-z0-9._-]{1,253}(,[A-Za-z0-9._-]{1,253}){0,99}$/;
 
 /** Where both public surfaces are served. */
 export class PublicSettings {
@@ -13,7 +15,17 @@ export class PublicSettings {
 export class OperatorSettings {
   @hostText() TOLLGATE_OPERATOR_HOST: string = '127.0.0.1';
   @Port() TOLLGATE_OPERATOR_PORT: number = 8081;
-  @Secret() @Text(OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT) TOLLGATE_OPERATOR_SECRET!: string;
+  @Secret()
+  @HardToGuess(OPERATOR_SECRET_MIN_BITS)
+  @Text(OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT)
+  TOLLGATE_OPERATOR_SECRET!: string;
+}
+
+/** Under which names callers may reach the operator API, besides its address and localhost. */
+export class OperatorHostsSettings {
+  @Optional()
+  @Text(HOST_NAMES, 'at most 100 names of hosts, separated by commas')
+  TOLLGATE_OPERATOR_ALLOWED_HOSTS?: string;
 }
 
 export class SimulatorSettings {

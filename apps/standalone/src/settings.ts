@@ -1,10 +1,19 @@
 import { BillingSettings } from '@tollgate/billing';
-import { OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT, PublicSettings } from '@tollgate/gateway';
+import {
+  OPERATOR_SECRET_FORM,
+  OPERATOR_SECRET_MIN_BITS,
+  OPERATOR_SECRET_WHAT,
+  OperatorHostsSettings,
+  PublicSettings,
+} from '@tollgate/gateway';
 import { OptionalDatabaseSettings } from '@tollgate/postgres';
 import {
   ConfigFileSettings,
   DrainSettings,
+  entropyBits,
   Flag,
+  HardToGuess,
+  MetricsSettings,
   Optional,
   Path,
   Port,
@@ -13,6 +22,7 @@ import {
   Secret,
   SettingsError,
   Text,
+  tooEasy,
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -23,14 +33,20 @@ const MAX_PORT = 65_535;
 class OwnSettings {
   /** The next port after TOLLGATE_PORT when it is not set; any when that is 0. */
   @Optional() @Port() TOLLGATE_OPERATOR_PORT?: number;
-  @Secret() @Optional() @Text(OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT) TOLLGATE_OPERATOR_SECRET?: string;
+  @Secret()
+  @Optional()
+  @HardToGuess(OPERATOR_SECRET_MIN_BITS)
+  @Text(OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT)
+  TOLLGATE_OPERATOR_SECRET?: string;
   @Path('the path of a folder') TOLLGATE_DATA_DIR: string = '.tollgate';
   @Flag() TOLLGATE_DEMO: boolean = true;
 }
 
 const CLASSES = [
   ProcessSettings,
+  MetricsSettings,
   PublicSettings,
+  OperatorHostsSettings,
   ConfigFileSettings,
   OptionalDatabaseSettings,
   DrainSettings,
@@ -71,8 +87,11 @@ export function operatorSecret({
       return given;
     }
     if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
-    return readFileSync(file, 'utf8').trim();
+    const kept = readFileSync(file, 'utf8').trim();
+    if (entropyBits(kept) < OPERATOR_SECRET_MIN_BITS) throw new SettingsError(tooEasy(file, OPERATOR_SECRET_MIN_BITS));
+    return kept;
   } catch (error) {
+    if (error instanceof SettingsError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     throw new SettingsError(
       `The data directory ${directory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,

@@ -63,6 +63,7 @@ export async function startStandalone(
       databaseUrl: url,
       thresholdsPercent: () => config.current.budgets.thresholdsPercent,
       currency: () => config.current.currency,
+      config,
       invoiceCloseDelayMs: settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000,
     }),
     GatewayModule.register({ simulatorUrl: simulator.url }),
@@ -79,7 +80,15 @@ export async function startStandalone(
 
   const health = new Health();
   health.depend('postgres', { required: true, check: () => admission.check() });
-  const operatorApp = await createOperatorApp({ messages, config }, { secret, health });
+  const operatorApp = await createOperatorApp(
+    { messages, config },
+    {
+      secret,
+      health,
+      hosts: settings.TOLLGATE_OPERATOR_ALLOWED_HOSTS?.split(',') ?? [],
+      metricsToken: settings.TOLLGATE_METRICS_TOKEN,
+    },
+  );
   takeDown.add(() => operatorApp.close());
   const operatorUrl = await listen(operatorApp, OPERATOR_HOST, settings.TOLLGATE_OPERATOR_PORT, {
     host: 'TOLLGATE_OPERATOR_PORT',

@@ -6,6 +6,7 @@ export * from './tollgate-config';
 export * from './read-config';
 export * from './file-config-source';
 export * from './settings/decorators';
+export * from './settings/entropy';
 export * from './settings/process-settings';
 export * from './settings/read-settings';
 export * from './process/start-error';

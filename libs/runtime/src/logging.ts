@@ -17,14 +17,19 @@ const SECRET_PATHS = [
   'input',
 ];
 
-let root: Logger = pino(
-  { level: 'info', redact: { paths: SECRET_PATHS, censor: '[hidden]' } },
-  pino.destination({ fd: 2, sync: true }),
-);
+/** A key or a token wherever it came to be in a line: in a message, an error, an address that a client asked for. */
+const CREDENTIAL = /(sk-svc-|fma_)[0-9A-Za-z]{16,}/g;
+
+const HIDING = {
+  redact: { paths: SECRET_PATHS, censor: '[hidden]' },
+  hooks: { streamWrite: (line: string) => line.replace(CREDENTIAL, '$1[hidden]') },
+};
+
+let root: Logger = pino({ level: 'info', ...HIDING }, pino.destination({ fd: 2, sync: true }));
 
 /** Sets up logging once, before anything logs: pretty on a terminal, JSON lines elsewhere; always to stderr, as stdout belongs to the command's own output. */
 export function configureLogging({ level, pretty }: { level: string; pretty: boolean }): void {
-  const options = { level, redact: { paths: SECRET_PATHS, censor: '[hidden]' } };
+  const options = { level, ...HIDING };
   root = pretty
     ? pino({
         ...options,

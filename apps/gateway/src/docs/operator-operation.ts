@@ -12,7 +12,14 @@ const ERRORS: DocumentedErrors = {
   message: (code) => OPERATOR_ERRORS[code as Code].message,
   body: (code) => ({ error: { code, message: OPERATOR_ERRORS[code as Code].message } }),
 };
-const COMMON: Code[] = ['missing_credential', 'invalid_secret', 'internal_error', 'unavailable'];
+const COMMON: Code[] = [
+  'missing_credential',
+  'invalid_secret',
+  'misdirected_request',
+  'too_many_attempts',
+  'internal_error',
+  'unavailable',
+];
 const BODY: Code[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type'];
 
 /** One operation of the operator API. */

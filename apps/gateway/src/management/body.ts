@@ -1,10 +1,15 @@
 import type { ErrorObject } from 'ajv';
 import { ApiError } from './envelope';
+import { whyNotName } from './names';
 import { parseInstant } from './validate';
 
-/** The body with its name trimmed: the rules for a name hold for what is left. */
+/** The body with its name trimmed: the rules for a name hold for what is left. Error: invalid_name, with what is wrong. */
 export function trimmedName(body: Record<string, unknown>): Record<string, unknown> {
-  return typeof body['name'] === 'string' ? { ...body, name: body['name'].trim() } : body;
+  if (typeof body['name'] !== 'string') return body;
+  const name = body['name'].trim();
+  const problem = name === '' ? null : whyNotName(name);
+  if (problem !== null) throw new ApiError('invalid_name', problem);
+  return { ...body, name };
 }
 
 /** Each field of a body has a code of its own, for whatever is wrong with it. */

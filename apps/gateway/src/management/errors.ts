@@ -9,7 +9,8 @@ export const MANAGEMENT_ERRORS = {
   name_required: { status: 400, message: 'A name is required.' },
   invalid_name: {
     status: 400,
-    message: 'name must be a string of at most 100 characters, without control characters.',
+    message:
+      'name must be a string of at most 100 characters, some of them visible, and none that controls text or its direction.',
   },
   invalid_profile: { status: 400, message: "profile must name a key profile of the tenant's plan." },
   invalid_expires_at: { status: 400, message: 'expiresAt must be an ISO 8601 timestamp in the future.' },

@@ -34,7 +34,8 @@ export const Name = Type.String({
   minLength: 1,
   maxLength: MAX_NAME_CHARS,
   pattern: PLAIN_TEXT,
-  description: 'A label; surrounding space is removed.',
+  description:
+    'A label; surrounding space is removed. At least one character can be seen, and none changes the direction of text or ends a line.',
   examples: ['backend'],
 });
 export const ProfileName = Type.String({

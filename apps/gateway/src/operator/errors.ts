@@ -41,6 +41,15 @@ export const OPERATOR_ERRORS = {
   invalid_period: { status: 400, message: 'period must be a month that is over, YYYY-MM (UTC).' },
   missing_credential: { status: 401, message: 'Send the operator secret: Authorization: Bearer …' },
   invalid_secret: { status: 401, message: 'The operator secret is not right.' },
+  too_many_attempts: {
+    status: 429,
+    message: 'Too many wrong operator secrets came from this address: wait as long as Retry-After says.',
+  },
+  misdirected_request: {
+    status: 421,
+    message:
+      'This Host is not known here: use the address or localhost, or add the name to TOLLGATE_OPERATOR_ALLOWED_HOSTS.',
+  },
   not_found,
   method_not_allowed,
   ref_conflict: { status: 409, message: 'This ref was used with another amount, type or reason.' },

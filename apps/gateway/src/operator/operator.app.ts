@@ -4,16 +4,17 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { newId } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource, Health } from '@tollgate/runtime';
-import { EnvelopeFilter, sendError } from '../management/envelope';
+import { ApiError, EnvelopeFilter, sendError } from '../management/envelope';
 import { MAX_MANAGEMENT_BODY_BYTES } from '../management/validate';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isAllowedHost } from './allowed-hosts';
 import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
 import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
 import { OpenApiController } from './open-api.controller';
-import { ProbesController } from './probes.controller';
+import { METRICS_TOKEN, ProbesController } from './probes.controller';
 import { ReconcileController } from './reconcile.controller';
 import { OPERATOR_SECRET, SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
@@ -27,8 +28,13 @@ export interface OperatorOptions {
   secret: string;
   /** Asked by /readyz. */
   health: Health;
+  /** Names under which it may be reached, besides addresses and localhost. */
+  hosts?: readonly string[];
+  /** What /metrics wants as a bearer; absent: nothing. */
+  metricsToken?: string | undefined;
 }
 
+const OPEN_PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz']);
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 @Module({
@@ -54,7 +60,7 @@ class OperatorModule {}
  */
 export async function createOperatorApp(
   { messages, config }: { messages: Messages; config: ConfigSource },
-  { secret, health }: OperatorOptions,
+  { secret, health, hosts = [], metricsToken }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
     bodyLimit: MAX_MANAGEMENT_BODY_BYTES,
@@ -69,7 +75,9 @@ export async function createOperatorApp(
   fastify.addHook('onRequest', (request, reply, done) => {
     const given = request.headers['x-request-id'];
     reply.header('x-request-id', typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req'));
-    done();
+    // A platform asks for its probes under names of its own, and they tell nothing.
+    if (isAllowedHost(request.headers.host, hosts) || OPEN_PROBES.has(request.url)) return done();
+    sendError(OPERATOR_ERRORS, 'operator', new ApiError('misdirected_request'), reply);
   });
   const app = await NestFactory.create<NestFastifyApplication>(
     {
@@ -79,6 +87,7 @@ export async function createOperatorApp(
         { provide: ConfigSource, useValue: config },
         { provide: OPERATOR_SECRET, useValue: secret },
         { provide: Health, useValue: health },
+        ...(metricsToken === undefined ? [] : [{ provide: METRICS_TOKEN, useValue: metricsToken }]),
         SecretGuard,
         TenantLookup,
       ],

@@ -2,13 +2,15 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../management/envelope';
+import { RefusedSecrets } from './refused-secrets';
 
 export const OPERATOR_SECRET = Symbol('operator secret');
 
-/** Lets in whoever has the operator secret; compared by hash, in constant time. */
+/** Lets in whoever has the operator secret; compared by hash, in constant time. Who sends wrong ones is heard a few times a minute. */
 @Injectable()
 export class SecretGuard implements CanActivate {
   private readonly expected: Buffer;
+  private readonly refused = new RefusedSecrets();
 
   constructor(@Inject(OPERATOR_SECRET) secret: string) {
     this.expected = hash('sha256', secret, 'buffer');
@@ -17,10 +19,21 @@ export class SecretGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const http = context.switchToHttp();
     http.getResponse<FastifyReply>().header('cache-control', 'no-store');
-    const header = http.getRequest<FastifyRequest>().headers.authorization ?? '';
-    const value = /^Bearer +(.*)$/is.exec(header)?.[1]?.trim();
+    const request = http.getRequest<FastifyRequest>();
+    const value = /^Bearer +(.*)$/is.exec(request.headers.authorization ?? '')?.[1]?.trim();
     if (!value) throw new ApiError('missing_credential');
-    if (!timingSafeEqual(hash('sha256', value, 'buffer'), this.expected)) throw new ApiError('invalid_secret');
-    return true;
+    const address = request.ip;
+    const waitMs = this.refused.waitMs(address);
+    if (waitMs > 0 && !this.refused.isTrusted(address)) throw tooMany(waitMs);
+    if (timingSafeEqual(hash('sha256', value, 'buffer'), this.expected)) {
+      this.refused.trust(address);
+      return true;
+    }
+    if (waitMs > 0) throw tooMany(waitMs);
+    this.refused.add(address);
+    throw new ApiError('invalid_secret');
   }
 }
+
+const tooMany = (waitMs: number): ApiError =>
+  new ApiError('too_many_attempts', undefined, { 'retry-after': String(Math.ceil(waitMs / 1000)) });

@@ -1,3 +1,4 @@
+import { hash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { logger } from '../logging';
@@ -12,13 +13,20 @@ interface Answer {
   status: number;
   type: string;
   body: string;
+  headers?: Record<string, string>;
 }
 
 const PROBES = ['/livez', '/readyz', '/metrics'] as const;
 export type ProbePath = (typeof PROBES)[number];
 
+/** Who asks for it: its `Authorization`, and what /metrics wants there (undefined: nothing). */
+export interface ProbeCaller {
+  authorization: string | undefined;
+  metricsToken: string | undefined;
+}
+
 /** What a probe or a scraper is told. */
-export async function answerProbe(path: ProbePath, health: Health): Promise<Answer> {
+export async function answerProbe(path: ProbePath, health: Health, caller: ProbeCaller): Promise<Answer> {
   switch (path) {
     case '/livez':
       return json(200, { status: 'ok' });
@@ -27,11 +35,13 @@ export async function answerProbe(path: ProbePath, health: Health): Promise<Answ
       return json(readiness.status === 'ok' ? 200 : 503, readiness);
     }
     case '/metrics':
+      if (!mayRead(caller))
+        return { ...json(401, { status: 'unauthorized' }), headers: { 'www-authenticate': 'Bearer' } };
       return { status: 200, type: metrics.contentType, body: await metrics.metrics() };
   }
 }
 
-/** /livez (the event loop turns), /readyz (every required dependency answers) and /metrics, for the platform and Prometheus: a port of its own, without a secret. */
+/** /livez (the event loop turns), /readyz (every required dependency answers) and /metrics, for the platform and Prometheus: a port of its own, without a secret but for /metrics where there is a token. */
 export class HealthServer {
   private constructor(
     private readonly server: Server,
@@ -39,9 +49,9 @@ export class HealthServer {
   ) {}
 
   /** Rejects with StartError when the port cannot be had. */
-  static async listen(health: Health, host: string, port: number): Promise<HealthServer> {
+  static async listen(health: Health, host: string, port: number, metricsToken?: string): Promise<HealthServer> {
     const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
-      answer(request, response, health).catch((error: unknown) => {
+      answer(request, response, health, metricsToken).catch((error: unknown) => {
         logger('health').error({ err: error }, 'a probe was not answered');
         response.destroy();
       });
@@ -64,13 +74,28 @@ export class HealthServer {
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, health: Health): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  health: Health,
+  metricsToken: string | undefined,
+): Promise<void> {
   const asked = (request.url ?? '').split('?', 1)[0];
   const path =
     request.method === 'GET' || request.method === 'HEAD' ? PROBES.find((probe) => probe === asked) : undefined;
-  const { status, type, body } = path ? await answerProbe(path, health) : json(404, { status: 'not found' });
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
+  const caller = { authorization: request.headers.authorization, metricsToken };
+  const { status, type, body, headers }: Answer = path
+    ? await answerProbe(path, health, caller)
+    : json(404, { status: 'not found' });
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers });
   response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** By hashes, in constant time. */
+function mayRead({ authorization = '', metricsToken }: ProbeCaller): boolean {
+  if (metricsToken === undefined) return true;
+  const given = /^Bearer +(.*)$/is.exec(authorization)?.[1]?.trim() ?? '';
+  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', metricsToken, 'buffer'));
 }
 
 const json = (status: number, value: unknown): Answer => ({

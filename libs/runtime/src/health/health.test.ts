@@ -66,6 +66,20 @@ it('serves the metrics of the process, and nothing else', async () => {
   expect(await (await fetch(`${server.url}/livez`, { method: 'HEAD' })).text()).toBe('');
 });
 
+it('wants the token for the metrics where there is one, and for nothing else', async () => {
+  const guarded = await HealthServer.listen(health, '127.0.0.1', 0, 'token-of-the-scraper');
+  try {
+    const asked = (authorization?: string) =>
+      fetch(`${guarded.url}/metrics`, authorization === undefined ? {} : { headers: { authorization } });
+    for (const wrong of [undefined, 'Bearer ', 'Bearer token-of-the-scrape', 'Basic token-of-the-scraper'])
+      expect((await asked(wrong)).status).toBe(401);
+    expect((await asked('Bearer token-of-the-scraper')).status).toBe(200);
+    expect((await fetch(`${guarded.url}/livez`)).status).toBe(200);
+  } finally {
+    await guarded.close();
+  }
+});
+
 it('says which setting to change when its port is in use', async () => {
   const port = Number(new URL(server.url).port);
   await expect(HealthServer.listen(health, '127.0.0.1', port)).rejects.toThrow(

@@ -2,7 +2,7 @@ import { Health } from '../health/health';
 import { HealthServer } from '../health/health-server';
 import { logger } from '../logging';
 import { readConfigFile } from '../read-config';
-import { HealthSettings, ProcessSettings } from '../settings/process-settings';
+import { HealthSettings, MetricsSettings, ProcessSettings } from '../settings/process-settings';
 import { readSettings, type SettingsClass, type Together } from '../settings/read-settings';
 import { runProgram } from './run-program';
 import type { TakeDown } from './take-down';
@@ -26,7 +26,7 @@ export interface Service<C extends readonly SettingsClass[]> {
   start(settings: Settings<C>, running: RunningService): Promise<void>;
 }
 
-type Settings<C extends readonly SettingsClass[]> = Together<C> & ProcessSettings & HealthSettings;
+type Settings<C extends readonly SettingsClass[]> = Together<C> & ProcessSettings & HealthSettings & MetricsSettings;
 
 /** Runs one of the deployables: `runProgram` with /livez, /readyz and /metrics from its beginning to its end. */
 export function runService<const C extends readonly SettingsClass[]>(
@@ -34,7 +34,7 @@ export function runService<const C extends readonly SettingsClass[]>(
   args: readonly string[],
 ): void {
   const { name, purpose } = service;
-  const classes = [ProcessSettings, HealthSettings, ...service.settings];
+  const classes = [ProcessSettings, HealthSettings, MetricsSettings, ...service.settings];
   runProgram<Settings<C>>(
     {
       name,
@@ -46,7 +46,12 @@ export function runService<const C extends readonly SettingsClass[]>(
       startMayBeCut: true,
       async start(settings, takeDown) {
         const health = new Health();
-        const server = await HealthServer.listen(health, settings.TOLLGATE_HEALTH_HOST, settings.TOLLGATE_HEALTH_PORT);
+        const server = await HealthServer.listen(
+          health,
+          settings.TOLLGATE_HEALTH_HOST,
+          settings.TOLLGATE_HEALTH_PORT,
+          settings.TOLLGATE_METRICS_TOKEN,
+        );
         takeDown.add(() => server.close());
         logger(name).info({ health: server.url }, 'starting');
         await service.start(settings, { takeDown, health });

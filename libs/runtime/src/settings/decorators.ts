@@ -1,6 +1,17 @@
 import 'reflect-metadata';
 import { Transform } from 'class-transformer';
-import { IsBoolean, IsIn, IsInt, IsOptional, Matches, Max, Min, type ValidationArguments } from 'class-validator';
+import {
+  IsBoolean,
+  IsIn,
+  IsInt,
+  IsOptional,
+  Matches,
+  Max,
+  Min,
+  ValidateBy,
+  type ValidationArguments,
+} from 'class-validator';
+import { entropyBits } from './entropy';
 
 // The forms that a setting of the environment can have. What is wrong is one line that names the setting and what it must be; a value is never in it.
 
@@ -42,6 +53,19 @@ export function Secret(): PropertyDecorator {
     readableFromFile.set(target, names.add(name as string));
   };
 }
+
+/** What a person made up is guessed: at least so many bits, by `entropyBits`. */
+export const HardToGuess = (minBits: number) =>
+  ValidateBy({
+    name: 'hardToGuess',
+    validator: {
+      validate: (value: unknown) => typeof value === 'string' && entropyBits(value) >= minBits,
+      defaultMessage: (args) => tooEasy(args!.property, minBits),
+    },
+  });
+
+export const tooEasy = (name: string, minBits: number): string =>
+  `${name} is too easy to guess: it needs at least ${minBits} bits of chance. Make one with: openssl rand -hex 32`;
 
 /** The names of a settings class for which there is a `<NAME>_FILE`. */
 export function secretsOf(type: { prototype: object }): ReadonlySet<string> {

@@ -1,4 +1,4 @@
-import { OneOf, Path, Port, Text, WholeNumber } from './decorators';
+import { OneOf, Optional, Path, Port, Secret, Text, WholeNumber } from './decorators';
 
 const HOST = /^[A-Za-z0-9.:_-]{1,255}$/;
 export const hostText = () => Text(HOST, 'a name or an address of this machine');
@@ -12,6 +12,15 @@ export class ProcessSettings {
 export class DrainSettings {
   /** How long running requests may go on when it stops; then they are ended, settled at what was delivered. */
   @WholeNumber(0, 3_600) TOLLGATE_DRAIN_SECONDS: number = 30;
+}
+
+/** Who may read /metrics, wherever a process serves it. */
+export class MetricsSettings {
+  /** What a scraper must send as `Authorization: Bearer …`. Without it /metrics is open to whoever reaches the port. */
+  @Secret()
+  @Optional()
+  @Text(/^[\x21-\x7e]{16,256}$/, '16 to 256 printable characters')
+  TOLLGATE_METRICS_TOKEN?: string;
 }
 
 /** Where /livez, /readyz and /metrics are served. */

@@ -1,0 +1,43 @@
+import { StartError, type ConfigCheck, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
+import { eventually, useTestDatabase } from '@tollgate/testing';
+import { useBilling } from '../testing/billing.suite';
+import { BooksCurrency } from './books-currency';
+
+const database = useTestDatabase();
+
+describe('the currency of the books', () => {
+  const billing = useBilling(database);
+  const config = (currency: string) => ({ currency }) as TollgateConfig;
+  const kept = async () =>
+    (await database.query<{ currency: string }>('SELECT currency FROM billing.books_currency')).map(
+      (row) => row.currency,
+    );
+
+  it('may change while the books are empty, and not once there is an entry: neither at the start nor in what comes later', async () => {
+    const checks: ConfigCheck[] = [];
+    const listeners: ((config: TollgateConfig) => void)[] = [];
+    const source: Pick<ConfigSource, 'addCheck' | 'onChange'> = {
+      addCheck: (check) => void checks.push(check),
+      onChange: (listener) => void listeners.push(listener),
+    };
+    const start = (currency: string) => new BooksCurrency(billing.dataSource).start(currency, source);
+    await start('USD');
+    await start('EUR');
+    expect(await kept()).toEqual(['EUR']);
+    // A changed file is taken over, and its currency is that of the books from then on.
+    expect(await checks[1]!(config('USD'))).toEqual([]);
+    listeners[1]!(config('USD'));
+    await eventually(async () => expect(await kept()).toEqual(['USD']));
+
+    await billing.tenant(10);
+    await start('USD');
+    expect(await checks[1]!(config('USD'))).toEqual([]);
+    const line =
+      'currency: the books are in USD, and the configuration says EUR; amounts are not converted. Put USD back, or begin books in EUR in another database.';
+    expect(await checks[1]!(config('EUR'))).toEqual([line]);
+    const refused = await start('EUR').catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(StartError);
+    expect((refused as Error).message).toBe(line);
+    expect(await kept()).toEqual(['USD']);
+  });
+});

@@ -1,0 +1,44 @@
+import { logger, StartError, type ConfigSource } from '@tollgate/runtime';
+import type { DataSource } from 'typeorm';
+
+/**
+ * The currency that the books were begun in. Amounts are numbers, and nothing converts them: so a configuration that names another is refused, at the start and while running, as long as there is anything in
+ * the books.
+ */
+export class BooksCurrency {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Keeps the currency of new or empty books. Rejects with StartError where the books are in another. */
+  async start(currency: string, config?: Pick<ConfigSource, 'addCheck' | 'onChange'>): Promise<void> {
+    const problem = await this.problemWith(currency);
+    if (problem !== null) throw new StartError(problem);
+    await this.keep(currency);
+    config?.addCheck(async (next) => {
+      const problem = await this.problemWith(next.currency);
+      return problem === null ? [] : [problem];
+    });
+    config?.onChange((next) => {
+      this.keep(next.currency).catch((error: unknown) =>
+        logger('billing').error({ err: error, currency: next.currency }, 'the currency of the books was not kept'),
+      );
+    });
+  }
+
+  /** Rejects when the database does not answer. */
+  private async problemWith(currency: string): Promise<string | null> {
+    const [kept] = await this.dataSource.query<{ currency: string }[]>(
+      `SELECT currency FROM books_currency WHERE currency <> $1 AND (EXISTS (SELECT FROM journal_entry) OR EXISTS (SELECT FROM charge))`,
+      [currency],
+    );
+    if (!kept) return null;
+    return `currency: the books are in ${kept.currency}, and the configuration says ${currency}; amounts are not converted. Put ${kept.currency} back, or begin books in ${currency} in another database.`;
+  }
+
+  private async keep(currency: string): Promise<void> {
+    await this.dataSource.query(
+      `INSERT INTO books_currency AS b (currency) VALUES ($1)
+       ON CONFLICT (one) DO UPDATE SET currency = excluded.currency WHERE b.currency <> excluded.currency`,
+      [currency],
+    );
+  }
+}

@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+
+const SECRETS = [`sk-svc-${'aB3'.repeat(16)}x`, `fma_${'aB3'.repeat(16)}x`];
+const BUILT = join(__dirname, '../dist/index.js');
+
+/** What a process of its own writes to stderr: a logger is one for the whole process. */
+function logged(code: string): string[] {
+  const begin = `const { configureLogging, logger } = require(${JSON.stringify(BUILT)}); configureLogging({ level: 'trace', pretty: false });`;
+  const { stderr } = spawnSync(process.execPath, ['-e', `${begin} const log = logger('test'); ${code}`], {
+    encoding: 'utf8',
+  });
+  return stderr.trim().split('\n');
+}
+
+it('hides keys and tokens in whatever line they come to be, which stays one of JSON', () => {
+  for (const secret of SECRETS) {
+    const lines = logged(`
+      const secret = ${JSON.stringify(secret)};
+      log.debug({ path: '/v1/models/' + secret, url: 'http://h/v1?key=' + secret + '&x=1' }, 'asked for ' + secret);
+      const error = Object.assign(new Error('no route for ' + secret), { url: '/keys/' + secret, cause: new Error(secret) });
+      log.error({ err: error }, 'failed');
+      log.child({ of: secret }).info('%s', secret);
+    `);
+    expect(lines).toHaveLength(3);
+    for (const line of lines) {
+      expect(line).not.toContain(secret.slice(8));
+      expect(line).toContain('[hidden]');
+      expect(JSON.parse(line)).toMatchObject({ component: 'test' });
+    }
+  }
+});
