@@ -7,6 +7,10 @@ export const OPERATOR_SECRET_WHAT = '16 to 256 printable characters';
 export class PublicSettings {
   @hostText() TOLLGATE_HOST: string = '127.0.0.1';
   @Port() TOLLGATE_PORT: number = 8080;
+  /** What the limit of open files allows when it is not set. */
+  @Optional() @WholeNumber(1, 1_000_000) TOLLGATE_MAX_CONNECTIONS?: number;
+  /** For the bodies of all requests in hand. At least one of the largest. */
+  @WholeNumber(10, 65_536) TOLLGATE_BODY_MEMORY_MIB: number = 256;
 }
 
 /** Where the operator API is served, and what its callers send. */

@@ -8,9 +8,10 @@ import { toUsageField } from '../usage/usage-event';
 import { type Ask, type MediaParts, readAsk } from './ask';
 import type { Client } from './client';
 import { InferenceError } from './errors';
+import type { Body } from './intake';
 import { Job, KINDS, type Served } from './job';
 import { cheapBound, countPrompt, type PromptTokens, templateSlack } from './prompt-bound';
-import { ClientLeftError, readBody } from './read-body';
+import { ClientLeftError } from './read-body';
 import { ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
 import { servePlain } from './serve-plain';
@@ -27,15 +28,19 @@ export class Pipeline {
   /** Chat, completion or embedding. Never rejects: whatever happens becomes an answer, or an end. */
   async infer(kind: InferenceKind, request: IncomingMessage, client: Client): Promise<void> {
     const meter = new RequestMeter();
+    let body: Body | undefined;
+    let admitted = false;
     try {
-      // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB.
+      // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB, nor does who would be refused anyhow.
       const principal = await this.authenticate(request, client);
+      body = await this.stages.intake.take(request, client, principal);
       // 2. What is asked, and of which model.
-      const ask = readAsk(kind, await readBody(request));
+      const ask = readAsk(kind, body.bytes);
       const model = this.findModel(ask, principal);
       meter.model = model.id;
       // 3. Limits, and a hold for the largest cost that the request can reach: from here on it is settled or void.
       const job = await this.admit(ask, model, principal, client);
+      admitted = true;
       failPoint('admitted');
       // 4. The answer, all but its end.
       const served = await this.serve(job, client);
@@ -56,7 +61,10 @@ export class Pipeline {
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
+      if (!admitted) body?.wasted(error);
       meter.refused(this.refuse(client, error));
+    } finally {
+      body?.release();
     }
   }
 

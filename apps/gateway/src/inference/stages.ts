@@ -6,12 +6,14 @@ import type { CountingBudget } from '../catalog/counting-budget';
 import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import type { UsageEmitter } from '../usage/emitter';
+import type { Intake } from './intake';
 import type { Settlements } from './settlement';
 
 /** What the pipeline is composed of: the stages know nothing of each other. */
 export interface Stages {
   authenticator: Authenticator;
   catalog: Catalog;
+  intake: Intake;
   admitter: Admitter;
   admission: AdmissionClient;
   upstream: Upstream;
