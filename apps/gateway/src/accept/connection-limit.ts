@@ -34,18 +34,22 @@ export function limitConnections(
   gauge.inc(0);
   counter.inc(0);
   let count = 0;
-  let loggedAtMs = -Infinity;
   let sinceLogged = 0;
+  let pause: NodeJS.Timeout | undefined;
+  const log = () => {
+    pause = undefined;
+    if (sinceLogged === 0) return;
+    logger('gateway').warn(
+      { port, maxConnections, refused: sinceLogged },
+      'connections are refused: as many are open as may be (ulimit -n, TOLLGATE_MAX_CONNECTIONS)',
+    );
+    sinceLogged = 0;
+    pause = setTimeout(log, LOG_INTERVAL_MS).unref();
+  };
   const tell = () => {
     counter.inc();
     sinceLogged += 1;
-    if (performance.now() - loggedAtMs < LOG_INTERVAL_MS) return;
-    logger('gateway').warn(
-      { port, maxConnections, refused: sinceLogged },
-      'connections are refused: as many are open as descriptors allow (ulimit -n, TOLLGATE_MAX_CONNECTIONS)',
-    );
-    loggedAtMs = performance.now();
-    sinceLogged = 0;
+    if (!pause) log();
   };
   server.on('connection', (socket: Socket) => {
     count += 1;

@@ -1,10 +1,10 @@
 import { logger } from '@tollgate/runtime';
 import { readFileSync } from 'node:fs';
 
-/** Of the operator port: one person, some scripts, probes and scrapes. */
-export const MAX_OPERATOR_CONNECTIONS = 64;
+/** Of the operator port: people, scripts that ask much at once, probes and scrapes. */
+export const MAX_OPERATOR_CONNECTIONS = 256;
 /** For that port, for the connections to stores and brokers, files and the program itself. */
-const RESERVED_DESCRIPTORS = 256;
+const RESERVED_DESCRIPTORS = 512;
 /** A request has one for its client, and one for its backend. */
 const DESCRIPTORS_PER_CONNECTION = 2;
 const LEAST_CONNECTIONS = 16;

@@ -193,8 +193,8 @@ describe('connections beyond the limit', () => {
   });
 
   it('come from the descriptors: two a connection, and a reserve; a setting stands before them', () => {
-    expect(publicConnections(undefined, 65_536)).toBe(32_640);
-    expect(publicConnections(undefined, 1_024)).toBe(384);
+    expect(publicConnections(undefined, 65_536)).toBe(32_512);
+    expect(publicConnections(undefined, 1_024)).toBe(256);
     expect(publicConnections(undefined, 100)).toBe(16);
     expect(publicConnections(500, 65_536)).toBe(500);
     expect(publicConnections(undefined, null)).toBe(Infinity);
