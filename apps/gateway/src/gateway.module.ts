@@ -3,8 +3,12 @@ import { AdmissionClient, AdmissionStore } from '@tollgate/admission';
 import { CredentialStore } from '@tollgate/credentials';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource, type TollgateConfig } from '@tollgate/runtime';
+// Its metrics are the gateway's, whoever opens the ports.
+import './accept/connection-limit';
 import { Admitter } from './admit/admit';
+import { BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './admit/body-memory';
 import { CreditNewsConsumer } from './admit/credit-news';
+import { WastedRequests } from './admit/wasted-requests';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
 import { CountingBudget } from './catalog/counting-budget';
@@ -12,6 +16,7 @@ import { loadTokenizer } from './catalog/tokenizer';
 import { DocsModule } from './docs/docs.module';
 import { BodyReader } from './inference/body/body-reader';
 import { InFlight } from './inference/in-flight';
+import { Intake } from './inference/intake';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './inference/settlement';
 import type { Stages } from './inference/stages';
@@ -26,6 +31,8 @@ export interface GatewayOptions {
   simulatorUrl?: string;
   /** Where they differ from the defaults. */
   upstreamLimits?: Partial<UpstreamLimits>;
+  /** For the bodies of all requests in hand. */
+  bodyMemoryMib?: number;
 }
 
 /** Nothing listens there: a configuration that names "simulator:" where there is none gets a 502. */
@@ -46,11 +53,15 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
     const admission = new AdmissionClient(store);
     const emitter = new UsageEmitter(messages);
     const catalog = new Catalog(config, options.simulatorUrl ?? NO_SIMULATOR);
+    const admitter = new Admitter(admission);
+    const { bodyMemoryMib = DEFAULT_BODY_MEMORY_MIB } = options;
+    const memory = new BodyMemory({ maxBytes: bodyMemoryMib * 1024 * 1024 });
     this.stages = {
       authenticator: new Authenticator(credentials, config),
+      intake: new Intake(admitter, catalog, memory, new WastedRequests()),
       catalog,
       bodies: new BodyReader(catalog),
-      admitter: new Admitter(admission),
+      admitter,
       admission,
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
       streams: new StreamWatch(),

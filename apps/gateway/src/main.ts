@@ -75,8 +75,14 @@ runService(
         () => messages.start(),
       );
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
-      const gateway = GatewayModule.register(simulatorUrl === undefined ? {} : { simulatorUrl });
-      const app = await createPublicApp({ module: class Gateway {}, imports: [seams, gateway] });
+      const gateway = GatewayModule.register({
+        bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
+        ...(simulatorUrl !== undefined && { simulatorUrl }),
+      });
+      const app = await createPublicApp(
+        { module: class Gateway {}, imports: [seams, gateway] },
+        { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS },
+      );
       takeDown.add(
         () => app.close(),
         () => messages.stopConsuming(),

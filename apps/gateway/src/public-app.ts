@@ -4,8 +4,10 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { newId } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { publicConnections } from './accept/descriptors';
+import type { EarlyRefusal } from './accept/raw-answer';
+import { acceptingServer, continueIfOwed } from './accept/server';
 import { DOCS_PATHS } from './docs/docs.module';
 import { InferenceError } from './inference/errors';
 import { InFlight, within } from './inference/in-flight';
@@ -29,22 +31,38 @@ const FLUSH_TIMEOUT_MS = 2_000;
 const MAX_PARAM_CHARS = 16_384;
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
+export interface PublicAppOptions {
+  /** What the limit of open files allows when it is not given. */
+  maxConnections?: number | undefined;
+}
+
 /**
  * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers. Initialised, not yet listening.
  * @param module the program's root module, which has a GatewayModule in it
  */
-export async function createPublicApp(module: Type | DynamicModule): Promise<NestFastifyApplication> {
+export async function createPublicApp(
+  module: Type | DynamicModule,
+  options: PublicAppOptions = {},
+): Promise<NestFastifyApplication> {
+  const maxConnections = publicConnections(options.maxConnections);
   const adapter = new PublicAdapter({
     bodyLimit: MAX_MANAGEMENT_BODY_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    serverFactory: (handler: RequestListener) =>
+      acceptingServer(handler, {
+        port: 'public',
+        maxConnections,
+        requestTimeoutMs: REQUEST_TIMEOUT_MS,
+        keepAliveTimeoutMs: KEEP_ALIVE_TIMEOUT_MS,
+        envelope: earlyEnvelope,
+      }),
     forceCloseConnections: 'idle',
     requestIdHeader: false,
     genReqId,
     return503OnClosing: false,
     // An id of any length is an id that nobody has; the head's size is bounded by node:http.
     routerOptions: { maxParamLength: MAX_PARAM_CHARS },
-    clientErrorHandler,
+    // The server's own matter.
+    clientErrorHandler: () => {},
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       sendEarlyError(error, request, reply),
   });
@@ -59,6 +77,8 @@ export async function createPublicApp(module: Type | DynamicModule): Promise<Nes
     reply.header('x-request-id', request.id);
     if (isManagement(request)) {
       if (inFlight().draining) reply.header('connection', 'close');
+      // At most 64 KiB, which Fastify reads before any guard is asked.
+      continueIfOwed(request.raw, reply.raw);
       countRunning(inFlight(), reply.raw);
     }
     // Before a body is read: what is nowhere takes none.
@@ -174,20 +194,8 @@ function sendEarlyError(error: Error & { statusCode?: number }, request: Fastify
   refuseEarly(new InferenceError('api_error'), reply.raw, request.id);
 }
 
-/** What is no HTTP at all, or too slow, or with too large a head: there is no request yet, only a socket. */
-function clientErrorHandler(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, message] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'The headers are too large.']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'The request did not arrive in time.']
-        : ['400 Bad Request', 'The request is not valid HTTP.'];
-  const body = JSON.stringify({ error: { message, type: 'invalid_request_error', param: null, code: null } });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nx-request-id: ${newId('req')}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+/** The inference API's envelope, for what reaches no surface. */
+function earlyEnvelope({ status, message }: EarlyRefusal): string {
+  const type = status === 503 ? 'overloaded_error' : 'invalid_request_error';
+  return JSON.stringify({ error: { message, type, param: null, code: status === 503 ? type : null } });
 }

@@ -9,6 +9,10 @@ const HOST_NAMES = /^[A-Za-z0-9._-]{1,253}(,[A-Za-z0-9._-]{1,253}){0,99}$/;
 export class PublicSettings {
   @hostText() TOLLGATE_HOST: string = '127.0.0.1';
   @Port() TOLLGATE_PORT: number = 8080;
+  /** What the limit of open files allows when it is not set. */
+  @Optional() @WholeNumber(1, 1_000_000) TOLLGATE_MAX_CONNECTIONS?: number;
+  /** For the bodies of all requests in hand. At least one of the largest. */
+  @WholeNumber(10, 65_536) TOLLGATE_BODY_MEMORY_MIB: number = 256;
 }
 
 /** Where the operator API is served, and what its callers send. */

@@ -66,9 +66,12 @@ export async function startStandalone(
       config,
       invoiceCloseDelayMs: settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000,
     }),
-    GatewayModule.register({ simulatorUrl: simulator.url }),
+    GatewayModule.register({ simulatorUrl: simulator.url, bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB }),
   ];
-  const app = await createPublicApp({ module: class Standalone {}, imports: [seams, ...services] });
+  const app = await createPublicApp(
+    { module: class Standalone {}, imports: [seams, ...services] },
+    { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS },
+  );
   takeDown.add(
     () => app.close(),
     () => messages.stopConsuming(),

@@ -8,3 +8,4 @@ export * from './containers/kafka';
 export * from './containers/postgres-server';
 export * from './containers/localhost-certificate';
 export { freePort } from './containers/free-port';
+export { RawSocket } from './raw-socket';

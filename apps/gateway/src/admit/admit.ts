@@ -1,4 +1,13 @@
-import type { AdmissionClient, AdmitRequest, AdmitResult, Limits, LimitState, Refusal } from '@tollgate/admission';
+import type {
+  AdmissionClient,
+  AdmitRequest,
+  AdmitResult,
+  Limits,
+  LimitState,
+  LookRequest,
+  LookResult,
+  Refusal,
+} from '@tollgate/admission';
 import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from './exact-counting';
@@ -63,6 +72,20 @@ export class Admitter {
   private readonly exactCounting = new ExactCounting();
 
   constructor(private readonly client: AdmissionClient) {}
+
+  /** Whether any request of this key would be admitted now. Rejects with UnavailableError when the store does not answer. */
+  look(of: Omit<LookRequest, 'isPaid'>, isPaid: boolean): Promise<LookResult> {
+    const { tenantId, keyId, tenantLimits, keyLimits, tenantBudgetNanos, keyBudgetNanos } = of;
+    return this.client.look({
+      tenantId,
+      keyId,
+      tenantLimits,
+      keyLimits,
+      tenantBudgetNanos,
+      keyBudgetNanos,
+      isPaid,
+    });
+  }
 
   /** Rejects with UnavailableError when the store does not answer. */
   async admit(ask: AdmissionAsk, nowMs: number): Promise<Admission> {

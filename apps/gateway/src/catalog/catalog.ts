@@ -96,6 +96,13 @@ export class Catalog {
     return this.all(allowed).map(({ row }) => row);
   }
 
+  /** Whether the key may use a model that costs nothing: then a request of it may be served without credit. */
+  hasFree(allowed: AllowedModels): boolean {
+    for (const model of this.current().values())
+      if (isFree(model) && (allowed === null || allowed.has(model.id))) return true;
+    return false;
+  }
+
   private current(): ReadonlyMap<string, CatalogModel> {
     const config = this.config.current;
     if (config === this.compiledFrom) return this.models;
@@ -115,6 +122,10 @@ export class Catalog {
   private compile({ models }: TollgateConfig): ReadonlyMap<string, CatalogModel> {
     return new Map(models.map((model) => [model.id, compileModel(model, this.simulatorUrl)]));
   }
+}
+
+function isFree({ promptFemtosPerToken, outputFemtosPerToken, requestFemtos }: CatalogModel): boolean {
+  return promptFemtosPerToken === 0n && outputFemtosPerToken === 0n && requestFemtos === 0n;
 }
 
 function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {

@@ -1,4 +1,6 @@
 import type { ServerResponse } from 'node:http';
+import { hasUnreadBody } from '../accept/http-form';
+import { continueIfOwed } from '../accept/server';
 import type { Limits, LimitState } from '@tollgate/admission';
 import type { ClientSide } from '../upstream/stream-relay';
 import { type InferenceError, stopping } from './errors';
@@ -27,7 +29,7 @@ export class Client implements ClientSide {
     closing: boolean,
   ) {
     this.headers = ['x-request-id', requestId];
-    if (closing) this.headers.push('connection', 'close');
+    if (closing) this.closeAfter();
     // Registered before anything else: a client that leaves while its request waits anywhere must be noticed (undici's `close` in onConnect was too late).
     // A write after the client has gone is an error of the response: `close` says the same.
     response.on('error', () => {});
@@ -53,6 +55,11 @@ export class Client implements ClientSide {
 
   get begun(): boolean {
     return this.response.headersSent;
+  }
+
+  /** The body is going to be read: a client that waits to be asked for it is. */
+  awaitBody(): void {
+    continueIfOwed(this.response.req, this.response);
   }
 
   /** Where the key's limits stand, for every answer from here on; asked for when it is written. */
@@ -100,6 +107,8 @@ export class Client implements ClientSide {
     if (this.left) return;
     const body = typeof json === 'string' ? Buffer.from(json) : json;
     this.addLimits();
+    // What was not read by now nobody wants.
+    if (hasUnreadBody(this.response.req)) this.closeAfter();
     this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
     this.response.writeHead(status, this.headers);
     this.response.end(body);
@@ -114,13 +123,16 @@ export class Client implements ClientSide {
     }
     if (error.retryAfterSeconds !== null) this.headers.push('retry-after', String(error.retryAfterSeconds));
     if (error.status === 401) this.headers.push('www-authenticate', 'Bearer');
-    // The rest of a body that is too large is not read.
-    if (error.status === 413) this.headers.push('connection', 'close');
     this.answer(error.status, error.toBody());
   }
 
+  /** No further request on this connection. */
+  private closeAfter(): void {
+    if (!this.headers.includes('connection')) this.headers.push('connection', 'close');
+  }
+
   private refuseAndLeave(): void {
-    this.headers.push('connection', 'close');
+    this.closeAfter();
     this.refuse(stopping());
     this.left = true;
   }

@@ -18,6 +18,11 @@ export const INFERENCE_ERRORS = {
   ],
   route_not_found: [404, 'invalid_request_error', 'There is nothing at this address.'],
   method_not_allowed: [405, 'invalid_request_error', 'The method is not allowed at this address.'],
+  request_timeout: [
+    408,
+    'invalid_request_error',
+    'The body did not arrive in time: it has 10 s, and a second more for each 128 KiB.',
+  ],
   payload_too_large: [413, 'invalid_request_error', 'The body is too large.'],
   unsupported_media_type: [
     415,

@@ -10,8 +10,9 @@ import { cheapBound, countPrompt, templateSlack } from './body/prompt-bound';
 import type { PromptTokens } from './body/rules';
 import type { Client } from './client';
 import { InferenceError } from './errors';
+import type { Body } from './intake';
 import { Job, type Served } from './job';
-import { ClientLeftError, readBody } from './read-body';
+import { ClientLeftError } from './read-body';
 import { ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
 import { servePlain } from './serve-plain';
@@ -28,16 +29,20 @@ export class Pipeline {
   /** Chat, completion or embedding. Never rejects: whatever happens becomes an answer, or an end. */
   async infer(kind: InferenceKind, request: IncomingMessage, client: Client): Promise<void> {
     const meter = new RequestMeter();
+    let body: Body | undefined;
+    let admitted = false;
     try {
-      // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB.
+      // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB, nor does who would be refused anyhow.
       const principal = await this.authenticate(request, client);
+      body = await this.stages.intake.take(request, client, principal);
       // 2. What is asked, and of which model: what goes out is built from it.
       const { keyId, models } = principal;
-      const ask = await this.stages.bodies.read(kind, await readBody(request), { keyId, models, client });
+      const ask = await this.stages.bodies.read(kind, body.bytes, { keyId, models, client });
       const model = this.findModel(ask, principal);
       meter.model = model.id;
       // 3. Limits, and a hold for the largest cost that the request can reach: from here on it is settled or void.
       const job = await this.admit(ask, model, principal, client);
+      admitted = true;
       failPoint('admitted');
       // 4. The answer, all but its end.
       const served = await this.serve(job, client);
@@ -58,7 +63,10 @@ export class Pipeline {
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
+      if (!admitted) body?.wasted(error);
       meter.refused(this.refuse(client, error));
+    } finally {
+      body?.release();
     }
   }
 

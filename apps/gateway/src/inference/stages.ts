@@ -7,6 +7,7 @@ import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import type { UsageEmitter } from '../usage/emitter';
 import type { BodyReader } from './body/body-reader';
+import type { Intake } from './intake';
 import type { Settlements } from './settlement';
 
 /** What the pipeline is composed of: the stages know nothing of each other. */
@@ -14,6 +15,7 @@ export interface Stages {
   authenticator: Authenticator;
   catalog: Catalog;
   bodies: BodyReader;
+  intake: Intake;
   admitter: Admitter;
   admission: AdmissionClient;
   upstream: Upstream;

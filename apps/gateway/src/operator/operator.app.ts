@@ -4,9 +4,13 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { newId } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource, Health } from '@tollgate/runtime';
+import { MAX_OPERATOR_CONNECTIONS } from '../accept/descriptors';
+import type { EarlyRefusal } from '../accept/raw-answer';
+import { acceptingServer, continueIfOwed } from '../accept/server';
 import { ApiError, EnvelopeFilter, sendError } from '../management/envelope';
 import { MAX_MANAGEMENT_BODY_BYTES } from '../management/validate';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RequestListener } from 'node:http';
 import { isAllowedHost } from './allowed-hosts';
 import { BudgetController } from './budget.controller';
 import { CreditController } from './credit.controller';
@@ -35,6 +39,8 @@ export interface OperatorOptions {
 }
 
 const OPEN_PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz']);
+/** For the head and body of one request to arrive. */
+const REQUEST_TIMEOUT_MS = 60_000;
 const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 @Module({
@@ -65,6 +71,15 @@ export async function createOperatorApp(
   const adapter = new FastifyAdapter({
     bodyLimit: MAX_MANAGEMENT_BODY_BYTES,
     forceCloseConnections: 'idle',
+    serverFactory: (handler: RequestListener) =>
+      acceptingServer(handler, {
+        port: 'operator',
+        maxConnections: MAX_OPERATOR_CONNECTIONS,
+        requestTimeoutMs: REQUEST_TIMEOUT_MS,
+        envelope: earlyEnvelope,
+      }),
+    // The server's own matter.
+    clientErrorHandler: () => {},
     // A path that cannot be decoded never reaches a route.
     frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) =>
       sendError(OPERATOR_ERRORS, 'operator', error, reply.header('x-request-id', newId('req'))),
@@ -73,6 +88,7 @@ export async function createOperatorApp(
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   fastify.addHook('onRequest', (request, reply, done) => {
+    continueIfOwed(request.raw, reply.raw);
     const given = request.headers['x-request-id'];
     reply.header('x-request-id', typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req'));
     // A platform asks for its probes under names of its own, and they tell nothing.
@@ -98,4 +114,9 @@ export async function createOperatorApp(
   app.useGlobalFilters(new EnvelopeFilter(OPERATOR_ERRORS, 'operator'));
   await app.init();
   return app;
+}
+
+/** For what reaches no route. */
+function earlyEnvelope({ status, message }: EarlyRefusal): string {
+  return JSON.stringify({ error: { code: status === 503 ? 'unavailable' : 'invalid_request', message } });
 }

@@ -1,0 +1,203 @@
+import { metrics } from '@tollgate/runtime';
+import { eventually, RawSocket } from '@tollgate/testing';
+import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { publicConnections } from './descriptors';
+import { acceptingServer, continueIfOwed } from './server';
+
+const servers: Server[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+/** A port of its own; its address. */
+async function open(handler: RequestListener, maxConnections = Infinity): Promise<string> {
+  const server = acceptingServer(handler, {
+    port: 'public',
+    maxConnections,
+    requestTimeoutMs: 60_000,
+    envelope: ({ status, message }) => JSON.stringify({ error: { status, message } }),
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const greet: RequestListener = (_request, response) => void response.end('hello');
+const head = (...lines: string[]) => [...lines, '', ''].join('\r\n');
+
+describe('what two readers could read in two ways is refused in the envelope, and the connection closed', () => {
+  it.each([
+    ['two hosts', head('GET / HTTP/1.1', 'Host: a', 'Host: b'), 400],
+    ['two hosts that are the same', head('GET / HTTP/1.1', 'Host: a', 'hOST: a'), 400],
+    ['no host', head('GET / HTTP/1.1'), 400],
+    ['another version', head('GET / HTTP/2.0', 'Host: a'), 400],
+    ['an unknown version', head('GET / HTTP/1.2', 'Host: a'), 400],
+    ['version 0.9', head('GET / HTTP/0.9', 'Host: a'), 400],
+    ['no version', 'GET /\r\n\r\n', 400],
+    ['two codings', `${head('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: gzip, chunked')}0\r\n\r\n`, 400],
+    [
+      'two codings in two lines',
+      `${head('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      400,
+    ],
+    ['chunks in HTTP/1.0', `${head('POST / HTTP/1.0', 'Transfer-Encoding: chunked')}0\r\n\r\n`, 400],
+    [
+      'a length and chunks',
+      `${head('POST / HTTP/1.1', 'Host: a', 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      400,
+    ],
+    [
+      'chunks and a length',
+      `${head('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked', 'Content-Length: 5')}0\r\n\r\n`,
+      400,
+    ],
+    ['two lengths', `${head('POST / HTTP/1.1', 'Host: a', 'Content-Length: 1', 'Content-Length: 1')}x`, 400],
+    ['a folded line', head('GET / HTTP/1.1', 'Host: a', 'X: a', ' b'), 400],
+    ['a control character', head('GET / HTTP/1.1', 'Host: a', 'X: a\x01b'), 400],
+    ['bare line feeds', 'GET / HTTP/1.1\nHost: a\n\n', 400],
+    ['headers without end', head('GET / HTTP/1.1', 'Host: a', `X: ${'y'.repeat(20_000)}`), 431],
+    ['another expectation', head('POST / HTTP/1.1', 'Host: a', 'Expect: something', 'Content-Length: 1'), 417],
+  ])('%s', async (_, text, status) => {
+    let reached = 0;
+    const url = await open((request, response) => {
+      reached += 1;
+      greet(request, response);
+    });
+    const answer = await new RawSocket(url).send(text).toEnd();
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer.match(/^HTTP/gm)).toHaveLength(1);
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+    expect(answer).toMatch(/\r\nx-request-id: req_/);
+    expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toEqual({ error: { status, message: expect.any(String) } });
+    expect(reached).toBe(0);
+  });
+
+  it('what is right passes, by HTTP/1.0 also without a host', async () => {
+    const url = await open(greet);
+    const chunks = `${head('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: Chunked')}0\r\n\r\n`;
+    for (const text of [head('GET / HTTP/1.1', 'Host: a'), chunks]) {
+      const socket = new RawSocket(url).send(text);
+      expect(await socket.until('hello')).toMatch(/^HTTP\/1\.1 200 /);
+      socket.destroy();
+    }
+    expect(await new RawSocket(url).send(head('GET / HTTP/1.0')).toEnd()).toContain('hello');
+  });
+});
+
+describe('nothing is written into an answer that has begun', () => {
+  const GARBAGE = 'NONSENSE\r\n\r\n';
+
+  it('garbage behind the request of a stream ends the connection after the stream, without a word', async () => {
+    let go = () => {};
+    const url = await open((_request, response) => {
+      response.write('first');
+      go = () => response.end('last');
+    });
+    const socket = new RawSocket(url).send(head('GET / HTTP/1.1', 'Host: a'));
+    await socket.until('first');
+    const noticed = once(servers.at(-1)!, 'clientError');
+    socket.send(GARBAGE.repeat(10_000));
+    await noticed;
+    go();
+    const text = await socket.toEnd();
+    expect(text).toMatch(/first[\s\S]*last\r\n0\r\n\r\n$/);
+    expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
+  });
+
+  it('garbage behind a request that is not answered yet is not taken for its answer', async () => {
+    let answer = () => {};
+    const url = await open((_request, response) => {
+      answer = () => response.end('hello');
+    });
+    const socket = new RawSocket(url).send(`${head('GET / HTTP/1.1', 'Host: a')}${GARBAGE}`);
+    await eventually(() => {
+      answer();
+      expect(socket.text).not.toBe('');
+    });
+    const text = await socket.toEnd();
+    expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*hello$/i);
+  });
+
+  it('garbage in the body of a request that is not answered yet is its answer', async () => {
+    const url = await open((request) => void request.resume());
+    const text = await new RawSocket(url)
+      .send(`${head('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked')}NOT A SIZE\r\n`)
+      .toEnd();
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+  });
+});
+
+describe('a body that nobody reads', () => {
+  const POST = head('POST / HTTP/1.1', 'Host: a', `Content-Length: ${10 ** 9}`, 'Expect: 100-continue');
+
+  it('is not asked for, and the connection is closed after the answer', async () => {
+    const url = await open(greet);
+    const text = await new RawSocket(url).send(POST).toEnd();
+    expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*hello$/);
+  });
+
+  it('is asked for by whoever reads it, once', async () => {
+    const url = await open((request, response) => {
+      continueIfOwed(request, response);
+      continueIfOwed(request, response);
+      request.on('data', () => {}).on('end', () => response.end('read'));
+    });
+    const socket = new RawSocket(url).send(
+      head('POST / HTTP/1.1', 'Host: a', 'Content-Length: 4', 'Expect: 100-continue'),
+    );
+    await socket.until('100 Continue\r\n\r\n');
+    expect((await socket.send('body').until('read')).match(/100 Continue/g)).toHaveLength(1);
+    socket.destroy();
+  });
+
+  it('is dropped for a moment, to a bound, so that a client which is still sending gets its answer', async () => {
+    let taken = 0;
+    const url = await open((request, response) => {
+      request.socket.once('close', () => (taken = request.socket.bytesRead));
+      response.end('enough');
+    });
+    const socket = new RawSocket(url).send(head('POST / HTTP/1.1', 'Host: a', `Content-Length: ${50 * 2 ** 20}`));
+    for (let mib = 0; mib < 50; mib++) socket.send(Buffer.alloc(2 ** 20));
+    expect(await socket.toEnd()).toContain('enough');
+    await eventually(() => expect(taken).toBeGreaterThan(0));
+    expect(taken).toBeLessThan(2 ** 20);
+  });
+});
+
+describe('connections beyond the limit', () => {
+  const value = async (name: string) =>
+    Number(new RegExp(`^${name}\\{port="public"\\} (\\S+)$`, 'm').exec(await metrics.metrics())?.[1]);
+
+  it('are answered 503 and closed, counted, and leave those alone that are there', async () => {
+    const url = await open(greet, 2);
+    const GET = head('GET / HTTP/1.1', 'Host: a');
+    const before = await value('tollgate_connections_refused_total');
+    const kept = [new RawSocket(url), new RawSocket(url)];
+    for (const socket of kept) await socket.send(GET).until('hello');
+    const text = await new RawSocket(url).send(GET).toEnd();
+    expect(text).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 1\r\n/);
+    expect(text).not.toContain('hello');
+    expect((await value('tollgate_connections_refused_total')) - before).toBe(1);
+    await eventually(async () => expect(await value('tollgate_connections')).toBe(2));
+    await kept[0]!.send(GET).until('hello');
+    kept[1]!.destroy();
+    await eventually(async () => expect(await value('tollgate_connections')).toBe(1));
+    const next = new RawSocket(url);
+    await next.send(GET).until('hello');
+    for (const socket of [kept[0]!, next]) socket.destroy();
+  });
+
+  it('come from the descriptors: two a connection, and a reserve; a setting stands before them', () => {
+    expect(publicConnections(undefined, 65_536)).toBe(32_512);
+    expect(publicConnections(undefined, 1_024)).toBe(256);
+    expect(publicConnections(undefined, 100)).toBe(16);
+    expect(publicConnections(500, 65_536)).toBe(500);
+    expect(publicConnections(undefined, null)).toBe(Infinity);
+    expect(publicConnections(undefined)).toBeGreaterThan(0);
+  });
+});

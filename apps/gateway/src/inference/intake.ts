@@ -1,0 +1,101 @@
+import type { IncomingMessage } from 'node:http';
+import type { Admitter } from '../admit/admit';
+import type { BodyMemory, FullBudget } from '../admit/body-memory';
+import type { WastedRequests } from '../admit/wasted-requests';
+import type { Principal } from '../authenticate/authenticate';
+import type { Catalog } from '../catalog/catalog';
+import type { Client } from './client';
+import { InferenceError } from './errors';
+import { announcedBytes, ClientLeftError, readBody } from './read-body';
+import { ofAdmission } from './refusals';
+
+/** A body of this length is read without a look: the admission itself comes a moment later and says the same. */
+export const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
+const BUDGET_WAIT_SECONDS = 1;
+const MIB = 1024 * 1024;
+
+/** A body that was read, and what it holds until it is released. */
+export interface Body {
+  bytes: Buffer;
+  /** Nobody needs it any more. Repeats are harmless. */
+  release(): void;
+  /** The request came to nothing before it was admitted: counts against the key's limit of such. */
+  wasted(error: unknown): void;
+}
+
+/** The way of a body into the process, for a key that is known. What can be refused without the body is refused before it is read. */
+export class Intake {
+  constructor(
+    private readonly admitter: Admitter,
+    private readonly catalog: Catalog,
+    private readonly memory: BodyMemory,
+    private readonly wastedRequests: WastedRequests,
+  ) {}
+
+  /** Rejects with InferenceError, with ClientLeftError, and with UnavailableError where the store does not answer. */
+  async take(request: IncomingMessage, client: Client, principal: Principal): Promise<Body> {
+    const share = this.memory.open(principal.keyId);
+    try {
+      // 1. What came to nothing lately.
+      this.refuseAfterWaste(principal);
+      // 2. What is not worth reading.
+      const announced = announcedBytes(request);
+      // 3. Whether any request of the key would be admitted.
+      if (announced === null || announced > MAX_UNLOOKED_BODY_BYTES) await this.look(client, principal);
+      // 4. Room for it.
+      const full = (budget: FullBudget) => this.ofMemory(budget);
+      const budget = share.growTo(announced ?? 0);
+      if (budget !== null) throw full(budget);
+      // 5. Only now is it asked for, and read.
+      client.awaitBody();
+      const bytes = await readBody(request, announced, share, full);
+      return {
+        bytes,
+        release: () => share.release(),
+        wasted: (error) => this.countWaste(principal, error, bytes.length),
+      };
+    } catch (error) {
+      this.countWaste(principal, error, share.bytes);
+      share.release();
+      throw error;
+    }
+  }
+
+  private refuseAfterWaste({ keyId, keyLimits }: Principal): void {
+    const waitMs = this.wastedRequests.waitMs(keyId, keyLimits.requestsPerMinute, Date.now());
+    if (waitMs === 0) return;
+    const retryAfterSeconds = Math.ceil(waitMs / 1_000);
+    const message = `Too many requests of this key were invalid or did not arrive. Retry after ${retryAfterSeconds} s.`;
+    throw new InferenceError('requests_limit_exceeded', { message, retryAfterSeconds });
+  }
+
+  private async look(client: Client, principal: Principal): Promise<void> {
+    const result = await this.admitter.look(principal, !this.catalog.hasFree(principal.models));
+    if (result.kind === 'clear') return;
+    client.setLimits(principal.keyLimits, () => result.limits);
+    throw ofAdmission(result);
+  }
+
+  private ofMemory(budget: FullBudget): InferenceError {
+    const retryAfterSeconds = BUDGET_WAIT_SECONDS;
+    if (budget === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
+    const most = Math.floor(this.memory.maxBytesPerKey / MIB);
+    return new InferenceError('concurrency_limit_exceeded', {
+      message: `The bodies of unfinished requests of this key are more than ${most} MiB together. Retry after ${retryAfterSeconds} s.`,
+      retryAfterSeconds,
+    });
+  }
+
+  private countWaste({ keyId, keyLimits }: Principal, error: unknown, bytes: number): void {
+    const { requestsPerMinute } = keyLimits;
+    const isRefusal = error instanceof InferenceError;
+    // A fault of ours costs the key nothing.
+    if (!isRefusal && !(error instanceof ClientLeftError)) return;
+    if (!isRefusal || INVALID.has(error.status))
+      this.wastedRequests.countInvalid(keyId, requestsPerMinute, bytes, Date.now());
+    else if (error.status < 500) this.wastedRequests.countUnserved(keyId, requestsPerMinute, bytes, Date.now());
+  }
+}
+
+/** Whatever the limits say, these are the request's own fault. */
+const INVALID: ReadonlySet<number> = new Set([400, 404, 408, 413, 415]);

@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { BodyMemory } from '../admit/body-memory';
+import { InferenceError } from './errors';
+import { BODY_GRACE_MS, ClientLeftError, readBody } from './read-body';
+
+const KIB = 1024;
+
+/** A body that comes as the test says, by a clock that only the test moves. */
+function reading(announced: number | null) {
+  const stream = new PassThrough();
+  const request = Object.assign(stream, { complete: false, headers: {} }) as unknown as IncomingMessage;
+  stream.once('end', () => Object.assign(request, { complete: true }));
+  const share = new BodyMemory().open('key');
+  const full = () => new InferenceError('overloaded_error');
+  const outcome = readBody(request, announced, share, full).then(
+    (bytes) => bytes.toString(),
+    (error: Error) => (error instanceof InferenceError ? error.code : error.constructor.name),
+  );
+  return { stream, share, outcome };
+}
+
+/** What of it was written has been read. */
+const turn = () => new Promise(process.nextTick);
+
+describe('the time of a body', () => {
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] }));
+  afterEach(() => jest.useRealTimers());
+
+  it('is up after the grace, when nothing comes', async () => {
+    const { stream, outcome } = reading(100);
+    jest.advanceTimersByTime(BODY_GRACE_MS - 1);
+    expect(jest.getTimerCount()).toBe(1);
+    jest.advanceTimersByTime(1);
+    expect(await outcome).toBe('request_timeout');
+    expect(stream.listenerCount('data')).toBe(0);
+  });
+
+  it('is longer by a second for each 128 KiB that came, and no slower body is waited for', async () => {
+    const { stream, outcome } = reading(null);
+    stream.write(Buffer.alloc(256 * KIB));
+    await turn();
+    jest.advanceTimersByTime(BODY_GRACE_MS + 1_999);
+    expect(jest.getTimerCount()).toBe(1);
+    jest.advanceTimersByTime(1);
+    expect(await outcome).toBe('request_timeout');
+  });
+
+  it('is not taken from one that comes fast enough, however long it is', async () => {
+    const { stream, share, outcome } = reading(null);
+    for (let second = 0; second < 80; second++) {
+      stream.write(Buffer.alloc(128 * KIB, 'x'));
+      await turn();
+      jest.advanceTimersByTime(1_000);
+    }
+    stream.end();
+    expect((await outcome).length).toBe(80 * 128 * KIB);
+    expect(share.bytes).toBe(80 * 128 * KIB);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+it('a client that left before anybody read is noticed', async () => {
+  const stream = new PassThrough();
+  stream.destroy();
+  const request = Object.assign(stream, { complete: false, headers: {} }) as unknown as IncomingMessage;
+  await expect(
+    readBody(request, 10, new BodyMemory().open('key'), () => new InferenceError('api_error')),
+  ).rejects.toBeInstanceOf(ClientLeftError);
+});
+
+it('no more than 10 MiB are read', async () => {
+  const { stream, outcome, share } = reading(null);
+  for (let mib = 0; mib < 11; mib++) stream.write(Buffer.alloc(2 ** 20));
+  expect(await outcome).toBe('payload_too_large');
+  expect(share.bytes).toBeLessThanOrEqual(10 * 2 ** 20);
+});

@@ -1,0 +1,45 @@
+import type { Messages } from '@tollgate/messaging';
+import { type ConfigSource, Health } from '@tollgate/runtime';
+import { RawSocket } from '@tollgate/testing';
+import { createOperatorApp } from './operator.app';
+
+const SECRET = 'the-operators-secret-in-tests';
+let url: string;
+let close: () => Promise<void>;
+beforeAll(async () => {
+  // Nothing here comes so far as to be asked of a service.
+  const seams = { messages: {} as Messages, config: {} as ConfigSource };
+  const app = await createOperatorApp(seams, { secret: SECRET, health: new Health() });
+  await app.listen(0, '127.0.0.1');
+  url = await app.getUrl();
+  close = () => app.close();
+});
+afterAll(() => close());
+
+const AUTHORIZED = `Host: x\r\nAuthorization: Bearer ${SECRET}\r\n`;
+
+it.each([
+  ['a control character in a header', `GET /livez HTTP/1.1\r\n${AUTHORIZED}X: a\x01b\r\n\r\n`],
+  ['two hosts', `GET /livez HTTP/1.1\r\n${AUTHORIZED}Host: y\r\n\r\n`],
+  ['no host', 'GET /livez HTTP/1.1\r\n\r\n'],
+  ['another version', `GET /livez HTTP/2.0\r\n${AUTHORIZED}\r\n`],
+  [
+    'two codings',
+    `POST /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+  ],
+  ['no HTTP at all', 'NONSENSE\r\n\r\n'],
+])('%s is refused in the envelope of the operator API', async (_, text) => {
+  const answer = await new RawSocket(url).send(text).toEnd();
+  expect(answer).toMatch(/^HTTP\/1\.1 400 [\s\S]*x-request-id: req_[\s\S]*connection: close/);
+  expect(JSON.parse(answer.split('\r\n\r\n')[1]!)).toEqual({
+    error: { code: 'invalid_request', message: expect.any(String) },
+  });
+});
+
+it('a client that waits to be asked for its body is', async () => {
+  const request = `POST /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n`;
+  const socket = new RawSocket(url).send(request);
+  await socket.until('100 Continue\r\n\r\n');
+  expect(await socket.send('{}').until('name_required')).toContain('HTTP/1.1 400 ');
+  socket.destroy();
+});
