@@ -7,4 +7,5 @@ export * from './resources';
 export * from './subjects';
 export * from './request-error';
 export * from './reconcile';
+export * from './backends';
 export * from './json-text';

@@ -39,6 +39,7 @@ export async function serveStream(
   streams.add(relay, Date.now(), () => client.destroy());
   const call = { model, path, stream: true, body: (name: string) => upstreamBody(ask, name, hold.maxTokensPerChoice) };
   const exchange = upstream.exchange(call, relay);
+  job.begun = exchange.begun;
   const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);
 

@@ -48,6 +48,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private retryAfter: string | undefined;
   private errorBody: Buffer[] = [];
   private errorBytes = 0;
+  /** Names of the backends that may have begun the request, in the order asked: the last one is who answers. */
+  readonly begun: string[] = [];
 
   constructor(
     private readonly connections: Connections,
@@ -87,6 +89,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
     if (this.state === 'ended') controller.abort(new Error('aborted by the gateway'));
+    else this.begun.push(this.backend.name);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
@@ -172,6 +175,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
       this.errorStatus === 0 &&
       failure.kind === 'failed' &&
       CLOSED_BY_PEER.has(failure.reason);
+    // It says that it did not begin.
+    const refused = this.errorStatus >= 400 && this.errorStatus < 500 && failure.kind !== 'timeout';
+    if (connected && (stale || refused || failure.kind === 'busy')) this.begun.pop();
     if (this.state === 'waiting' && this.attempts < MAX_ATTEMPTS && (stale || mayRetry(failure, connected))) {
       if (stale) return this.attempt();
       if (this.untried.length === 0) return this.end(failure);
