@@ -53,7 +53,7 @@ it('that are missing', async () => {
 });
 
 it('of a tollgate.yaml that is not there, or wrong', async () => {
-  const readers: App[] = ['gateway', 'auth', 'billing'];
+  const readers: App[] = ['gateway', 'auth', 'metering', 'billing'];
   await expectRefusals(
     readers.map((app) => spawn(app, { TOLLGATE_CONFIG: '/nowhere/tollgate.yaml' })),
     /^tollgate: \/nowhere\/tollgate\.yaml/,

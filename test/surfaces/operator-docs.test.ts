@@ -93,6 +93,10 @@ it('real answers of every operation are as documented', async () => {
     expect((await ask('get', '/reconcile/{id}', {}, { id })).json.data).toMatchObject({ state: 'done' }),
   );
 
+  await services.database.query(`
+    INSERT INTO metering.engine_hour VALUES (date_trunc('hour', now()) - interval '2 hours', 'http://gpu/metrics', '{http://gpu/v1}', true, NULL, NULL, 1, 2, 0)`);
+  expect((await ask('get', '/reconcile/backends', {}, { query: '?hours=3' })).json.data).toHaveLength(1);
+
   await ask('delete', '/tenants/{tenantId}/keys/{id}', {}, { ...of, id: key.id });
   await ask('delete', '/tenants/{tenantId}/tokens/{id}', {}, { ...of, id: token.id });
 
@@ -119,4 +123,6 @@ it('refusals are as documented', async () => {
   await refused(400, 'put', '/tenants/{tenantId}/budget', { body: { monthlyBudgetCents: -1 } }, of);
   await refused(400, 'post', '/invoices/close', { body: { period: '2999-01' } });
   await refused(404, 'get', '/reconcile/{id}', {}, { id: 'x' });
+  for (const query of ['?hours=0', '?hours=745', '?before=x'])
+    await refused(400, 'get', '/reconcile/backends', {}, { query });
 });

@@ -8,9 +8,9 @@ import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testin
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
 import { BillingModule, type BillingOptions } from '../../apps/billing/src';
-import { createOperatorApp, createPublicApp, GatewayModule } from '../../apps/gateway/src';
+import { createOperatorApp, createPublicApp, flushUsage, GatewayModule } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
-import { startSimulator } from '../../apps/simulator/src';
+import { type Simulator, startSimulator } from '../../apps/simulator/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
 /** Of a credential's first use, on a machine that does much else. */
@@ -23,6 +23,10 @@ export interface Services {
   messages: Messages;
   credentials: CredentialStore;
   database: TestDatabase;
+  /** What `simulator:` stands for. */
+  simulator: Simulator;
+  /** All that the gateway has to tell of requests that have ended is told. */
+  flushUsage(): Promise<unknown>;
   /** A tenant and a management token of it, in force at the edge. */
   tenant(scopes?: readonly Scope[], expiresAt?: string): Promise<{ tenantId: string; token: string; tokenId: string }>;
   close(): Promise<void>;
@@ -96,6 +100,8 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
     messages,
     credentials,
     database,
+    simulator,
+    flushUsage: () => flushUsage(front),
     async tenant(scopes = SCOPES, expiresAt) {
       const { id: tenantId } = await messages.request('auth.tenants.create', { name: 'Acme' });
       const { value: token, hash, last4 } = mintCredential('token');
@@ -104,11 +110,11 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
       await eventually(async () => expect(await credentials.lookup(hash)).not.toBeNull());
       return { tenantId, token, tokenId };
     },
-    async close() {
+    async close(this: Services) {
       await messages.stopConsuming();
       await Promise.all([front.close(), operator.close()]);
       await messages.close();
-      await simulator.close();
+      await this.simulator.close();
       await Promise.all([credentials.close(), admission.close()]);
     },
   };

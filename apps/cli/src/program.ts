@@ -1,18 +1,21 @@
-import { type Scope, SCOPES } from '@tollgate/contracts';
+import { MAX_COMPARED_HOURS, type Scope, SCOPES } from '@tollgate/contracts';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { addBudgetCommands } from './budget-program';
 import { addBooksCommands } from './books-program';
 import * as commands from './commands';
 import { addKafkaCommands } from './kafka-commands';
+import { UsageFailure } from './failure';
 import { examples, group, leaf } from './leaf';
 import { addMoneyCommands } from './money-program';
 import { findOperator, OperatorClient } from './operator-client';
 import { Output } from './output';
 import { reconcile } from './reconcile';
+import { reconcileBackends } from './reconcile-backends';
 
 const DEFAULT_NAME = 'cli';
 const DEFAULT_ENTRIES = 20;
 const MAX_ENTRIES = 200;
+const DEFAULT_HOURS = 24;
 
 const ENVIRONMENT = `
 Where it finds Tollgate:
@@ -121,9 +124,17 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     'prove from the stores that usage, charges and ledger agree; exit code 1 if not',
     'reconcile',
     'reconcile --json',
-  ).action(async (options: object) => {
-    if (!(await reconcile(context(options)))) fail();
-  });
+    'reconcile --backends --hours 48',
+  )
+    .option('--backends', "instead: the books beside the engines' own counters; exit code 1 if they drift apart")
+    .option('--hours <n>', `with --backends: so many hours back (default: ${DEFAULT_HOURS})`, parseHours)
+    .action(async (options: { backends?: boolean; hours?: number }) => {
+      if (options.hours !== undefined && !options.backends) throw new UsageFailure('--hours goes with --backends.');
+      const ok = options.backends
+        ? await reconcileBackends(context(options), options.hours ?? DEFAULT_HOURS)
+        : await reconcile(context(options));
+      if (!ok) fail();
+    });
 
   addBooksCommands(program, context);
 
@@ -147,6 +158,12 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
 function parseEntries(text: string): number {
   if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_ENTRIES)
     throw new InvalidArgumentError(`It must be 1 to ${MAX_ENTRIES}.`);
+  return Number(text);
+}
+
+function parseHours(text: string): number {
+  if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_COMPARED_HOURS)
+    throw new InvalidArgumentError(`It must be 1 to ${MAX_COMPARED_HOURS}.`);
   return Number(text);
 }
 

@@ -25,6 +25,7 @@ import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './upstream/connect
 import { StreamWatch } from './upstream/stream-watch';
 import { Upstream } from './upstream/upstream';
 import { UsageEmitter } from './usage/emitter';
+import { UnbilledReports } from './usage/unbilled-reports';
 
 export interface GatewayOptions {
   /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */
@@ -66,7 +67,7 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
       streams: new StreamWatch(),
       counting: new CountingBudget(),
-      settlements: new Settlements(admission, emitter),
+      settlements: new Settlements(admission, emitter, new UnbilledReports(messages)),
       emitter,
     };
   }

@@ -5,9 +5,10 @@ import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
 import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
-import { globalModule, provide, runService } from '@tollgate/runtime';
+import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { MIGRATIONS } from './database';
 import { MeteringDataSource, MeteringModule } from './metering.module';
+import { SimulatorSettings } from './settings';
 
 /** Batches of different tenants at the same time: each is a transaction of its own, which locks in sorted order. */
 const CONCURRENT_PARTITIONS = 4;
@@ -16,13 +17,16 @@ runService(
   {
     name: 'metering',
     purpose: 'Records and rates usage, answers usage queries, and sweeps holds that nobody ends.',
-    settings: [KafkaSettings, RedisSettings, DatabaseSettings],
+    settings: [KafkaSettings, RedisSettings, DatabaseSettings, ConfigFileSettings, SimulatorSettings],
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
+      // Says where the engines' own counters are.
+      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       const messages = kafkaMessages(settings, 'tollgate-metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({ url });
       takeDown.add(
+        () => config.close(),
         () => admission.close(),
         () => messages.close(),
       );
@@ -31,7 +35,9 @@ runService(
       const seams = globalModule([provide(Messages, messages), provide(AdmissionStore, admission)], () =>
         messages.start(),
       );
-      const imports = [seams, MeteringModule.register({ databaseUrl })];
+      const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
+      const metering = MeteringModule.register({ databaseUrl, config: () => config.current, simulatorUrl });
+      const imports = [seams, metering];
       const app = await NestFactory.createApplicationContext(
         { module: class Metering {}, imports },
         { logger: false, abortOnError: false },

@@ -10,7 +10,13 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { Messages, OutboxRelay } from '@tollgate/messaging';
+import type { TollgateConfig } from '@tollgate/runtime';
 import { DataSource } from 'typeorm';
+import { compareBackends } from './backends/compare';
+import { driftRatio, METRIC_HOURS, readings } from './backends/drift-metric';
+import { enginesInForce } from './backends/engines';
+import { EngineSampler } from './backends/sampler';
+import { recordUnbilled } from './backends/unbilled';
 import { UsageConsumer } from './consume/usage-consumer';
 import { openMeteringDatabase } from './database';
 import { EventRanges } from './query/event-ranges';
@@ -27,6 +33,10 @@ export interface MeteringOptions {
   sweepIntervalMs?: number;
   /** A settled hold that the ledger has not confirmed for so long is sent again. */
   confirmAfterMs?: number;
+  /** The configuration in force, which says where the engines' counters are; absent: none is sampled. */
+  config?: () => TollgateConfig;
+  /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */
+  simulatorUrl?: string | undefined;
 }
 
 const METERING_OPTIONS = Symbol('METERING_OPTIONS');
@@ -42,6 +52,8 @@ class MeteringService
   private readonly relay: OutboxRelay;
   private readonly partitions: Partitions;
   private readonly sweeper: Sweeper;
+  private readonly sampler: EngineSampler | null;
+  private readonly stopMetric: () => void;
 
   constructor(
     private readonly dataSource: MeteringDataSource,
@@ -54,6 +66,12 @@ class MeteringService
     this.sweeper = new Sweeper(admission, messages, {
       sweepIntervalMs: options.sweepIntervalMs ?? DEFAULT_SWEEP_INTERVAL_MS,
       confirmAfterMs: options.confirmAfterMs ?? DEFAULT_CONFIRM_AFTER_MS,
+    });
+    const { config, simulatorUrl } = options;
+    this.sampler = config ? new EngineSampler(dataSource, enginesInForce(config, simulatorUrl)) : null;
+    this.stopMetric = driftRatio.from(async () => {
+      const { data } = await compareBackends(dataSource, { hours: METRIC_HOURS });
+      return readings(data);
     });
   }
 
@@ -73,17 +91,21 @@ class MeteringService
     this.messages.handle('metering.events.digest', (range) => ranges.digest(range));
     this.messages.handle('metering.events.list', (range) => ranges.list(range));
     this.messages.handle('metering.rollups.audit', (from) => rollUps.page(from));
+    this.messages.handle('metering.backends.unbilled', (report) => recordUnbilled(this.dataSource, report));
+    this.messages.handle('metering.backends.compare', (request) => compareBackends(this.dataSource, request));
     await this.partitions.start();
   }
 
   onApplicationBootstrap(): void {
     this.relay.start();
     this.sweeper.start();
+    this.sampler?.start();
   }
 
   /** Charges that are recorded are published while messages still take them; whoever stops the process stops consuming first. */
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all([this.sweeper.stop(), this.partitions.stop(), this.relay.stop()]);
+    this.stopMetric();
+    await Promise.all([this.sweeper.stop(), this.sampler?.stop(), this.partitions.stop(), this.relay.stop()]);
   }
 
   async onApplicationShutdown(): Promise<void> {

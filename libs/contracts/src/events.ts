@@ -41,6 +41,8 @@ export interface UsageEvent extends UsageDraft, TokenCounts {
   /** True when the tokens were counted by us because the backend gave no usage. */
   estimated: boolean;
   outcome: Outcome;
+  /** Name of the backend that served it: origin and base path of its URL, or "simulator:". Absent: not known, as of `expired` ones. */
+  backend?: string;
   /** ISO 8601 UTC, milliseconds: the month of this instant is the month of the debit. */
   endedAt: string;
 }

@@ -7,5 +7,6 @@ export * from './resources';
 export * from './subjects';
 export * from './request-error';
 export * from './reconcile';
+export * from './backends';
 export * from './json-text';
 export * from './request-fields';

@@ -1,3 +1,4 @@
+import type { BackendHour, UnbilledWork } from './backends';
 import type { CreditNews, TenantNews } from './events';
 import type { EventDigest, EventLine, EventRange, Found, ReconcileRun } from './reconcile';
 import type {
@@ -71,6 +72,12 @@ export interface Subjects {
   'metering.events.list': [EventRange, { data: EventLine[]; end: string | null }];
   /** Compares the next part of the roll-ups with the events themselves; null at the end. invalid_parameter: `after` is none of these cursors. */
   'metering.rollups.audit': [{ after?: string }, Found & { nextCursor: string | null }];
+  /** Work of backends that is not charged, as a gateway knows of it. A repeat of the same `id` counts nothing. invalid_parameter: more than MAX_UNBILLED_LINES, or no such lines. */
+  'metering.backends.unbilled': [{ id: string; work: UnbilledWork[] }, { recorded: true }];
+  /**
+   * The engines' counters beside the books, of the `hours` before now and the running one, newest first; `before` an hour, for the next page. invalid_parameter: hours (1 to MAX_COMPARED_HOURS), before.
+   */
+  'metering.backends.compare': [{ hours: number; before?: string }, { data: BackendHour[]; nextCursor: string | null }];
 
   /** entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];

@@ -3,6 +3,7 @@ export * from './metrics';
 export * from './polled-gauge';
 export * from './fail-point';
 export * from './tollgate-config';
+export * from './backend-name';
 export * from './read-config';
 export * from './file-config-source';
 export * from './settings/decorators';

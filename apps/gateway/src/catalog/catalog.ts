@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { BackendDialect, PriceStamp } from '@tollgate/contracts';
 import { DEFAULT_PASSTHROUGH, FEMTOS_PER_NANO, parsePrice } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { backendName, logger } from '@tollgate/runtime';
 import type { BackendConfig, ConfigSource, ModelConfig, PriceConfig, TollgateConfig } from '@tollgate/runtime';
 
 /** `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01. */
@@ -15,6 +15,8 @@ export type AllowedModels = ReadonlySet<string> | null;
 
 /** One address of a model. */
 export interface Backend {
+  /** What usage events name it by: without secrets, and the same after a restart. */
+  name: string;
   /** `scheme://host:port`, what connections are kept by. */
   origin: string;
   /** Path before `/chat/completions`, e.g. `/v1`. */
@@ -171,6 +173,7 @@ function compileBackend(backend: BackendConfig, { id, passthrough }: ModelConfig
   const dialect = backend.url === 'simulator:' ? 'simulator' : (backend.dialect ?? 'any');
   const url = new URL(backend.url === 'simulator:' ? simulatorUrl : backend.url);
   return {
+    name: backendName(backend),
     origin: url.origin,
     basePath: url.pathname.replace(/\/+$/, ''),
     model: backend.model ?? id,

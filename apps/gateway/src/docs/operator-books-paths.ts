@@ -1,5 +1,6 @@
 import { UsageQuery } from '../management/schemas';
 import * as answers from '../operator/response-schemas';
+import { BackendHours, BackendHoursQuery } from '../operator/backend-schemas';
 import * as requests from '../operator/schemas';
 import type { Paths } from './operator-operation';
 
@@ -81,6 +82,17 @@ export const BOOKS_PATHS: Paths = {
         ['202', 'It goes on: ask for it by its id.', answers.ReconcileRunningAnswer],
       ],
       errors: ['reconcile_busy'],
+    },
+  },
+  '/reconcile/backends': {
+    get: {
+      id: 'compareBackends',
+      tag: 'Books',
+      summary: 'What the engines counted beside what the books say',
+      description: 'Per engine and hour, of the backends with a metrics page (`metrics` in tollgate.yaml).',
+      query: BackendHoursQuery,
+      success: [['200', 'A page of hours.', BackendHours]],
+      errors: ['invalid_parameter'],
     },
   },
   '/reconcile/{id}': {

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import * as management from '../management/schemas';
+import * as backends from '../operator/backend-schemas';
 import * as answers from '../operator/response-schemas';
 import { OPERATOR_PREFIX } from '../operator/routes';
 import * as requests from '../operator/schemas';
@@ -37,7 +38,7 @@ export function operatorDocument(): JsonObject {
       headers: HEADERS,
       schemas: schemaComponents([
         ...namedSchemas({ Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(answers, requests),
+        ...namedSchemas(answers, backends, requests),
       ]),
     },
   };

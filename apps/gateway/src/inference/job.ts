@@ -47,6 +47,8 @@ export type Served =
 /** A request that was admitted and now runs: what all later stages need of it. */
 export class Job {
   private promptTokens: number | null;
+  /** Names of the backends that may have begun it, in the order asked (`Exchange.begun`): the last one serves it, if any does. */
+  begun: readonly string[] = [];
 
   constructor(
     readonly ask: Ask,

@@ -27,6 +27,7 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
     body: (backend: Backend) => upstreamBody(ask, backend, hold.maxTokensPerChoice),
   };
   const exchange = upstream.exchange(call, relay);
+  job.begun = exchange.begun;
   const answer = await relay.run(exchange);
   switch (answer.kind) {
     case 'client_closed':

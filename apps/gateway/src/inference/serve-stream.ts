@@ -45,6 +45,7 @@ export async function serveStream(
     body: (backend: Backend) => upstreamBody(ask, backend, hold.maxTokensPerChoice),
   };
   const exchange = upstream.exchange(call, relay);
+  job.begun = exchange.begun;
   const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);
 

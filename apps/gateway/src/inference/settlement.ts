@@ -3,9 +3,11 @@ import { type Outcome, type TokenCounts, UnavailableError, type UsageEvent } fro
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import type { UsageEmitter } from '../usage/emitter';
 import { LateSettlements } from '../usage/late-settlements';
+import type { UnbilledReports } from '../usage/unbilled-reports';
 import { toUsageEvent } from '../usage/usage-event';
 import type { Job } from './job';
 import { interrupted } from './refusals';
+import { unbilledWork } from './unbilled-work';
 
 const overruns = new Counter({
   name: 'tollgate_overrun_requests_total',
@@ -37,13 +39,14 @@ export class Settlements {
   constructor(
     private readonly client: AdmissionClient,
     private readonly emitter: UsageEmitter,
+    private readonly unbilled: UnbilledReports,
   ) {
     this.late = new LateSettlements((settlement) => this.settleLate(settlement));
   }
 
   /** To end with: what is settled late is tried once more, then all usage is published, or left to the sweeper. */
   async flush(): Promise<void> {
-    await Promise.all([this.late.flush(), this.emitter.flush()]);
+    await Promise.all([this.late.flush(), this.emitter.flush(), this.unbilled.flush()]);
     // What was settled late.
     await this.emitter.flush();
   }
@@ -61,6 +64,7 @@ export class Settlements {
       tokens,
       estimated,
       outcome,
+      backend: job.begun.at(-1),
       holdNanos: job.hold.holdNanos,
       endedMs: Date.now(),
     });
@@ -68,9 +72,11 @@ export class Settlements {
     this.client.untrack(job.draft.id);
     const settlement = { event, life: job.hold.life };
     const settled = await this.record(settlement).catch((error: unknown) => {
+      this.unbilled.note(unbilledWork(job, null));
       if (job.ask.stream && error instanceof UnavailableError) this.late.add(settlement);
       throw error;
     });
+    this.unbilled.note(unbilledWork(job, settled && settled.event));
     if (settled) return settled;
     this.log.warn(job.logged, 'the hold was gone before the request could be settled');
     throw interrupted();
@@ -103,6 +109,7 @@ export class Settlements {
   async void(job: Job): Promise<void> {
     const { id, tenantId } = job.draft;
     this.client.untrack(id);
+    this.unbilled.note(unbilledWork(job, null));
     try {
       await this.client.void({ id, tenantId });
     } catch (error) {

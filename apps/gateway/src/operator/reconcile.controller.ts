@@ -1,10 +1,12 @@
-import { Controller, Get, HttpCode, Param, Post, Res, UseGuards } from '@nestjs/common';
+import { Controller, Get, HttpCode, Param, Post, Query, Res, UseGuards } from '@nestjs/common';
 import type { ReconcileRun } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../management/envelope';
+import { queryCheck } from '../management/validate';
+import { BackendHoursQuery } from './backend-schemas';
 import { OPERATOR_PREFIX } from './routes';
 import { SecretGuard } from './secret-guard';
 
@@ -12,6 +14,8 @@ import { SecretGuard } from './secret-guard';
 const MAX_WAIT_MS = 10_000;
 const FIRST_LOOK_MS = 10;
 const MAX_LOOK_MS = 500;
+
+const checkHours = queryCheck(BackendHoursQuery);
 
 @Controller(`${OPERATOR_PREFIX}/reconcile`)
 @UseGuards(SecretGuard)
@@ -34,6 +38,12 @@ export class ReconcileController {
       if (run.state === 'running') reply.code(202);
       return { data: this.answer(run) };
     }
+  }
+
+  /** What the engines counted beside what the books say. Before `:id`, which would take it. */
+  @Get('backends')
+  backends(@Query() query: unknown) {
+    return this.messages.request('metering.backends.compare', checkHours(query));
   }
 
   /** The report under `report` once it is done. */

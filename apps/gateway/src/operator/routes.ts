@@ -23,6 +23,7 @@ export const OPERATOR_ROUTES: readonly { path: string; methods: readonly string[
   { path: `${OPERATOR_PREFIX}/invoices/close`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/invoices/{accountingNumber}/void`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/reconcile`, methods: ['POST'] },
+  { path: `${OPERATOR_PREFIX}/reconcile/backends`, methods: ['GET', 'HEAD'] },
   { path: `${OPERATOR_PREFIX}/reconcile/{id}`, methods: ['GET', 'HEAD'] },
   { path: `${OPERATOR_PREFIX}/openapi.yaml`, methods: ['GET', 'HEAD'] },
   { path: '/metrics', methods: ['GET', 'HEAD'] },

@@ -35,6 +35,7 @@ afterAll(async () => {
 /** A backend that answers so, and counts. */
 async function backend(answer: Answer): Promise<Backend & { asked: number }> {
   const self = {
+    name: '',
     origin: '',
     basePath: '/v1',
     model: 'inner',
@@ -51,6 +52,7 @@ async function backend(answer: Answer): Promise<Backend & { asked: number }> {
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   self.origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  self.name = self.origin + self.basePath;
   return self;
 }
 
@@ -161,6 +163,23 @@ describe('an exchange', () => {
     expect(closing.asked).toBe(4);
   });
 
+  it('knows which backends may have begun the request, in the order asked: not those that say that they refused it', async () => {
+    const begunAt = async (...answers: Answer[]) => {
+      const backends = await Promise.all(answers.map((answer) => backend(answer)));
+      const relay = new PlainRelay();
+      const exchange = exchangeWith(relay, backends);
+      await relay.run(exchange);
+      const asked = new Map(backends.map((one, index) => [one.name, index]));
+      return exchange.begun.map((name) => asked.get(name));
+    };
+    const answer: Answer = (_, response) => void response.end('yes');
+    expect(await begunAt(answer)).toEqual([0]);
+    for (const code of [400, 401, 404, 429, 503]) expect(await begunAt(status(code))).toEqual([]);
+    expect(await begunAt(status(500))).toEqual([0]);
+    expect((await begunAt(status(500), status(500))).sort()).toEqual([0, 1]);
+    expect(await begunAt((_, response) => void response.destroy())).toEqual([0]);
+  });
+
   it('does not ask twice when an answer has begun', async () => {
     const cut: Answer = (_, response) => {
       response.writeHead(200).write('a');
@@ -245,6 +264,7 @@ describe('an exchange', () => {
 describe('the choice of a backend', () => {
   it('goes by weight, and takes each only once', () => {
     const backends = [1, 3, 6].map((weight) => ({
+      name: String(weight),
       origin: String(weight),
       basePath: '',
       model: '',

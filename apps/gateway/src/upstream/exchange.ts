@@ -68,6 +68,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private errorTimer: NodeJS.Timeout | null = null;
   /** A 2xx with a head that is no answer to what was asked. */
   private unreadable: string | null = null;
+  /** Names of the backends that may have begun the request, in the order asked: the last one is who answers. */
+  readonly begun: string[] = [];
 
   constructor(
     private readonly connections: Connections,
@@ -107,6 +109,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
     if (this.state === 'ended') return controller.abort(new Error('aborted by the gateway'));
+    this.begun.push(this.backend.name);
     this.writtenToKeptAtMs = this.connection?.kept ? performance.now() : null;
   }
 
@@ -212,6 +215,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private fail(failure: UpstreamFailure, progress: Progress): void {
+    // What it refused, it did not begin.
+    const refused = this.errorStatus >= 400 && this.errorStatus < 500 && failure.kind !== 'timeout';
+    if (this.controller !== null && (progress !== 'may_have_begun' || refused)) this.begun.pop();
     if (this.state !== 'waiting' || this.attempts >= MAX_ATTEMPTS) return this.end(failure);
     if (progress === 'stale' && this.staleRepeats < MAX_STALE_REPEATS) {
       this.staleRepeats += 1;

@@ -10,9 +10,17 @@ export function toUsageEvent(
     tokens,
     estimated,
     outcome,
+    backend,
     holdNanos,
     endedMs,
-  }: { tokens: TokenCounts; estimated: boolean; outcome: Outcome; holdNanos: bigint; endedMs: number },
+  }: {
+    tokens: TokenCounts;
+    estimated: boolean;
+    outcome: Outcome;
+    backend?: string | undefined;
+    holdNanos: bigint;
+    endedMs: number;
+  },
 ): UsageEvent {
   const cost = costNanos(tokens, draft.price);
   const charged = cost > holdNanos ? holdNanos : cost;
@@ -25,6 +33,7 @@ export function toUsageEvent(
     overrunNanos: String(cost - charged),
     estimated,
     outcome,
+    ...(backend !== undefined && { backend }),
     endedAt: new Date(endedMs).toISOString(),
   };
 }

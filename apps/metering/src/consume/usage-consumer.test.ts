@@ -51,6 +51,7 @@ describe('recording', () => {
       estimated: true,
       outcome: 'client_closed',
       kind: 'completion',
+      backend: 'http://gpu:8000/v1',
     });
     const result = await consumer.consume([event]);
     expect(result).toEqual({ recorded: 1, repeated: 0, rejected: 0, disagreements: 0 });
@@ -58,6 +59,7 @@ describe('recording', () => {
     expect(await database.query('SELECT * FROM metering.usage_event')).toEqual([
       {
         id: event.id,
+        backend: 'http://gpu:8000/v1',
         tenant_id: TENANT,
         key_id: KEY,
         model: 'odd \\ "name", {x}',

@@ -6,6 +6,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { rate } from '../price/rate';
 import { chargeOf, storedCharges } from '../publish/charges';
 import { connectionOf } from '../record/copy-in';
+import { addToBackends, sumByBackend } from '../record/backend-hours';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
 import { setAside, type Rejected } from '../record/rejected';
@@ -76,9 +77,13 @@ async function record(
   const recorded = fresh.length > 0 ? recordEvents(await connectionOf(tx), fresh) : undefined;
   // Made while Postgres copies.
   const sums = sumUp(fresh);
+  const backends = sumByBackend(fresh.map(({ event }) => event));
   const charges = [...fresh.map(chargeOf), ...again];
   await recorded;
-  if (fresh.length > 0) await addToSums(tx, sums);
+  if (fresh.length > 0) {
+    await addToSums(tx, sums);
+    await addToBackends(tx, backends);
+  }
   await enqueue(tx, 'charges', charges);
   failPoint('recording');
   return fresh;

@@ -1,6 +1,7 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import type { PoolClient } from 'pg';
 import type { Rating } from '../price/rate';
+import { backendOf } from './backend-hours';
 import { copyIn } from './copy-in';
 
 /** A valid event and what it is charged. */
@@ -10,7 +11,7 @@ export interface RatedEvent extends Rating {
 
 const COPY_EVENTS = `
   COPY usage_event (id, tenant_id, key_id, model, kind, stream, started_at, ended_at, outcome, estimated, prompt_tokens, cached_tokens, completion_tokens,
-    cost_nanos, overrun_nanos, rated_nanos, price_version, input_femtos, cached_input_femtos, output_femtos, request_nanos) FROM STDIN`;
+    cost_nanos, overrun_nanos, rated_nanos, price_version, input_femtos, cached_input_femtos, output_femtos, request_nanos, backend) FROM STDIN`;
 
 /**
  * Writes events of different ids, ascending: two consumers that hold some of the same then wait for each other in the same order, and not in a circle.
@@ -22,11 +23,12 @@ export function recordEvents(client: PoolClient, rated: readonly RatedEvent[]): 
   let rows = '';
   for (const { event, chargeNanos, overrunNanos, disagreementNanos } of rated) {
     const { price } = event;
+    const backend = backendOf(event);
     rows +=
       `${event.id}\t${event.tenantId}\t${event.keyId}\t${escape(event.model)}\t${event.kind}\t${event.stream}\t${event.startedAt}\t${event.endedAt}\t` +
       `${event.outcome}\t${event.estimated}\t${event.promptTokens}\t${event.cachedTokens}\t${event.completionTokens}\t` +
       `${chargeNanos}\t${overrunNanos}\t${disagreementNanos ?? '\\N'}\t${escape(price.version)}\t` +
-      `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\n`;
+      `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\t${backend === null ? '\\N' : escape(backend)}\n`;
   }
   return copyIn(client, COPY_EVENTS, rows);
 }

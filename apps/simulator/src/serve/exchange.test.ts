@@ -32,6 +32,34 @@ describe('an exchange', () => {
     expect(sim.simulator.stats()).toMatchObject({ requestsStarted: 0, tokensWritten: 0 });
   });
 
+  it('counts what it works on for its metrics page, whoever still wants it, and whatever it reports', async () => {
+    const counted = async (model: string) => {
+      const text = await (await fetch(new URL('/metrics', sim.simulator.url))).text();
+      const of = (name: string) =>
+        Number(new RegExp(`^${name}\\{model_name="${model}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
+      return { prompt: of('simulator_prompt_tokens_total'), generation: of('simulator_generation_tokens_total') };
+    };
+    const faults = [{ kind: 'overrun', factor: 0.5 }];
+    await (await ask({ answerTokens: 30, faults }, { model: 'counted' })).json();
+    await readEvents(await ask({ answerTokens: 20 }, { model: 'counted', stream: true }));
+    await ask({ faults: [{ kind: 'status', status: 503 }] }, { model: 'counted' });
+    expect(await counted('counted')).toEqual({ prompt: 2 * 8, generation: 50 });
+    sim.simulator.reset();
+    expect(await counted('counted')).toEqual({ prompt: 2 * 8, generation: 50 });
+
+    const leaving = new AbortController();
+    const paced = { tokensPerSecond: 10_000, answerTokens: 100_000 };
+    const asked = sim.post(
+      '/chat/completions',
+      { model: 'left', messages, simulator: paced },
+      { signal: leaving.signal },
+    );
+    await eventually(async () => expect(await counted('left')).toMatchObject({ prompt: 8 }));
+    leaving.abort();
+    await expect(asked).rejects.toThrow();
+    await eventually(async () => expect((await counted('left')).generation).toBeGreaterThan(0));
+  });
+
   it('stops generating as soon as the client leaves a stream', async () => {
     const stream = await sim.openai.chat.completions.create({ model: 'slow', messages, stream: true });
     const iterator = stream[Symbol.asyncIterator]();

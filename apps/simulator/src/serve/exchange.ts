@@ -25,6 +25,8 @@ export class Exchange {
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
   #cut = false;
+  /** Told of tokens as they are generated: also of those of a plain answer that nobody waits for to its end. */
+  onGenerated: (tokens: number) => void = () => {};
 
   constructor(
     private readonly res: ServerResponse,
@@ -61,7 +63,16 @@ export class Exchange {
   /** A plain answer of `tokens` tokens, when they would all be generated. `body` is ASCII. */
   plain(body: string, tokens: number, pace: Pace, faults: FaultPlan): void {
     const generationMs = pace.tokensPerSecond > 0 ? (tokens / pace.tokensPerSecond) * 1_000 : 0;
+    const startMs = performance.now();
+    let generated = false;
+    this.res.once('close', () => {
+      const ranMs = performance.now() - startMs - pace.firstTokenDelayMs;
+      const share = generationMs > 0 ? Math.min(1, Math.max(0, ranMs / generationMs)) : 0;
+      if (!generated) this.onGenerated(Math.floor(tokens * share));
+    });
     this.after(pace.firstTokenDelayMs + generationMs, () => {
+      generated = true;
+      this.onGenerated(tokens);
       const broken = faults.malformedChunk !== null ? body.slice(0, body.length >> 1) : body;
       this.#head(200, ['content-type', 'application/json', 'content-length', String(broken.length)]);
       if (faults.cutAfterChunks === null && faults.hangAfterChunks === null) {
@@ -94,6 +105,7 @@ export class Exchange {
             const waitMs = intervalMs > 0 ? startMs + chunks * intervalMs - performance.now() : 0;
             if (waitMs > 0) return this.after(waitMs, run);
             chunks++;
+            this.onGenerated(tokens);
             this.#countTokens(tokens);
           }
           const written = tokens > 0 && chunks === faults.malformedChunk ? MALFORMED_EVENT : event;

@@ -11,6 +11,7 @@ import { isObject, readModel, type Body } from '../wire/request-fields';
 import { Exchange } from './exchange';
 import { Models } from './models';
 import { emptyStats, type SimulatorStats } from './stats';
+import { TokenCounters } from './token-counters';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
@@ -35,6 +36,7 @@ export class Handler {
   readonly #models: Models;
   #stats = emptyStats();
   #recorded: RecordedRequest[] = [];
+  readonly #tokens = new TokenCounters();
 
   constructor(private readonly settings: Settings) {
     this.#models = new Models(settings);
@@ -43,6 +45,7 @@ export class Handler {
   readonly listen: RequestListener = (req, res) => {
     const path = (req.url ?? '').split('?', 1)[0]!;
     if (path.startsWith('/_simulator/')) return this.#control(path, req, res);
+    if (path === '/metrics' && req.method === 'GET') return this.#metrics(req, res);
     const exchange = new Exchange(res, () => this.#stats);
     // A client that leaves while it sends never gets to `end`; `close` of the response ends the exchange then.
     const chunks: Buffer[] = [];
@@ -89,7 +92,8 @@ export class Handler {
       throw new RequestError(401, 'incorrect API key provided', null, 'invalid_api_key');
     if (!endpoint) return exchange.error(200, this.#models.list());
 
-    const { settings, faults } = this.#models.take(readModel(body), body['simulator']);
+    const model = readModel(body);
+    const { settings, faults } = this.#models.take(model, body['simulator']);
     if (faults.hangSilently) return;
     exchange.after(faults.headersDelayMs, () => {
       if (faults.status !== null) {
@@ -98,6 +102,9 @@ export class Handler {
       }
       try {
         const reply = endpoint(body, settings, faults);
+        const tokens = this.#tokens.of(model);
+        tokens.prompt += reply.promptTokens;
+        exchange.onGenerated = (generated) => (tokens.generation += generated);
         if (reply.stream) exchange.stream(reply.frames, settings, faults);
         else exchange.plain(reply.body, reply.tokens, settings, faults);
       } catch (error) {
@@ -111,6 +118,12 @@ export class Handler {
     if (recordRequests === 0) return;
     if (this.#recorded.length >= recordRequests) this.#recorded.shift();
     this.#recorded.push({ method: req.method ?? '', path, headers: { ...req.headers }, body });
+  }
+
+  /** As engines serve it: beside the API, without its key. */
+  #metrics(req: IncomingMessage, res: ServerResponse): void {
+    req.resume();
+    res.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(this.#tokens.page());
   }
 
   #control(path: string, req: IncomingMessage, res: ServerResponse): void {

@@ -22,16 +22,15 @@ export function chatCompletion(body: Body, settings: ModelSettings, faults: Faul
     ),
   );
   const completionTokens = answers.reduce((sum, answer) => sum + answer.completionTokens, 0);
-  const usage = usageJson(
-    { promptTokens: prompt.tokens, completionTokens, cachedTokens: settings.cachedTokens ?? null },
-    faults,
-  );
-  if (fields.stream) return { stream: true, frames: frames(fields, answers, usage) };
+  const promptTokens = prompt.tokens;
+  const usage = usageJson({ promptTokens, completionTokens, cachedTokens: settings.cachedTokens ?? null }, faults);
+  if (fields.stream) return { stream: true, promptTokens, frames: frames(fields, answers, usage) };
   const head = `{"id":"${newReplyId('chatcmpl')}","object":"chat.completion","created":${createdNow()},"model":${asciiJson(ownModelName(fields.model))}`;
   const choices = answers.map(plainChoice).join(',');
   const tail = `"service_tier":"default","system_fingerprint":"${FINGERPRINT}"}`;
   return {
     stream: false,
+    promptTokens,
     tokens: completionTokens,
     body: `${head},"choices":[${choices}],${usage === null ? '' : `"usage":${usage},`}${tail}`,
   };

@@ -27,10 +27,11 @@ export function textCompletion(body: Body, settings: ModelSettings, faults: Faul
   const completionTokens = answers.reduce((sum, answer) => sum + answer.completionTokens, 0);
   const usage = usageJson({ promptTokens, completionTokens, cachedTokens: settings.cachedTokens ?? null }, faults);
   const head = `{"id":"${newReplyId('cmpl')}","object":"text_completion","created":${createdNow()},"model":${asciiJson(ownModelName(fields.model))},"system_fingerprint":"${FINGERPRINT}"`;
-  if (fields.stream) return { stream: true, frames: frames(head, answers, fields.includeUsage, usage) };
+  if (fields.stream) return { stream: true, promptTokens, frames: frames(head, answers, fields.includeUsage, usage) };
   const choices = answers.map((answer, i) => choiceJson(i, answer.pieces.join(''), answer.finishReason)).join(',');
   return {
     stream: false,
+    promptTokens,
     tokens: completionTokens,
     body: `${head},"choices":[${choices}]${usage === null ? '' : `,"usage":${usage}`}}`,
   };

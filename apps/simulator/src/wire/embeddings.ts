@@ -27,7 +27,7 @@ export function embeddings(body: Body, settings: ModelSettings, faults: FaultPla
   const promptTokens = inputs.reduce((sum, input) => sum + input.tokens, 0);
   const usage = usageJson({ promptTokens, completionTokens: null, cachedTokens: null }, faults);
   const tail = `"model":${asciiJson(ownModelName(model))}${usage === null ? '' : `,"usage":${usage}`}}`;
-  return { stream: false, tokens: 0, body: `{"object":"list","data":[${rows.join(',')}],${tail}` };
+  return { stream: false, promptTokens, tokens: 0, body: `{"object":"list","data":[${rows.join(',')}],${tail}` };
 }
 
 /** Of fewer dimensions: the first of more, made a unit vector again, as models with shortenable embeddings do. */

@@ -5,7 +5,9 @@ export interface Frame {
 }
 
 /** A successful answer, before it is written. Plain bodies are ASCII. */
-export type Reply = { stream: false; body: string; tokens: number } | { stream: true; frames: Iterable<Frame> };
+export type Reply = { promptTokens: number } & (
+  { stream: false; body: string; tokens: number } | { stream: true; frames: Iterable<Frame> }
+);
 
 export const DONE: Frame = { event: 'data: [DONE]\n\n', tokens: 0 };
 

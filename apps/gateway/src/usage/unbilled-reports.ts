@@ -1,0 +1,91 @@
+import { MAX_UNBILLED_LINES, newId, RequestError, type UnbilledWork } from '@tollgate/contracts';
+import type { Messages } from '@tollgate/messaging';
+import { logger } from '@tollgate/runtime';
+
+/** What gathers in that time is one report. A gateway that dies takes so much with it. */
+const REPORT_EVERY_MS = 10_000;
+/** Of the end: nobody waits longer for what is only evidence. */
+const LAST_DEADLINE_MS = 1_500;
+const HOUR_MS = 3_600_000;
+/** No request runs longer; older hours have been judged. */
+const MAX_HOURS = 24;
+
+/** Tokens that a backend may have worked on without anybody being charged for them. */
+export type BackendWork = Omit<UnbilledWork, 'hour'>;
+
+/**
+ * Tells metering of the work that is not charged, summed by backend and hour, so that the engines' counters can be compared with the books. A report that was not answered is sent again under its id, and counts
+ * once. Never waited for by a request.
+ */
+export class UnbilledReports {
+  private gathered = new Map<string, UnbilledWork>();
+  private report: { id: string; work: UnbilledWork[] } | null = null;
+  private sending: Promise<void> | null = null;
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(
+    private readonly messages: Messages,
+    private readonly everyMs = REPORT_EVERY_MS,
+  ) {}
+
+  /** Work of a request that began at `sinceMs` and ends now: nobody can say in which of its hours it was done, so each may have had it. */
+  note({ sinceMs, work }: { sinceMs: number; work: readonly BackendWork[] }, nowMs = Date.now()): void {
+    for (const { backend, promptTokens, completionTokens } of work) {
+      if (promptTokens === 0 && completionTokens === 0) continue;
+      const first = Math.max(hourOf(Math.min(sinceMs, nowMs)), hourOf(nowMs) - (MAX_HOURS - 1) * HOUR_MS);
+      for (let hourMs = first; hourMs <= nowMs; hourMs += HOUR_MS)
+        this.add({ backend, hour: new Date(hourMs).toISOString(), promptTokens, completionTokens });
+    }
+    if (this.gathered.size > 0) this.arm();
+  }
+
+  /** To end with: what has gathered is told once more. Never rejects. */
+  async flush(): Promise<void> {
+    if (this.timer) clearTimeout(this.timer);
+    this.timer = null;
+    await this.sending;
+    for (let last = 0; last < 2 && (this.report !== null || this.gathered.size > 0); last++)
+      if (!(await this.send(LAST_DEADLINE_MS))) return;
+  }
+
+  private add({ backend, hour, promptTokens, completionTokens }: UnbilledWork): void {
+    const key = `${hour} ${backend}`;
+    const sum = this.gathered.get(key);
+    if (sum) {
+      sum.promptTokens += promptTokens;
+      sum.completionTokens += completionTokens;
+    } else if (this.gathered.size < MAX_UNBILLED_LINES)
+      this.gathered.set(key, { backend, hour, promptTokens, completionTokens });
+  }
+
+  private arm(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = null;
+      this.sending = this.send().then(() => {
+        this.sending = null;
+        if (this.report !== null || this.gathered.size > 0) this.arm();
+      });
+    }, this.everyMs).unref();
+  }
+
+  /** False: not told, and kept. Never rejects. */
+  private async send(deadlineMs?: number): Promise<boolean> {
+    if (this.report === null) {
+      this.report = { id: newId('msg'), work: [...this.gathered.values()] };
+      this.gathered = new Map();
+    }
+    try {
+      await this.messages.request('metering.backends.unbilled', this.report, deadlineMs ? { deadlineMs } : {});
+    } catch (error) {
+      if (!(error instanceof RequestError)) {
+        logger('gateway').debug({ err: error }, 'unbilled work of backends could not be told; tried again');
+        return false;
+      }
+      logger('gateway').error({ err: error }, 'a report of unbilled work was refused');
+    }
+    this.report = null;
+    return true;
+  }
+}
+
+const hourOf = (ms: number): number => ms - (ms % HOUR_MS);

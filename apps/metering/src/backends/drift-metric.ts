@@ -1,0 +1,26 @@
+import { type BackendHour } from '@tollgate/contracts';
+import { PolledGauge, type Reading } from '@tollgate/runtime';
+
+/** The last hour that can be judged is the one before, or the one before that. */
+export const METRIC_HOURS = 2;
+
+/** The same in every process of metering. */
+export const driftRatio = new PolledGauge({
+  name: 'tollgate_backend_drift_ratio',
+  help: 'What the engine of a backend counted and the books do not explain, as a part of it, in the last complete hour: above 0 it worked more than was charged',
+  labelNames: ['backend', 'kind'] as const,
+});
+
+/** Of each engine its newest hour that was judged. */
+export function readings(hours: readonly BackendHour[]): Reading<'backend' | 'kind'>[] {
+  const seen = new Set<string>();
+  return hours.flatMap(({ engine, backends, prompt, generation }) => {
+    if (seen.has(engine) || prompt.verdict === 'running' || prompt.verdict === 'not_observed') return [];
+    seen.add(engine);
+    const backend = backends.join(' ');
+    return [
+      { labels: { backend, kind: 'prompt' }, value: prompt.driftRatio },
+      { labels: { backend, kind: 'generation' }, value: generation.driftRatio },
+    ];
+  });
+}

@@ -1,0 +1,216 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { usageEvent } from '../sample-events.suite';
+import { useMeteringDatabase } from '../metering-database.suite';
+import { UsageConsumer } from '../consume/usage-consumer';
+import { compareBackends, JUDGE_AFTER_MS } from './compare';
+import type { Engine } from './engines';
+import { EngineSampler, HOUR_MS } from './sampler';
+import { recordUnbilled } from './unbilled';
+
+// Real: PostgreSQL, and a metrics page on a real port that the tests write.
+const database = useMeteringDatabase();
+const HOUR = Date.parse('2026-03-01T10:00:00.000Z');
+const MINUTE_MS = 60_000;
+const BACKEND = 'http://gpu:8000/v1';
+
+let page: () => string | null;
+let asked = 0;
+const server = createServer((_request, response) => {
+  asked += 1;
+  const text = page();
+  response.writeHead(text === null ? 503 : 200).end(text ?? 'starting');
+});
+let engine: Engine;
+let sampler: EngineSampler;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`;
+  engine = { name: url, url, backends: [BACKEND] };
+});
+beforeEach(async () => {
+  await database.query('TRUNCATE metering.backend_hour, metering.engine_hour, metering.engine_sample');
+  sampler = new EngineSampler(database.dataSource, () => [engine]);
+});
+afterAll(() => new Promise((resolve) => server.close(resolve)));
+
+/** Reads the page, as it says then, at this time. */
+async function at(ms: number, generated: number | null, startedSeconds?: number): Promise<void> {
+  page = () =>
+    generated === null
+      ? null
+      : `vllm:prompt_tokens_total{model_name="q"} ${generated * 2}\nvllm:generation_tokens_total{model_name="q"} ${generated}\n` +
+        (startedSeconds ? `process_start_time_seconds ${startedSeconds}\n` : '');
+  await sampler.sample(ms);
+}
+
+const hours = async (nowMs: number) => (await compareBackends(database.dataSource, { hours: 6 }, nowMs)).data;
+const hour = async (hourMs: number, nowMs = HOUR + 3 * HOUR_MS) =>
+  (await hours(nowMs)).find((row) => Date.parse(row.hour) === hourMs);
+
+/** What is booked of a request that ran from `fromMs` to `toMs`. */
+const booked = (fromMs: number, toMs: number, completionTokens: number, backend = BACKEND) =>
+  usageEvent({
+    startedAt: new Date(fromMs).toISOString(),
+    endedAt: new Date(toMs).toISOString(),
+    promptTokens: completionTokens * 2,
+    cachedTokens: 0,
+    completionTokens,
+    backend,
+  });
+const consume = (...events: object[]) => new UsageConsumer(database.dataSource).consume(events);
+
+it('an hour is what the counters grew by between its ends, whoever did not answer in between', async () => {
+  await at(HOUR + 150, 5_000);
+  await at(HOUR + MINUTE_MS, 9_000);
+  await at(HOUR + 20 * MINUTE_MS, null);
+  await at(HOUR + 50 * MINUTE_MS, 40_000);
+  await at(HOUR + HOUR_MS + 200, 55_000);
+  await consume(booked(HOUR + 1, HOUR + 2, 50_000));
+  const row = await hour(HOUR);
+  expect(row).toMatchObject({ engine: engine.name, backends: [BACKEND], requests: 1, restarts: 0 });
+  expect(row!.generation).toMatchObject({ engine: 50_000, booked: 50_000, drift: 0, verdict: 'agrees' });
+  expect(row!.prompt).toMatchObject({ engine: 100_000, booked: 100_000, verdict: 'agrees' });
+});
+
+it('one percent is not named, more is', async () => {
+  await at(HOUR, 0);
+  await at(HOUR + HOUR_MS, 1_000_000);
+  await consume(booked(HOUR, HOUR + 1, 990_000));
+  expect((await hour(HOUR))!.generation).toMatchObject({ drift: 10_000, driftRatio: 0.01, verdict: 'agrees' });
+  await at(HOUR + HOUR_MS + 1, 1_000_001);
+  await database.query(`UPDATE metering.engine_hour SET generation_tokens = 1000000 + 1000 WHERE hour = $1`, [
+    new Date(HOUR),
+  ]);
+  expect((await hour(HOUR))!.generation).toMatchObject({ drift: 11_000, verdict: 'drifts' });
+});
+
+it('books that say more than the engine counted are a drift, too: below 0', async () => {
+  await at(HOUR, 0);
+  await at(HOUR + HOUR_MS, 10_000);
+  await consume(booked(HOUR, HOUR + 1, 20_000));
+  expect((await hour(HOUR))!.generation).toMatchObject({ drift: -10_000, driftRatio: -0.5, verdict: 'drifts' });
+});
+
+it('a request that runs over the end of an hour is a drift of neither, though it is booked in one', async () => {
+  await at(HOUR, 0);
+  // Half of it was generated before the end of the first hour.
+  await at(HOUR + HOUR_MS, 30_000);
+  await at(HOUR + 2 * HOUR_MS, 60_000);
+  await consume(booked(HOUR + 30 * MINUTE_MS, HOUR + 90 * MINUTE_MS, 60_000));
+  expect((await hour(HOUR, HOUR + 4 * HOUR_MS))!.generation).toMatchObject({ booked: 0, most: 60_000, drift: 0 });
+  expect((await hour(HOUR + HOUR_MS, HOUR + 4 * HOUR_MS))!.generation).toMatchObject({ least: 0, drift: 0 });
+});
+
+it('an hour is judged when what ran over its end has had its time, and not before', async () => {
+  await at(HOUR, 0);
+  await at(HOUR + HOUR_MS, 50_000);
+  const end = HOUR + HOUR_MS;
+  expect((await hour(HOUR, end + JUDGE_AFTER_MS - 1))!.generation).toMatchObject({ verdict: 'running', drift: 0 });
+  expect((await hour(HOUR, end + JUDGE_AFTER_MS))!.generation).toMatchObject({ verdict: 'drifts', drift: 50_000 });
+});
+
+it('an hour at whose end nobody read the counters is not judged, nor one whose engine never answered', async () => {
+  await at(HOUR, 0);
+  await at(HOUR + 59 * MINUTE_MS, 1_000);
+  await at(HOUR + 62 * MINUTE_MS, 60_000);
+  await at(HOUR + 2 * HOUR_MS + MINUTE_MS, null);
+  const verdicts = await hours(HOUR + 5 * HOUR_MS);
+  expect(verdicts.map(({ generation }) => generation.verdict)).toEqual(Array(3).fill('not_observed'));
+});
+
+describe('an engine that begins anew', () => {
+  it('is seen by counters that fell: what it had counted before is not known, so less than the books say proves nothing', async () => {
+    await at(HOUR, 1_000_000);
+    await at(HOUR + 30 * MINUTE_MS, 1_020_000);
+    await at(HOUR + 31 * MINUTE_MS, 5_000);
+    await at(HOUR + HOUR_MS, 25_000);
+    await consume(booked(HOUR, HOUR + 1, 60_000));
+    const row = await hour(HOUR);
+    expect(row).toMatchObject({ restarts: 1, generation: { engine: 45_000, drift: 0, verdict: 'agrees' } });
+  });
+
+  it('is seen by the time of its start, where its counters have outgrown the old ones', async () => {
+    await at(HOUR, 1_000, 1_700_000_000);
+    await at(HOUR + HOUR_MS, 60_000, 1_700_003_000);
+    expect(await hour(HOUR)).toMatchObject({ restarts: 1, generation: { engine: 60_000 } });
+  });
+
+  it('and worked more than the books say is named all the same', async () => {
+    await at(HOUR, 1_000_000);
+    await at(HOUR + HOUR_MS, 50_000);
+    await consume(booked(HOUR, HOUR + 1, 20_000));
+    expect((await hour(HOUR))!.generation).toMatchObject({ drift: 30_000, verdict: 'drifts' });
+  });
+});
+
+describe('what is not charged', () => {
+  afterEach(() => database.query('TRUNCATE metering.backend_unbilled'));
+
+  it('explains what the engine counted in addition, and leaves it unclear', async () => {
+    await at(HOUR, 0);
+    await at(HOUR + HOUR_MS, 60_000);
+    await consume(booked(HOUR, HOUR + 1, 40_000));
+    const told = (promptTokens: number, completionTokens: number) =>
+      database.query(`INSERT INTO metering.backend_unbilled VALUES (gen_random_uuid(), $1, $2, $3, $4)`, [
+        new Date(HOUR),
+        BACKEND,
+        promptTokens,
+        completionTokens,
+      ]);
+    await told(20_000, 15_000);
+    expect((await hour(HOUR))!.generation).toMatchObject({ unbilled: 15_000, drift: 5_000, verdict: 'drifts' });
+    await told(0, 10_000);
+    expect((await hour(HOUR))!.generation).toMatchObject({ drift: 0, verdict: 'unclear' });
+  });
+
+  it('is taken once from a report that comes twice', async () => {
+    const now = new Date(Date.now() - (Date.now() % HOUR_MS)).toISOString();
+    const line = { backend: BACKEND, hour: now, promptTokens: 7, completionTokens: 3 };
+    for (let i = 0; i < 2; i++) await recordUnbilled(database.dataSource, { id: 'msg_2', work: [line] });
+    expect(await database.query('SELECT prompt_tokens::int AS n FROM metering.backend_unbilled')).toEqual([{ n: 7 }]);
+    await recordUnbilled(database.dataSource, { id: 'msg_3', work: [line] });
+    expect(await database.query('SELECT count(*)::int AS n FROM metering.backend_unbilled')).toEqual([{ n: 2 }]);
+    const refused = { code: 'invalid_parameter' };
+    for (const work of [[{ ...line, hour: '2026-13-01T00:00:00.000Z' }], [{ ...line, completionTokens: -1 }], 'x'])
+      await expect(recordUnbilled(database.dataSource, { id: 'msg_4', work: work as never })).rejects.toMatchObject(
+        refused,
+      );
+  });
+
+  it('by an event without a backend, as of a gateway that died, may be any engine’s', async () => {
+    await at(HOUR, 0);
+    await at(HOUR + HOUR_MS, 60_000);
+    await consume({ ...booked(HOUR, HOUR + 1, 60_000), backend: undefined });
+    expect((await hour(HOUR))!.generation).toMatchObject({ booked: 0, unbilled: 60_000, drift: 0, verdict: 'unclear' });
+  });
+});
+
+it('of several replicas that sample at once, one does', async () => {
+  await at(HOUR, 0);
+  const before = asked;
+  const others = [1, 2, 3].map(() => new EngineSampler(database.dataSource, () => [engine]));
+  const rounds = await Promise.all(others.map((one) => one.sample(HOUR + MINUTE_MS)));
+  expect(rounds.filter(Boolean)).toHaveLength(asked - before);
+  expect(rounds).toContain(true);
+});
+
+it('the sums by backend are those of the events, repeated or not, and a name that is none does not keep an event from its charge', async () => {
+  const events = [1, 2, 3].map((n) => booked(HOUR, HOUR + 1, n * 10));
+  await consume(...events);
+  await consume(
+    ...events,
+    { ...booked(HOUR, HOUR + 1, 5), backend: 'x'.repeat(300) },
+    booked(HOUR, HOUR + 1, 7, 'b\\n'),
+  );
+  const sums = await database.query<{ backend: string; requests: number; tokens: number }>(
+    `SELECT backend, sum(requests)::int AS requests, sum(completion_tokens)::int AS tokens FROM metering.backend_hour GROUP BY 1 ORDER BY 1`,
+  );
+  expect(sums).toEqual([
+    { backend: 'b\\n', requests: 1, tokens: 7 },
+    { backend: BACKEND, requests: 3, tokens: 60 },
+    { backend: 'unknown', requests: 1, tokens: 5 },
+  ]);
+  const [row] = await database.query(`SELECT backend FROM metering.usage_event WHERE completion_tokens = 7`);
+  expect(row).toEqual({ backend: 'b\\n' });
+});

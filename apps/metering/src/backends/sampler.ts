@@ -1,0 +1,204 @@
+import { transaction } from '@tollgate/postgres';
+import { Counter, logger, metrics } from '@tollgate/runtime';
+import type { DataSource, EntityManager } from 'typeorm';
+import { type EngineReading, readEngine } from './engine-page';
+import type { Engine } from './engines';
+
+/** At every full minute, and so at every full hour. */
+const SAMPLE_EVERY_MS = 60_000;
+export const HOUR_MS = 3_600_000;
+/** A sample so near to the end of an hour counts as taken then: at a steady load a quarter of a percent of the hour, where one percent is named. */
+export const EDGE_SLACK_MS = 10_000;
+/** The time at which a process began is said, or reckoned, a little differently each time. */
+const SAME_START_MS = 2_000;
+
+const samples = new Counter({
+  name: 'tollgate_backend_samples_total',
+  help: 'Readings of the engines’ metrics pages, by whether they could be read; an engine that cannot be read is not compared',
+  labelNames: ['backend', 'result'] as const,
+  registers: [metrics],
+});
+
+interface Stored {
+  sampled_at: Date;
+  started_at: Date | null;
+  prompt_tokens: string;
+  generation_tokens: string;
+}
+
+/** What an engine did in a part of an hour, watched from `fromMs` to `toMs`. */
+interface Part {
+  hourMs: number;
+  fromMs: number;
+  toMs: number;
+  promptTokens: number;
+  generationTokens: number;
+  restarts: number;
+}
+
+/**
+ * Reads the engines' counters once a minute and keeps how far they went, hour by hour. Counters only grow, so that a page that does not answer for a while costs nothing but at the end of an hour; one that is lower than before
+ * began anew: what it had counted since the sample before is not known, and the hour says so. One process at a time, by an advisory lock.
+ */
+export class EngineSampler {
+  private timer: NodeJS.Timeout | undefined;
+  private running: Promise<void> = Promise.resolve();
+  private stopped = true;
+  /** Engines whose page could not be read the last time: said once. */
+  private readonly silent = new Set<string>();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly engines: () => readonly Engine[],
+  ) {}
+
+  start(): void {
+    this.stopped = false;
+    this.running = this.run();
+  }
+
+  /** Finishes the round in hand. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.timer);
+    await this.running;
+  }
+
+  /** One round. False: another process has it in hand. */
+  async sample(nowMs = Date.now()): Promise<boolean> {
+    const engines = this.engines();
+    if (engines.length === 0) return true;
+    return transaction(this.dataSource, async (tx) => {
+      const [lock] = await tx.query<{ mine: boolean }[]>(
+        `SELECT pg_try_advisory_xact_lock(hashtextextended('tollgate-metering-engines', 0)) AS mine`,
+      );
+      if (!lock!.mine) return false;
+      const readings = await Promise.all(engines.map((engine) => this.read(engine)));
+      for (const [i, engine] of engines.entries()) await record(tx, engine, readings[i]!, nowMs);
+      return true;
+    });
+  }
+
+  private async run(): Promise<void> {
+    try {
+      await this.sample();
+    } catch (error) {
+      logger('metering').error({ err: error }, 'the engines were not sampled; tried again');
+    }
+    if (this.stopped) return;
+    this.timer = setTimeout(() => (this.running = this.run()), SAMPLE_EVERY_MS - (Date.now() % SAMPLE_EVERY_MS));
+    this.timer.unref();
+  }
+
+  /** Null: it could not be read. */
+  private async read({ name, url, backends }: Engine): Promise<EngineReading | null> {
+    const backend = backends.join(' ');
+    try {
+      const reading = await readEngine(url);
+      samples.inc({ backend, result: 'read' });
+      this.silent.delete(name);
+      return reading;
+    } catch (error) {
+      samples.inc({ backend, result: 'failed' });
+      const { message, cause } = error as Error & { cause?: { code?: unknown } };
+      if (!this.silent.has(name))
+        logger('metering').warn(
+          { engine: name, reason: cause?.code ?? message },
+          'an engine’s counters cannot be read',
+        );
+      this.silent.add(name);
+      return null;
+    }
+  }
+}
+
+async function record(tx: EntityManager, engine: Engine, reading: EngineReading | null, nowMs: number): Promise<void> {
+  if (reading === null) {
+    // So that the hour is seen to be one without evidence.
+    await tx.query(
+      `INSERT INTO engine_hour (hour, engine, backends, counts_cached, prompt_tokens, generation_tokens, restarts)
+       VALUES ($1, $2, $3, true, 0, 0, 0) ON CONFLICT DO NOTHING`,
+      [new Date(hourOf(nowMs)), engine.name, engine.backends],
+    );
+    return;
+  }
+  const [last] = await tx.query<Stored[]>(
+    'SELECT sampled_at, started_at, prompt_tokens, generation_tokens FROM engine_sample WHERE engine = $1',
+    [engine.name],
+  );
+  // Clocks of two replicas may differ by a little: samples come in the order of the lock.
+  const atMs = Math.max(nowMs, last?.sampled_at.getTime() ?? 0);
+  for (const part of parts(last, reading, atMs)) await addPart(tx, engine, reading.countsCached, part);
+  await tx.query(
+    `INSERT INTO engine_sample (engine, sampled_at, started_at, prompt_tokens, generation_tokens) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (engine) DO UPDATE SET sampled_at = excluded.sampled_at, started_at = excluded.started_at,
+       prompt_tokens = excluded.prompt_tokens, generation_tokens = excluded.generation_tokens`,
+    [
+      engine.name,
+      new Date(atMs),
+      reading.startedMs === null ? null : new Date(reading.startedMs),
+      reading.promptTokens,
+      reading.generationTokens,
+    ],
+  );
+}
+
+/** What was done since the last sample, by hour. Across the end of an hour it is known only by a sample near to it; else it is put into the new hour, and neither of them counts as watched to that end. */
+function parts(last: Stored | undefined, reading: EngineReading, nowMs: number): Part[] {
+  const hourMs = hourOf(nowMs);
+  if (!last) return [{ hourMs, fromMs: nowMs, toMs: nowMs, promptTokens: 0, generationTokens: 0, restarts: 0 }];
+  const lastMs = last.sampled_at.getTime();
+  const restarted = hasRestarted(last, reading);
+  const done = {
+    promptTokens: reading.promptTokens - (restarted ? 0 : Number(last.prompt_tokens)),
+    generationTokens: reading.generationTokens - (restarted ? 0 : Number(last.generation_tokens)),
+    restarts: restarted ? 1 : 0,
+  };
+  const nothing = { promptTokens: 0, generationTokens: 0, restarts: done.restarts };
+  if (lastMs >= hourMs) return [{ hourMs, fromMs: lastMs, toMs: nowMs, ...done }];
+  const before = hourMs - HOUR_MS;
+  if (lastMs >= before && nowMs - hourMs <= EDGE_SLACK_MS)
+    return [
+      { hourMs: before, fromMs: lastMs, toMs: hourMs, ...done },
+      { hourMs, fromMs: hourMs, toMs: nowMs, ...nothing, restarts: 0 },
+    ];
+  if (lastMs >= hourMs - EDGE_SLACK_MS)
+    return [
+      { hourMs: before, fromMs: lastMs, toMs: hourMs, ...nothing },
+      { hourMs, fromMs: hourMs, toMs: nowMs, ...done },
+    ];
+  return [{ hourMs, fromMs: nowMs, toMs: nowMs, ...done }];
+}
+
+function hasRestarted(last: Stored, { promptTokens, generationTokens, startedMs }: EngineReading): boolean {
+  if (promptTokens < Number(last.prompt_tokens) || generationTokens < Number(last.generation_tokens)) return true;
+  return startedMs !== null && last.started_at !== null && startedMs - last.started_at.getTime() > SAME_START_MS;
+}
+
+async function addPart(tx: EntityManager, engine: Engine, countsCached: boolean, part: Part): Promise<void> {
+  await tx.query(
+    `INSERT INTO engine_hour AS stored (hour, engine, backends, counts_cached, first_at, last_at, prompt_tokens, generation_tokens, restarts)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     ON CONFLICT (hour, engine) DO UPDATE SET
+       backends = ARRAY(SELECT DISTINCT name FROM unnest(stored.backends || excluded.backends) AS name ORDER BY name),
+       counts_cached = excluded.counts_cached,
+       first_at = least(stored.first_at, excluded.first_at),
+       last_at = greatest(stored.last_at, excluded.last_at),
+       prompt_tokens = stored.prompt_tokens + excluded.prompt_tokens,
+       generation_tokens = stored.generation_tokens + excluded.generation_tokens,
+       restarts = stored.restarts + excluded.restarts`,
+    [
+      new Date(part.hourMs),
+      engine.name,
+      engine.backends,
+      countsCached,
+      new Date(part.fromMs),
+      new Date(part.toMs),
+      part.promptTokens,
+      part.generationTokens,
+      part.restarts,
+    ],
+  );
+}
+
+export const hourOf = (ms: number): number => ms - (ms % HOUR_MS);

@@ -1,0 +1,46 @@
+import {
+  MAX_COMPARED_HOURS,
+  MAX_UNBILLED_LINES,
+  RequestError,
+  type ReplyOf,
+  type RequestOf,
+} from '@tollgate/contracts';
+import { transaction } from '@tollgate/postgres';
+import type { DataSource } from 'typeorm';
+
+const HOUR = /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/;
+const MAX_NAME_CHARS = 256;
+
+/** Answers `metering.backends.unbilled`. A report that comes again changes nothing; old ones go. RequestError invalid_parameter. */
+export async function recordUnbilled(
+  dataSource: DataSource,
+  { id, work }: RequestOf<'metering.backends.unbilled'>,
+): Promise<ReplyOf<'metering.backends.unbilled'>> {
+  const valid =
+    typeof id === 'string' && Array.isArray(work) && work.length <= MAX_UNBILLED_LINES && work.every(isLine);
+  if (!valid) throw new RequestError('invalid_parameter', 'work must be lines of unbilled work.');
+  await transaction(dataSource, async (tx) => {
+    await tx.query(
+      `INSERT INTO backend_unbilled (report_id, hour, backend, prompt_tokens, completion_tokens)
+       SELECT $1, * FROM unnest($2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[]) ON CONFLICT DO NOTHING`,
+      [
+        id,
+        work.map(({ hour }) => hour),
+        work.map(({ backend }) => backend),
+        work.map(({ promptTokens }) => promptTokens),
+        work.map(({ completionTokens }) => completionTokens),
+      ],
+    );
+    await tx.query(`DELETE FROM backend_unbilled WHERE hour < now() - make_interval(hours => $1)`, [
+      MAX_COMPARED_HOURS + 1,
+    ]);
+  });
+  return { recorded: true };
+}
+
+function isLine(value: unknown): boolean {
+  const { backend, hour, promptTokens, completionTokens } = (value ?? {}) as Record<string, unknown>;
+  const isName = typeof backend === 'string' && backend.length <= MAX_NAME_CHARS && !backend.includes('\0');
+  const isHour = typeof hour === 'string' && HOUR.test(hour) && !Number.isNaN(Date.parse(hour));
+  return isName && isHour && [promptTokens, completionTokens].every((n) => Number.isSafeInteger(n) && Number(n) >= 0);
+}

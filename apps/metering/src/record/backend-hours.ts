@@ -1,0 +1,102 @@
+import { UNKNOWN_BACKEND, type UsageEvent } from '@tollgate/contracts';
+import type { EntityManager } from 'typeorm';
+import { plainArray, textArray } from './array-literal';
+
+const HOUR_MS = 3_600_000;
+/** No request runs longer, whatever a clock says: the sums of no more hours are touched by one. */
+const MAX_HOURS = 24;
+/** Batches that are under way at the same time rarely share one, and so do not wait for each other. */
+const SHARDS = 16;
+const MAX_NAME_CHARS = 256;
+const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
+
+interface BackendHourSum {
+  hour: string;
+  backend: string;
+  requests: number;
+  estimated: number;
+  prompt: number;
+  cached: number;
+  completion: number;
+  earlyPrompt: number;
+  earlyCompletion: number;
+  latePrompt: number;
+  lateCompletion: number;
+}
+
+/** The name that an event gives its backend; null for none. A name that is none must not keep its event from being charged. */
+export function backendOf({ backend }: UsageEvent): string | null {
+  const value: unknown = backend;
+  return typeof value === 'string' && value.length <= MAX_NAME_CHARS && NAME.test(value) ? value : null;
+}
+
+/** One row for each hour and backend, sorted by them: consumers that share a shard lock them in this order. */
+export function sumByBackend(events: readonly UsageEvent[]): BackendHourSum[] {
+  const sums = new Map<string, BackendHourSum>();
+  const of = (hourMs: number, backend: string): BackendHourSum => {
+    const hour = new Date(hourMs).toISOString();
+    const key = `${hour} ${backend}`;
+    let sum = sums.get(key);
+    if (!sum) {
+      const none = { earlyPrompt: 0, earlyCompletion: 0, latePrompt: 0, lateCompletion: 0 };
+      sums.set(key, (sum = { hour, backend, requests: 0, estimated: 0, prompt: 0, cached: 0, completion: 0, ...none }));
+    }
+    return sum;
+  };
+  for (const event of events) {
+    const backend = backendOf(event) ?? UNKNOWN_BACKEND;
+    const endHour = hourOf(Date.parse(event.endedAt));
+    const startHour = Math.max(hourOf(Date.parse(event.startedAt)), endHour - (MAX_HOURS - 1) * HOUR_MS);
+    const sum = of(endHour, backend);
+    sum.requests += 1;
+    sum.estimated += event.estimated ? 1 : 0;
+    sum.prompt += event.promptTokens;
+    sum.cached += event.cachedTokens;
+    sum.completion += event.completionTokens;
+    if (startHour >= endHour) continue;
+    sum.earlyPrompt += event.promptTokens;
+    sum.earlyCompletion += event.completionTokens;
+    for (let hourMs = startHour; hourMs < endHour; hourMs += HOUR_MS) {
+      const before = of(hourMs, backend);
+      before.latePrompt += event.promptTokens;
+      before.lateCompletion += event.completionTokens;
+    }
+  }
+  return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
+}
+
+/** Adds the sums over new events to those that are kept. */
+export async function addToBackends(tx: EntityManager, sums: readonly BackendHourSum[]): Promise<void> {
+  const numbers = (name: Exclude<keyof BackendHourSum, 'hour' | 'backend'>) => plainArray(sums.map((sum) => sum[name]));
+  await tx.query(
+    `INSERT INTO backend_hour AS stored
+     SELECT hour, backend, pg_backend_pid() % ${SHARDS}, requests, estimated, prompt, cached, completion, early_prompt, early_completion, late_prompt, late_completion
+     FROM unnest($1::timestamptz[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+       AS s (hour, backend, requests, estimated, prompt, cached, completion, early_prompt, early_completion, late_prompt, late_completion)
+     ON CONFLICT (hour, backend, shard) DO UPDATE SET
+       requests = stored.requests + excluded.requests,
+       estimated = stored.estimated + excluded.estimated,
+       prompt_tokens = stored.prompt_tokens + excluded.prompt_tokens,
+       cached_tokens = stored.cached_tokens + excluded.cached_tokens,
+       completion_tokens = stored.completion_tokens + excluded.completion_tokens,
+       early_prompt_tokens = stored.early_prompt_tokens + excluded.early_prompt_tokens,
+       early_completion_tokens = stored.early_completion_tokens + excluded.early_completion_tokens,
+       late_prompt_tokens = stored.late_prompt_tokens + excluded.late_prompt_tokens,
+       late_completion_tokens = stored.late_completion_tokens + excluded.late_completion_tokens`,
+    [
+      plainArray(sums.map((sum) => sum.hour)),
+      textArray(sums.map((sum) => sum.backend)),
+      numbers('requests'),
+      numbers('estimated'),
+      numbers('prompt'),
+      numbers('cached'),
+      numbers('completion'),
+      numbers('earlyPrompt'),
+      numbers('earlyCompletion'),
+      numbers('latePrompt'),
+      numbers('lateCompletion'),
+    ],
+  );
+}
+
+const hourOf = (ms: number): number => ms - (ms % HOUR_MS);
