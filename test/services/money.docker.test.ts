@@ -85,3 +85,15 @@ it('refunds against running requests on two gateways: nothing is spent twice, an
   });
   await operate(gateways[1]!, `/tenants/${tenant.id}/credit/adjust`, { amountCents: 5, ref: 'a', reason: 'test' });
 });
+
+it('a request that follows the answer of a top-up runs on it at once, on either gateway', async () => {
+  for (let round = 0; round < 20; round++) {
+    const [first, second] = [gateways[round % 2]!, gateways[(round + 1) % 2]!];
+    const { id } = await operate<{ id: string }>(first, '/tenants', { name: 'Acme' });
+    const { key } = await operate<{ key: string }>(first, `/tenants/${id}/keys`, { name: 'test' });
+    // Until both know the key, and that there is no credit.
+    for (const gateway of gateways) await eventually(async () => expect((await chat(gateway, key)).status).toBe(402));
+    await operate(first, `/tenants/${id}/credit`, { amountCents: 100, source: 'manual', ref: id });
+    expect((await onceServed(() => chat(second, key, { max_tokens: 1 }))).status).toBe(200);
+  }
+});

@@ -51,12 +51,8 @@ export class Model {
     if (existing) {
       const { draft } = existing.request;
       if (existing.state !== 'pending' || draft.tenantId !== tenantId || draft.keyId !== keyId) return 'mistake';
-      return {
-        kind: 'held',
-        holdNanos: existing.holdNanos,
-        outputTokens: existing.outputTokens,
-        limits: limits(),
-      };
+      const { holdNanos, outputTokens } = existing;
+      return { kind: 'held', holdNanos, outputTokens, limits: limits() };
     }
     const refused = (reason: Refusal, scope: 'key' | 'tenant', retryAfterMs: number | null = null): AdmitResult => {
       return { kind: 'refused', reason, scope, retryAfterMs, limits: limits() };
