@@ -81,7 +81,7 @@ describe('a metrics page', () => {
     ['/broken', /status 500/],
     ['/endless', /longer than/],
   ])('that is no page (%s) costs nothing but its time', async (path, reason) => {
-    await expect(readEngine(origin + path, path === '/hangs' ? 50 : 60_000)).rejects.toThrow(reason);
+    await expect(readEngine(origin + path, { timeoutMs: path === '/hangs' ? 50 : 60_000 })).rejects.toThrow(reason);
   });
 
   it('is read', async () => expect(await readEngine(`${origin}/ok`)).toMatchObject({ generationTokens: 2 }));

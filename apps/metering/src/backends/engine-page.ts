@@ -25,11 +25,15 @@ const STARTED = 'process_start_time_seconds';
 const WANTED = new Set([STARTED, ...DIALECTS.flatMap(({ prompt, generation }) => [prompt, generation])]);
 
 /** Asks a metrics page. Rejects with the reason: no answer in time, another status than 200, too long, no counters that we know. */
-export async function readEngine(url: string, timeoutMs = PAGE_TIMEOUT_MS): Promise<EngineReading> {
+export async function readEngine(
+  url: string,
+  { timeoutMs = PAGE_TIMEOUT_MS, stopped }: { timeoutMs?: number; stopped?: AbortSignal } = {},
+): Promise<EngineReading> {
+  const late = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, {
     headers: { accept: 'text/plain; version=0.0.4' },
     redirect: 'error',
-    signal: AbortSignal.timeout(timeoutMs),
+    signal: stopped ? AbortSignal.any([late, stopped]) : late,
   });
   const chunks: Uint8Array[] = [];
   let bytes = 0;

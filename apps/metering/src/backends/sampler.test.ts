@@ -186,6 +186,19 @@ describe('what is not charged', () => {
   });
 });
 
+it('a stop waits for no page that does not answer', async () => {
+  const hanging = createServer(() => {});
+  await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/metrics`;
+  const waiting = new EngineSampler(database.dataSource, () => [{ name: url, url, backends: [BACKEND] }]);
+  const connected = new Promise((resolve) => hanging.once('connection', resolve));
+  waiting.start();
+  await connected;
+  await waiting.stop();
+  // Asked by nobody any more.
+  await new Promise((resolve) => hanging.close(resolve));
+});
+
 it('of several replicas that sample at once, one does', async () => {
   await at(HOUR, 0);
   const before = asked;

@@ -44,6 +44,7 @@ export class EngineSampler {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
   private stopped = true;
+  private readonly ending = new AbortController();
   /** Engines whose page could not be read the last time: said once. */
   private readonly silent = new Set<string>();
 
@@ -57,9 +58,10 @@ export class EngineSampler {
     this.running = this.run();
   }
 
-  /** Finishes the round in hand. */
+  /** Finishes the round in hand, without the pages that have not answered yet. */
   async stop(): Promise<void> {
     this.stopped = true;
+    this.ending.abort();
     clearTimeout(this.timer);
     await this.running;
   }
@@ -94,11 +96,12 @@ export class EngineSampler {
   private async read({ name, url, backends }: Engine): Promise<EngineReading | null> {
     const backend = backends.join(' ');
     try {
-      const reading = await readEngine(url);
+      const reading = await readEngine(url, { stopped: this.ending.signal });
       samples.inc({ backend, result: 'read' });
       this.silent.delete(name);
       return reading;
     } catch (error) {
+      if (this.ending.signal.aborted) return null;
       samples.inc({ backend, result: 'failed' });
       const { message, cause } = error as Error & { cause?: { code?: unknown } };
       if (!this.silent.has(name))

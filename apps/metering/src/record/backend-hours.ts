@@ -3,6 +3,8 @@ import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 
 const HOUR_MS = 3_600_000;
+/** Of an ISO 8601 time, up to its hour. */
+const HOUR_CHARS = '2026-11-21T14'.length;
 /** No request runs longer, whatever a clock says: the sums of no more hours are touched by one. */
 const MAX_HOURS = 24;
 /** Batches that are under way at the same time rarely share one, and so do not wait for each other. */
@@ -24,17 +26,25 @@ interface BackendHourSum {
   lateCompletion: number;
 }
 
+/** Names that were found to be good: looking at their characters costs as much as all else here. */
+const known = new Set<string>();
+const MAX_KNOWN = 1_000;
+
 /** The name that an event gives its backend; null for none. A name that is none must not keep its event from being charged. */
 export function backendOf({ backend }: UsageEvent): string | null {
   const value: unknown = backend;
-  return typeof value === 'string' && value.length <= MAX_NAME_CHARS && NAME.test(value) ? value : null;
+  if (typeof value !== 'string') return null;
+  if (known.has(value)) return value;
+  if (value.length > MAX_NAME_CHARS || !NAME.test(value)) return null;
+  if (known.size < MAX_KNOWN) known.add(value);
+  return value;
 }
 
 /** One row for each hour and backend, sorted by them: consumers that share a shard lock them in this order. */
 export function sumByBackend(events: readonly UsageEvent[]): BackendHourSum[] {
   const sums = new Map<string, BackendHourSum>();
-  const of = (hourMs: number, backend: string): BackendHourSum => {
-    const hour = new Date(hourMs).toISOString();
+  const of = (at: string, backend: string): BackendHourSum => {
+    const hour = `${at.slice(0, HOUR_CHARS)}:00:00.000Z`;
     const key = `${hour} ${backend}`;
     let sum = sums.get(key);
     if (!sum) {
@@ -45,24 +55,33 @@ export function sumByBackend(events: readonly UsageEvent[]): BackendHourSum[] {
   };
   for (const event of events) {
     const backend = backendOf(event) ?? UNKNOWN_BACKEND;
-    const endHour = hourOf(Date.parse(event.endedAt));
-    const startHour = Math.max(hourOf(Date.parse(event.startedAt)), endHour - (MAX_HOURS - 1) * HOUR_MS);
-    const sum = of(endHour, backend);
+    const sum = of(event.endedAt, backend);
     sum.requests += 1;
     sum.estimated += event.estimated ? 1 : 0;
     sum.prompt += event.promptTokens;
     sum.cached += event.cachedTokens;
     sum.completion += event.completionTokens;
-    if (startHour >= endHour) continue;
+    const over = hoursBefore(event);
+    if (over.length === 0) continue;
     sum.earlyPrompt += event.promptTokens;
     sum.earlyCompletion += event.completionTokens;
-    for (let hourMs = startHour; hourMs < endHour; hourMs += HOUR_MS) {
-      const before = of(hourMs, backend);
+    for (const hour of over) {
+      const before = of(hour, backend);
       before.latePrompt += event.promptTokens;
       before.lateCompletion += event.completionTokens;
     }
   }
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
+}
+
+/** A time in each hour in which a request ran, before the one in which it ended. Nearly all have none, and are not parsed. */
+function hoursBefore({ startedAt, endedAt }: UsageEvent): string[] {
+  if (startedAt.slice(0, HOUR_CHARS) === endedAt.slice(0, HOUR_CHARS)) return [];
+  const hours: string[] = [];
+  const startHour = hourOf(Date.parse(startedAt));
+  for (let ms = Date.parse(endedAt) - HOUR_MS; hourOf(ms) >= startHour && hours.length < MAX_HOURS; ms -= HOUR_MS)
+    hours.push(new Date(ms).toISOString());
+  return hours;
 }
 
 /** Adds the sums over new events to those that are kept. */
