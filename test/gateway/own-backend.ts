@@ -12,6 +12,6 @@ export function useOwnBackend(model: string, listener: RequestListener): () => s
   });
   return () =>
     configYaml({
-      models: `  - { id: ${model}, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1' }] }`,
+      models: `  - { id: ${model}, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, passthrough: [simulator], price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1' }] }`,
     });
 }
