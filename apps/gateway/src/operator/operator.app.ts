@@ -88,11 +88,13 @@ export async function createOperatorApp(
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   fastify.addHook('onRequest', (request, reply, done) => {
-    continueIfOwed(request.raw, reply.raw);
     const given = request.headers['x-request-id'];
     reply.header('x-request-id', typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req'));
     // A platform asks for its probes under names of its own, and they tell nothing.
-    if (isAllowedHost(request.headers.host, hosts) || OPEN_PROBES.has(request.url)) return done();
+    if (isAllowedHost(request.headers.host, hosts) || OPEN_PROBES.has(request.url)) {
+      continueIfOwed(request.raw, reply.raw);
+      return done();
+    }
     sendError(OPERATOR_ERRORS, 'operator', new ApiError('misdirected_request'), reply);
   });
   const app = await NestFactory.create<NestFastifyApplication>(
