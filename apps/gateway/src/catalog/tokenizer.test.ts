@@ -133,17 +133,18 @@ describe.each(ENCODINGS)('counting tokens by %s', (encoding) => {
   it('takes time in proportion to the text, whatever it is: at most 12 times that of English', () => {
     const chars = 256 * 1024;
     const english = ENGLISH.repeat(Math.ceil(chars / ENGLISH.length)).slice(0, chars);
+    // Of the processor, as the machine may do something else.
     const nanosPerByte = (text: string) => {
-      const from = performance.now();
+      const from = process.cpuUsage();
       countTokens(encoding, text);
-      return ((performance.now() - from) * 1e6) / Buffer.byteLength(text);
+      const { user, system } = process.cpuUsage(from);
+      return ((user + system) * 1_000) / Buffer.byteLength(text);
     };
     for (const slow of CORPUS) {
       const text = makeText(slow, chars);
-      // The best of several, in turns: what the machine does beside hits both.
+      // The best of several, in turns.
       let least = Infinity;
       for (let i = 0; i < 5 && least > 12; i++) least = Math.min(least, nanosPerByte(text) / nanosPerByte(english));
-      expect([slow.name, least]).toEqual([slow.name, expect.any(Number)]);
       if (least > 12) throw new Error(`${slow.name}: ${least.toFixed(1)} × English`);
     }
   });
