@@ -25,6 +25,8 @@ export interface GatewayOptions {
   simulatorUrl?: string;
   /** Where they differ from the defaults. */
   upstreamLimits?: Partial<UpstreamLimits>;
+  /** For tests, whose leases are shorter. */
+  signOfLifeIntervalMs?: number;
 }
 
 /** Nothing listens there: a configuration that names "simulator:" where there is none gets a 502. */
@@ -42,7 +44,8 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
     messages: Messages,
     options: GatewayOptions,
   ) {
-    const admission = new AdmissionClient(store);
+    const { signOfLifeIntervalMs } = options;
+    const admission = new AdmissionClient(store, signOfLifeIntervalMs === undefined ? {} : { signOfLifeIntervalMs });
     const emitter = new UsageEmitter(messages);
     this.stages = {
       authenticator: new Authenticator(credentials, config),

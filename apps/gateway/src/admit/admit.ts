@@ -1,4 +1,5 @@
-import type { AdmissionClient, AdmitRequest, AdmitResult, Limits, LimitState, Refusal } from '@tollgate/admission';
+import type { AdmissionClient, AdmitRequest, ClientAdmitResult, HoldDeadline } from '@tollgate/admission';
+import type { Limits, LimitState, Refusal } from '@tollgate/admission';
 import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from './exact-counting';
@@ -46,6 +47,8 @@ export interface Hold {
   limits: LimitState;
   /** Of the store that granted it; goes with all that follows. */
   life: string | undefined;
+  /** Past it nothing may be delivered. */
+  deadline: HoldDeadline;
 }
 
 export type Admission =
@@ -86,7 +89,7 @@ function held(
   ask: AdmissionAsk,
   prompt: { tokens: number; exact: boolean },
   request: AdmitRequest,
-  result: Extract<AdmitResult, { kind: 'held' }>,
+  result: Extract<ClientAdmitResult, { kind: 'held' }>,
 ): Admission {
   const { draft, choices, stream, model } = ask;
   const outputTokens = result.outputTokens + otherChoices(ask);
@@ -101,6 +104,7 @@ function held(
     maxTokensPerChoice: stream || choices === 0 ? ask.maxTokensPerChoice() : Math.floor(outputTokens / choices),
     limits: result.limits,
     life: result.life,
+    deadline: result.deadline,
   };
   return { kind: 'held', hold };
 }
