@@ -17,14 +17,13 @@ const rated = (event: UsageEvent) => costNanos(event, event.price);
 
 describe('a backend', () => {
   it.each([true, false])(
-    'that reports more than was asked for (stream: %s): the rest is the operator’s',
+    'that reports more than was asked for, as far as that can be true (stream: %s): the rest is the operator’s',
     async (stream) => {
       const caller = await gateway.caller();
-      await (await chat(caller, { stream, max_tokens: 50 }, { faults: [{ kind: 'overrun', factor: 100 }] })).text();
+      await (await chat(caller, { stream, max_tokens: 100 }, { faults: [{ kind: 'overrun', factor: 1.8 }] })).text();
       const [event] = await gateway.events(caller.tenantId, 1);
-      expect(event!.completionTokens).toBe(5_000);
-      // 4,950 tokens that nobody asked for, less what the prompt's bound had been too high by.
-      expect(BigInt(event!.overrunNanos)).toBeGreaterThan(4_500n * 2_000n);
+      expect(event).toMatchObject({ completionTokens: 180, estimated: false });
+      expect(BigInt(event!.overrunNanos)).toBeGreaterThan(0n);
       expect(BigInt(event!.costNanos) + BigInt(event!.overrunNanos)).toBe(rated(event!));
       await expectSettled(caller, BigInt(event!.costNanos));
     },

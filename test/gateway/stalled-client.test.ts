@@ -14,15 +14,19 @@ function streamToStalledClient(connections: Connections, url: string, body: obje
   let writes = 0;
   const client = { begin: () => {}, write: () => ++writes < 0, onDrain: (listener: () => void) => (drain = listener) };
   const relay = new StreamRelay(
-    new ChunkTranslator({
-      id: 'a',
-      object: 'chat.completion.chunk',
-      createdSeconds: 1,
-      model: 'm',
-      includeUsage: false,
-    }),
+    new ChunkTranslator(
+      {
+        id: 'a',
+        object: 'chat.completion.chunk',
+        createdSeconds: 1,
+        model: 'm',
+        includeUsage: false,
+      },
+      1,
+    ),
     client,
-    { take: () => 'granted', onReady: () => {} },
+    { take: () => 'granted', limit: Infinity, onReady: () => {} },
+    { passed: false },
     () => 1,
     1,
     () => ({}),

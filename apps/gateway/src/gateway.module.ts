@@ -34,6 +34,8 @@ export interface GatewayOptions {
   upstreamLimits?: Partial<UpstreamLimits>;
   /** For the bodies of all requests in hand. */
   bodyMemoryMib?: number;
+  /** For tests, whose leases are shorter. */
+  signOfLifeIntervalMs?: number;
 }
 
 /** Nothing listens there: a configuration that names "simulator:" where there is none gets a 502. */
@@ -51,7 +53,8 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
     messages: Messages,
     options: GatewayOptions,
   ) {
-    const admission = new AdmissionClient(store);
+    const { signOfLifeIntervalMs } = options;
+    const admission = new AdmissionClient(store, signOfLifeIntervalMs === undefined ? {} : { signOfLifeIntervalMs });
     const emitter = new UsageEmitter(messages);
     const catalog = new Catalog(config, options.simulatorUrl ?? NO_SIMULATOR);
     const admitter = new Admitter(admission);

@@ -10,8 +10,13 @@ import type {
   SettleResult,
 } from './admission-store';
 import { BatchQueue } from './batch-queue';
+import { HoldDeadline } from './hold-deadline';
 import { TenantUnknownError } from './redis/credit-restorer';
 import { SignsOfLife, type RunningRequest } from './signs-of-life';
+
+/** `deadline`: give it back with `track`. */
+export type ClientAdmitResult =
+  (Extract<AdmitResult, { kind: 'held' }> & { deadline: HoldDeadline }) | Extract<AdmitResult, { kind: 'refused' }>;
 
 /**
  * How a process calls the admission store, one request at a time: batches each operation by itself, so that a settlement that waits for
@@ -25,7 +30,10 @@ export class AdmissionClient {
   private readonly voids: BatchQueue<{ id: string; tenantId: string }, boolean>;
   private readonly signs: SignsOfLife;
 
-  constructor(store: AdmissionStore, options: { signOfLifeIntervalMs?: number } = {}) {
+  constructor(
+    private readonly store: AdmissionStore,
+    options: { signOfLifeIntervalMs?: number } = {},
+  ) {
     this.admits = new BatchQueue((requests) => store.admit(requests));
     this.looks = new BatchQueue((requests) => store.look(requests));
     this.extensions = new BatchQueue((requests) => store.extend(requests));
@@ -38,13 +46,20 @@ export class AdmissionClient {
    * RangeError: numbers out of range, or an id that another or an ended hold has. Of a tenant whose credit the store must ask for first it waits for that, apart from
    * the batches, so that nobody else does.
    */
-  admit(request: AdmitRequest): Promise<AdmitResult> {
-    return onceKnown(() => this.admits.push(request));
+  admit(request: AdmitRequest): Promise<ClientAdmitResult> {
+    return onceKnown(() => this.admitNow(request));
   }
 
   /** Waits for the credit of a tenant as `admit` does. */
   look(request: LookRequest): Promise<LookResult> {
     return onceKnown(() => this.looks.push(request));
+  }
+
+  /** Its time in the queue is on the hold's account, and so is a first try that was not answered: that one may have made the hold. */
+  private async admitNow(request: AdmitRequest): Promise<ClientAdmitResult> {
+    const sentMs = performance.now();
+    const result = await this.admits.push(request);
+    return result.kind === 'held' ? { ...result, deadline: new HoldDeadline(sentMs, this.store.leaseMs) } : result;
   }
 
   /** Go by `holdNanos` of the answer: after a lost answer the repeat may have extended twice. */

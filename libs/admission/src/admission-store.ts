@@ -201,6 +201,8 @@ export const DEFAULT_LEASE_MS = 10_000;
 export abstract class AdmissionStore {
   /** It asks the books for a tenant that it does not know, at that one's first request: not to know one is no loss. */
   readonly asksForTenants: boolean = false;
+  /** For so long a hold lives after its admission, and after each sign of life. */
+  readonly leaseMs: number = DEFAULT_LEASE_MS;
 
   /**
    * For each, all or nothing and in order: tenant active, requests, tokens, concurrency, budgets, credit. Safe to repeat by id. Need not wait for the disk.
@@ -211,8 +213,11 @@ export abstract class AdmissionStore {
   abstract look(requests: readonly LookRequest[]): Promise<(LookResult | Error)[]>;
   /** An Error stands in the place of one that could not be asked: the part of the store that has its tenant is away. */
   abstract extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | Error)[]>;
-  /** False where there is no such pending hold: the request has lost it and must end. True also of one that the store lost: what it was granted still stands. */
-  abstract progress(progress: readonly Progress[]): Promise<boolean[]>;
+  /**
+   * False where there is no such pending hold: the request has lost it and must end. True also of one that the store lost: what it was granted still stands. An Error stands
+   * in the place of one that could not be told: the part of the store that has its tenant is away.
+   */
+  abstract progress(progress: readonly Progress[]): Promise<(boolean | Error)[]>;
   /**
    * Durable when it returns. Gives back the rest of the hold, the place, and the token limit's difference (those of one call added up). For a cost above the hold a RangeError
    * stands in its place and nothing of it is changed: the caller caps the cost. The others of the call are settled.

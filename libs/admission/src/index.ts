@@ -4,6 +4,7 @@ export * from './admission-store';
 export * from './hold-states';
 export { readNews, whyNotNews } from './read-news';
 export * from './admission-client';
+export { HoldDeadline } from './hold-deadline';
 export type { RunningRequest } from './signs-of-life';
 export * from './postgres/postgres-admission-store';
 export * from './redis/redis-admission-store';

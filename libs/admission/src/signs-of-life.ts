@@ -1,5 +1,6 @@
 import { failPoint, logger } from '@tollgate/runtime';
 import type { AdmissionStore, Progress } from './admission-store';
+import type { HoldDeadline } from './hold-deadline';
 
 /** A stream that dies with its gateway is charged what was recorded: at most this much of it is lost. */
 const DEFAULT_INTERVAL_MS = 1_000;
@@ -12,6 +13,8 @@ export interface RunningRequest {
   tenantId: string;
   /** As `admit` gave it. */
   life?: string | undefined;
+  /** As `admit` gave it: moved by each sign of life that the store acknowledges. */
+  deadline?: HoldDeadline | undefined;
   /** Makes ready what `delivered` tells: awaited before it, for all requests at once. Must end well within the interval, whatever there is to do. */
   prepare?: () => Promise<void>;
   /** What was delivered until now: recorded once a second. */
@@ -87,7 +90,8 @@ export class SignsOfLife {
   private async tell(requests: readonly RunningRequest[]): Promise<void> {
     // Those that ended since the list was made are left alone.
     const alive = requests.filter((request) => this.running.get(request.id) === request);
-    let pending: boolean[];
+    let pending: (boolean | Error)[];
+    const sentMs = performance.now();
     try {
       pending = await this.store.progress(
         alive.map(({ id, tenantId, delivered, life }) => ({
@@ -97,18 +101,24 @@ export class SignsOfLife {
           life,
         })),
       );
-      this.failing = false;
       failPoint('progress-recorded');
     } catch (error) {
-      if (!this.failing)
-        logger('admission').warn({ err: error, requests: alive.length }, 'signs of life were not recorded');
-      this.failing = true;
-      return;
+      return this.failed(error, alive.length);
     }
+    const errors = pending.filter((answer) => answer instanceof Error);
+    if (errors.length > 0) this.failed(errors[0], errors.length);
+    else this.failing = false;
     for (const [index, request] of alive.entries()) {
-      if (pending[index] || this.running.get(request.id) !== request) continue;
+      if (pending[index] === true) request.deadline?.renew(sentMs);
+      if (pending[index] !== false || this.running.get(request.id) !== request) continue;
       this.running.delete(request.id);
       request.onLost();
     }
+  }
+
+  /** Said once, until it works again. */
+  private failed(error: unknown, requests: number): void {
+    if (!this.failing) logger('admission').warn({ err: error, requests }, 'signs of life were not recorded');
+    this.failing = true;
   }
 }

@@ -5,7 +5,7 @@ export type InferenceKind = 'chat' | 'completion' | 'embedding';
 /**
  * How a request ended. `complete`: the answer went out whole. `client_closed`: the client left; what was delivered until
  * then is charged. `upstream_error`: the backend broke off after the first byte. `credit_ended`: an extension of the hold was refused.
- * `expired`: the gateway died; charged what was recorded last.
+ * `expired`: the gateway died, or outlived the hold's deadline; charged what was recorded last, or had been delivered until then.
  */
 export type Outcome = 'complete' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'expired';
 
@@ -38,7 +38,7 @@ export interface UsageEvent extends UsageDraft, TokenCounts {
   costNanos: string;
   /** What the backend reported beyond the hold, decimal string: the operator's loss. "0" as a rule. */
   overrunNanos: string;
-  /** True when the tokens were counted by us because the backend gave no usage. */
+  /** True when tokens were counted by us, because the backend gave no usage, or none that can be true. */
   estimated: boolean;
   outcome: Outcome;
   /** Name of the backend that served it: origin and base path of its URL, or "simulator:". Absent: not known, as of `expired` ones. */

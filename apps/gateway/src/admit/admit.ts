@@ -1,7 +1,8 @@
 import type {
   AdmissionClient,
   AdmitRequest,
-  AdmitResult,
+  ClientAdmitResult,
+  HoldDeadline,
   Limits,
   LimitState,
   LookRequest,
@@ -55,6 +56,8 @@ export interface Hold {
   limits: LimitState;
   /** Of the store that granted it; goes with all that follows. */
   life: string | undefined;
+  /** Past it nothing may be delivered. */
+  deadline: HoldDeadline;
 }
 
 export type Admission =
@@ -109,7 +112,7 @@ function held(
   ask: AdmissionAsk,
   prompt: { tokens: number; exact: boolean },
   request: AdmitRequest,
-  result: Extract<AdmitResult, { kind: 'held' }>,
+  result: Extract<ClientAdmitResult, { kind: 'held' }>,
 ): Admission {
   const { draft, choices, stream, model } = ask;
   const outputTokens = result.outputTokens + otherChoices(ask);
@@ -124,6 +127,7 @@ function held(
     maxTokensPerChoice: stream || choices === 0 ? ask.maxTokensPerChoice() : Math.floor(outputTokens / choices),
     limits: result.limits,
     life: result.life,
+    deadline: result.deadline,
   };
   return { kind: 'held', hold };
 }

@@ -9,9 +9,6 @@ const ASK_LATEST_AT_SLICE_PART = 1 / 4;
 /** … and as soon as a count finds that no more than this is left: so counts do not come ever closer to each other. */
 const ASK_AT_SLICE_PART = 5 / 16;
 
-/** A backend that does not end by itself is ended at so many times what it was asked for: our count need not be its own, but it will not be off by that. */
-const OVERLONG_FACTOR = 2;
-
 /** After a store that did not answer: four times in the quarter of a slice that a stream of 100 tokens a second has left. An answer that got lost may have held another slice, until the request ends. */
 const ASK_AGAIN_MS = 500;
 
@@ -19,6 +16,9 @@ const ASK_AGAIN_MS = 500;
  * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes, as no text has more; where that could be so many that it is time to ask for
  * more, the output is counted, some nine times a slice. So the hold is extended while a quarter of the slice is left, whatever the text, and nobody waits unless the answer takes longer than
  * that quarter; when credit gives no more, the stream goes on to its last token.
+ *
+ * A backend that does not end at what it was asked for is ended there (`capped`). That is counted by the model's tokenizer alone, without slack: where it is the backend's own tokenizer, a backend
+ * that keeps to what it was asked for never gets there; by another one it may be cut, or go on, by as much as they differ.
  *
  * Credit that could not be asked is not spent: it is asked again, after a pause, and at the latest when what is held is used up. The client waits for that last answer alone; without it what is held is all.
  *
@@ -49,17 +49,22 @@ export class StreamAllowance {
     this.covered = model.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
   }
 
-  take(bytes: number, count: () => number): 'granted' | 'wait' | 'ended' | 'lost' {
+  /** Tokens of all the output that may be delivered, by what is held now. */
+  get limit(): number {
+    return Math.min(this.covered, this.maxTokens);
+  }
+
+  take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost' {
     if (this.state === 'lost') return 'lost';
     // All that the backend may generate is held: it ends by itself, or is ended.
-    if (this.covered >= this.maxTokens) return this.takeHeld(bytes, count);
+    if (this.covered >= this.maxTokens) return this.takeHeld(most, count);
     if (this.state === 'unanswered' && performance.now() >= this.askAgainAtMs) this.ask();
     const uncountedUpTo = this.state === 'open' ? this.covered - this.slice * ASK_LATEST_AT_SLICE_PART : this.covered;
-    if (this.most + bytes <= uncountedUpTo) {
-      this.most += bytes;
+    if (this.most + most <= uncountedUpTo) {
+      this.most += most;
       return 'granted';
     }
-    const tokens = count();
+    const tokens = count(this.covered);
     if (this.state === 'open' && this.covered - tokens <= this.slice * ASK_AT_SLICE_PART) this.ask();
     if (tokens > this.covered) {
       if (this.state === 'unanswered') this.ask();
@@ -70,10 +75,11 @@ export class StreamAllowance {
     return 'granted';
   }
 
-  private takeHeld(bytes: number, count: () => number): 'granted' | 'ended' {
-    this.most += bytes;
-    if (this.most > OVERLONG_FACTOR * this.maxTokens) this.most = count();
-    return this.most > OVERLONG_FACTOR * this.maxTokens ? 'ended' : 'granted';
+  private takeHeld(most: number, count: (limit: number) => number): 'granted' | 'capped' {
+    const tokens = this.most + most <= this.maxTokens ? this.most + most : count(this.maxTokens);
+    if (tokens > this.maxTokens) return 'capped';
+    this.most = tokens;
+    return 'granted';
   }
 
   /**

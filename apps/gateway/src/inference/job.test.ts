@@ -15,7 +15,11 @@ const price = {
   outputFemtos: '1000000',
   requestNanos: '0',
 };
-const model = bodyRules({ contextTokens: 1_000_000, maxTokensPerImage: null, maxTokensPerAudio: null }) as CatalogModel;
+const model = {
+  ...bodyRules({ contextTokens: 1_000_000, maxTokensPerImage: null, maxTokensPerAudio: null }),
+  usageBand: { min: 0.5, max: 2 },
+} as CatalogModel;
+const BACKEND = 'http://backend/v1';
 const STREAMS = 250;
 const PROMPT = 'a few words '.repeat(1_365);
 const WORDS = ' ten more words that nobody has counted until this moment';
@@ -34,7 +38,7 @@ function job(holdNanos = 10n ** 9n) {
 
 function stream() {
   const text = new DeliveredText((words) => countTokens('o200k_base', words));
-  for (let i = 0; i < 10; i += 1) text.add({ choice: 0, text: WORDS });
+  for (let i = 0; i < 10; i += 1) text.add({ choice: 0, text: WORDS, least: 1 });
   const one = job();
   return {
     prepare: (budget: CountingBudget) => one.countForRecord(text, 10, budget),
@@ -89,7 +93,7 @@ describe('the records of many streams', () => {
 
   it('have the whole cost, also beyond the hold: the rest is the overrun of whoever settles it', async () => {
     const text = new DeliveredText((words) => countTokens('o200k_base', words));
-    text.add({ choice: 0, text: WORDS });
+    text.add({ choice: 0, text: WORDS, least: 1 });
     const one = job(1n);
     await one.countForRecord(text, 1, new CountingBudget());
     const { promptTokens, completionTokens, costNanos } = one.record(text, 1)!;
@@ -103,5 +107,69 @@ describe('the records of many streams', () => {
     const one = job();
     await one.countForRecord(text, 0, new CountingBudget());
     expect(one.record(text, 0)).toBeNull();
+  });
+});
+
+describe('a request is settled', () => {
+  /** Tells what was counted: neither the output, nor the prompt (which `record` would know). */
+  function output(tokens: number, estimate = tokens) {
+    const counts = { count: 0 };
+    return { counts, estimate: () => estimate, tokens: () => ((counts.count += 1), tokens) };
+  }
+  const reported = (promptTokens: number, completionTokens: number) => ({
+    promptTokens,
+    cachedTokens: 0,
+    completionTokens,
+  });
+
+  it('at a report that is likely without counting anything', async () => {
+    const one = job();
+    const delivered = output(1_000);
+    const likely = reported(Math.round(truth().promptTokens * 1.1), 1_100);
+    expect(await one.settleAt(likely, delivered, BACKEND, new CountingBudget())).toEqual({
+      tokens: likely,
+      estimated: false,
+    });
+    expect(delivered.counts.count).toBe(0);
+    const text = new DeliveredText(() => 0);
+    text.add({ choice: 0, text: WORDS, least: 1 });
+    expect(one.record(text, 1)!.promptTokens).toBe(6);
+  });
+
+  it('at a report that is possible by the count, where the estimate leaves that open', async () => {
+    const delivered = output(1_000, 300);
+    const possible = reported(truth().promptTokens, 600);
+    expect(await job().settleAt(possible, delivered, BACKEND, new CountingBudget())).toEqual({
+      tokens: possible,
+      estimated: false,
+    });
+    expect(delivered.counts.count).toBe(1);
+  });
+
+  it('at each number that can be true, and at our own in the place of the other', async () => {
+    const { promptTokens } = truth();
+    const budget = new CountingBudget();
+    expect(await job().settleAt(reported(promptTokens, 9_000), output(1_000), BACKEND, budget)).toEqual({
+      tokens: reported(promptTokens, 1_000),
+      estimated: true,
+    });
+    expect(await job().settleAt(reported(9_000_000, 1_000), output(1_000), BACKEND, budget)).toEqual({
+      tokens: reported(promptTokens, 1_000),
+      estimated: true,
+    });
+    expect(await job().settleAt('unreadable', output(1_000), BACKEND, budget)).toEqual({
+      tokens: reported(promptTokens, 1_000),
+      estimated: true,
+    });
+  });
+
+  it('also where a few tokens more or less are several times as many, but never at none for some', async () => {
+    const { promptTokens } = truth();
+    const at = (completion: number, own: number) =>
+      job().settleAt(reported(promptTokens, completion), output(own), BACKEND, new CountingBudget());
+    expect(await at(1, 0)).toMatchObject({ tokens: { completionTokens: 1 }, estimated: false });
+    expect(await at(15, 2)).toMatchObject({ tokens: { completionTokens: 15 }, estimated: false });
+    expect(await at(21, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });
+    expect(await at(0, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });
   });
 });

@@ -6,9 +6,16 @@ import type { CountingBudget } from '../catalog/counting-budget';
 import { countTokens } from '../catalog/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
+import type { ReportedUsage } from '../upstream/usage-field';
 import type { Ask } from './body/ask';
+import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
 import { countPrompt, leastPromptTokens, templateSlack } from './body/prompt-bound';
+import { estimatePrompt, ownPrompt } from './prompt-estimate';
+import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
+
+/** A longer prompt that nobody has counted yet is counted at the end only when its turn comes in time: 4 ms. */
+const MAX_COUNT_AT_END_BYTES = 64 * 1024;
 
 interface Wire {
   /** After the backend's base path. */
@@ -43,6 +50,12 @@ export type Served =
     }
   /** Nothing was: the hold is void. `error` is what the client is told; null when it has gone. */
   | { kind: 'nothing'; error: InferenceError | null };
+
+/** What was delivered, as far as it is counted: exactly only where it must be. */
+export interface DeliveredOutput {
+  estimate(): number;
+  tokens(): number;
+}
 
 /** A request that was admitted and now runs: what all later stages need of it. */
 export class Job {
@@ -82,7 +95,68 @@ export class Job {
   /** Our own count of the request, where the backend gives none. Takes milliseconds for a long prompt: once. */
   count(completionTokens: number): TokenCounts {
     this.promptTokens ??= Math.min(countPrompt(this.ask, this.model).total, this.hold.promptTokens);
-    return { promptTokens: this.promptTokens, cachedTokens: 0, completionTokens };
+    return this.ours(this.promptTokens, completionTokens);
+  }
+
+  /**
+   * What the request is settled at: what the backend reports, where it can be true by what was sent and delivered, else our own count. Each of the two numbers by itself. A report that is likely by an
+   * estimate is not counted after; nothing but a report that is not, or none, costs 55 ns a byte.
+   */
+  async settleAt(
+    reported: ReportedUsage,
+    output: DeliveredOutput,
+    backend: string,
+    budget: CountingBudget,
+  ): Promise<{ tokens: TokenCounts; estimated: boolean }> {
+    const { ask, model, hold } = this;
+    const named = { ...this.logged, backend };
+    if (reported === null || reported === 'unreadable') {
+      const tokens = this.ours(await this.ownPromptTokens(budget), ask.kind === 'embedding' ? 0 : output.tokens());
+      if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
+      return { tokens, estimated: true };
+    }
+    const tokens = { ...reported };
+    let estimated = false;
+    const promptIsBelieved = await believes(
+      reported.promptTokens,
+      {
+        estimate: estimatePrompt(ask, model),
+        exact: async () => ownPrompt(ask, model, await this.ownPromptTokens(budget)),
+        spareAbove: promptSpareTokens(ask.kind, ask.messages),
+        // By its bytes the hold has room for any prompt that these can be.
+        ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
+      },
+      model,
+    );
+    if (!promptIsBelieved) {
+      Object.assign(tokens, this.ours(await this.ownPromptTokens(budget), reported.completionTokens));
+      estimated = true;
+      noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
+    }
+    if (ask.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated };
+    const range = (own: number) => ({ least: own, most: own });
+    const evidence = {
+      estimate: range(output.estimate()),
+      exact: () => range(output.tokens()),
+      spareAbove: OUTPUT_SPARE_TOKENS,
+    };
+    if (await believes(reported.completionTokens, evidence, model)) return { tokens, estimated };
+    tokens.completionTokens = output.tokens();
+    noteDisbelief('completion', named, { reported, own: { completionTokens: tokens.completionTokens } });
+    return { tokens, estimated: true };
+  }
+
+  private ours(promptTokens: number, completionTokens: number): TokenCounts {
+    return { promptTokens, cachedTokens: 0, completionTokens };
+  }
+
+  /** Counted, but for a long prompt whose turn does not come in time: that is estimated, within what is held for it. */
+  private async ownPromptTokens(budget: CountingBudget): Promise<number> {
+    const { ask, model, hold } = this;
+    const { bytes } = ask.outgoing;
+    if (this.promptTokens !== null || bytes <= MAX_COUNT_AT_END_BYTES || (await budget.take(bytes)))
+      return this.count(0).promptTokens;
+    return Math.min(Math.ceil(estimatePrompt(ask, model).most), hold.promptTokens);
   }
 
   /** What the prompt can cost at most, counted. */

@@ -1,7 +1,6 @@
-import type { InferenceKind, TokenCounts } from '@tollgate/contracts';
-import { toWire } from '../upstream/json-text';
-import { outputText } from '../upstream/output-text';
-import { readUsage } from '../upstream/usage-field';
+import type { InferenceKind } from '@tollgate/contracts';
+import { endOfString, toWire } from '../upstream/json-text';
+import { readUsage, type ReportedUsage } from '../upstream/usage-field';
 import { membersOf } from './json-members';
 
 /** A backend's answer that was not streamed. */
@@ -10,8 +9,7 @@ export interface PlainResponse {
   content: Record<string, unknown>[];
   /** The same as the backend wrote it, one character a byte. */
   contentJson: string;
-  /** Null: missing, or not to be believed. */
-  usage: TokenCounts | null;
+  usage: ReportedUsage;
 }
 
 /** Reads a backend's answer; null when it is none of this kind. */
@@ -31,12 +29,36 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   const json = body.toString('latin1');
   // Of two members with one name the last counts, as for JSON.parse.
   const { valueStart, end } = membersOf(json).findLast(({ name }) => name === field)!;
-  return { content, contentJson: json.slice(valueStart, end), usage: readUsage(source['usage']) };
+  const contentJson = json.slice(valueStart, end);
+  const usage = readUsage(source['usage']);
+  // Inside of choices the other one would go out all the same, counted by nobody. Vectors are long, and are not counted.
+  const isRead = kind === 'embedding' || namesIn(contentJson) === membersIn(content);
+  return { content, contentJson: isRead ? contentJson : toWire(content), usage };
 }
 
-/** The texts that the choices delivered, for counting. */
-export function deliveredTexts({ content }: PlainResponse): string[] {
-  return content.map((choice) => outputText((choice['message'] ?? choice) as Record<string, unknown>));
+/** Names of members, as they are written: strings before a colon. */
+function namesIn(json: string): number {
+  let names = 0;
+  for (let at = json.indexOf('"'); at !== -1; at = json.indexOf('"', at + 1)) {
+    at = endOfString(json, at);
+    let next = at + 1;
+    while (json.charCodeAt(next) <= 0x20) next += 1;
+    if (json[next] === ':') names += 1;
+  }
+  return names;
+}
+
+/** Members of all the objects in a value. */
+function membersIn(root: unknown): number {
+  const open = [root];
+  let members = 0;
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    for (const inner of Object.values(value)) open.push(inner);
+    if (!Array.isArray(value)) members += Object.keys(value).length;
+  }
+  return members;
 }
 
 /** The client's answer: nothing of the backend but what it generated, and that as it stands. */

@@ -1,14 +1,16 @@
 import { PlainRelay } from '../upstream/plain-answer';
 import type { Backend } from '../catalog/catalog';
+import { noteOverlong } from './backend-faults';
 import type { Client } from './client';
 import { type Job, KINDS, type Served } from './job';
 import type { Stages } from './stages';
-import { deliveredTexts, readPlainResponse, writePlainResponse } from './plain-response';
+import { fitPlain } from './plain-output';
+import { readPlainResponse, writePlainResponse } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
 
 /** An answer in one piece: gathered whole, so that nothing of it is out before it is settled. */
-export async function servePlain({ admission, upstream }: Stages, job: Job, client: Client): Promise<Served> {
+export async function servePlain({ admission, upstream, counting }: Stages, job: Job, client: Client): Promise<Served> {
   const { ask, model, draft, hold } = job;
   const relay = new PlainRelay();
   client.onLeave = () => relay.clientClosed();
@@ -17,6 +19,7 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
     id: draft.id,
     tenantId: draft.tenantId,
     life: hold.life,
+    deadline: hold.deadline,
     delivered: () => null,
     onLost: () => relay.holdLost(),
   });
@@ -37,18 +40,25 @@ export async function servePlain({ admission, upstream }: Stages, job: Job, clie
     case 'failed':
       return { kind: 'nothing', error: failureAnswer(answer.failure, job, exchange.backendUrl) };
   }
-  const response = readPlainResponse(ask.kind, answer.body);
-  if (!response)
-    return {
-      kind: 'nothing',
-      error: failureAnswer({ kind: 'failed', reason: 'the answer cannot be read' }, job, exchange.backendUrl),
-    };
+  const refused = (reason: string): Served => ({
+    kind: 'nothing',
+    error: failureAnswer({ kind: 'failed', reason }, job, exchange.backendUrl),
+  });
+  const answered = readPlainResponse(ask.kind, answer.body);
+  if (!answered) return refused('the answer cannot be read');
+  const fitted = fitPlain(ask, answered, hold.maxTokensPerChoice, (text) => job.countText(text));
+  if (fitted.kind !== 'fits') noteOverlong({ ...job.logged, backend: exchange.backendUrl });
+  if (fitted.kind === 'refused') return refused(fitted.reason);
+  const { response, output } = fitted;
+  // What the backend counted is not what is left.
+  const usage = fitted.kind === 'cut' ? null : response.usage;
+  const { tokens, estimated } = await job.settleAt(usage, output, exchange.backendUrl, counting);
   return {
     kind: 'delivered',
-    tokens: response.usage ?? job.count(deliveredTexts(response).reduce((sum, text) => sum + job.countText(text), 0)),
-    estimated: response.usage === null,
+    tokens,
+    estimated,
     outcome: 'complete',
     firstTokenAtMs: null,
-    end: (usage) => client.answer(200, writePlainResponse(ask.kind, response, job.identity, usage)),
+    end: (usageField) => client.answer(200, writePlainResponse(ask.kind, response, job.identity, usageField)),
   };
 }

@@ -1,8 +1,9 @@
+import { costNanos, type Outcome } from '@tollgate/contracts';
 import { StreamAllowance } from '../admit/stream-allowance';
-import { costNanos } from '@tollgate/contracts';
 import { ChunkTranslator } from '../upstream/chunk-translator';
-import { StreamRelay } from '../upstream/stream-relay';
 import type { Backend } from '../catalog/catalog';
+import { type StreamEnd, StreamRelay } from '../upstream/stream-relay';
+import { noteOverlong } from './backend-faults';
 import type { Client } from './client';
 import { type Job, KINDS, type Served } from './job';
 import type { Stages } from './stages';
@@ -18,11 +19,12 @@ export async function serveStream(
   const { ask, model, draft, hold } = job;
   const { path, chunkObject } = KINDS[ask.kind];
   const allowance = new StreamAllowance(admission, hold, model, ask.choices, () => job.boundOfPrompt());
-  const translator = new ChunkTranslator({ ...job.identity, object: chunkObject, includeUsage: ask.includeUsage });
+  const identity = { ...job.identity, object: chunkObject, includeUsage: ask.includeUsage };
   const relay = new StreamRelay(
-    translator,
+    new ChunkTranslator(identity, ask.choices),
     client,
     allowance,
+    hold.deadline,
     (text) => job.countText(text),
     ask.choices,
     endOfChoice(ask.kind),
@@ -33,6 +35,7 @@ export async function serveStream(
     id: draft.id,
     tenantId: draft.tenantId,
     life: hold.life,
+    deadline: hold.deadline,
     prepare: () => job.countForRecord(relay.delivered, relay.chunks, counting),
     delivered: () => job.record(relay.delivered, relay.chunks),
     onLost: () => relay.holdLost(),
@@ -49,27 +52,41 @@ export async function serveStream(
   const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);
 
-  if (outcome === 'hold_lost') return { kind: 'nothing', error: interrupted() };
-  const error = failure && failureAnswer(failure, job, exchange.backendUrl);
+  if (outcome === 'capped') noteOverlong({ ...job.logged, backend: exchange.backendUrl });
+  const isProper = outcome === 'complete' || outcome === 'capped' || outcome === 'credit_ended';
+  const error = failure
+    ? failureAnswer(failure, job, exchange.backendUrl)
+    : outcome === 'hold_lost'
+      ? interrupted()
+      : null;
   // Not a token reached the client, and the model did not finish: nobody pays.
-  if (outcome !== 'complete' && outcome !== 'credit_ended' && relay.chunks === 0) return { kind: 'nothing', error };
-  const tokens = usage ?? job.count(relay.delivered.tokens());
-  if (usage) await allowance.raiseTo(costNanos(tokens, draft.price));
+  if (!isProper && relay.chunks === 0) return { kind: 'nothing', error };
+  const { tokens, estimated } = await job.settleAt(usage, relay.delivered, exchange.backendUrl, counting);
+  if (usage !== null) await allowance.raiseTo(costNanos(tokens, draft.price));
   return {
     kind: 'delivered',
     tokens,
-    estimated: usage === null,
-    outcome,
+    estimated,
+    outcome: OUTCOMES[outcome],
     firstTokenAtMs: relay.firstTokenAtMs,
     end: (usageField) => {
-      if (outcome === 'complete' || outcome === 'credit_ended')
-        client.endStream(relay.finish(usageField, ask.includeUsage));
+      if (isProper) client.endStream(relay.finish(usageField, ask.includeUsage));
       else if (error) client.refuse(error);
     },
   };
 }
 
-/** A choice that is cut off because no credit is left for more. */
+/** What the books say. A stream that outlived its hold's deadline is as one whose gateway died: settled at what was delivered, unless somebody else has settled it at what was recorded. */
+const OUTCOMES: Record<StreamEnd['outcome'], Outcome> = {
+  complete: 'complete',
+  capped: 'complete',
+  client_closed: 'client_closed',
+  upstream_error: 'upstream_error',
+  credit_ended: 'credit_ended',
+  hold_lost: 'expired',
+};
+
+/** A choice that is cut off: at what it was asked for, or because no credit is left for more. */
 function endOfChoice(kind: string): (index: number) => object {
   return (index) =>
     kind === 'chat' ? { index, delta: {}, finish_reason: 'length' } : { index, text: '', finish_reason: 'length' };

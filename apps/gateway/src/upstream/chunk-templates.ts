@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { TEXT_FIELDS } from './output-text';
 import { endOfString, fromWire, isStringBody, toWire } from './json-text';
 
 /** A stream alternates between few forms of chunk: one for each choice, and for content and reasoning. */
@@ -13,6 +12,7 @@ interface Template {
   ourPrefix: string;
   ourSuffix: string;
   choice: number;
+  field: string;
 }
 
 /** A text chunk of a known form. */
@@ -20,8 +20,10 @@ export interface MatchedChunk {
   /** The event as the client gets it. */
   out: string;
   choice: number;
-  /** The text as the body of a JSON string. */
+  /** The text as the body of a JSON string: all that the chunk delivers. */
   text: string;
+  least: 1;
+  field: string;
 }
 
 /**
@@ -33,11 +35,11 @@ export class ChunkTemplates {
   private lessons = 0;
 
   match(frame: string): MatchedChunk | null {
-    for (const { prefix, suffix, ourPrefix, ourSuffix, choice } of this.templates) {
+    for (const { prefix, suffix, ourPrefix, ourSuffix, choice, field } of this.templates) {
       const end = frame.length - suffix.length;
       if (end <= prefix.length || !frame.startsWith(prefix) || !frame.endsWith(suffix)) continue;
       const text = frame.slice(prefix.length, end);
-      if (isStringBody(text)) return { out: ourPrefix + text + ourSuffix, choice, text };
+      if (isStringBody(text)) return { out: ourPrefix + text + ourSuffix, choice, text, least: 1, field };
     }
     return null;
   }
@@ -45,20 +47,18 @@ export class ChunkTemplates {
   /**
    * Learns from a chunk with one choice, one text and nothing else that could change.
    * @param parsed the frame's data, parsed
+   * @param field of the choice's delta, or of the choice: has all that the chunk delivers
    * @param rewrite what the client is to get for a parsed chunk
    */
   learn(
     frame: string,
     parsed: Record<string, unknown>,
+    field: string,
     rewrite: (chunk: Record<string, unknown>) => Record<string, unknown>,
   ): void {
     if (this.lessons >= MAX_LESSONS || this.templates.length >= MAX_TEMPLATES || !frame.startsWith('data: ')) return;
     this.lessons += 1;
     const choice = (parsed['choices'] as Record<string, unknown>[])[0]!;
-    const holder = (choice['delta'] ?? choice) as Record<string, unknown>;
-    const fields = TEXT_FIELDS.filter((field) => typeof holder[field] === 'string' && holder[field] !== '');
-    const field = fields[0];
-    if (field === undefined || fields.length > 1) return;
     const cut = cutAtText(frame, field);
     if (!cut) return;
     // Proof that the place is right: with the text taken out there, it is the same chunk with an empty text.
@@ -74,8 +74,15 @@ export class ChunkTemplates {
       ourPrefix: flat(ours.prefix),
       ourSuffix: flat(ours.suffix),
       choice: Number(choice['index'] ?? 0),
+      field,
     });
   }
+}
+
+/** The event with another text (the body of a JSON string) as the value of the one `field` in it; null where it is not the only one. */
+export function withText(event: string, field: string, text: string): string | null {
+  const cut = cutAtText(event, field);
+  return cut && cut.prefix + text + cut.suffix;
 }
 
 /** Parts of `json` before and after the body of the string value of the one `field` in it. */

@@ -20,7 +20,7 @@ interface Written {
 
 /** Everything that the translator makes of these bytes, handed over in these pieces. */
 function translate(pieces: readonly Buffer[], identity = IDENTITY): Written {
-  const translator = new ChunkTranslator(identity);
+  const translator = new ChunkTranslator(identity, 3);
   const bodies = new Map<number, string>();
   const written: Written = { out: '', kinds: [], texts: [] };
   const take = (frame: Frame) => {
@@ -185,7 +185,7 @@ describe('what a chunk means', () => {
   });
 
   it('ends at an event that never ends', () => {
-    const translator = new ChunkTranslator(IDENTITY);
+    const translator = new ChunkTranslator(IDENTITY, 1);
     translator.push(`data: ${'x'.repeat(9 * 1024 * 1024)}`);
     expect(translator.next()).toMatchObject({ kind: 'broken' });
   });

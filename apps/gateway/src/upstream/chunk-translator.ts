@@ -1,9 +1,8 @@
-import type { TokenCounts } from '@tollgate/contracts';
-import { ChunkTemplates } from './chunk-templates';
+import { ChunkTemplates, withText } from './chunk-templates';
 import { fromWire, toStringBody, toWire } from './json-text';
-import { outputText } from './output-text';
+import { outputOf, TEXT_FIELDS } from './output-text';
 import { dataOf, FrameSplitter } from './sse-frames';
-import { readUsage } from './usage-field';
+import { readUsage, type ReportedUsage } from './usage-field';
 
 /** What the client's chunks carry in place of the backend's. */
 export interface Identity {
@@ -15,24 +14,26 @@ export interface Identity {
   includeUsage: boolean;
 }
 
-/** Text of one choice, as the body of a JSON string in UTF-8, one character a byte. */
+/** What a chunk delivers of one choice: its text as the body of a JSON string in UTF-8, one character a byte, and so many tokens at the least. */
 export interface Piece {
   choice: number;
   text: string;
+  least: number;
 }
 
 export type Frame =
-  /** To be passed on; `pieces` is empty when it delivers nothing (a role). */
-  | { kind: 'content'; out: string; pieces: readonly Piece[] }
+  /** To be passed on; `pieces` is empty when it delivers nothing (a role). `field`: the one that has all its text, null when there is no such one. */
+  | { kind: 'content'; out: string; pieces: readonly Piece[]; field: string | null }
   /** Has a finish_reason: held back until settled, or until another chunk follows. */
   | {
       kind: 'finish';
       chunk: Record<string, unknown>;
       pieces: readonly Piece[];
+      field: string | null;
       finished: readonly number[];
-      usage: TokenCounts | null;
+      usage: ReportedUsage;
     }
-  | { kind: 'usage'; usage: TokenCounts }
+  | { kind: 'usage'; usage: ReportedUsage }
   | { kind: 'done' }
   /** The backend reports an error, or sends what cannot be read. */
   | { kind: 'broken'; reason: string };
@@ -44,7 +45,11 @@ export class ChunkTranslator {
   private readonly splitter = new FrameSplitter();
   private readonly templates = new ChunkTemplates();
 
-  constructor(private readonly identity: Identity) {}
+  /** @param choices that were asked for: one with another index is nobody's */
+  constructor(
+    private readonly identity: Identity,
+    private readonly choices: number,
+  ) {}
 
   push(latin1: string): void {
     this.splitter.push(latin1);
@@ -57,7 +62,7 @@ export class ChunkTranslator {
         const event = this.splitter.next();
         if (event === null) return null;
         const known = this.templates.match(event);
-        if (known) return { kind: 'content', out: known.out, pieces: [known] };
+        if (known) return { kind: 'content', out: known.out, pieces: [known], field: known.field };
         const frame = this.parse(event);
         if (frame) return frame;
       }
@@ -91,14 +96,35 @@ export class ChunkTranslator {
     if (!Array.isArray(choices)) return null;
     const usage = readUsage(source['usage']);
     if (choices.length === 0) return usage && { kind: 'usage', usage };
+    const why = this.whyNot(choices);
+    if (why !== null) return { kind: 'broken', reason: why };
     const chunk = this.chunk(choices);
-    const pieces = (choices as Choice[]).flatMap(piecesOf);
+    const pieces = (choices as Choice[]).flatMap(pieceOf);
+    const field = choices.length === 1 && pieces.length === 1 ? fieldOf(choices[0] as Choice, pieces[0]!) : null;
     const finished = (choices as Choice[]).filter((choice) => choice['finish_reason'] != null).map(indexOf);
-    if (finished.length > 0) return { kind: 'finish', chunk, pieces, finished, usage };
-    if (choices.length === 1 && pieces.length === 1 && isPlain(choices[0] as Choice) && source['usage'] == null) {
-      this.templates.learn(event, source, (emptied) => this.chunk(emptied['choices']));
+    if (finished.length > 0) return { kind: 'finish', chunk, pieces, field, finished, usage };
+    if (field !== null && source['usage'] == null) {
+      this.templates.learn(event, source, field, (emptied) => this.chunk(emptied['choices']));
     }
-    return { kind: 'content', out: this.encode(chunk), pieces };
+    return { kind: 'content', out: this.encode(chunk), pieces, field };
+  }
+
+  /** The frame's chunk with another text in the place of its own and no end; null where it has more than one plain text. */
+  withText(frame: Extract<Frame, { kind: 'content' | 'finish' }>, text: string): string | null {
+    if (frame.field === null) return null;
+    if (frame.kind === 'content') return withText(frame.out, frame.field, text);
+    const open = (frame.chunk['choices'] as Choice[]).map((choice) => ({ ...choice, finish_reason: null }));
+    return withText(this.encode({ ...frame.chunk, choices: open }), frame.field, text);
+  }
+
+  private whyNot(choices: readonly unknown[]): string | null {
+    for (const choice of choices) {
+      if (typeof choice !== 'object' || choice === null || Array.isArray(choice)) return 'a choice is no object';
+      const index = (choice as Choice)['index'] ?? 0;
+      if (!Number.isInteger(index) || (index as number) < 0 || (index as number) >= this.choices)
+        return 'a choice that nobody asked for';
+    }
+    return null;
   }
 }
 
@@ -106,18 +132,17 @@ function indexOf(choice: Choice): number {
   return typeof choice['index'] === 'number' ? choice['index'] : 0;
 }
 
-function piecesOf(choice: Choice): Piece[] {
-  const text = toStringBody(outputText(choice.delta ?? choice));
-  return text === '' ? [] : [{ choice: indexOf(choice), text }];
+function pieceOf(choice: Choice): Piece[] {
+  const { text, least } = outputOf(choice);
+  return least === 0 ? [] : [{ choice: indexOf(choice), text: text === '' ? '' : toStringBody(text), least }];
 }
 
-/** Nothing in the choice but its text changes from chunk to chunk. */
-function isPlain(choice: Choice): boolean {
+/** The one plain field that has all that the choice delivers. */
+function fieldOf(choice: Choice, { text, least }: Piece): string | null {
+  if (least !== 1 || text === '') return null;
   const holder = choice.delta ?? choice;
-  const calls = holder['tool_calls'];
-  return (
-    choice['logprobs'] == null &&
-    (calls == null || (Array.isArray(calls) && calls.length === 0)) &&
-    holder['function_call'] == null
-  );
+  const field = [...TEXT_FIELDS].find((name) => typeof holder[name] === 'string' && holder[name] !== '');
+  return field !== undefined && toStringBody(holder[field] as string) === text && choice['logprobs'] == null
+    ? field
+    : null;
 }

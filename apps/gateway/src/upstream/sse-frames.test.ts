@@ -129,7 +129,7 @@ describe('a chunk that cannot be read', () => {
       model: 'm',
       includeUsage: false,
     } as const;
-    const translator = new ChunkTranslator(identity);
+    const translator = new ChunkTranslator(identity, 1);
     const frames: Frame[] = [];
     for (let at = 0; at < stream.length && frames.at(-1)?.kind !== 'broken'; at += size) {
       translator.push(stream.slice(at, at + size));

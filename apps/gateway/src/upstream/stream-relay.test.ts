@@ -21,20 +21,25 @@ class Stage {
   answers: ReturnType<Allowance['take']>[] = [];
   end: StreamEnd | null = null;
   drain = () => {};
-  readonly allowance: Allowance = {
+  readonly allowance: Allowance & { limit: number } = {
     take: () => this.answers.shift() ?? 'granted',
+    limit: 2,
     onReady: () => {},
   };
+  readonly deadline = { passed: false };
   readonly relay: StreamRelay;
 
   constructor(includeUsage = false) {
-    const translator = new ChunkTranslator({
-      id: 'ours',
-      object: 'chat.completion.chunk',
-      createdSeconds: 7,
-      model: 'public',
-      includeUsage,
-    });
+    const translator = new ChunkTranslator(
+      {
+        id: 'ours',
+        object: 'chat.completion.chunk',
+        createdSeconds: 7,
+        model: 'public',
+        includeUsage,
+      },
+      1,
+    );
     const client = {
       begin: () => void (this.heads += 1),
       write: (latin1: string) => {
@@ -47,6 +52,7 @@ class Stage {
       translator,
       client,
       this.allowance,
+      this.deadline,
       (text) => text.length,
       1,
       (index) => ({ index, delta: {}, finish_reason: 'length' }),
@@ -153,6 +159,46 @@ describe('the relay', () => {
     stage.feed(chunk('e') + chunk('', 'stop') + 'data: [DONE]\n\n');
     expect(stage.text).toBe('ab');
     if (outcome === 'credit_ended') expect(stage.relay.finish({}, false)).toContain('"finish_reason":"length"');
+  });
+
+  it.each([
+    ['ended', 'credit_ended'],
+    ['capped', 'capped'],
+  ] as const)(
+    'delivers of the chunk that goes beyond what is held as much as fits, and ends with length: %s',
+    async (answer, outcome) => {
+      const stage = new Stage();
+      stage.answers = ['granted', answer];
+      stage.allowance.limit = 3;
+      stage.feed(chunk('ab') + chunk('cdef', 'stop') + 'data: [DONE]\n\n');
+      await turn();
+      expect(stage.end).toMatchObject({ outcome, usage: null });
+      expect([stage.text, stage.relay.delivered.tokens(), stage.aborted]).toEqual(['abc', 3, true]);
+      expect(stage.out).not.toContain('"stop"');
+      expect(stage.relay.finish({ total_tokens: 3 }, false)).toMatch(/"finish_reason":"length".*\[DONE\]\n\n$/s);
+    },
+  );
+
+  it('writes nothing past the deadline of its hold, also of what had to wait', async () => {
+    const stage = new Stage();
+    stage.feed(chunk('a'));
+    stage.room = 1;
+    stage.feed(chunk('b') + chunk('c'));
+    stage.deadline.passed = true;
+    stage.room = Infinity;
+    stage.drain();
+    stage.feed(chunk('d'));
+    await turn();
+    expect(stage.end).toMatchObject({ outcome: 'hold_lost' });
+    expect([stage.text, stage.relay.delivered.tokens(), stage.aborted]).toEqual(['abc', 3, true]);
+  });
+
+  it('is broken by a choice that nobody asked for', async () => {
+    const stage = new Stage();
+    stage.feed(chunk('a') + chunk('b').replace('"index":0', '"index":1'));
+    await turn();
+    expect(stage.end).toMatchObject({ outcome: 'upstream_error' });
+    expect(stage.text).toBe('a');
   });
 
   it('that the client leaves has delivered what was written, not the text of the chunk that is held back', async () => {

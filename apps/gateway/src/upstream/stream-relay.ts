@@ -1,8 +1,8 @@
-import type { TokenCounts } from '@tollgate/contracts';
 import type { ChunkTranslator, Frame, Piece } from './chunk-translator';
 import { DeliveredText } from './delivered-text';
 import type { AnswerSink, Exchange } from './exchange';
 import type { UpstreamFailure } from './failure';
+import type { ReportedUsage } from './usage-field';
 
 /** After `[DONE]` a backend has nothing more to say: one that goes on all the same is broken off. */
 const MAX_CHUNKS_AFTER_DONE = 4;
@@ -10,12 +10,19 @@ const MAX_CHUNKS_AFTER_DONE = 4;
 /** What the stream may still deliver before the credit must be asked again (admit/stream-allowance.ts). */
 export interface Allowance {
   /**
-   * Takes a chunk's output. `wait`: ask again when `onReady` is called. `ended`: no credit for it. `lost`: there is no hold any more.
-   * @param bytes of its text: it has no more tokens than these
-   * @param count tokens of all the output so far and of this chunk
+   * Takes a chunk's output. `wait`: ask again when `onReady` is called. `capped`: it goes beyond what was asked for. `ended`: no credit for it. `lost`: there is no hold any more.
+   * @param most tokens that it can have: the bytes of its text
+   * @param count tokens of all the output so far and of this chunk; some number above the limit where they are more
    */
-  take(bytes: number, count: () => number): 'granted' | 'wait' | 'ended' | 'lost';
+  take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost';
+  /** Tokens of all the output that may be delivered, by what is held now. */
+  readonly limit: number;
   onReady: () => void;
+}
+
+/** Until when a hold lives at the least (libs/admission/src/hold-deadline.ts). */
+export interface Deadline {
+  readonly passed: boolean;
 }
 
 /** The client's side of a response. */
@@ -27,12 +34,16 @@ export interface ClientSide {
 }
 
 export interface StreamEnd {
-  outcome: 'complete' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'hold_lost';
+  /** `capped`: the backend went on after all that it was asked for; the answer is complete at that. */
+  outcome: 'complete' | 'capped' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'hold_lost';
   /** Set when it is `upstream_error`. */
   failure: UpstreamFailure | null;
   /** Of the finishing frames; null: count what was delivered. */
-  usage: TokenCounts | null;
+  usage: ReportedUsage;
 }
+
+/** Outcomes whose end `finish` writes. */
+const PROPER: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped', 'credit_ended']);
 
 /**
  * Passes a stream on, chunk by chunk, at the client's pace, and stops before its end: what has the last `finish_reason` and `[DONE]` are written by
@@ -41,7 +52,7 @@ export interface StreamEnd {
 export class StreamRelay implements AnswerSink {
   /** What was written for the client to read: not the text of a chunk that is held back. */
   readonly delivered: DeliveredText;
-  /** Chunks that delivered text: the least number of tokens delivered. */
+  /** Chunks that delivered something. */
   chunks = 0;
   /** When the first of them was there, by `performance.now()`. */
   firstTokenAtMs: number | null = null;
@@ -52,7 +63,7 @@ export class StreamRelay implements AnswerSink {
   private exchange!: Exchange;
   private held: Extract<Frame, { kind: 'finish' }> | null = null;
   private waiting: Frame | null = null;
-  private usage: TokenCounts | null = null;
+  private usage: ReportedUsage = null;
   private readonly unfinished: Set<number>;
   private upstreamEnded = false;
   private chunksAfterEnd = 0;
@@ -64,6 +75,7 @@ export class StreamRelay implements AnswerSink {
     private readonly translator: ChunkTranslator,
     private readonly client: ClientSide,
     private readonly allowance: Allowance,
+    private readonly deadline: Deadline,
     countText: (text: string) => number,
     choices: number,
     private readonly endOfChoice: (index: number) => object,
@@ -105,7 +117,7 @@ export class StreamRelay implements AnswerSink {
   /** Last bytes of a settled stream: the held chunk, the end that the credit made, the usage on the last of them or apart, and `[DONE]`. */
   finish(usage: object, separateUsage: boolean): string {
     const last: Record<string, unknown>[] = this.held ? [this.held.chunk] : [];
-    if (this.ended?.outcome === 'credit_ended')
+    if (this.ended?.outcome === 'credit_ended' || this.ended?.outcome === 'capped')
       last.push(this.translator.chunk([...this.unfinished].map(this.endOfChoice)));
     let out = '';
     for (const [i, chunk] of last.entries()) {
@@ -143,10 +155,14 @@ export class StreamRelay implements AnswerSink {
     if (!this.ended && this.pump()) this.exchange.resume();
   }
 
-  /** Delivers what can be delivered. False: the backend must wait. */
+  /**
+   * Delivers what can be delivered. False: the backend must wait. Past the hold's deadline that is nothing, as somebody else may have ended the hold: what is written is written
+   * at the end of this same turn, and the deadline has a margin for it.
+   */
   private pump(): boolean {
     let out = '';
     let end: StreamEnd | null = null;
+    if (this.deadline.passed && !this.ended) this.holdLost();
     while (!this.ended && !end && this.stalledSinceMs === null) {
       const frame: Frame | null = this.waiting ?? this.translator.next();
       this.waiting = null;
@@ -163,9 +179,12 @@ export class StreamRelay implements AnswerSink {
           this.waiting = frame;
           break;
         }
-        if (taken === 'ended') end = { outcome: 'credit_ended', failure: null, usage: null };
+        if (taken === 'granted') out += this.deliver(frame);
         else if (taken === 'lost') end = { outcome: 'hold_lost', failure: null, usage: null };
-        else out += this.deliver(frame);
+        else {
+          out += this.deliverFitting(frame);
+          end = { outcome: taken === 'capped' ? 'capped' : 'credit_ended', failure: null, usage: null };
+        }
       }
     }
     if (out !== '') this.write(out);
@@ -175,9 +194,21 @@ export class StreamRelay implements AnswerSink {
 
   private take(pieces: readonly Piece[]): ReturnType<Allowance['take']> {
     if (pieces.length === 0) return 'granted';
-    let bytes = 0;
-    for (const { text } of pieces) bytes += text.length;
-    return this.allowance.take(bytes, () => this.delivered.tokensWith([...(this.held?.pieces ?? []), ...pieces]));
+    let most = 0;
+    for (const { text, least } of pieces) most += Math.max(text.length, least);
+    return this.allowance.take(most, (limit) =>
+      this.delivered.tokensWith([...(this.held?.pieces ?? []), ...pieces], limit),
+    );
+  }
+
+  /** Bytes of as much of a chunk as is held; nothing where it is no plain text. */
+  private deliverFitting(frame: Extract<Frame, { kind: 'content' | 'finish' }>): string {
+    const { field, pieces } = frame;
+    if (field === null) return '';
+    const text = this.delivered.fitting(this.held?.pieces ?? [], pieces[0]!, this.allowance.limit);
+    const out = text === '' ? null : this.translator.withText(frame, text);
+    if (out === null) return '';
+    return this.deliver({ kind: 'content', out, pieces: [{ ...pieces[0]!, text }], field });
   }
 
   /** Bytes for the client. A chunk with a finish_reason is held back; it goes out when another follows. */
@@ -224,7 +255,7 @@ export class StreamRelay implements AnswerSink {
   }
 
   /** For a client that has gone: the backend's count holds when it is final and nothing of it was held back. */
-  private finalUsage(): TokenCounts | null {
+  private finalUsage(): ReportedUsage {
     return this.held?.pieces.length === 0 && this.unfinished.size === 0 ? this.usage : null;
   }
 
@@ -232,7 +263,7 @@ export class StreamRelay implements AnswerSink {
     if (this.ended) return;
     this.ended = end;
     // `finish` writes what is held back; other ends do not.
-    if (this.held && (end.outcome === 'complete' || end.outcome === 'credit_ended')) this.countIn(this.held.pieces);
+    if (this.held && PROPER.has(end.outcome)) this.countIn(this.held.pieces);
     // What follows [DONE] is nothing, and is read whether or not the client reads: the connection may be used again when the backend ends properly.
     if (end.outcome === 'complete') this.exchange.resume();
     else this.exchange.abort();

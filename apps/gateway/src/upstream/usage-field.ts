@@ -1,14 +1,21 @@
 import { MAX_TOKEN_COUNT, type TokenCounts } from '@tollgate/contracts';
 
-/** A backend's `usage` as counts, or null where it is none: missing, not integers, too large to be recorded, or a sum that does not fit. Embeddings have no completion tokens. */
-export function readUsage(value: unknown): TokenCounts | null {
-  if (typeof value !== 'object' || value === null) return null;
+/** What a backend says that an answer used; null: nothing. `unreadable`: what no answer can have used. */
+export type ReportedUsage = TokenCounts | 'unreadable' | null;
+
+/**
+ * A backend's `usage` as counts: to be believed only where it can be true (inference/reported-usage.ts). Unreadable is what has no integers, is too large to be recorded, or a sum that does not fit.
+ * Embeddings have no completion tokens.
+ */
+export function readUsage(value: unknown): ReportedUsage {
+  if (value === null || value === undefined) return null;
+  if (typeof value !== 'object') return 'unreadable';
   const usage = value as Record<string, unknown>;
   const promptTokens = usage['prompt_tokens'];
   const completionTokens = usage['completion_tokens'] ?? 0;
-  if (!isCount(promptTokens) || !isCount(completionTokens)) return null;
+  if (!isCount(promptTokens) || !isCount(completionTokens)) return 'unreadable';
   const total = usage['total_tokens'];
-  if (total !== undefined && total !== promptTokens + completionTokens) return null;
+  if (total !== undefined && total !== promptTokens + completionTokens) return 'unreadable';
   const details = usage['prompt_tokens_details'];
   const reported =
     typeof details === 'object' && details !== null ? (details as Record<string, unknown>)['cached_tokens'] : 0;

@@ -44,7 +44,7 @@ export interface PostgresAdmissionOptions {
 export class PostgresAdmissionStore extends AdmissionStore {
   private readonly connections: Connections;
   private readonly holdCounts: HoldCounts;
-  private readonly leaseMs: number;
+  override readonly leaseMs: number;
   private readonly now: () => number | null;
   private readonly writes = new SharedProbe(() => this.connections.probeWrite());
 

@@ -58,7 +58,7 @@ export class RedisAdmissionStore extends AdmissionStore {
   private readonly settledReplicas: number;
   private readonly registry: TenantRegistry;
   private readonly restorer: CreditRestorer | undefined;
-  private readonly leaseMs: number;
+  override readonly leaseMs: number;
   private readonly now: () => number | '';
   private readonly writes = new SharedProbe(() => probeWrites(this.settling, this.settledReplicas));
 
@@ -123,8 +123,8 @@ export class RedisAdmissionStore extends AdmissionStore {
     );
   }
 
-  async progress(progress: readonly Progress[]): Promise<boolean[]> {
-    const results = await callByTenant<Progress, boolean>(
+  progress(progress: readonly Progress[]): Promise<(boolean | Error)[]> {
+    return callByTenant<Progress, boolean>(
       this.link,
       'progress',
       progress,
@@ -136,7 +136,6 @@ export class RedisAdmissionStore extends AdmissionStore {
       ],
       (reply) => (reply as number[]).map((pending) => this.count('progress', pending === 1)),
     );
-    return allOrNothing(results);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {

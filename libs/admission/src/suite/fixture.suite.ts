@@ -155,6 +155,7 @@ export class Fixture {
         ? null
         : { promptTokens: 0, cachedTokens: 0, completionTokens, costNanos: BigInt(completionTokens) * TOKEN_NANOS };
     const [pending] = await this.store.progress([{ id, tenantId: this.tenantId, delivered }]);
+    if (pending instanceof Error) throw pending;
     return pending!;
   }
 

@@ -48,7 +48,7 @@ export function cheapBound(ask: Ask, model: CountingRules): number {
 }
 
 /** At the most that one of each can cost. */
-function mediaTokens({ images, audio }: Ask, { maxTokensPerImage, maxTokensPerAudio }: CountingRules): number {
+export function mediaTokens({ images, audio }: Ask, { maxTokensPerImage, maxTokensPerAudio }: CountingRules): number {
   return images.count * (maxTokensPerImage ?? 0) + audio.count * (maxTokensPerAudio ?? 0);
 }
 

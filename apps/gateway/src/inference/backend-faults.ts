@@ -1,0 +1,53 @@
+import type { TokenCounts } from '@tollgate/contracts';
+import { Counter, logger, metrics } from '@tollgate/runtime';
+import type { ReportedUsage } from '../upstream/usage-field';
+
+/** A backend that always does so is named once in this time. */
+const LOG_EVERY_MS = 60_000;
+
+const disbelieved = new Counter({
+  name: 'tollgate_usage_disbelieved_total',
+  help: 'Token counts that a backend reported and that cannot be true: our own count was charged.',
+  labelNames: ['model', 'backend', 'what'] as const,
+  registers: [metrics],
+});
+const overlong = new Counter({
+  name: 'tollgate_overlong_answers_total',
+  help: 'Answers that a backend did not end at what it was asked for: cut there, or refused.',
+  labelNames: ['model', 'backend'] as const,
+  registers: [metrics],
+});
+/** By fault, model and backend: as many as the configuration has. */
+const loggedAtMs = new Map<string, number>();
+
+/** Whose fault it is, and in which request. */
+export interface AtFault {
+  model: string;
+  backend: string;
+  requestId: string;
+  id: string;
+}
+
+/** A report that was not believed. */
+export function noteDisbelief(
+  what: 'prompt' | 'completion' | 'form',
+  where: AtFault,
+  counts: { reported: ReportedUsage; own: Partial<TokenCounts> },
+): void {
+  disbelieved.inc({ model: where.model, backend: where.backend, what });
+  warn('a backend reported usage that cannot be true', where, { what, ...counts });
+}
+
+/** An answer that went on beyond its cap. */
+export function noteOverlong(where: AtFault): void {
+  overlong.inc({ model: where.model, backend: where.backend });
+  warn('a backend went on beyond what it was asked for', where, {});
+}
+
+function warn(message: string, where: AtFault, more: { what?: string } & object): void {
+  const key = [message, more.what, where.model, where.backend].join(' ');
+  const nowMs = performance.now();
+  if (nowMs - (loggedAtMs.get(key) ?? -Infinity) < LOG_EVERY_MS) return;
+  loggedAtMs.set(key, nowMs);
+  logger('gateway').warn({ ...where, ...more }, message);
+}

@@ -1,0 +1,103 @@
+import { toStringBody, toWire } from '../upstream/json-text';
+import { DeliveredText } from '../upstream/delivered-text';
+import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
+import { estimateTokens } from '../upstream/token-estimate';
+import type { Ask } from './body/ask';
+import type { DeliveredOutput } from './job';
+import type { PlainResponse } from './plain-response';
+
+/** What of an answer that is not streamed may go out, and what it has. */
+export type PlainOutput =
+  { kind: 'fits' | 'cut'; response: PlainResponse; output: DeliveredOutput } | { kind: 'refused'; reason: string };
+
+/**
+ * Holds an answer against what was asked for and held: no more choices (or vectors), and no choice longer than its cap by the model's tokenizer. One that is longer is cut there, if that is
+ * honest: half a tool call or half a JSON document is none, and logprobs would tell more than the text.
+ */
+export function fitPlain(
+  ask: Ask,
+  response: PlainResponse,
+  maxTokensPerChoice: number,
+  countText: (text: string) => number,
+): PlainOutput {
+  const { content } = response;
+  // A choice, or a vector for each input.
+  if (content.length > (ask.kind === 'embedding' ? ask.prompts : ask.choices))
+    return { kind: 'refused', reason: 'more choices than were asked for' };
+  if (ask.kind === 'embedding') return { kind: 'fits', response, output: { estimate: () => 0, tokens: () => 0 } };
+  const choices: Record<string, unknown>[] = [];
+  const outputs: Output[] = [];
+  let cut = false;
+  for (const choice of content) {
+    const output = outputOf(choice);
+    if (fits(output, maxTokensPerChoice, countText)) {
+      choices.push(choice);
+      outputs.push(output);
+      continue;
+    }
+    const shorter = canBeCut(ask, choice, output) ? shorten(choice, maxTokensPerChoice, countText) : null;
+    if (shorter === null) return { kind: 'refused', reason: 'longer than what was asked for' };
+    choices.push(shorter);
+    outputs.push(outputOf(shorter));
+    cut = true;
+  }
+  const output = ofAll(outputs, countText);
+  if (!cut) return { kind: 'fits', response, output };
+  return { kind: 'cut', response: { ...response, content: choices, contentJson: toWire(choices) }, output };
+}
+
+/** No text has more tokens than bytes: most need not be counted. */
+function fits({ text, least }: Output, max: number, countText: (text: string) => number): boolean {
+  if (least > max) return false;
+  return text.length * 3 <= max || Buffer.byteLength(text) <= max || within(text, max, countText) <= max;
+}
+
+/** Stops counting where it is more than `max`. */
+function within(text: string, max: number, countText: (text: string) => number): number {
+  return new DeliveredText(countText).tokensWith([{ choice: 0, text: toStringBody(text), least: 1 }], max);
+}
+
+/** All that it delivers are plain texts, and their end may be anywhere. */
+function canBeCut(ask: Ask, choice: Record<string, unknown>, { text }: Output): boolean {
+  if (ask.structuredOutput) return false;
+  if (choice['logprobs'] != null || choice['token_ids'] != null) return false;
+  const plain = textsOf(choice);
+  return plain.reduce((sum, [, value]) => sum + value.length, 0) === text.length;
+}
+
+function textsOf(choice: Record<string, unknown>): [string, string][] {
+  return Object.entries(holderOf(choice)).filter(
+    (member): member is [string, string] => TEXT_FIELDS.has(member[0]) && typeof member[1] === 'string',
+  );
+}
+
+function holderOf(choice: Record<string, unknown>): Record<string, unknown> {
+  const { message } = choice;
+  return typeof message === 'object' && message !== null ? (message as Record<string, unknown>) : choice;
+}
+
+/** The choice with as much of its texts, one after the other, as has no more than `max` tokens together. */
+function shorten(
+  choice: Record<string, unknown>,
+  max: number,
+  countText: (text: string) => number,
+): Record<string, unknown> {
+  const kept = new DeliveredText(countText);
+  const texts: Record<string, string> = {};
+  for (const [field, value] of textsOf(choice)) {
+    const piece = { choice: 0, text: toStringBody(value), least: 0 };
+    const body = kept.tokensWith([piece], max) <= max ? piece.text : kept.fitting([], piece, max);
+    kept.add({ ...piece, text: body });
+    texts[field] = JSON.parse(Buffer.from(`"${body}"`, 'latin1').toString('utf8')) as string;
+  }
+  const shorter = { ...holderOf(choice), ...texts };
+  return choice['message'] == null
+    ? { ...shorter, finish_reason: 'length' }
+    : { ...choice, message: shorter, finish_reason: 'length' };
+}
+
+function ofAll(outputs: readonly Output[], countText: (text: string) => number): DeliveredOutput {
+  const sum = (count: (text: string) => number) =>
+    outputs.reduce((tokens, { text, least }) => tokens + Math.max(least, count(text)), 0);
+  return { estimate: () => sum((text) => estimateTokens(Buffer.from(text))), tokens: () => sum(countText) };
+}

@@ -1,0 +1,102 @@
+import { metrics } from '@tollgate/runtime';
+import { answers, finish, streams, usage, usePlayedBackend } from './played-backend';
+import { type Caller, expectSettledAt, useGateway } from './use-gateway';
+
+const backend = usePlayedBackend(
+  'own',
+  (url) =>
+    `  - { id: seen, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, maxTokensPerImage: 1000, price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }
+  - { id: hidden, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, usageBand: { min: 0.5, max: 20 }, price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }`,
+);
+const gateway = useGateway({ yaml: backend.yaml });
+/** "user" and ten words: 3 and 3 for the template. */
+const messages = [{ role: 'user', content: ' word'.repeat(100) }];
+const PROMPT = 107;
+const WORDS = 100;
+const OWN = { promptTokens: PROMPT, completionTokens: WORDS };
+
+async function ask(caller: Caller, stream: boolean, reported: object, fields: object = {}) {
+  backend.state.play = stream
+    ? streams(
+        Array.from({ length: WORDS }, () => ({ delta: { content: ' word' } })),
+        finish(reported),
+      )
+    : answers({
+        choices: [{ index: 0, message: { role: 'assistant', content: ' word'.repeat(WORDS) }, finish_reason: 'stop' }],
+        ...reported,
+      });
+  const answer = await gateway.post('/v1/chat/completions', { model: 'own', messages, stream, ...fields }, caller);
+  return answer.text();
+}
+
+async function disbelieved(what: string): Promise<number> {
+  const { values } = await metrics.getSingleMetric('tollgate_usage_disbelieved_total')!.get();
+  return values.filter(({ labels }) => labels['what'] === what).reduce((sum, { value }) => sum + value, 0);
+}
+
+describe.each([true, false])('usage that a backend reports (stream: %s)', (stream) => {
+  it.each([
+    ['nothing at all', usage(PROMPT, 0), 'completion'],
+    ['too little', usage(PROMPT, 20), 'completion'],
+    ['too much', usage(PROMPT, 300), 'completion'],
+    ['no prompt', usage(0, WORDS), 'prompt'],
+    ['too short a prompt', usage(30, WORDS), 'prompt'],
+    ['too long a prompt', usage(900, WORDS), 'prompt'],
+    ['a prompt that is longer than its bytes', usage(8_000, WORDS), 'prompt'],
+    ['fractions', usage(PROMPT + 0.5, WORDS), 'form'],
+    ['less than nothing', usage(PROMPT, -5), 'form'],
+    ['words', usage(PROMPT, '100'), 'form'],
+    ['what no column takes', usage(PROMPT, 1e12), 'form'],
+    ['a wrong sum', { usage: { prompt_tokens: PROMPT, completion_tokens: WORDS, total_tokens: 5 } }, 'form'],
+    ['no object', { usage: 7 }, 'form'],
+  ])('is not believed where it cannot be true: %s', async (_, reported, what) => {
+    const caller = await gateway.caller();
+    const before = await disbelieved(what);
+    const text = await ask(caller, stream, reported);
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ ...OWN, cachedTokens: 0, estimated: true, overrunNanos: '0', outcome: 'complete' });
+    expect(text).toContain(`"completion_tokens":${WORDS},"total_tokens":${PROMPT + WORDS}}`);
+    expect(await disbelieved(what)).toBe(before + 1);
+    await expectSettledAt(gateway, caller, BigInt(PROMPT * 1_000 + WORDS * 2_000));
+  });
+
+  it.each([
+    ['the same', PROMPT, WORDS],
+    ['another tokenizer’s', 150, 160],
+    ['another tokenizer’s, with fewer', 70, 60],
+    ['at the edge of the band', 2 * PROMPT, 2 * WORDS],
+  ])('is believed where it can be: %s', async (_, prompt, completion) => {
+    const caller = await gateway.caller();
+    await ask(caller, stream, usage(prompt, completion));
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ promptTokens: prompt, completionTokens: completion, estimated: false });
+  });
+
+  it('has no more cached tokens than the prompt has tokens', async () => {
+    const caller = await gateway.caller();
+    const details = { prompt_tokens_details: { cached_tokens: 5_000 } };
+    await ask(caller, stream, { usage: { ...usage(PROMPT, WORDS).usage, ...details } });
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ promptTokens: PROMPT, cachedTokens: PROMPT });
+  });
+
+  it('may leave an image out, and may count it as dear as it can be', async () => {
+    const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+    const seen = [{ role: 'user', content: [{ type: 'text', text: messages[0]!.content }, image] }];
+    for (const [prompt, estimated] of [
+      [PROMPT, false],
+      [PROMPT + 1_000, false],
+      [PROMPT + 3_000, true],
+    ] as const) {
+      const caller = await gateway.caller();
+      await ask(caller, stream, usage(prompt, WORDS), { model: 'seen', messages: seen });
+      expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ estimated });
+    }
+  });
+
+  it('is held against the model’s own band: one that thinks in secret generates more than it delivers', async () => {
+    const caller = await gateway.caller();
+    await ask(caller, stream, usage(PROMPT, 15 * WORDS), { model: 'hidden' });
+    expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: 1_500, estimated: false });
+  });
+});

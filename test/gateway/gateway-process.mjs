@@ -1,0 +1,51 @@
+// A gateway as a process of its own, with short leases, that can be made to stand still: run by stopped-gateway.test.ts.
+// SIGUSR2 blocks its event loop until the file UNBLOCK is there; as long as the file MUTE is there no sign of life is answered.
+import { Global, Module } from '@nestjs/common';
+import admission from '@tollgate/admission';
+import contracts from '@tollgate/contracts';
+import credentials from '@tollgate/credentials';
+import gateway from '@tollgate/gateway';
+import messaging from '@tollgate/messaging';
+import runtime from '@tollgate/runtime';
+import { existsSync, writeSync } from 'node:fs';
+
+const { DATABASE_URL: url, TOLLGATE_CONFIG: config, UNBLOCK, MUTE, LEASE_MS, SIGN_OF_LIFE_MS } = process.env;
+const LOOK_EVERY_MS = 10;
+const MUTE_MS = 100;
+const still = new Int32Array(new SharedArrayBuffer(4));
+
+class Store extends admission.PostgresAdmissionStore {
+  progress(signs) {
+    if (!existsSync(MUTE)) return super.progress(signs);
+    const away = new contracts.UnavailableError('no sign of life is answered');
+    return new Promise((_, reject) => setTimeout(() => reject(away), MUTE_MS));
+  }
+}
+
+class Seams {}
+class Root {}
+Global()(Seams);
+Module({})(Seams);
+const messages = new messaging.PostgresMessages({ url, applicationName: 'stopped-gateway-messages' });
+const keys = new credentials.PostgresCredentialStore({ url, applicationName: 'stopped-gateway-credentials' });
+const store = new Store({ url, leaseMs: Number(LEASE_MS) });
+const providers = [
+  { provide: messaging.Messages, useValue: messages },
+  { provide: credentials.CredentialStore, useValue: keys },
+  { provide: admission.AdmissionStore, useValue: store },
+  { provide: runtime.ConfigSource, useValue: new runtime.FileConfigSource(config, {}, 1_000) },
+];
+await Promise.all([keys.start(), store.start()]);
+const signOfLifeIntervalMs = Number(SIGN_OF_LIFE_MS);
+const app = await gateway.createPublicApp({
+  module: Root,
+  imports: [{ module: Seams, providers, exports: providers }, gateway.GatewayModule.register({ signOfLifeIntervalMs })],
+});
+await messages.start();
+await app.listen(0, '127.0.0.1');
+
+process.on('SIGUSR2', () => {
+  writeSync(1, 'still\n');
+  while (!existsSync(UNBLOCK)) Atomics.wait(still, 0, 0, LOOK_EVERY_MS);
+});
+writeSync(1, `${JSON.stringify({ url: await app.getUrl() })}\n`);
