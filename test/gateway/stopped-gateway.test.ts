@@ -31,7 +31,7 @@ const backend = createServer((request, response) => {
   let body = '';
   request.on('data', (part: Buffer) => (body += part.toString()));
   request.on('end', () => {
-    response.setHeader('content-type', 'text/event-stream');
+    response.setHeader('content-type', request.headers.accept!);
     waiting.get((JSON.parse(body) as { messages: { content: string }[] }).messages[0]!.content)!(response);
   });
 });

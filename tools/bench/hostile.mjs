@@ -1,0 +1,149 @@
+// `npm run bench -- --hostile`: the worst bodies that are known, one by one and beside other requests. Prints how long each holds the event loop and what it costs, as ratios to a plain
+// request of the same run; how slow other requests are beside a client that sends them as fast as its limits allow; and what unfinished bodies take of memory.
+// Options: --seconds 8, --fuzz-seconds 0 (looks for slower ones), --seed 1
+import { connect } from 'node:net';
+import { parseArgs } from 'node:util';
+import { cpuSeconds, load, rssBytes, startSimulator, startTollgate } from './processes.mjs';
+import { fuzz, worstBodies } from './worst-bodies.mjs';
+
+const { values } = parseArgs({
+  options: {
+    hostile: { type: 'boolean' },
+    seconds: { type: 'string', default: '8' },
+    'fuzz-seconds': { type: 'string', default: '0' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+const seconds = Number(values.seconds);
+const TIMES = 3;
+const RATE_PER_SECOND = 100;
+const UNFINISHED = 50;
+const UNFINISHED_BYTES = 9 * 1024 * 1024;
+const HELD_BAR_MS = 50;
+
+const simulator = await startSimulator(1);
+const tollgate = await startTollgate(0, 1, simulator.ready.url);
+const { url, operatorUrl, operatorSecret, demo } = tollgate.ready;
+const attacker = await newKey();
+const PLAIN = JSON.stringify({
+  model: 'sim',
+  messages: [{ role: 'user', content: 'The quick brown fox jumps over the lazy dog. '.repeat(10) }],
+  max_tokens: 20,
+});
+
+/** A key of another tenant, with credit. */
+async function newKey() {
+  const ask = async (path, body) => {
+    const answer = await fetch(`${operatorUrl}/_operator/v1${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${operatorSecret}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return (await answer.json()).data;
+  };
+  const tenant = await ask('/tenants', { name: 'attacker' });
+  await ask(`/tenants/${tenant.id}/credit`, { amountCents: 100_000_000, ref: 'bench' });
+  return (await ask(`/tenants/${tenant.id}/keys`, { name: 'attacker' })).key;
+}
+
+async function send(body, key = attacker) {
+  const answer = await fetch(`${url}/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body,
+  }).catch((error) => ({ status: error.cause?.code ?? error.message, text: async () => '' }));
+  await answer.text();
+  return answer.status;
+}
+
+/** The longest that the event loop was held since the last call, in milliseconds. */
+async function heldMs() {
+  const page = await (await fetch(`${operatorUrl}/metrics`)).text();
+  return Number(/^nodejs_eventloop_lag_max_seconds(?:\{[^}]*\})? (\S+)/m.exec(page)[1]) * 1_000;
+}
+
+async function measure(body, times = TIMES) {
+  await heldMs();
+  const before = cpuSeconds(tollgate.pids);
+  let status;
+  for (let i = 0; i < times; i++) status = await send(body);
+  return { status, heldMs: await heldMs(), cpuMs: ((cpuSeconds(tollgate.pids) - before) * 1_000) / times };
+}
+
+for (let i = 0; i < 300; i++) await send(PLAIN);
+const plain = await measure(PLAIN, 200);
+const rows = { plain: { bytes: PLAIN.length, ...shown(plain) } };
+let worstMs = 0;
+for (const { name, body } of worstBodies()) {
+  const bytes = body();
+  const measured = await measure(bytes);
+  worstMs = Math.max(worstMs, measured.heldMs);
+  rows[name] = { bytes: bytes.length, ...shown(measured), 'CPU / plain': Math.round(measured.cpuMs / plain.cpuMs) };
+}
+console.table(rows);
+
+if (Number(values['fuzz-seconds']) > 0) {
+  const until = Date.now() + Number(values['fuzz-seconds']) * 1_000;
+  const found = await fuzz(Number(values.seed), async (body) => (await measure(body, 1)).heldMs, () => Date.now() < until);
+  console.log('slowest found by the fuzzer', found.score.toFixed(1), 'ms', found.body.length, 'bytes', found.body.slice(0, 120));
+}
+
+const others = () =>
+  load(1, {
+    url: `${url}/chat/completions`,
+    headers: tollgate.headers,
+    body: JSON.parse(PLAIN),
+    connections: 16,
+    seconds,
+    ratePerSecond: RATE_PER_SECOND,
+  });
+const alone = await others();
+let attacking = true;
+let sent = 0;
+const bodies = worstBodies().map(({ body }) => body());
+const attack = (async () => {
+  while (attacking) {
+    await Promise.all(Array.from({ length: 4 }, () => send(bodies[sent++ % bodies.length])));
+  }
+})();
+const beside = await others();
+attacking = false;
+await attack;
+
+const memoryBefore = rssBytes(tollgate.pids);
+const sockets = await Promise.all(Array.from({ length: UNFINISHED }, () => unfinished()));
+await new Promise((resolve) => setTimeout(resolve, 3_000));
+const memoryMiB = (rssBytes(tollgate.pids) - memoryBefore) / 2 ** 20;
+for (const socket of sockets) socket.destroy();
+
+console.table({
+  'event loop held at the most, ms': { value: worstMs.toFixed(1), bar: HELD_BAR_MS },
+  'p99 of others alone, ms': { value: alone.latencyMs.p99, bar: '' },
+  'p99 of others beside, ms': { value: beside.latencyMs.p99, bar: '' },
+  'p99 beside / alone': { value: (beside.latencyMs.p99 / alone.latencyMs.p99).toFixed(2), bar: 2 },
+  'hostile bodies sent meanwhile': { value: sent, bar: '' },
+  [`${UNFINISHED} unfinished bodies, MiB`]: { value: memoryMiB.toFixed(0), bar: '' },
+});
+await tollgate.stop();
+await simulator.stop();
+
+/** A body of which all but the last byte is sent. */
+function unfinished() {
+  const { hostname, port, host, pathname } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(
+        `POST ${pathname}/chat/completions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${attacker}\r\ncontent-type: application/json\r\ncontent-length: ${UNFINISHED_BYTES}\r\n\r\n`,
+      );
+      socket.write(Buffer.alloc(UNFINISHED_BYTES - 1, 0x20));
+      resolve(socket);
+    });
+    socket.on('error', () => resolve(socket));
+    socket.resume();
+  });
+}
+
+function shown({ status, heldMs: held, cpuMs }) {
+  return { status, 'held, ms': Number(held.toFixed(1)), 'CPU, ms': Number(cpuMs.toFixed(2)) };
+}
