@@ -22,7 +22,8 @@ const COMMANDS = {
     }).exited,
   stack: () => launch([join(ROOT, 'tools', 'stack', 'stack.mjs'), 'up', ...args]).exited,
   'stack:down': () => launch([join(ROOT, 'tools', 'stack', 'stack.mjs'), 'down', ...args]).exited,
-  bench: () => launch([join(ROOT, 'tools', 'bench', 'bench.mjs'), ...args]).exited,
+  bench: () =>
+    launch([join(ROOT, 'tools', 'bench', args.includes('--hostile') ? 'hostile.mjs' : 'bench.mjs'), ...args]).exited,
 };
 
 /** As `start`, compiled and started again whenever a source changes. Looked at, not watched: watching loses files that an editor replaces. */

@@ -151,6 +151,7 @@ export async function startTollgate(core, serverCore, upstream) {
     join(home, 'tollgate.yaml'),
     `models:
   - { id: sim, kind: chat, contextTokens: 100000, maxOutputTokens: 4096, passthrough: [simulator], price: { input: '5', output: '20' }, backends: [{ url: '${upstream}' }] }
+  - { id: sim-small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, passthrough: [simulator, metadata], price: { input: '5', output: '20' }, backends: [{ url: '${upstream}' }] }
 plans:
   - { id: default, limits: ${LIMITS}, profiles: [{ id: default, limits: ${LIMITS} }] }
 `,
