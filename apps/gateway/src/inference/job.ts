@@ -120,7 +120,7 @@ export class Job {
     const promptIsBelieved = await believes(
       reported.promptTokens,
       {
-        estimate: estimatePrompt(ask, model),
+        estimate: this.promptTokens === null ? estimatePrompt(ask, model) : ownPrompt(ask, model, this.promptTokens),
         exact: async () => ownPrompt(ask, model, await this.ownPromptTokens(budget)),
         spareAbove: promptSpareTokens(ask.kind, ask.messages),
         // By its bytes the hold has room for any prompt that these can be.

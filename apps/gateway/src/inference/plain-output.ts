@@ -2,9 +2,13 @@ import { toStringBody, toWire } from '../upstream/json-text';
 import { DeliveredText } from '../upstream/delivered-text';
 import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
 import { estimateTokens } from '../upstream/token-estimate';
+import type { CountingBudget } from '../catalog/counting-budget';
 import type { Ask } from './body/ask';
 import type { DeliveredOutput } from './job';
 import type { PlainResponse } from './plain-response';
+
+/** 1 ms: more is counted in a turn of the event loop of its own. */
+const MAX_UNASKED_BYTES = 16 * 1024;
 
 /** What of an answer that is not streamed may go out, and what it has. */
 export type PlainOutput =
@@ -14,25 +18,27 @@ export type PlainOutput =
  * Holds an answer against what was asked for and held: no more choices (or vectors), and no choice longer than its cap by the model's tokenizer. One that is longer is cut there, if that is
  * honest: half a tool call or half a JSON document is none, and logprobs would tell more than the text.
  */
-export function fitPlain(
+export async function fitPlain(
   ask: Ask,
   response: PlainResponse,
   maxTokensPerChoice: number,
   countText: (text: string) => number,
-): PlainOutput {
+  turns: CountingBudget,
+): Promise<PlainOutput> {
   const { content } = response;
   // A choice, or a vector for each input.
   if (content.length > (ask.kind === 'embedding' ? ask.prompts : ask.choices))
     return { kind: 'refused', reason: 'more choices than were asked for' };
   if (ask.kind === 'embedding') return { kind: 'fits', response, output: { estimate: () => 0, tokens: () => 0 } };
   const choices: Record<string, unknown>[] = [];
-  const outputs: Output[] = [];
+  const outputs: (Output & { tokens?: number })[] = [];
   let cut = false;
   for (const choice of content) {
     const output = outputOf(choice);
-    if (fits(output, maxTokensPerChoice, countText)) {
+    const tokens = await boundOf(output, maxTokensPerChoice, countText, turns);
+    if (tokens === null || tokens <= maxTokensPerChoice) {
       choices.push(choice);
-      outputs.push(output);
+      outputs.push(tokens === null ? output : { ...output, tokens });
       continue;
     }
     const shorter = canBeCut(ask, choice, output) ? shorten(choice, maxTokensPerChoice, countText) : null;
@@ -46,10 +52,18 @@ export function fitPlain(
   return { kind: 'cut', response: { ...response, content: choices, contentJson: toWire(choices) }, output };
 }
 
-/** No text has more tokens than bytes: most need not be counted. */
-function fits({ text, least }: Output, max: number, countText: (text: string) => number): boolean {
-  if (least > max) return false;
-  return text.length * 3 <= max || Buffer.byteLength(text) <= max || within(text, max, countText) <= max;
+/** Tokens of a choice, or some number above `max`; null where they are no more by their bytes, as most are: no text has more tokens than bytes. Long ones wait for their turn. */
+async function boundOf(
+  { text, least }: Output,
+  max: number,
+  countText: (text: string) => number,
+  turns: CountingBudget,
+): Promise<number | null> {
+  if (least > max) return least;
+  const bytes = text.length * 3 <= max ? 0 : Buffer.byteLength(text);
+  if (bytes <= max) return null;
+  if (bytes > MAX_UNASKED_BYTES) await turns.take(bytes);
+  return Math.max(least, within(text, max, countText));
 }
 
 /** Stops counting where it is more than `max`. */
@@ -96,8 +110,11 @@ function shorten(
     : { ...choice, message: shorter, finish_reason: 'length' };
 }
 
-function ofAll(outputs: readonly Output[], countText: (text: string) => number): DeliveredOutput {
+function ofAll(
+  outputs: readonly (Output & { tokens?: number })[],
+  countText: (text: string) => number,
+): DeliveredOutput {
   const sum = (count: (text: string) => number) =>
-    outputs.reduce((tokens, { text, least }) => tokens + Math.max(least, count(text)), 0);
+    outputs.reduce((sum, { text, least, tokens }) => sum + (tokens ?? Math.max(least, count(text))), 0);
   return { estimate: () => sum((text) => estimateTokens(Buffer.from(text))), tokens: () => sum(countText) };
 }

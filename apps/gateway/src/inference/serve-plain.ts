@@ -46,7 +46,8 @@ export async function servePlain({ admission, upstream, counting }: Stages, job:
   });
   const answered = readPlainResponse(ask.kind, answer.body);
   if (!answered) return refused('the answer cannot be read');
-  const fitted = fitPlain(ask, answered, hold.maxTokensPerChoice, (text) => job.countText(text));
+  const countText = (text: string) => job.countText(text);
+  const fitted = await fitPlain(ask, answered, hold.maxTokensPerChoice, countText, counting);
   if (fitted.kind !== 'fits') noteOverlong({ ...job.logged, backend: exchange.backendUrl });
   if (fitted.kind === 'refused') return refused(fitted.reason);
   const { response, output } = fitted;
