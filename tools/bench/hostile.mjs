@@ -1,6 +1,7 @@
 // `npm run bench -- --hostile`: the worst bodies that are known, one by one and beside other requests. Prints how long each holds the event loop and what it costs, as ratios to a plain
 // request of the same run; how slow other requests are beside a client that sends them as fast as its limits allow; and what unfinished bodies take of memory.
 // Options: --seconds 8, --fuzz-rounds 0 (looks for slower ones), --seed 1
+import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
 import { cpuSeconds, load, rssBytes, startSimulator, startTollgate } from './processes.mjs';
@@ -21,6 +22,8 @@ const UNFINISHED = 50;
 const UNFINISHED_BYTES = 9 * 1024 * 1024;
 const HELD_BAR_MS = 50;
 
+// What sends is on the other core, as another machine would be.
+spawnSync('taskset', ['-p', '-c', '1', String(process.pid)]);
 const simulator = await startSimulator(1);
 const tollgate = await startTollgate(0, 1, simulator.ready.url);
 const { url, operatorUrl, operatorSecret, demo } = tollgate.ready;
@@ -125,7 +128,7 @@ console.table({
   'p99 of others beside, ms': { value: beside.latencyMs.p99, bar: '' },
   'p99 beside / alone': { value: (beside.latencyMs.p99 / alone.latencyMs.p99).toFixed(2), bar: 2 },
   'hostile bodies sent meanwhile': { value: sent, bar: '' },
-  [`${UNFINISHED} unfinished bodies, MiB`]: { value: memoryMiB.toFixed(0), bar: '' },
+  [`${UNFINISHED} unfinished bodies, more than before, MiB`]: { value: memoryMiB.toFixed(0), bar: 64 },
 });
 await tollgate.stop();
 await simulator.stop();

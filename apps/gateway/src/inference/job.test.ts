@@ -122,11 +122,11 @@ describe('a request is settled', () => {
     completionTokens,
   });
 
-  it('at a report that is likely without counting anything', async () => {
+  it('at a report that is likely without counting anything', () => {
     const one = job();
     const delivered = output(1_000);
     const likely = reported(Math.round(truth().promptTokens * 1.1), 1_100);
-    expect(await one.settleAt(likely, delivered, BACKEND, new CountingBudget())).toEqual({
+    expect(one.settleAt(likely, delivered, BACKEND)).toEqual({
       tokens: likely,
       estimated: false,
     });
@@ -136,40 +136,39 @@ describe('a request is settled', () => {
     expect(one.record(text, 1)!.promptTokens).toBe(6);
   });
 
-  it('at a report that is possible by the count, where the estimate leaves that open', async () => {
+  it('at a report that is possible by the count, where the estimate leaves that open', () => {
     const delivered = output(1_000, 300);
     const possible = reported(truth().promptTokens, 600);
-    expect(await job().settleAt(possible, delivered, BACKEND, new CountingBudget())).toEqual({
+    expect(job().settleAt(possible, delivered, BACKEND)).toEqual({
       tokens: possible,
       estimated: false,
     });
     expect(delivered.counts.count).toBe(1);
   });
 
-  it('at each number that can be true, and at our own in the place of the other', async () => {
+  it('at each number that can be true, and at our own in the place of the other', () => {
     const { promptTokens } = truth();
-    const budget = new CountingBudget();
-    expect(await job().settleAt(reported(promptTokens, 9_000), output(1_000), BACKEND, budget)).toEqual({
+    expect(job().settleAt(reported(promptTokens, 9_000), output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
     });
-    expect(await job().settleAt(reported(9_000_000, 1_000), output(1_000), BACKEND, budget)).toEqual({
+    expect(job().settleAt(reported(9_000_000, 1_000), output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
     });
-    expect(await job().settleAt('unreadable', output(1_000), BACKEND, budget)).toEqual({
+    expect(job().settleAt('unreadable', output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
     });
   });
 
-  it('also where a few tokens more or less are several times as many, but never at none for some', async () => {
+  it('also where a few tokens more or less are several times as many, but never at none for some', () => {
     const { promptTokens } = truth();
     const at = (completion: number, own: number) =>
-      job().settleAt(reported(promptTokens, completion), output(own), BACKEND, new CountingBudget());
-    expect(await at(1, 0)).toMatchObject({ tokens: { completionTokens: 1 }, estimated: false });
-    expect(await at(15, 2)).toMatchObject({ tokens: { completionTokens: 15 }, estimated: false });
-    expect(await at(21, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });
-    expect(await at(0, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });
+      job().settleAt(reported(promptTokens, completion), output(own), BACKEND);
+    expect(at(1, 0)).toMatchObject({ tokens: { completionTokens: 1 }, estimated: false });
+    expect(at(15, 2)).toMatchObject({ tokens: { completionTokens: 15 }, estimated: false });
+    expect(at(21, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });
+    expect(at(0, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });
   });
 });

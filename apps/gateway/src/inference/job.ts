@@ -14,9 +14,6 @@ import { countPrompt, leastPromptTokens, templateSlack } from './body/prompt-bou
 import { estimatePrompt, ownPrompt } from './prompt-estimate';
 import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
 
-/** A longer prompt that nobody has counted yet is counted at the end only when its turn comes in time: 4 ms. */
-const MAX_COUNT_AT_END_BYTES = 64 * 1024;
-
 interface Wire {
   /** After the backend's base path. */
   path: string;
@@ -102,26 +99,25 @@ export class Job {
    * What the request is settled at: what the backend reports, where it can be true by what was sent and delivered, else our own count. Each of the two numbers by itself. A report that is likely by an
    * estimate is not counted after; nothing but a report that is not, or none, costs 55 ns a byte.
    */
-  async settleAt(
+  settleAt(
     reported: ReportedUsage,
     output: DeliveredOutput,
     backend: string,
-    budget: CountingBudget,
-  ): Promise<{ tokens: TokenCounts; estimated: boolean }> {
+  ): { tokens: TokenCounts; estimated: boolean } {
     const { ask, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
-      const tokens = this.ours(await this.ownPromptTokens(budget), ask.kind === 'embedding' ? 0 : output.tokens());
+      const tokens = this.ours(this.ownPromptTokens(), ask.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
       return { tokens, estimated: true };
     }
     const tokens = { ...reported };
     let estimated = false;
-    const promptIsBelieved = await believes(
+    const promptIsBelieved = believes(
       reported.promptTokens,
       {
         estimate: this.promptTokens === null ? estimatePrompt(ask, model) : ownPrompt(ask, model, this.promptTokens),
-        exact: async () => ownPrompt(ask, model, await this.ownPromptTokens(budget)),
+        exact: () => ownPrompt(ask, model, this.ownPromptTokens()),
         spareAbove: promptSpareTokens(ask.kind, ask.messages),
         // By its bytes the hold has room for any prompt that these can be.
         ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
@@ -129,7 +125,7 @@ export class Job {
       model,
     );
     if (!promptIsBelieved) {
-      Object.assign(tokens, this.ours(await this.ownPromptTokens(budget), reported.completionTokens));
+      Object.assign(tokens, this.ours(this.ownPromptTokens(), reported.completionTokens));
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
     }
@@ -140,7 +136,7 @@ export class Job {
       exact: () => range(output.tokens()),
       spareAbove: OUTPUT_SPARE_TOKENS,
     };
-    if (await believes(reported.completionTokens, evidence, model)) return { tokens, estimated };
+    if (believes(reported.completionTokens, evidence, model)) return { tokens, estimated };
     tokens.completionTokens = output.tokens();
     noteDisbelief('completion', named, { reported, own: { completionTokens: tokens.completionTokens } });
     return { tokens, estimated: true };
@@ -150,13 +146,9 @@ export class Job {
     return { promptTokens, cachedTokens: 0, completionTokens };
   }
 
-  /** Counted, but for a long prompt whose turn does not come in time: that is estimated, within what is held for it. */
-  private async ownPromptTokens(budget: CountingBudget): Promise<number> {
-    const { ask, model, hold } = this;
-    const { bytes } = ask.outgoing;
-    if (this.promptTokens !== null || bytes <= MAX_COUNT_AT_END_BYTES || (await budget.take(bytes)))
-      return this.count(0).promptTokens;
-    return Math.min(Math.ceil(estimatePrompt(ask, model).most), hold.promptTokens);
+  /** Counted here only for a body that was read on the event loop: a large one is counted where it was read. */
+  private ownPromptTokens(): number {
+    return this.count(0).promptTokens;
   }
 
   /** What the prompt can cost at most, counted. */

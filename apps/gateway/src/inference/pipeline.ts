@@ -6,8 +6,7 @@ import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
 import { toUsageField } from '../usage/usage-event';
 import type { Ask } from './body/ask';
-import { cheapBound, countPrompt, templateSlack } from './body/prompt-bound';
-import type { PromptTokens } from './body/rules';
+import { cheapBound, countWithinContext, templateSlack } from './body/prompt-bound';
 import type { Client } from './client';
 import { InferenceError } from './errors';
 import type { Body } from './intake';
@@ -173,15 +172,4 @@ export class Pipeline {
     this.log.error({ requestId, err: error }, 'answered 500');
     return new InferenceError('api_error');
   }
-}
-
-/** Counts the prompt. Throws InferenceError context_length_exceeded when it leaves no room for one token of output. */
-function countWithinContext(ask: Ask, model: CatalogModel): PromptTokens {
-  const counted = countPrompt(ask, model);
-  if (counted.longest + Math.min(1, ask.choices) <= model.contextTokens) return counted;
-  const has = Number.isFinite(counted.longest) ? `${counted.longest} tokens` : 'more';
-  throw new InferenceError('context_length_exceeded', {
-    message: `The context of '${model.id}' is ${model.contextTokens} tokens; the prompt has ${has}.`,
-    param: ask.kind === 'chat' ? 'messages' : ask.kind === 'completion' ? 'prompt' : 'input',
-  });
 }

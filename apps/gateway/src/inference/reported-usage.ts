@@ -44,7 +44,7 @@ export interface Evidence {
   /** Without counting. */
   estimate: OwnCount;
   /** By the model's tokenizer. */
-  exact: () => OwnCount | Promise<OwnCount>;
+  exact: () => OwnCount;
   /** Tokens above the band. */
   spareAbove: number;
   /** No count can be above it: the bytes that were sent. */
@@ -52,8 +52,8 @@ export interface Evidence {
 }
 
 /** Counts as little as is needed to tell. */
-export async function believes(reported: number, evidence: Evidence, model: CatalogModel): Promise<boolean> {
+export function believes(reported: number, evidence: Evidence, model: CatalogModel): boolean {
   if (evidence.bound !== undefined && reported > evidence.bound) return false;
   if (isLikely(reported, evidence.estimate, model.usageBand)) return true;
-  return isPossible(reported, await evidence.exact(), model.usageBand, evidence.spareAbove);
+  return isPossible(reported, evidence.exact(), model.usageBand, evidence.spareAbove);
 }

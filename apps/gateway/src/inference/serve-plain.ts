@@ -53,7 +53,7 @@ export async function servePlain({ admission, upstream, counting }: Stages, job:
   const { response, output } = fitted;
   // What the backend counted is not what is left.
   const usage = fitted.kind === 'cut' ? null : response.usage;
-  const { tokens, estimated } = await job.settleAt(usage, output, exchange.backendUrl, counting);
+  const { tokens, estimated } = job.settleAt(usage, output, exchange.backendUrl);
   return {
     kind: 'delivered',
     tokens,

@@ -61,7 +61,7 @@ export async function serveStream(
       : null;
   // Not a token reached the client, and the model did not finish: nobody pays.
   if (!isProper && relay.chunks === 0) return { kind: 'nothing', error };
-  const { tokens, estimated } = await job.settleAt(usage, relay.delivered, exchange.backendUrl, counting);
+  const { tokens, estimated } = job.settleAt(usage, relay.delivered, exchange.backendUrl);
   if (usage !== null) await allowance.raiseTo(costNanos(tokens, draft.price));
   return {
     kind: 'delivered',

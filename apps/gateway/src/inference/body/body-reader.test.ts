@@ -9,7 +9,7 @@ import { cheapBound, countPrompt } from './prompt-bound';
 const MODEL = bodyRules({ passthrough: new Set(['metadata']) });
 const catalog = {
   find: (id: string) => (id === MODEL.id ? MODEL : undefined),
-  all: () => [MODEL],
+  all: () => [MODEL, bodyRules({ id: 'small', contextTokens: 8_192 })],
 } as unknown as Catalog;
 const reader = new BodyReader(catalog);
 afterAll(() => reader.close());
@@ -32,6 +32,7 @@ describe('a large body', () => {
 
   it.each([
     [chat(LARGE, { n_predict: 5 }), { code: 'unsupported_parameter', param: 'n_predict', status: 400 }],
+    [chat(LARGE.repeat(4), { model: 'small' }), { code: 'context_length_exceeded', param: 'messages', status: 400 }],
     [chat(LARGE, { model: 'other' }), { code: 'model_not_found', param: 'model', status: 404 }],
     [chat(LARGE).subarray(0, -1), { code: 'invalid_json', param: null, status: 400 }],
     [
@@ -62,8 +63,11 @@ describe('a large body', () => {
         MODEL,
       ),
     );
-    const there = await cpuMicros(() => reader.read('chat', raw, sender('a')));
-    expect(there).toBeLessThan(here / 2);
+    // The least of several: this thread also has the test runner's garbage to collect.
+    let there = Infinity;
+    for (let i = 0; i < 5 && there > here / 4; i++)
+      there = Math.min(there, await cpuMicros(() => reader.read('chat', raw, sender('a'))));
+    expect(there).toBeLessThan(here / 4);
   });
 
   it('waits for another of the same key, so that those of other keys have their turn between', async () => {

@@ -81,7 +81,7 @@ export class BodyReader {
       const result = (await this.workers
         .exec('read', [kind, bytes, models], { transfer: [bytes.buffer] })
         .timeout(READ_TIMEOUT_MS)) as BodyRead;
-      if ('ask' in result) return result.ask;
+      if ('ask' in result) return received(result.ask);
       const { code, message, param } = result.refusal;
       throw new InferenceError(code, { message, param });
     } catch (error) {
@@ -93,6 +93,12 @@ export class BodyReader {
       if (this.running === 0) this.idle = setTimeout(() => void this.close(), IDLE_MS).unref();
     }
   }
+}
+
+/** A Buffer comes out of another thread as what it is made of. */
+function received(ask: Ask): Ask {
+  const { buffer, byteOffset, byteLength } = ask.outgoing.fields;
+  return { ...ask, outgoing: { ...ask.outgoing, fields: Buffer.from(buffer, byteOffset, byteLength) } };
 }
 
 /** Without addresses and secrets of backends. */

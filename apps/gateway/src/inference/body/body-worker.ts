@@ -1,10 +1,10 @@
 import { setPriority } from 'node:os';
-import { worker } from 'workerpool';
+import { Transfer, worker } from 'workerpool';
 import type { InferenceKind } from '@tollgate/contracts';
 import { InferenceError, type InferenceErrorCode } from '../errors';
 import { type Ask, readAsk } from './ask';
 import type { BodyRules } from './rules';
-import { countPrompt } from './prompt-bound';
+import { countWithinContext } from './prompt-bound';
 
 /** An InferenceError as it goes from thread to thread. */
 export interface Refusal {
@@ -16,11 +16,14 @@ export interface Refusal {
 export type BodyRead = { ask: Ask } | { refusal: Refusal };
 
 /** Reads a body and counts its prompt; what is left of it is what goes out. */
-function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]): BodyRead {
+function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]): BodyRead | object {
   try {
     const ask = readAsk(kind, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), (id) => ruleOf(models, id));
-    countPrompt(ask, ruleOf(models, ask.model)!);
-    return { ask: { ...ask, body: null } };
+    countWithinContext(ask, ruleOf(models, ask.model)!);
+    // Handed over, not copied: it may be most of 10 MiB.
+    const fields = new Uint8Array(ask.outgoing.fields);
+    const outgoing = { ...ask.outgoing, fields: Buffer.from(fields.buffer) };
+    return new Transfer({ ask: { ...ask, outgoing, body: null } }, [fields.buffer]);
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     return { refusal: { code: error.code, message: error.message, param: error.param } };

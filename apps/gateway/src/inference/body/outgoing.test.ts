@@ -32,7 +32,7 @@ describe('the body for a backend', () => {
     const text =
       ' {"n":16,"stream":true,"n":1,"model":"expensive","messages":[{"role":"user","content":"long"}],"messages":[{"role":"user","content":"\\u00e9","role":"user"}],"stream":false,"mod\\u0065l":"public","temperature":1.0}';
     expect(written(text)).toBe(
-      '{"model":"inner","max_tokens":9,"max_completion_tokens":9,"messages":[{"role":"user","content":"é"}],"temperature":1,"n":1,"stream":false}',
+      '{"max_tokens":9,"max_completion_tokens":9,"messages":[{"role":"user","content":"é"}],"temperature":1,"n":1,"stream":false,"model":"inner"}',
     );
   });
 
@@ -70,11 +70,11 @@ describe('the body for a backend', () => {
     const body = { ...CHAT, top_k: 5, grammar: 'root ::= "a"', n_predict: null, seed: null };
     expect(sent(body)).toMatchObject({ top_k: 5, grammar: 'root ::= "a"' });
     expect(Object.keys(sent(body, backend('any', new Set(['top_k']))))).toEqual([
-      'model',
       'max_tokens',
       'max_completion_tokens',
       'messages',
       'top_k',
+      'model',
     ]);
   });
 

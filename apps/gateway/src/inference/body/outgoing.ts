@@ -24,15 +24,21 @@ const CAP_NAMES: Record<BackendDialect, readonly string[]> = {
 
 /** A validated body, written anew: each member once, in a fixed order, and nothing that was not understood. */
 export interface Outgoing {
-  /** The documented fields that go out as they were understood: members without braces, empty or with a comma at the end. */
-  fields: string;
+  /** The documented fields that go out as they were understood: members without braces, with a comma after each, in UTF-8. */
+  fields: Buffer;
   /** Passed through to the backends whose dialect knows them. */
   extras: readonly ExtraField[];
   /** UTF-8 bytes of all of it, without those of media: no prompt that is made of it has more tokens. */
   bytes: number;
   /** Something beside texts and lists of tokens is rendered: tools, a schema, calls, a suffix. */
   structured: boolean;
+  /** By how many bytes that can be longer in the prompt: numbers with an exponent may be written out. */
+  growthBytes: number;
 }
+
+const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
+/** 1e20 has 21 digits. */
+const MOST_GROWTH_BYTES = 17;
 
 export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, extras: ExtraField[]): Outgoing {
   let fields = '';
@@ -41,9 +47,19 @@ export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, e
     if (value === undefined || value === null || OURS.has(name)) continue;
     fields += `"${name}":${JSON.stringify(name === 'messages' ? passedOn(value as Messages) : value)},`;
   }
-  let bytes = Buffer.byteLength(fields);
-  for (const { name, json } of extras) bytes += name.length + Buffer.byteLength(json);
-  return { fields, extras, bytes: bytes - mediaBytes(body), structured: isStructured(kind, body, extras) };
+  const written = Buffer.from(fields);
+  const structured = isStructured(kind, body, extras);
+  let bytes = written.length - mediaBytes(body);
+  let numbers = structured ? exponentsIn(fields) : 0;
+  for (const { name, json } of extras) {
+    bytes += name.length + Buffer.byteLength(json);
+    if (structured) numbers += exponentsIn(json);
+  }
+  return { fields: written, extras, bytes, structured, growthBytes: MOST_GROWTH_BYTES * numbers };
+}
+
+function exponentsIn(json: string): number {
+  return json.match(EXPONENT)?.length ?? 0;
 }
 
 /** The body for a backend: what was understood, its name for the model, the output that is held, and usage always asked for. */
@@ -52,12 +68,14 @@ export function upstreamBody(
   { model, dialect, passthrough }: Pick<Backend, 'model' | 'dialect' | 'passthrough'>,
   maxTokensPerChoice: number,
 ): Buffer {
-  let json = `{"model":${JSON.stringify(model)},`;
-  if (kind !== 'embedding') for (const name of capNames(kind, dialect)) json += `"${name}":${maxTokensPerChoice},`;
-  if (stream) json += '"stream_options":{"include_usage":true},';
-  json += outgoing.fields;
-  for (const extra of outgoing.extras) if (passthrough.has(extra.name)) json += `"${extra.name}":${extra.json},`;
-  return Buffer.from(`${json.slice(0, -1)}}`);
+  let head = '{';
+  if (kind !== 'embedding') for (const name of capNames(kind, dialect)) head += `"${name}":${maxTokensPerChoice},`;
+  if (stream) head += '"stream_options":{"include_usage":true},';
+  let tail = '';
+  for (const extra of outgoing.extras) if (passthrough.has(extra.name)) tail += `"${extra.name}":${extra.json},`;
+  // Last, so that nothing need be cut off behind a comma.
+  tail += `"model":${JSON.stringify(model)}}`;
+  return Buffer.concat([Buffer.from(head), outgoing.fields, Buffer.from(tail)]);
 }
 
 function capNames(kind: InferenceKind, dialect: BackendDialect): readonly string[] {

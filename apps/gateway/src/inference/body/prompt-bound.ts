@@ -1,4 +1,5 @@
 import { countWithin } from '../../catalog/tokenizer';
+import { InferenceError } from '../errors';
 import type { Ask } from './ask';
 import { ALSO_IN_PROMPT } from './outgoing';
 import type { BodyRules, PromptTokens } from './rules';
@@ -27,17 +28,13 @@ const TEMPLATE_TOKENS_PER_TOOL = 8;
 
 type Body = Record<string, unknown>;
 
-/** A number such as 1e20, which is written out when it is rendered: longer by up to 17 characters. As bytes of the body; in a text it counts for nothing. */
-const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
-const MOST_GROWTH_BYTES = 17;
-
 /**
  * A sound upper bound without counting: every token is at least one byte of what goes out, JSON escapes only lengthen, and each message has more syntax there than a template adds. Costs
  * nothing; about four times too high for English. Two things can be longer in the prompt: a number with an exponent, and fields that are rendered into each of several prompts.
  */
 export function cheapBound(ask: Ask, model: CountingRules): number {
-  const { bytes, structured } = ask.outgoing;
-  const rendered = structured ? (bytes + growthBytes(ask)) * Math.max(1, ask.prompts) : bytes;
+  const { bytes, structured, growthBytes } = ask.outgoing;
+  const rendered = structured ? (bytes + growthBytes) * Math.max(1, ask.prompts) : bytes;
   return (
     rendered +
     SPARE_TOKENS +
@@ -50,12 +47,6 @@ export function cheapBound(ask: Ask, model: CountingRules): number {
 /** At the most that one of each can cost. */
 export function mediaTokens({ images, audio }: Ask, { maxTokensPerImage, maxTokensPerAudio }: CountingRules): number {
   return images.count * (maxTokensPerImage ?? 0) + audio.count * (maxTokensPerAudio ?? 0);
-}
-
-function growthBytes({ outgoing: { fields, extras } }: Ask): number {
-  let numbers = fields.match(EXPONENT)?.length ?? 0;
-  for (const { json } of extras) numbers += json.match(EXPONENT)?.length ?? 0;
-  return MOST_GROWTH_BYTES * numbers;
 }
 
 /** The prompts of a completion or the inputs of embeddings; none of a chat. */
@@ -92,6 +83,17 @@ function count(ask: Ask, body: Body, model: CountingRules): PromptTokens {
   }
   countOtherFields(counter, ask, body);
   return { total: total + counter.tokens * parts.length, longest: longest + counter.tokens };
+}
+
+/** Counts the prompt. Throws InferenceError context_length_exceeded when it leaves no room for one token of output. */
+export function countWithinContext(ask: Ask, model: CountingRules & { id: string }): PromptTokens {
+  const counted = countPrompt(ask, model);
+  if (counted.longest + Math.min(1, ask.choices) <= model.contextTokens) return counted;
+  const has = Number.isFinite(counted.longest) ? `${counted.longest} tokens` : 'more';
+  throw new InferenceError('context_length_exceeded', {
+    message: `The context of '${model.id}' is ${model.contextTokens} tokens; the prompt has ${has}.`,
+    param: ask.kind === 'chat' ? 'messages' : ask.kind === 'completion' ? 'prompt' : 'input',
+  });
 }
 
 /** By how much a template may exceed our count: only for tools, which every template writes in its own way. What is held is the count and this; what is charged is without it. */
