@@ -70,6 +70,11 @@ function readProc(pid, file) {
   }
 }
 
+/** Milliseconds of CPU that the first thread of a process has used: of a Node.js process, the one with the event loop. */
+export function mainThreadCpuMs(pid) {
+  return Number(readProc(pid, `task/${pid}/schedstat`).split(' ')[0]) / 1e6;
+}
+
 export function rssBytes(pids) {
   return pids.reduce((sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readProc(pid, 'status'))?.[1] ?? 0) * 1024, 0);
 }

@@ -49,10 +49,12 @@ export class Intake {
       // 5. Only now is it asked for, and read.
       client.awaitBody();
       const bytes = await readBody(request, announced, share, full);
+      // Whoever reads it may take it.
+      const { length } = bytes;
       return {
         bytes,
         release: () => share.release(),
-        wasted: (error) => this.countWaste(principal, error, bytes.length),
+        wasted: (error) => this.countWaste(principal, error, length),
       };
     } catch (error) {
       this.countWaste(principal, error, share.bytes);

@@ -42,7 +42,10 @@ export class BodyReader {
 
   constructor(private readonly catalog: Catalog) {}
 
-  /** Throws InferenceError: 400 with the field that is wrong, 404; rejects with ClientLeftError, and with UnavailableError when no worker could read it. */
+  /**
+   * Takes the bytes: a large body is handed over to its worker, not copied (copies of 10 MiB keep the garbage collector busy), and is gone here.
+   * Throws InferenceError: 400 with the field that is wrong, 404; rejects with ClientLeftError, and with UnavailableError when no worker could read it.
+   */
   read(kind: InferenceKind, raw: Buffer, sender: Sender): Ask | Promise<Ask> {
     if (raw.length <= MAX_INLINE_BYTES) return readAsk(kind, raw, (id) => this.catalog.find(id, sender.models));
     const before = this.lastOfKey.get(sender.keyId) ?? Promise.resolve();
@@ -68,8 +71,10 @@ export class BodyReader {
   private async readInWorker(kind: InferenceKind, raw: Buffer, sender: Sender): Promise<Ask> {
     if (sender.client.left) throw new ClientLeftError();
     const models = this.catalog.all(sender.models).map(rulesOf);
-    // Of its own memory: a part of a pooled buffer cannot be handed over.
-    const bytes = new Uint8Array(raw);
+    // A part of a larger buffer cannot be handed over.
+    const owned = raw.length === raw.buffer.byteLength;
+    const bytes = owned ? new Uint8Array(raw.buffer) : new Uint8Array(raw);
+    const { length } = raw;
     clearTimeout(this.idle);
     this.running += 1;
     try {
@@ -87,7 +92,7 @@ export class BodyReader {
     } catch (error) {
       if (error instanceof InferenceError) throw error;
       const why = error instanceof PoolPromise.TimeoutError ? 'took too long' : (error as Error).message;
-      throw new UnavailableError(`a body of ${raw.length} bytes was not read: ${why}`);
+      throw new UnavailableError(`a body of ${length} bytes was not read: ${why}`);
     } finally {
       this.running -= 1;
       if (this.running === 0) this.idle = setTimeout(() => void this.close(), IDLE_MS).unref();
