@@ -27,7 +27,7 @@ const LOOP_CPU_BAR = 25;
 spawnSync('taskset', ['-p', '-c', '1', String(process.pid)]);
 const simulator = await startSimulator(1);
 const tollgate = await startTollgate(0, 1, simulator.ready.url);
-const { url, operatorUrl, operatorSecret, demo } = tollgate.ready;
+const { url, operatorUrl, operatorSecret } = tollgate.ready;
 const attacker = await newKey();
 const PLAIN = JSON.stringify({
   model: 'sim',
