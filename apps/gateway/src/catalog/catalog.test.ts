@@ -39,6 +39,18 @@ describe('the catalog', () => {
     });
   });
 
+  it('takes OpenAI for what it is, and another by what the configuration says', () => {
+    const backends = [
+      { url: 'https://api.openai.com/v1', weight: 1 },
+      { url: 'https://us.openai.azure.com/openai/v1', weight: 1 },
+      { url: 'https://api.openai.com/v1', dialect: 'vllm', weight: 1 },
+      { url: 'https://api.openai.com.example.org/v1', weight: 1 },
+    ];
+    const config = { current: configOf(model('a', { backends })) } as ConfigSource;
+    const found = new Catalog(config, 'http://127.0.0.1:5/v1').find('a', null)!;
+    expect(found.backends.map(({ dialect }) => dialect)).toEqual(['openai', 'openai', 'vllm', 'any']);
+  });
+
   it('stamps the same prices with the same version, and others with another', () => {
     const price = { input: '1', output: '2', request: '0' };
     expect(stampPrice(price, 'chat')).toEqual(stampPrice({ ...price, cachedInput: '1.0' }, 'chat'));

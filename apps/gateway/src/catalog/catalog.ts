@@ -169,9 +169,14 @@ export function stampPrice(price: PriceConfig, kind: ModelConfig['kind']): Price
   return { version: hash('sha256', JSON.stringify(numbers), 'hex').slice(0, PRICE_VERSION_CHARS), ...numbers };
 }
 
+/** OpenAI refuses a body that all the others read alike: it takes one name of the cap only. */
+function dialectOf({ hostname }: URL): BackendDialect {
+  return hostname === 'api.openai.com' || hostname.endsWith('.openai.azure.com') ? 'openai' : 'any';
+}
+
 function compileBackend(backend: BackendConfig, { id, passthrough }: ModelConfig, simulatorUrl: string): Backend {
-  const dialect = backend.url === 'simulator:' ? 'simulator' : (backend.dialect ?? 'any');
   const url = new URL(backend.url === 'simulator:' ? simulatorUrl : backend.url);
+  const dialect = backend.url === 'simulator:' ? 'simulator' : (backend.dialect ?? dialectOf(url));
   return {
     name: backendName(backend),
     origin: url.origin,

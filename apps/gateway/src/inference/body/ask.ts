@@ -3,6 +3,7 @@ import { InferenceError } from '../errors';
 import { extraFields } from './extra-fields';
 import { mediaUrl } from './media';
 import { type Outgoing, toOutgoing } from './outgoing';
+import { refuseRemoteReferences } from './schema-references';
 import type { BodyRules, PromptTokens } from './rules';
 import {
   type ChatCompletionRequest,
@@ -140,6 +141,7 @@ function readChat(body: ChatCompletionRequest): Rest {
       parts.param ??= `messages[${m}].content[${p}]`;
     }
   }
+  for (const field of ['tools', 'functions', 'response_format'] as const) refuseRemoteReferences(body[field], field);
   const tools = (body.tools?.length ?? 0) + (body.functions?.length ?? 0);
   const type = (format as { type?: string } | null | undefined)?.type ?? 'text';
   return {

@@ -1,5 +1,6 @@
 import { fieldTakenFor, foldFieldName, NEVER_PASSED_ON, NEVER_RENDERED } from '@tollgate/contracts';
 import { InferenceError } from '../errors';
+import { refuseRemoteReferences } from './schema-references';
 
 const MAX_TEMPLATE_ARGUMENTS = 16;
 const MAX_TEMPLATE_ARGUMENT_CHARS = 64;
@@ -34,6 +35,7 @@ export function extraFields(
     const why = whyNot(name, id, passthrough);
     if (why !== null) throw new InferenceError('unsupported_parameter', { message: why, param: name.slice(0, 100) });
     if (name === 'chat_template_kwargs') checkTemplateArguments(value);
+    else refuseRemoteReferences(value, name);
     const rendered = (typeof value === 'string' || typeof value === 'object') && !NEVER_RENDERED.has(name);
     extras.push({ name, json: JSON.stringify(value), rendered });
   }

@@ -25,7 +25,7 @@ export function mediaUrl(url: string, allowed: boolean | readonly string[], mode
     const message = `'${param}' ${why}. Send the content itself as a "data:" URL.`;
     throw new InferenceError('invalid_value', { message, param });
   };
-  if (allowed === false) return refuse(`must be a "data:" URL: the model '${modelId}' fetches nothing`);
+  if (allowed === false) return refuse(`must be a "data:" URL: the model '${modelId}' may not fetch URLs`);
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed?.protocol !== 'https:') return refuse('must be an "https:" or a "data:" URL');
   if (parsed.username !== '' || parsed.password !== '' || parsed.port !== '')
@@ -34,7 +34,7 @@ export function mediaUrl(url: string, allowed: boolean | readonly string[], mode
   if (isIP(host.replace(/^\[|\]$/g, '')) !== 0 || !HOST.test(host) || LOCAL_SUFFIXES.some((one) => host.endsWith(one)))
     return refuse('must name a public domain, not an address or a local name');
   if (allowed !== true && !allowed.some((domain) => host === domain || host.endsWith(`.${domain}`)))
-    return refuse(`names a domain from which the model '${modelId}' fetches nothing`);
+    return refuse(`is not on a domain that the model '${modelId}' may fetch from`);
   parsed.hostname = host;
   parsed.hash = '';
   return parsed.href;

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BackendDialect, DEFAULT_PASSTHROUGH, whyNotPassedThrough } from '@tollgate/contracts';
+import { BackendDialect, DEFAULT_PASSTHROUGH, DOCUMENTED_FIELDS, whyNotPassedThrough } from '@tollgate/contracts';
 import { InferenceError } from '../errors';
 import { readAsk } from './ask';
 import { bodyRules } from './body-rules.suite';
 import { upstreamBody } from './outgoing';
+import { REQUEST_FIELDS } from './validate';
 
 const CHAT = { model: 'public', messages: [{ role: 'user', content: 'x' }] };
 const RULES = bodyRules({ id: 'public', passthrough: new Set(['top_k', 'chat_template_kwargs', 'grammar']) });
@@ -147,6 +148,11 @@ describe('a field that is not understood', () => {
       for (const field of fields) expect(page).toContain(`\`${field}\``);
   });
 
+  it('is told from the documented ones of the requests, which contracts lists for the configuration', () => {
+    const fields = Object.values(REQUEST_FIELDS).flatMap((schema) => Object.keys(schema));
+    expect(new Set(fields)).toEqual(DOCUMENTED_FIELDS);
+  });
+
   it('is nowhere among those that are passed on by default', () => {
     for (const fields of Object.values(DEFAULT_PASSTHROUGH))
       expect(fields.map(whyNotPassedThrough).filter(Boolean)).toEqual([]);
@@ -184,6 +190,9 @@ describe('media that a backend would fetch', () => {
     'https://metadata/',
     'https://metadata.google.internal/',
     'https://printer.local/',
+    'https://tollgate.default/',
+    'https://api.namespace.svc/',
+    'https://wiki.corp/',
     'https://example.com:8443/',
     'https://user@example.com/',
     'https://example.com.evil.org\u0000/',
@@ -195,8 +204,38 @@ describe('media that a backend would fetch', () => {
       expect(outcome(url, allowed)).toContain('Send the content itself as a "data:" URL.');
   });
 
+  it('is no sound by address', () => {
+    const sound = (data: string) => ({
+      ...CHAT,
+      messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data, format: 'wav' } }] }],
+    });
+    expect([refused(sound('UklGRg==')), refused(sound('data:audio/wav;base64,UklGRg=='))]).toEqual([null, null]);
+    for (const data of ['http://169.254.169.254/latest', 'file:///etc/passwd', 'data:audio/wav,x', '//host/x y'])
+      expect(refused(sound(data))!.slice(0, 2)).toEqual(['invalid_value', 'messages[0].content[0].input_audio.data']);
+  });
+
+  it('is no schema of another document, wherever schemas are taken', () => {
+    const remote = { type: 'object', properties: { a: [{ $ref: 'http://169.254.169.254/schema.json' }] } };
+    const local = { $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/$defs/a', $defs: { a: {} } };
+    const fields = (schema: object) => [
+      { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] },
+      { functions: [{ name: 'f', parameters: schema }] },
+      { response_format: { type: 'json_schema', json_schema: { name: 'f', schema } } },
+      { response_format: { type: 'json_object', schema } },
+      { guided_json: schema },
+    ];
+    const rules = { ...RULES, passthrough: new Set(['guided_json']) };
+    for (const more of fields(remote))
+      expect(refused({ ...CHAT, ...more }, rules)!.slice(0, 2)).toEqual([
+        'unsupported_parameter',
+        Object.keys(more)[0],
+      ]);
+    for (const more of fields(local)) expect(refused({ ...CHAT, ...more }, rules)).toBeNull();
+    expect(refused({ ...CHAT, guided_json: { $schema: 'http://10.0.0.1/x' } }, rules)).not.toBeNull();
+  });
+
   it('is refused from any other domain', () => {
-    expect(outcome('https://notexample.com/x', ['example.com'])).toContain('names a domain');
-    expect(outcome('https://example.com/x', false)).toContain("the model 'public' fetches nothing");
+    expect(outcome('https://notexample.com/x', ['example.com'])).toContain('is not on a domain');
+    expect(outcome('https://example.com/x', false)).toContain("the model 'public' may not fetch URLs");
   });
 });

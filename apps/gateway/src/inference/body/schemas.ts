@@ -91,6 +91,8 @@ const only = (properties: Record<string, unknown>, required: string[] = []) => (
 });
 const text = { type: 'string' };
 const textOrNull = { type: ['string', 'null'] };
+/** Base64, also as a `data:` URL: nothing that a backend could fetch. */
+const AUDIO_DATA = { type: 'string', pattern: '^(data:audio/[a-z0-9.+-]{1,32};base64,)?[A-Za-z0-9+/]*={0,2}$' };
 
 const ContentPart = Type.Object(
   {
@@ -104,7 +106,7 @@ const ContentPart = Type.Object(
     ),
     input_audio: Type.Optional(
       Type.Unsafe<{ data: string; format?: string }>(
-        only({ data: text, format: { type: 'string', pattern: '^[a-z0-9]{1,16}$' } }, ['data']),
+        only({ data: AUDIO_DATA, format: { type: 'string', pattern: '^[a-z0-9]{1,16}$' } }, ['data']),
       ),
     ),
   },

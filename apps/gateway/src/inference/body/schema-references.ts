@@ -1,0 +1,31 @@
+import { InferenceError } from '../errors';
+
+/** Members of a JSON schema that name another one. */
+const REFERENCES = new Set(['$ref', '$dynamicRef', '$recursiveRef']);
+const KNOWN_DIALECT = /^https?:\/\/json-schema\.org\//;
+
+/**
+ * Refuses a JSON schema that refers to another document: some libraries fetch it. References within the schema (`#…`) are its own. Iterative, as the body's depth is bounded and its width is not.
+ * Throws InferenceError unsupported_parameter.
+ */
+export function refuseRemoteReferences(schema: unknown, param: string): void {
+  const left: unknown[] = [schema];
+  while (left.length > 0) {
+    const value = left.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    if (Array.isArray(value)) {
+      for (const item of value) left.push(item);
+      continue;
+    }
+    for (const [name, inner] of Object.entries(value)) {
+      const isRemote =
+        typeof inner === 'string' &&
+        ((REFERENCES.has(name) && !inner.startsWith('#')) || (name === '$schema' && !KNOWN_DIALECT.test(inner)));
+      if (isRemote) {
+        const message = `'${param}' refers to another document by "${name}". Put what it refers to into the schema itself.`;
+        throw new InferenceError('unsupported_parameter', { message, param });
+      }
+      left.push(inner);
+    }
+  }
+}
