@@ -46,7 +46,7 @@ const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = nul
 
 describe('what is passed on', () => {
   it('is what was understood, with the backend’s name for the model and the output that is held under both its names', async () => {
-    const fields = { metadata: { deep: [1, 'é'] }, logit_bias: { 5: 1 }, n: 1, top_k: 3 };
+    const fields = { metadata: { note: 'é' }, logit_bias: { 5: 1 }, n: 1, top_k: 3 };
     const asked = {
       ...CHAT,
       max_tokens: undefined,
@@ -163,9 +163,10 @@ describe('the surface', () => {
     expect(await raw(`${head}Transfer-Encoding: chunked\r\n\r\n${size}\r\n${large}\r\n0\r\n\r\n`)).toContain(
       '"payload_too_large"',
     );
-    expect(
-      (await ask(JSON.stringify({ ...CHAT, metadata: { padding: 'x'.repeat(10 * 1024 * 1024 - 200) } }))).status,
-    ).toBe(200);
+    const url = `data:image/png;base64,${'A'.repeat(10 * 1024 * 1024 - 200)}`;
+    const content = [{ type: 'image_url', image_url: { url } }];
+    const largest = { model: 'eyes', messages: [{ role: 'user', content }], max_tokens: 2 };
+    expect((await ask(JSON.stringify(largest))).status).toBe(200);
   });
 
   it('what is no HTTP is answered in the envelope', async () => {

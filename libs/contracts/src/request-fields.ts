@@ -10,7 +10,17 @@ export type Dialect = (typeof DIALECTS)[number];
 export type BackendDialect = Dialect | 'any' | 'simulator';
 
 /** Change how a token is chosen, never how many there are, what is counted or who is asked. */
-const COMMON = ['top_k', 'min_p', 'repetition_penalty', 'chat_template_kwargs', 'reasoning_effort', 'metadata'];
+const COMMON = [
+  'chat_template_kwargs',
+  'metadata',
+  'min_p',
+  'prompt_cache_key',
+  'reasoning_effort',
+  'repetition_penalty',
+  'safety_identifier',
+  'top_k',
+  'verbosity',
+];
 
 /** The fields that reach a backend of each dialect when the model's `passthrough` is left out. */
 export const DEFAULT_PASSTHROUGH: Readonly<Record<BackendDialect, readonly string[]>> = {
@@ -199,6 +209,18 @@ export const NEVER_PASSED_ON: ReadonlyMap<string, string> = new Map(
     ],
   }).flatMap(([why, names]) => names.map((name) => [name, why] as const)),
 );
+
+/** Values (as JSON) by which clients ask for nothing that would not be so anyhow: the field is as if it were left out. */
+export const WITHOUT_EFFECT: ReadonlyMap<string, readonly string[]> = new Map([
+  ['add_generation_prompt', ['true']],
+  ['continue_final_message', ['false']],
+  ['ignore_eos', ['false']],
+  ['min_tokens', ['0']],
+  ['modalities', ['["text"]']],
+  ['service_tier', ['"auto"', '"default"']],
+  ['store', ['false']],
+  ['use_beam_search', ['false']],
+]);
 
 /** The fields of the inference API's own requests. Their form is the gateway's to say. */
 export const DOCUMENTED_FIELDS: ReadonlySet<string> = new Set([

@@ -84,7 +84,7 @@ export const INFERENCE_PATHS: JsonObject = {
       id: 'createChatCompletion',
       summary: 'Complete a chat',
       description:
-        'The primary route. Fields that are not listed are passed to the model as they are. The largest cost is held on the credit before ' +
+        'The primary route. Other fields are refused, unless the model passes them on. The largest cost is held on the credit before ' +
         'the model is asked, and what it really was is charged.',
       request: requests.ChatCompletionRequest,
       examples: {

@@ -62,7 +62,8 @@ export class Pipeline {
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
-      if (!admitted) body?.wasted(error);
+      // Also of who leaves before anything was delivered: a backend may have worked for it, and nobody pays.
+      if (!admitted || error instanceof ClientLeftError) body?.wasted(error);
       meter.refused(this.refuse(client, error));
     } finally {
       body?.release();

@@ -142,6 +142,7 @@ function readChat(body: ChatCompletionRequest): Rest {
     }
   }
   for (const field of ['tools', 'functions', 'response_format'] as const) refuseRemoteReferences(body[field], field);
+  for (const tool of body.tools ?? []) delete (tool as { cache_control?: unknown }).cache_control;
   const tools = (body.tools?.length ?? 0) + (body.functions?.length ?? 0);
   const type = (format as { type?: string } | null | undefined)?.type ?? 'text';
   return {
@@ -171,6 +172,11 @@ function checkPart(part: object, at: string): void {
   }
   for (const member of Object.keys(part)) {
     if (member === 'type' || member === type) continue;
+    // A hint of other APIs that changes nothing here.
+    if (member === 'cache_control') {
+      delete (part as { cache_control?: unknown }).cache_control;
+      continue;
+    }
     const param = `${at}.${member}`;
     const message = `'${param}' does not belong to a part of the type '${type}'.`;
     throw new InferenceError('unsupported_parameter', { message, param });

@@ -1,8 +1,19 @@
-import { fieldTakenFor, foldFieldName, NEVER_PASSED_ON, NEVER_RENDERED } from '@tollgate/contracts';
+import {
+  DOCUMENTED_FIELDS,
+  fieldTakenFor,
+  foldFieldName,
+  NEVER_PASSED_ON,
+  NEVER_RENDERED,
+  WITHOUT_EFFECT,
+} from '@tollgate/contracts';
 import { InferenceError } from '../errors';
 import { refuseRemoteReferences } from './schema-references';
 
+/** As OpenAI bounds them: they are no part of the prompt, so nobody pays for them. */
+const MAX_METADATA = 16;
+const MAX_METADATA_CHARS = 512;
 const MAX_TEMPLATE_ARGUMENTS = 16;
+const FIELD_NAME = /^[a-z][a-z0-9_]*$/;
 const MAX_TEMPLATE_ARGUMENT_CHARS = 64;
 /** Arguments by which chat templates are given the prompt itself. */
 const PROMPT_ARGUMENTS = new Set(
@@ -32,9 +43,11 @@ export function extraFields(
   for (const name of Object.keys(body)) {
     const value = body[name];
     if (Object.hasOwn(documented, name) || value === null) continue;
+    if (WITHOUT_EFFECT.get(name)?.includes(JSON.stringify(value))) continue;
     const why = whyNot(name, id, passthrough);
     if (why !== null) throw new InferenceError('unsupported_parameter', { message: why, param: name.slice(0, 100) });
     if (name === 'chat_template_kwargs') checkTemplateArguments(value);
+    else if (name === 'metadata') checkMetadata(value);
     else refuseRemoteReferences(value, name);
     const rendered = (typeof value === 'string' || typeof value === 'object') && !NEVER_RENDERED.has(name);
     extras.push({ name, json: JSON.stringify(value), rendered });
@@ -52,11 +65,27 @@ function whyNever(name: string): string | null {
 
 function whyNot(name: string, modelId: string, passthrough: ReadonlySet<string>): string | null {
   if (passthrough.has(name)) return null;
+  // One that no list may name either.
+  if (!FIELD_NAME.test(name) || DOCUMENTED_FIELDS.has(name))
+    return whyNever(name) ?? `'${name.slice(0, 100)}' is not a field of this request.`;
   return (
     whyNever(name) ??
     `'${name.slice(0, 100)}' is not supported by the model '${modelId}'. ` +
       'The operator can allow it in the "passthrough" list of the model in tollgate.yaml.'
   );
+}
+
+/** The client's own notes on a request: a few short texts. */
+function checkMetadata(value: unknown): void {
+  const param = 'metadata';
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new InferenceError('invalid_type', { message: `'${param}' must be of type object.`, param });
+  const members = Object.entries(value);
+  const isShort = ([name, text]: [string, unknown]) =>
+    name.length <= MAX_METADATA_CHARS && typeof text === 'string' && text.length <= MAX_METADATA_CHARS;
+  if (members.length <= MAX_METADATA && members.every(isShort)) return;
+  const message = `'${param}' must have at most ${MAX_METADATA} members, each a text of up to ${MAX_METADATA_CHARS} characters.`;
+  throw new InferenceError('invalid_value', { message, param });
 }
 
 /** Switches of a template, such as `enable_thinking`: nothing that could be a template, a prompt, or long. */
@@ -72,7 +101,7 @@ function checkTemplateArguments(value: unknown): void {
   for (const [name, argument] of members) {
     const at = `${param}.${name.slice(0, 100)}`;
     const known = PROMPT_ARGUMENTS.has(foldFieldName(name)) || NEVER_PASSED_ON.has(name) || fieldTakenFor(name);
-    if (known || !/^[a-z][a-z0-9_]*$/.test(name))
+    if (known || !FIELD_NAME.test(name))
       throw new InferenceError('unsupported_parameter', { message: `'${at}' is not supported.`, param: at });
     const isSwitch = typeof argument === 'boolean' || typeof argument === 'number' || argument === null;
     if (isSwitch || (typeof argument === 'string' && argument.length <= MAX_TEMPLATE_ARGUMENT_CHARS)) continue;

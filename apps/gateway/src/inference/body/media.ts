@@ -3,14 +3,23 @@ import { InferenceError } from '../errors';
 
 /** Names that only a local resolver knows, or that stand for the machine itself. */
 const LOCAL_SUFFIXES = [
-  '.local',
-  '.localhost',
-  '.localdomain',
+  '.arpa',
+  '.cluster',
+  '.consul',
+  '.corp',
+  '.default',
+  '.home',
   '.internal',
   '.intranet',
+  '.invalid',
   '.lan',
-  '.home.arpa',
-  '.arpa',
+  '.local',
+  '.localdomain',
+  '.localhost',
+  '.onion',
+  '.private',
+  '.svc',
+  '.test',
 ];
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/;
 

@@ -8,7 +8,10 @@ import { upstreamBody } from './outgoing';
 import { REQUEST_FIELDS } from './validate';
 
 const CHAT = { model: 'public', messages: [{ role: 'user', content: 'x' }] };
-const RULES = bodyRules({ id: 'public', passthrough: new Set(['top_k', 'chat_template_kwargs', 'grammar']) });
+const RULES = bodyRules({
+  id: 'public',
+  passthrough: new Set(['top_k', 'chat_template_kwargs', 'grammar', 'metadata']),
+});
 const ask = (body: object | string, rules = RULES) =>
   readAsk('chat', Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), () => rules);
 const backend = (dialect: BackendDialect = 'any', passthrough = RULES.passthrough) => ({
@@ -56,14 +59,14 @@ describe('the body for a backend', () => {
   });
 
   it('asks for usage in every stream, and for nothing else that streams can be asked for', () => {
-    const options = { include_usage: false, include_obfuscation: true };
+    const options = { include_usage: false, include_obfuscation: true, continuous_usage_stats: true };
     expect(sent({ ...CHAT, stream: true, stream_options: options }).stream_options).toEqual({ include_usage: true });
     expect(sent({ ...CHAT, stream: true }).stream_options).toEqual({ include_usage: true });
     expect(sent(CHAT).stream_options).toBeUndefined();
-    expect(refused({ ...CHAT, stream: true, stream_options: { continuous_usage_stats: true } })).toEqual([
+    expect(refused({ ...CHAT, stream: true, stream_options: { include_everything: true } })).toEqual([
       'unsupported_parameter',
-      'stream_options.continuous_usage_stats',
-      "'stream_options.continuous_usage_stats' is not supported.",
+      'stream_options.include_everything',
+      "'stream_options.include_everything' is not supported.",
     ]);
   });
 
@@ -81,8 +84,31 @@ describe('the body for a backend', () => {
 
   it('has nothing of a message that is for clients alone, and an earlier answer as it was given', () => {
     const answer = { role: 'assistant', content: 'a', refusal: null, reasoning_content: 'why', tool_calls: null };
-    const echoed = { ...answer, annotations: [{ url: 'x' }], audio: null };
+    const ours = { thinking: 'hm', reasoning_details: [{}], provider_specific_fields: {}, parsed: null, id: 'a' };
+    const echoed = { ...answer, annotations: [{ url: 'x' }], audio: null, ...ours };
     expect(sent({ ...CHAT, messages: [echoed] }).messages).toEqual([answer]);
+    const hint = { cache_control: { type: 'ephemeral' } };
+    const parts = [{ type: 'text', text: 'x', ...hint }];
+    const tool = { type: 'function', function: { name: 'f' } };
+    expect(
+      sent({ ...CHAT, messages: [{ role: 'user', content: parts }], tools: [{ ...tool, ...hint }] }),
+    ).toMatchObject({
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }],
+      tools: [tool],
+    });
+  });
+
+  it('has nothing of a field by which a client asks for what is so anyhow', () => {
+    const none = {
+      store: false,
+      service_tier: 'auto',
+      modalities: ['text'],
+      use_beam_search: false,
+      ignore_eos: false,
+    };
+    expect(sent({ ...CHAT, ...none })).toEqual(sent(CHAT));
+    for (const more of [{ store: true }, { service_tier: 'priority' }, { modalities: ['text', 'audio'] }])
+      expect(refused({ ...CHAT, ...more })![0]).toBe('unsupported_parameter');
   });
 });
 
@@ -105,6 +131,11 @@ describe('a field that is not understood', () => {
     [{ 'max_to\u212aens': 9_000 }, 'max_to\u212aens', "Did you mean 'max_tokens'?"],
     [{ 'me\u017f\u017fages': [] }, 'me\u017f\u017fages', "Did you mean 'messages'?"],
     [{ N_Predict: 1 }, 'N_Predict', "Did you mean 'n_predict'?"],
+    [{ suffix: 'x' }, 'suffix', 'is not a field of this request'],
+    [{ constructor: 1 }, 'constructor', 'is not supported by the model'],
+    [{ 'a b': 1 }, 'a b', 'is not a field of this request'],
+    [{ metadata: { a: 'x'.repeat(513) } }, 'metadata', 'at most 16 members'],
+    [{ metadata: { a: { b: 'x' } } }, 'metadata', 'at most 16 members'],
     [{ frobnicate: 1 }, 'frobnicate', '"passthrough" list of the model in tollgate.yaml'],
     [{ chat_template_kwargs: { messages: 'x' } }, 'chat_template_kwargs.messages', 'is not supported'],
     [{ chat_template_kwargs: { chat_template: 'x' } }, 'chat_template_kwargs.chat_template', 'is not supported'],

@@ -58,6 +58,7 @@ const sampling = {
       additionalProperties: false,
       properties: {
         include_obfuscation: { type: ['boolean', 'null'], description: 'Taken, and without effect.' },
+        continuous_usage_stats: { type: ['boolean', 'null'], description: 'Taken, and without effect.' },
         include_usage: {
           type: ['boolean', 'null'],
           description:
@@ -98,6 +99,7 @@ const ContentPart = Type.Object(
   {
     type: Type.Unsafe<(typeof PART_TYPES)[number]>({ type: 'string', enum: PART_TYPES }),
     text: Type.Optional(Type.String()),
+    cache_control: Type.Optional(Type.Unknown({ description: 'Taken, and without effect.' })),
     refusal: Type.Optional(Type.String()),
     image_url: Type.Optional(
       Type.Unsafe<{ url: string; detail?: string | null }>(
@@ -121,6 +123,25 @@ const ContentPart = Type.Object(
 
 const NAME = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
 const CALLED_FUNCTION = only({ name: text, arguments: text }, ['name']);
+
+/** Members of earlier answers that clients send back as they got them, and that no backend is sent. */
+export const NOT_PASSED_ON_IN_MESSAGES = [
+  'annotations',
+  'audio',
+  'id',
+  'parsed',
+  'provider_specific_fields',
+  'reasoning_details',
+  'stop_reason',
+  'thinking',
+  'thinking_blocks',
+] as const;
+const NOT_PASSED_ON = Object.fromEntries(
+  NOT_PASSED_ON_IN_MESSAGES.map((name) => [
+    name,
+    Type.Optional(Type.Unknown({ description: 'Of an earlier answer; not passed on.' })),
+  ]),
+);
 
 const Message = Type.Object(
   {
@@ -150,8 +171,7 @@ const Message = Type.Object(
     function_call: optional<object>('object', { ...CALLED_FUNCTION, type: ['object', 'null'] }),
     reasoning_content: optional<string>('string', { description: 'Of an earlier answer, for templates that show it.' }),
     reasoning: optional<string>('string', { description: 'As `reasoning_content`.' }),
-    annotations: optional<object[]>('array', { description: 'Of an earlier answer; not passed on.' }),
-    audio: Type.Optional(Type.Unsafe<null>({ type: 'null', description: 'Not supported.' })),
+    ...NOT_PASSED_ON,
   },
   {
     additionalProperties: false,
@@ -160,9 +180,6 @@ const Message = Type.Object(
     else: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
   },
 );
-
-/** What is only known here and in the client: members of a message that no backend is sent. */
-export const NOT_PASSED_ON_IN_MESSAGES = ['annotations', 'audio'] as const;
 
 const FUNCTION = only(
   {
@@ -178,6 +195,7 @@ const Tool = {
   ...only(
     {
       type: { type: 'string', enum: TOOL_TYPES },
+      cache_control: { description: 'Taken, and without effect.' },
       function: FUNCTION,
       custom: only({ name: NAME, description: textOrNull, format: { type: ['object', 'null'] } }, ['name']),
     },
@@ -238,7 +256,7 @@ export const ChatCompletionRequest = Type.Object(
       additionalProperties: false,
       properties: {
         type: { type: 'string', enum: RESPONSE_FORMATS },
-        json_schema: { type: 'object' },
+        json_schema: { type: ['object', 'null'] },
         schema: { type: ['object', 'null'], description: 'With `json_object`, where the backend takes one.' },
       },
       if: { required: ['type'], properties: { type: { const: 'json_schema' } } },

@@ -74,6 +74,10 @@ function toInferenceError({ keyword, instancePath, params, message = 'is not val
     const field = `${at}.${unknown}`;
     return new InferenceError('unsupported_parameter', { message: `'${field}' is not supported.`, param: field });
   }
+  if (keyword === 'pattern') {
+    const message = `${name} has characters, or a length, that are not allowed.`;
+    return new InferenceError('invalid_value', { message, param });
+  }
   if (keyword === 'enum') {
     const allowed = (params as { allowedValues: unknown[] }).allowedValues.filter((value) => value !== null);
     return new InferenceError('invalid_value', { message: `${name} must be one of: ${allowed.join(', ')}.`, param });
