@@ -11,7 +11,8 @@ export interface UpstreamLimits {
   idleTimeoutMs: number;
   /**
    * A kept connection that closes unanswered within this time of the request was closed by the backend while the request was on its way: twice what a packet takes around the world. Measured
-   * by us from before the request is written, so a slow machine only ever takes a stale connection for one that worked, never the other way round.
+   * by us from before the request is written, so a slow machine only ever takes a stale connection for one that worked, never the other way round. A 503 that comes later may be a proxy's whose
+   * engine has worked, and gone.
    */
   staleCloseMs: number;
 }
@@ -36,8 +37,6 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /** Carries one request at a time. Opens again by itself when it was closed. */
 export class Connection {
   readonly client: Client;
-  /** It was taken and given back before. */
-  used = false;
   /** What it has open has carried an answer to its end before: the backend may be closing it at this moment. */
   kept = false;
 
@@ -83,7 +82,6 @@ export class Connections {
   give(origin: string, connection: Connection): void {
     const known = this.origins.get(origin);
     if (!known || connection.client.destroyed) return;
-    connection.used = true;
     if (known.idle.length < MAX_IDLE_PER_ORIGIN) {
       known.idle.push(connection);
       return;
