@@ -6,7 +6,7 @@ import type { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
 import type { Client } from './client';
-import { InferenceError } from './errors';
+import { InferenceError, RuinousBodyError } from './errors';
 import { announcedBytes, ClientLeftError, readBody } from './read-body';
 import { ofAdmission } from './refusals';
 
@@ -100,7 +100,7 @@ export class Intake {
     const { requestsPerMinute } = keyLimits;
     const isRefusal = error instanceof InferenceError;
     // A fault of ours costs the key nothing.
-    if (!isRefusal && !(error instanceof ClientLeftError)) return;
+    if (!isRefusal && !(error instanceof ClientLeftError || error instanceof RuinousBodyError)) return;
     if (!isRefusal || INVALID.has(error.status))
       this.wastedRequests.countInvalid(keyId, requestsPerMinute, bytes, Date.now());
     else if (error.status < 500) this.wastedRequests.countUnserved(keyId, requestsPerMinute, bytes, Date.now());
