@@ -37,6 +37,8 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /** Carries one request at a time. Opens again by itself when it was closed. */
 export class Connection {
   readonly client: Client;
+  /** It was taken and given back before. */
+  used = false;
   /** What it has open has carried an answer to its end before: the backend may be closing it at this moment. */
   kept = false;
 
@@ -82,6 +84,7 @@ export class Connections {
   give(origin: string, connection: Connection): void {
     const known = this.origins.get(origin);
     if (!known || connection.client.destroyed) return;
+    connection.used = true;
     if (known.idle.length < MAX_IDLE_PER_ORIGIN) {
       known.idle.push(connection);
       return;
