@@ -74,7 +74,7 @@ export class Intake {
     const waitMs = this.wastedRequests.waitMs(keyId, keyLimits.requestsPerMinute, Date.now());
     if (waitMs === 0) return;
     const retryAfterSeconds = Math.ceil(waitMs / 1_000);
-    const message = `Too many requests of this key were invalid or did not arrive. Retry after ${retryAfterSeconds} s.`;
+    const message = `Too many requests with this key were invalid or incomplete. Retry after ${retryAfterSeconds} s.`;
     throw new InferenceError('requests_limit_exceeded', { message, retryAfterSeconds });
   }
 
@@ -91,7 +91,7 @@ export class Intake {
     if (budget === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
     const most = Math.floor(this.memory.maxBytesPerKey / MIB);
     return new InferenceError('concurrency_limit_exceeded', {
-      message: `The bodies of unfinished requests of this key are more than ${most} MiB together. Retry after ${retryAfterSeconds} s.`,
+      message: `The request bodies of this key exceed ${most} MiB in total: wait for running requests to finish. Retry after ${retryAfterSeconds} s.`,
       retryAfterSeconds,
     });
   }
