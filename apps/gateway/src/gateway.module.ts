@@ -8,6 +8,7 @@ import './accept/connection-limit';
 import { Admitter } from './admit/admit';
 import { BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './admit/body-memory';
 import { CreditNewsConsumer } from './admit/credit-news';
+import { RefusedKeys } from './admit/refused-keys';
 import { WastedRequests } from './admit/wasted-requests';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
@@ -62,7 +63,7 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
     const memory = new BodyMemory({ maxBytes: bodyMemoryMib * 1024 * 1024 });
     this.stages = {
       authenticator: new Authenticator(credentials, config),
-      intake: new Intake(admitter, catalog, memory, new WastedRequests()),
+      intake: new Intake(admitter, catalog, memory, new WastedRequests(), new RefusedKeys()),
       catalog,
       bodies: new BodyReader(catalog),
       admitter,

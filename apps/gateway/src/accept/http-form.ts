@@ -5,7 +5,8 @@ import type { IncomingMessage } from 'node:http';
  * folded lines, control characters, a bare line feed) never becomes a request.
  */
 export function whyNotHttp({ httpVersion, rawHeaders }: IncomingMessage): string | null {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return 'The version of HTTP must be 1.1 or 1.0.';
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    return 'The HTTP version is not supported: use HTTP/1.1 or HTTP/1.0.';
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
@@ -13,13 +14,13 @@ export function whyNotHttp({ httpVersion, rawHeaders }: IncomingMessage): string
     if (name.length === HOST.length) {
       if (name.toLowerCase() === HOST) hosts += 1;
     } else if (name.length === TRANSFER_ENCODING.length && name.toLowerCase() === TRANSFER_ENCODING) {
-      if (httpVersion === '1.0') return 'HTTP/1.0 has no Transfer-Encoding: send Content-Length.';
+      if (httpVersion === '1.0') return 'HTTP/1.0 does not support Transfer-Encoding: send Content-Length instead.';
       if (rawHeaders[at + 1]!.toLowerCase() !== 'chunked')
-        return 'Transfer-Encoding must be "chunked", and nothing else.';
+        return 'The only Transfer-Encoding that is supported is "chunked".';
     }
   }
-  if (hosts > 1) return 'There must be one Host header.';
-  return hosts === 0 && httpVersion === '1.1' ? 'The Host header is missing.' : null;
+  if (hosts > 1) return 'The request has more than one Host header: send exactly one.';
+  return hosts === 0 && httpVersion === '1.1' ? 'The Host header is missing: send exactly one.' : null;
 }
 
 const HOST = 'host';

@@ -56,7 +56,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     exchanges.begin(request, response);
-    refuse(response, { status: 417, message: 'Expect: nothing but "100-continue" is understood.' });
+    refuse(response, { status: 417, message: 'The only Expect header that is supported is "100-continue".' });
   });
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (isLingering(socket)) return;
@@ -76,8 +76,10 @@ export function continueIfOwed(request: IncomingMessage, response: ServerRespons
 
 /** What is no HTTP at all, or too slow, or with too large a head: there is no request, only a socket. */
 function refusalOf(code: string | undefined): EarlyRefusal {
-  if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, message: 'The headers are too large.' };
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, message: 'The request did not arrive in time.' };
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return { status: 431, message: 'The request headers are too large: send fewer or shorter ones.' };
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return { status: 408, message: 'The request did not arrive in time: send it again.' };
   return { status: 400, message: 'The request is not valid HTTP.' };
 }
 

@@ -1,3 +1,5 @@
+import { UnavailableError } from '@tollgate/contracts';
+
 /** The one table of what the inference API refuses with: wire code, status, `type`, and the message when none more precise is given. */
 export const INFERENCE_ERRORS = {
   invalid_json: [400, 'invalid_request_error', 'The body is not valid JSON.'],
@@ -83,3 +85,6 @@ export class InferenceError extends Error {
     return JSON.stringify({ error: { message: this.message, type: this.type, param: this.param, code: this.code } });
   }
 }
+
+/** A body that a worker was lost to: 503, and for its key as an invalid request, so that it is not repeated for nothing. */
+export class RuinousBodyError extends UnavailableError {}

@@ -1,15 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { Admitter } from '../admit/admit';
 import type { BodyMemory, FullBudget } from '../admit/body-memory';
+import type { RefusedKeys } from '../admit/refused-keys';
 import type { WastedRequests } from '../admit/wasted-requests';
 import type { Principal } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
 import type { Client } from './client';
-import { InferenceError } from './errors';
+import { InferenceError, RuinousBodyError } from './errors';
 import { announcedBytes, ClientLeftError, readBody } from './read-body';
 import { ofAdmission } from './refusals';
 
-/** A body of this length is read without a look: the admission itself comes a moment later and says the same. */
+/** A body of this length is read without a look, unless its key was just refused: the admission itself comes a moment later and says the same. */
 export const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
 const MIB = 1024 * 1024;
@@ -30,6 +31,7 @@ export class Intake {
     private readonly catalog: Catalog,
     private readonly memory: BodyMemory,
     private readonly wastedRequests: WastedRequests,
+    private readonly refusedKeys: RefusedKeys,
   ) {}
 
   /** Rejects with InferenceError, with ClientLeftError, and with UnavailableError where the store does not answer. */
@@ -41,7 +43,8 @@ export class Intake {
       // 2. What is not worth reading.
       const announced = announcedBytes(request);
       // 3. Whether any request of the key would be admitted.
-      if (announced === null || announced > MAX_UNLOOKED_BODY_BYTES) await this.look(client, principal);
+      const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
+      if (!isSmall || this.refusedKeys.has(principal.keyId)) await this.look(client, principal);
       // 4. Room for it.
       const full = (budget: FullBudget) => this.ofMemory(budget);
       const budget = share.growTo(announced ?? 0);
@@ -54,7 +57,11 @@ export class Intake {
       return {
         bytes,
         release: () => share.release(),
-        wasted: (error) => this.countWaste(principal, error, length),
+        wasted: (error) => {
+          if (error instanceof InferenceError && OF_ADMISSION.has(error.status))
+            this.refusedKeys.wasRefused(principal.keyId);
+          this.countWaste(principal, error, length);
+        },
       };
     } catch (error) {
       this.countWaste(principal, error, share.bytes);
@@ -67,13 +74,14 @@ export class Intake {
     const waitMs = this.wastedRequests.waitMs(keyId, keyLimits.requestsPerMinute, Date.now());
     if (waitMs === 0) return;
     const retryAfterSeconds = Math.ceil(waitMs / 1_000);
-    const message = `Too many requests of this key were invalid or did not arrive. Retry after ${retryAfterSeconds} s.`;
+    const message = `Too many requests with this key were invalid or incomplete. Retry after ${retryAfterSeconds} s.`;
     throw new InferenceError('requests_limit_exceeded', { message, retryAfterSeconds });
   }
 
   private async look(client: Client, principal: Principal): Promise<void> {
     const result = await this.admitter.look(principal, !this.catalog.hasFree(principal.models));
-    if (result.kind === 'clear') return;
+    if (result.kind === 'clear') return this.refusedKeys.wasClear(principal.keyId);
+    this.refusedKeys.wasRefused(principal.keyId);
     client.setLimits(principal.keyLimits, () => result.limits);
     throw ofAdmission(result);
   }
@@ -83,7 +91,7 @@ export class Intake {
     if (budget === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
     const most = Math.floor(this.memory.maxBytesPerKey / MIB);
     return new InferenceError('concurrency_limit_exceeded', {
-      message: `The bodies of unfinished requests of this key are more than ${most} MiB together. Retry after ${retryAfterSeconds} s.`,
+      message: `The request bodies of this key exceed ${most} MiB in total: wait for running requests to finish. Retry after ${retryAfterSeconds} s.`,
       retryAfterSeconds,
     });
   }
@@ -92,12 +100,14 @@ export class Intake {
     const { requestsPerMinute } = keyLimits;
     const isRefusal = error instanceof InferenceError;
     // A fault of ours costs the key nothing.
-    if (!isRefusal && !(error instanceof ClientLeftError)) return;
+    if (!isRefusal && !(error instanceof ClientLeftError || error instanceof RuinousBodyError)) return;
     if (!isRefusal || INVALID.has(error.status))
       this.wastedRequests.countInvalid(keyId, requestsPerMinute, bytes, Date.now());
     else if (error.status < 500) this.wastedRequests.countUnserved(keyId, requestsPerMinute, bytes, Date.now());
   }
 }
 
+/** Of a request whose body was read: its limits, and money. */
+const OF_ADMISSION: ReadonlySet<number> = new Set([402, 429]);
 /** Whatever the limits say, these are the request's own fault. */
 const INVALID: ReadonlySet<number> = new Set([400, 404, 408, 413, 415]);

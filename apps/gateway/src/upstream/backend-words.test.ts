@@ -136,10 +136,15 @@ describe('a backend’s words for a client', () => {
   it('are cut where they are long, and take no long time whatever they are', () => {
     expect(forClient('no '.repeat(10_000))).toHaveLength(300);
     expect(forClient(`${'no '.repeat(99)}n😀😀`)).toBe(`${'no '.repeat(99)}n…`);
-    const from = performance.now();
-    const plain = 'word '.repeat(13_000);
-    forClient(plain);
-    const plainMs = performance.now() - from;
+    const tookMs = (said: string): number => {
+      const from = performance.now();
+      forClient(said);
+      operatorWords(said, null);
+      return performance.now() - from;
+    };
+    // The least of several, as the machine does something else at one moment.
+    const least = (said: string) => Math.min(...Array.from({ length: 5 }, () => tookMs(said)));
+    const plain = least('word '.repeat(13_000));
     for (const part of [
       'a',
       '0',
@@ -158,11 +163,9 @@ describe('a backend’s words for a client', () => {
       'token',
       '\u200b',
     ]) {
-      const since = performance.now();
-      forClient(part.repeat(65_536 / part.length));
-      operatorWords(part.repeat(65_536 / part.length), null);
       // What is looked at is bounded, and no pattern backtracks over more of it than once.
-      expect(performance.now() - since).toBeLessThan(1_000 + 100 * plainMs);
+      const said = part.repeat(65_536 / part.length);
+      expect(least(said)).toBeLessThan(20 * plain);
     }
   });
 });

@@ -11,7 +11,8 @@ export interface UpstreamLimits {
   idleTimeoutMs: number;
   /**
    * A kept connection that closes unanswered within this time of the request was closed by the backend while the request was on its way: twice what a packet takes around the world. Measured
-   * by us from before the request is written, so a slow machine only ever takes a stale connection for one that worked, never the other way round.
+   * by us from before the request is written, so a slow machine only ever takes a stale connection for one that worked, never the other way round. A 503 that comes later may be a proxy's whose
+   * engine has worked, and gone.
    */
   staleCloseMs: number;
 }

@@ -42,8 +42,8 @@ type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStar
  * One request to a model: a backend by weight, another one where that may help, until an answer begins. undici's dispatch with this object as the handler:
  * no streams, no signals, no promises in between.
  *
- * The hold pays for one run. So what a backend may have begun is tried again at most once, and on another backend; what was surely not begun (no connection, 429, 503) goes to the others,
- * as far as MAX_ATTEMPTS reaches; a kept connection that the backend was just closing is replaced once.
+ * The hold pays for one run. So what a backend may have begun is tried again at most once, and on another backend; what was surely not begun (no connection, 429, a 503 that came at
+ * once) goes to the others, as far as MAX_ATTEMPTS reaches; a kept connection that the backend was just closing is replaced once.
  *
  * States: waiting (no head yet; attempts may follow) → answering → ended; `abort` ends it from anywhere, also before the connection stands.
  */
@@ -51,8 +51,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private untried: Backend[];
   private backend!: Backend;
   private connection: Connection | null = null;
-  /** The request was written to a kept connection, and when; null: to a new one, or not yet. */
-  private writtenToKeptAtMs: number | null = null;
+  /** The connection was a kept one when the request was written to it. */
+  private writtenToKept = false;
+  /** From before the request is written, by the monotonic clock. */
+  private writtenAtMs = 0;
   private answerBegan = false;
   private informational = 0;
   private controller: Dispatcher.DispatchController | null = null;
@@ -62,6 +64,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private mayHaveBegun = false;
   private state: 'waiting' | 'answering' | 'ended' = 'waiting';
   private errorStatus = 0;
+  /** The status says that the backend was too busy to begin. */
+  private refusedUnbegun = false;
   private retryAfter: string | undefined;
   private errorBody: Buffer[] = [];
   private errorBytes = 0;
@@ -110,7 +114,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.controller = controller;
     if (this.state === 'ended') return controller.abort(new Error('aborted by the gateway'));
     this.begun.push(this.backend.name);
-    this.writtenToKeptAtMs = this.connection?.kept ? performance.now() : null;
+    this.writtenToKept = this.connection?.kept ?? false;
+    this.writtenAtMs = performance.now();
   }
 
   /** The first byte of an answer. */
@@ -127,6 +132,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     if (status >= 300) {
       this.errorStatus = status;
+      // A proxy says 503 too when its engine has gone in the middle of the work.
+      this.refusedUnbegun = status === 429 || (status === 503 && this.tooSoonForWork());
       this.retryAfter = headers['retry-after'] as string | undefined;
       this.errorTimer = setTimeout(() => controller.abort(new Error('the error is too slow')), ERROR_BODY_TIMEOUT_MS);
       return;
@@ -169,10 +176,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private attempt(): void {
     this.attempts += 1;
     this.controller = null;
-    this.writtenToKeptAtMs = null;
+    this.writtenToKept = false;
     this.answerBegan = false;
     this.informational = 0;
     this.errorStatus = 0;
+    this.refusedUnbegun = false;
     this.errorBody = [];
     this.errorBytes = 0;
     this.unreadable = null;
@@ -201,17 +209,22 @@ export class Exchange implements Dispatcher.DispatchHandler {
   /** The backend had closed the kept connection before it saw the request: not a byte of an answer, and too soon after the request for any work. */
   private wasStale(failure: UpstreamFailure): boolean {
     return (
-      this.writtenToKeptAtMs !== null &&
+      this.writtenToKept &&
       !this.answerBegan &&
       failure.kind === 'failed' &&
       CLOSED_BY_PEER.has(failure.reason) &&
-      performance.now() - this.writtenToKeptAtMs <= this.limits.staleCloseMs
+      this.tooSoonForWork()
     );
+  }
+
+  /** A slow machine only ever takes what was soon for late. */
+  private tooSoonForWork(): boolean {
+    return performance.now() - this.writtenAtMs <= this.limits.staleCloseMs;
   }
 
   private failByStatus(body: string): void {
     const failure = failureOfStatus(this.errorStatus, this.retryAfter, body, this.backend.authorization);
-    this.fail(failure, failure.kind === 'busy' ? 'not_begun' : 'may_have_begun');
+    this.fail(failure, this.refusedUnbegun ? 'not_begun' : 'may_have_begun');
   }
 
   private fail(failure: UpstreamFailure, progress: Progress): void {

@@ -16,7 +16,7 @@ export type UpstreamFailure =
 
 /** How far a request got that failed. */
 export type Progress =
-  /** The backend did nothing for it: no connection stood, or it said that it is busy. */
+  /** The backend did nothing for it: no connection stood, or it said 429, or 503 at once. */
   | 'not_begun'
   /** It was written to a kept connection that the backend was closing at that moment. */
   | 'stale'

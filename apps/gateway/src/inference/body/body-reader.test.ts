@@ -1,5 +1,6 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { Catalog } from '../../catalog/catalog';
+import { RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
 import { readAsk } from './ask';
 import { BodyReader, MAX_INLINE_BYTES, type Sender } from './body-reader';
@@ -94,5 +95,25 @@ describe('a large body', () => {
     await new Promise(setImmediate);
     await other.close();
     await expect(reading).rejects.toThrow(UnavailableError);
+  });
+
+  it('waits no longer than it may: for its worker, and behind others of its key', async () => {
+    // Less than a worker needs to start.
+    const other = new BodyReader(catalog, { maxWaitMs: 1, readTimeoutMs: 600_000 });
+    const reads = [1, 2].map(() => other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>);
+    for (const { status, reason } of (await Promise.allSettled(reads)) as PromiseRejectedResult[]) {
+      expect(status).toBe('rejected');
+      expect(reason).toBeInstanceOf(UnavailableError);
+      expect(reason).not.toBeInstanceOf(RuinousBodyError);
+    }
+    await other.close();
+  });
+
+  it('that takes a worker too long is known as such; the next one finds another worker', async () => {
+    const other = new BodyReader(catalog, { maxWaitMs: 600_000, readTimeoutMs: 1 });
+    const reading = () => other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>;
+    await expect(reading()).rejects.toThrow(RuinousBodyError);
+    await expect(reading()).rejects.toThrow('took too long');
+    await other.close();
   });
 });

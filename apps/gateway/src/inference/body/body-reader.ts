@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { availableParallelism } from 'node:os';
-import { pool, Promise as PoolPromise, type Pool } from 'workerpool';
+import { pool, Promise as PoolPromise, type Pool, TerminateError } from 'workerpool';
 import { type InferenceKind, UnavailableError } from '@tollgate/contracts';
 import type { Catalog, AllowedModels } from '../../catalog/catalog';
-import { InferenceError } from '../errors';
+import { InferenceError, RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
 import { type Ask, readAsk } from './ask';
 import type { BodyRules } from './rules';
@@ -11,8 +11,14 @@ import type { BodyRead } from './body-worker';
 
 /** Read, checked and counted on the event loop: 1 ms, at the worst 10. What is larger goes to a worker thread. */
 export const MAX_INLINE_BYTES = 32 * 1024;
-/** For one body in a worker; the largest that `checkStructure` lets pass takes a tenth of it. */
-const READ_TIMEOUT_MS = 10_000;
+export interface ReadLimits {
+  /** Until a worker begins: behind other bodies of its key, and behind those of others. */
+  maxWaitMs: number;
+  /** For one body in a worker; the largest that `checkStructure` lets pass takes a tenth of it. */
+  readTimeoutMs: number;
+}
+
+const DEFAULT_READ_LIMITS: ReadLimits = { maxWaitMs: 30_000, readTimeoutMs: 10_000 };
 /** Each has its own tokenizers, 80 MB; so none is kept that nobody needs. */
 const MAX_WORKERS = Math.max(1, Math.min(2, availableParallelism() - 1));
 const IDLE_MS = 60_000;
@@ -30,6 +36,15 @@ export interface Sender {
   client: { readonly left: boolean };
 }
 
+/** A body's way to a worker. */
+interface Waiting {
+  /** Null: it has waited for too long, and nobody wants it. */
+  raw: Buffer | null;
+  begun: boolean;
+  /** Takes it out of the pool's queue. */
+  leave: () => void;
+}
+
 /**
  * Bodies → asks. Small ones at once; large ones in worker threads, so that no body holds up the requests of others: one of a key at a time, so that nobody's large bodies stand in the way of
  * another key's.
@@ -40,17 +55,22 @@ export class BodyReader {
   private idle: NodeJS.Timeout | undefined;
   private readonly lastOfKey = new Map<string, Promise<unknown>>();
 
-  constructor(private readonly catalog: Catalog) {}
+  constructor(
+    private readonly catalog: Catalog,
+    private readonly limits: ReadLimits = DEFAULT_READ_LIMITS,
+  ) {}
 
   /**
    * Takes the bytes: a large body is handed over to its worker, not copied (copies of 10 MiB keep the garbage collector busy), and is gone here.
-   * Throws InferenceError: 400 with the field that is wrong, 404; rejects with ClientLeftError, and with UnavailableError when no worker could read it.
+   * Throws InferenceError: 400 with the field that is wrong, 404; rejects with ClientLeftError, and with UnavailableError when no worker could read it:
+   * with RuinousBodyError when one tried.
    */
   read(kind: InferenceKind, raw: Buffer, sender: Sender): Ask | Promise<Ask> {
     if (raw.length <= MAX_INLINE_BYTES) return readAsk(kind, raw, (id) => this.catalog.find(id, sender.models));
     const before = this.lastOfKey.get(sender.keyId) ?? Promise.resolve();
-    const read = before.then(() => this.readInWorker(kind, raw, sender));
-    const ended = read.then(
+    const waiting: Waiting = { raw, begun: false, leave: () => {} };
+    const work = before.then(() => this.readInWorker(kind, waiting, sender));
+    const ended = work.then(
       () => undefined,
       () => undefined,
     );
@@ -58,7 +78,25 @@ export class BodyReader {
     void ended.then(() => {
       if (this.lastOfKey.get(sender.keyId) === ended) this.lastOfKey.delete(sender.keyId);
     });
-    return read;
+    return this.inTime(work, waiting);
+  }
+
+  private async inTime(work: Promise<Ask>, waiting: Waiting): Promise<Ask> {
+    const { maxWaitMs } = this.limits;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        if (waiting.begun) return;
+        waiting.raw = null;
+        waiting.leave();
+        reject(new UnavailableError(`a body was not read: no worker was free within ${maxWaitMs} ms`));
+      }, maxWaitMs);
+    });
+    try {
+      return await Promise.race([late, work]);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async close(): Promise<void> {
@@ -68,8 +106,10 @@ export class BodyReader {
     await workers?.terminate(true);
   }
 
-  private async readInWorker(kind: InferenceKind, raw: Buffer, sender: Sender): Promise<Ask> {
-    if (sender.client.left) throw new ClientLeftError();
+  private async readInWorker(kind: InferenceKind, waiting: Waiting, sender: Sender): Promise<Ask> {
+    const { raw } = waiting;
+    if (sender.client.left || raw === null) throw new ClientLeftError();
+    waiting.raw = null;
     const models = this.catalog.all(sender.models).map(rulesOf);
     // A part of a larger buffer cannot be handed over.
     const owned = raw.length === raw.buffer.byteLength;
@@ -77,22 +117,26 @@ export class BodyReader {
     const { length } = raw;
     clearTimeout(this.idle);
     this.running += 1;
+    const workers = (this.workers ??= pool(WORKER, {
+      workerType: 'thread',
+      maxWorkers: MAX_WORKERS,
+      workerThreadOpts: { resourceLimits: { maxOldGenerationSizeMb: MAX_WORKER_HEAP_MIB } },
+    }));
     try {
-      this.workers ??= pool(WORKER, {
-        workerType: 'thread',
-        maxWorkers: MAX_WORKERS,
-        workerThreadOpts: { resourceLimits: { maxOldGenerationSizeMb: MAX_WORKER_HEAP_MIB } },
-      });
-      const result = (await this.workers
-        .exec('read', [kind, bytes, models], { transfer: [bytes.buffer] })
-        .timeout(READ_TIMEOUT_MS)) as BodyRead;
+      const on = () => (waiting.begun = true);
+      const task = workers.exec('read', [kind, bytes, models], { transfer: [bytes.buffer], on });
+      waiting.leave = () => void task.cancel();
+      const result = (await task.timeout(this.limits.readTimeoutMs)) as BodyRead;
       if ('ask' in result) return received(result.ask);
       const { code, message, param } = result.refusal;
       throw new InferenceError(code, { message, param });
     } catch (error) {
       if (error instanceof InferenceError) throw error;
-      const why = error instanceof PoolPromise.TimeoutError ? 'took too long' : (error as Error).message;
-      throw new UnavailableError(`a body of ${length} bytes was not read: ${why}`);
+      const tookTooLong = error instanceof PoolPromise.TimeoutError;
+      const why = `a body of ${length} bytes was not read: ${tookTooLong ? 'took too long' : (error as Error).message}`;
+      // The worker is lost with it; unless it was ended by our own end.
+      const isRuinous = tookTooLong || (error instanceof TerminateError && this.workers === workers);
+      throw isRuinous ? new RuinousBodyError(why) : new UnavailableError(why);
     } finally {
       this.running -= 1;
       if (this.running === 0) this.idle = setTimeout(() => void this.close(), IDLE_MS).unref();

@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os';
-import { Transfer, worker } from 'workerpool';
+import { Transfer, worker, workerEmit } from 'workerpool';
 import type { InferenceKind } from '@tollgate/contracts';
 import { InferenceError, type InferenceErrorCode } from '../errors';
 import { type Ask, readAsk } from './ask';
@@ -17,6 +17,7 @@ export type BodyRead = { ask: Ask } | { refusal: Refusal };
 
 /** Reads a body and counts its prompt; what is left of it is what goes out. */
 function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]): BodyRead | object {
+  workerEmit('begun');
   try {
     const ask = readAsk(kind, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), (id) => ruleOf(models, id));
     countWithinContext(ask, ruleOf(models, ask.model)!);

@@ -1,0 +1,51 @@
+import { UnavailableError } from '@tollgate/contracts';
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Admitter } from '../admit/admit';
+import { BodyMemory } from '../admit/body-memory';
+import { RefusedKeys } from '../admit/refused-keys';
+import { WastedRequests } from '../admit/wasted-requests';
+import type { Principal } from '../authenticate/authenticate';
+import type { Catalog } from '../catalog/catalog';
+import type { Client } from './client';
+import { InferenceError, RuinousBodyError } from './errors';
+import { Intake } from './intake';
+
+const PER_MINUTE = 60;
+const client = { awaitBody: () => {}, setLimits: () => {} } as unknown as Client;
+const principal = { keyId: 'key', models: null, keyLimits: { requestsPerMinute: PER_MINUTE } } as unknown as Principal;
+
+const intakeOf = () =>
+  new Intake(
+    {} as Admitter,
+    { hasFree: () => false } as unknown as Catalog,
+    new BodyMemory(),
+    new WastedRequests(),
+    new RefusedKeys(),
+  );
+
+function request(): IncomingMessage {
+  const headers = { 'content-type': 'application/json', 'content-length': '2' };
+  return Object.assign(Readable.from([Buffer.from('{}')]), { headers }) as unknown as IncomingMessage;
+}
+
+describe('a body that came to nothing', () => {
+  const waste = async (intake: Intake, error: Error) => {
+    const body = await intake.take(request(), client, principal);
+    body.release();
+    body.wasted(error);
+  };
+
+  it('as a worker was lost to it counts as an invalid request', async () => {
+    const intake = intakeOf();
+    for (let i = 0; i < PER_MINUTE; i++) await waste(intake, new RuinousBodyError('took too long'));
+    const refusal = intake.take(request(), client, principal);
+    await expect(refusal).rejects.toMatchObject({ code: 'requests_limit_exceeded' });
+    await expect(refusal).rejects.toBeInstanceOf(InferenceError);
+  });
+
+  it('by another fault of ours costs its key nothing', async () => {
+    const intake = intakeOf();
+    for (let i = 0; i <= 2 * PER_MINUTE; i++) await waste(intake, new UnavailableError('no worker was free'));
+  });
+});
