@@ -107,7 +107,7 @@ export class Job {
     const { ask, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
-      const tokens = this.ours(this.ownPromptTokens(), ask.kind === 'embedding' ? 0 : output.tokens());
+      const tokens = this.ours(this.count(0).promptTokens, ask.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
       return { tokens, estimated: true };
     }
@@ -117,7 +117,7 @@ export class Job {
       reported.promptTokens,
       {
         estimate: this.promptTokens === null ? estimatePrompt(ask, model) : ownPrompt(ask, model, this.promptTokens),
-        exact: () => ownPrompt(ask, model, this.ownPromptTokens()),
+        exact: () => ownPrompt(ask, model, this.count(0).promptTokens),
         spareAbove: promptSpareTokens(ask.kind, ask.messages),
         // By its bytes the hold has room for any prompt that these can be.
         ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
@@ -125,7 +125,7 @@ export class Job {
       model,
     );
     if (!promptIsBelieved) {
-      Object.assign(tokens, this.ours(this.ownPromptTokens(), reported.completionTokens));
+      Object.assign(tokens, this.ours(this.count(0).promptTokens, reported.completionTokens));
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
     }
@@ -144,11 +144,6 @@ export class Job {
 
   private ours(promptTokens: number, completionTokens: number): TokenCounts {
     return { promptTokens, cachedTokens: 0, completionTokens };
-  }
-
-  /** Counted here only for a body that was read on the event loop: a large one is counted where it was read. */
-  private ownPromptTokens(): number {
-    return this.count(0).promptTokens;
   }
 
   /** What the prompt can cost at most, counted. */

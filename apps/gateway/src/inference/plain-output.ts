@@ -62,6 +62,7 @@ async function boundOf(
   if (least > max) return least;
   const bytes = text.length * 3 <= max ? 0 : Buffer.byteLength(text);
   if (bytes <= max) return null;
+  // A turn, not a permission: what is not granted in time is counted all the same, as nothing goes out uncounted.
   if (bytes > MAX_UNASKED_BYTES) await turns.take(bytes);
   return Math.max(least, within(text, max, countText));
 }
@@ -72,8 +73,8 @@ function within(text: string, max: number, countText: (text: string) => number):
 }
 
 /** All that it delivers are plain texts, and their end may be anywhere. */
-function canBeCut(ask: Ask, choice: Record<string, unknown>, { text }: Output): boolean {
-  if (ask.structuredOutput) return false;
+function canBeCut(ask: Ask, choice: Record<string, unknown>, { text, least }: Output): boolean {
+  if (ask.structuredOutput || least > 1) return false;
   if (choice['logprobs'] != null || choice['token_ids'] != null) return false;
   const plain = textsOf(choice);
   return plain.reduce((sum, [, value]) => sum + value.length, 0) === text.length;
