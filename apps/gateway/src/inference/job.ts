@@ -50,7 +50,8 @@ export type Served =
 
 /** What was delivered, as far as it is counted: exactly only where it must be. */
 export interface DeliveredOutput {
-  estimate(): number;
+  /** Null where only a count can tell. */
+  estimate(): number | null;
   tokens(): number;
 }
 
@@ -97,7 +98,7 @@ export class Job {
 
   /**
    * What the request is settled at: what the backend reports, where it can be true by what was sent and delivered, else our own count. Each of the two numbers by itself. A report that is likely by an
-   * estimate is not counted after; nothing but a report that is not, or none, costs 55 ns a byte.
+   * estimate, where that is to be trusted, is not counted after; all else costs 55 ns a byte.
    */
   settleAt(
     reported: ReportedUsage,
@@ -131,8 +132,9 @@ export class Job {
     }
     if (ask.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated };
     const range = (own: number) => ({ least: own, most: own });
+    const estimate = output.estimate();
     const evidence = {
-      estimate: range(output.estimate()),
+      estimate: estimate === null ? null : range(estimate),
       exact: () => range(output.tokens()),
       spareAbove: OUTPUT_SPARE_TOKENS,
     };
