@@ -105,6 +105,7 @@ const BROKEN_PLAIN: typeof BROKEN = [
   ['breaks off in a chunk', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', 'ff\r\n', WHOLE)],
   ['has no last chunk', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', chunked(WHOLE))],
   ['has chunks of no size', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', 'xyz\r\n', WHOLE)],
+  ['has a million members', say(JSON_HEAD, '\r\n', `{"choices":[{"x":[${'{},'.repeat(MIB)}1]}]}`)],
   ['is nested', say(JSON_HEAD, '\r\n', deep(100_000))],
   ['is nested a little', say(JSON_HEAD, '\r\n', deep(5_000))],
   ['is no JSON', say(JSON_HEAD, 'Content-Length: 3\r\n\r\n{"a')],

@@ -259,6 +259,22 @@ describe('a plain answer beyond what it was asked for', () => {
     await expectSettledAt(gateway, caller, 0n);
   });
 
+  it.each([
+    ['its backend’s count is within it', CAP, 200, CAP],
+    ['its backend’s count cannot be true', 20, 502, null],
+    ['its backend’s count is beyond it', CAP + 1, 502, null],
+  ])('that must be whole goes out where %s', async (_, reported, status, charged) => {
+    const caller = await gateway.caller();
+    const document = JSON.stringify({ text: ' word'.repeat(CAP + 20) });
+    const play = answers({ choices: [choice({ role: 'assistant', content: document })], ...usage(13, reported) });
+    const answer = await ask(caller, play, { response_format: { type: 'json_object' } });
+    expect(answer.status).toBe(status);
+    if (charged === null) return expectSettledAt(gateway, caller, 0n);
+    expect(await answer.text()).toContain(JSON.stringify(document));
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ completionTokens: charged, estimated: false, overrunNanos: '0' });
+  });
+
   it('with more vectors than inputs is refused, and nobody pays', async () => {
     const caller = await gateway.caller();
     const vector = { object: 'embedding', embedding: [0.5] };
