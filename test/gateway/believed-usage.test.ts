@@ -72,6 +72,18 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     expect(event).toMatchObject({ promptTokens: prompt, completionTokens: completion, estimated: false });
   });
 
+  it('is not believed below the band of a short answer', async () => {
+    const caller = await gateway.caller();
+    const words = Array.from({ length: 33 }, () => ({ delta: { content: ' word' } }));
+    const message = { role: 'assistant', content: ' word'.repeat(33) };
+    backend.state.play = stream
+      ? streams(words, finish(usage(PROMPT, 1)))
+      : answers({ choices: [{ index: 0, message, finish_reason: 'stop' }], ...usage(PROMPT, 1) });
+    await (await gateway.post('/v1/chat/completions', { model: 'own', messages, stream }, caller)).text();
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ completionTokens: 33, estimated: true });
+  });
+
   it('has no more cached tokens than the prompt has tokens', async () => {
     const caller = await gateway.caller();
     const details = { prompt_tokens_details: { cached_tokens: 5_000 } };

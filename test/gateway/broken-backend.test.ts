@@ -96,12 +96,18 @@ const BROKEN: [name: string, answer: (socket: Socket) => void][] = [
   ['fails endlessly', endlessly('HTTP/1.1 500 No\r\n\r\n', 'Traceback '.repeat(1_000))],
 ];
 
+/** With a member that is there twice, so that it must be written anew. */
+const deep = (levels: number) =>
+  `{"choices":[{"index":0,"message":{"content":"a","content":"b","x":${'['.repeat(levels)}${']'.repeat(levels)}}}]}`;
 const BROKEN_PLAIN: typeof BROKEN = [
   ['breaks off before its length', say(JSON_HEAD, 'Content-Length: 1000\r\n\r\n', WHOLE)],
   ['ends before its length', say(JSON_HEAD, `Content-Length: ${WHOLE.length - 1}\r\n\r\n`, WHOLE)],
   ['breaks off in a chunk', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', 'ff\r\n', WHOLE)],
   ['has no last chunk', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', chunked(WHOLE))],
   ['has chunks of no size', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', 'xyz\r\n', WHOLE)],
+  ['has a million members', say(JSON_HEAD, '\r\n', `{"choices":[{"x":[${'{},'.repeat(MIB)}1]}]}`)],
+  ['is nested', say(JSON_HEAD, '\r\n', deep(100_000))],
+  ['is nested a little', say(JSON_HEAD, '\r\n', deep(5_000))],
   ['is no JSON', say(JSON_HEAD, 'Content-Length: 3\r\n\r\n{"a')],
   ['answers with events', say(EVENTS, '\r\n', CHUNK, 'data: [DONE]\n\n')],
 ];

@@ -162,6 +162,60 @@ describe('whatever a stream delivers', () => {
   });
 });
 
+describe('with a cap of one token, what is no text in its place', () => {
+  const BIG = ' word'.repeat(20_000);
+  const WORD = 'w'.repeat(62);
+  const short = 'x'.repeat(110);
+  const MAX_BYTES = 32 * 1024;
+  const list = (n: number, one: unknown) => Array.from({ length: n }, () => one);
+  const carriers: [string, number, object, boolean?][] = [
+    ...[null, true, '', [], {}, 1].map((value): [string, number, object] => [
+      `names of members with ${JSON.stringify(value)}`,
+      20,
+      { delta: { content: '', [BIG]: value } },
+    ]),
+    ['strings in logprobs', 20, { delta: {}, logprobs: { x: list(900, short) } }],
+    [
+      'alternatives of one token',
+      20,
+      { delta: {}, logprobs: { content: [{ token: 'a', top_logprobs: list(900, { token: short }) }] } },
+    ],
+    ['numbers in logprobs', 20, { delta: {}, logprobs: { bytes: list(20_000, 97) } }],
+    ['reasons for an end', 2_000, { delta: {}, stop_reason: WORD }],
+    ['numbers for an end', 20, { delta: {}, stop_reason: list(20_000, 97) }],
+    ['words for an end', 20, { delta: {}, native_finish_reason: list(2_000, WORD) }],
+    ['words for a verdict', 20, { delta: {}, content_filter_results: list(2_000, WORD) }],
+    ['names in a verdict', 20, { delta: {}, content_filter_results: { [BIG]: null } }],
+    ['kinds of calls', 20, { delta: { tool_calls: list(2_000, { type: 'function' }) } }],
+    ['ids of calls', 20, { delta: { tool_calls: list(2_000, { id: WORD }) } }],
+    ['signatures', 20, { delta: { thinking_blocks: [{ type: 'thinking', signature: 'U2ln'.repeat(2_000) }] } }],
+  ];
+  it.each(carriers)('is not delivered without end, streamed: %s', async (_, n, chunk) => {
+    const caller = await gateway.caller();
+    const play = streams(list(n, chunk) as object[], finish());
+    const text = await (await ask(caller, play, { stream: true, max_tokens: 1 })).text();
+    expect(text.length).toBeLessThan(MAX_BYTES);
+  });
+
+  it.each(carriers.filter(([, n]) => n === 20))('is not delivered without end, plain: %s', async (_, _n, chunk) => {
+    const { delta, ...more } = chunk as { delta: object };
+    const caller = await gateway.caller();
+    const choices = [
+      { index: 0, message: { role: 'assistant', content: 'a', ...delta }, finish_reason: 'stop', ...more },
+    ];
+    const text = await (await ask(caller, answers({ choices }), { max_tokens: 1 })).text();
+    expect(text.length).toBeLessThan(MAX_BYTES);
+  });
+
+  it('nor are the digits of a number', async () => {
+    const caller = await gateway.caller();
+    const json = `{"choices":[{"index":0,"message":{"content":""},"finish_reason":"stop","seed":0.${'1'.repeat(9_000)}}]}`;
+    const play: Play = (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(json);
+    const answer = await ask(caller, play, { max_tokens: 1 });
+    expect([answer.status, (await answer.text()).length < 1_000]).toEqual([200, true]);
+  });
+});
+
 describe('a plain answer beyond what it was asked for', () => {
   const choice = (message: object, more: object = {}) => ({ index: 0, message, finish_reason: 'stop', ...more });
 
@@ -203,6 +257,22 @@ describe('a plain answer beyond what it was asked for', () => {
     expect(answer.status).toBe(502);
     expect(await answer.text()).toContain('"code":"upstream_error"');
     await expectSettledAt(gateway, caller, 0n);
+  });
+
+  it.each([
+    ['its backend’s count is within it', CAP, 200, CAP],
+    ['its backend’s count cannot be true', 20, 502, null],
+    ['its backend’s count is beyond it', CAP + 1, 502, null],
+  ])('that must be whole goes out where %s', async (_, reported, status, charged) => {
+    const caller = await gateway.caller();
+    const document = JSON.stringify({ text: ' word'.repeat(CAP + 20) });
+    const play = answers({ choices: [choice({ role: 'assistant', content: document })], ...usage(13, reported) });
+    const answer = await ask(caller, play, { response_format: { type: 'json_object' } });
+    expect(answer.status).toBe(status);
+    if (charged === null) return expectSettledAt(gateway, caller, 0n);
+    expect(await answer.text()).toContain(JSON.stringify(document));
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ completionTokens: charged, estimated: false, overrunNanos: '0' });
   });
 
   it('with more vectors than inputs is refused, and nobody pays', async () => {

@@ -50,7 +50,8 @@ export type Served =
 
 /** What was delivered, as far as it is counted: exactly only where it must be. */
 export interface DeliveredOutput {
-  estimate(): number;
+  /** Null where only a count can tell. */
+  estimate(): number | null;
   tokens(): number;
 }
 
@@ -97,7 +98,7 @@ export class Job {
 
   /**
    * What the request is settled at: what the backend reports, where it can be true by what was sent and delivered, else our own count. Each of the two numbers by itself. A report that is likely by an
-   * estimate is not counted after; nothing but a report that is not, or none, costs 55 ns a byte.
+   * estimate, where that is to be trusted, is not counted after; all else costs 55 ns a byte.
    */
   settleAt(
     reported: ReportedUsage,
@@ -107,7 +108,7 @@ export class Job {
     const { ask, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
-      const tokens = this.ours(this.ownPromptTokens(), ask.kind === 'embedding' ? 0 : output.tokens());
+      const tokens = this.ours(this.count(0).promptTokens, ask.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
       return { tokens, estimated: true };
     }
@@ -117,7 +118,7 @@ export class Job {
       reported.promptTokens,
       {
         estimate: this.promptTokens === null ? estimatePrompt(ask, model) : ownPrompt(ask, model, this.promptTokens),
-        exact: () => ownPrompt(ask, model, this.ownPromptTokens()),
+        exact: () => ownPrompt(ask, model, this.count(0).promptTokens),
         spareAbove: promptSpareTokens(ask.kind, ask.messages),
         // By its bytes the hold has room for any prompt that these can be.
         ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
@@ -125,14 +126,15 @@ export class Job {
       model,
     );
     if (!promptIsBelieved) {
-      Object.assign(tokens, this.ours(this.ownPromptTokens(), reported.completionTokens));
+      Object.assign(tokens, this.ours(this.count(0).promptTokens, reported.completionTokens));
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
     }
     if (ask.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated };
     const range = (own: number) => ({ least: own, most: own });
+    const estimate = output.estimate();
     const evidence = {
-      estimate: range(output.estimate()),
+      estimate: estimate === null ? null : range(estimate),
       exact: () => range(output.tokens()),
       spareAbove: OUTPUT_SPARE_TOKENS,
     };
@@ -144,11 +146,6 @@ export class Job {
 
   private ours(promptTokens: number, completionTokens: number): TokenCounts {
     return { promptTokens, cachedTokens: 0, completionTokens };
-  }
-
-  /** Counted here only for a body that was read on the event loop: a large one is counted where it was read. */
-  private ownPromptTokens(): number {
-    return this.count(0).promptTokens;
   }
 
   /** What the prompt can cost at most, counted. */

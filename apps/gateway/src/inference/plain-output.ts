@@ -1,14 +1,17 @@
 import { toStringBody, toWire } from '../upstream/json-text';
 import { DeliveredText } from '../upstream/delivered-text';
 import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
-import { estimateTokens } from '../upstream/token-estimate';
+import { estimateTokens, Prose } from '../upstream/token-estimate';
 import type { CountingBudget } from '../catalog/counting-budget';
 import type { Ask } from './body/ask';
-import type { DeliveredOutput } from './job';
+import type { DeliveredOutput, Job } from './job';
 import type { PlainResponse } from './plain-response';
+import { isPossible, OUTPUT_SPARE_TOKENS } from './reported-usage';
 
 /** 1 ms: more is counted in a turn of the event loop of its own. */
 const MAX_UNASKED_BYTES = 16 * 1024;
+/** The longest of all encodings, which are blanks: beyond so many characters a token nothing fits. */
+const MAX_TOKEN_CHARS = 128;
 
 /** What of an answer that is not streamed may go out, and what it has. */
 export type PlainOutput =
@@ -16,15 +19,16 @@ export type PlainOutput =
 
 /**
  * Holds an answer against what was asked for and held: no more choices (or vectors), and no choice longer than its cap by the model's tokenizer. One that is longer is cut there, if that is
- * honest: half a tool call or half a JSON document is none, and logprobs would tell more than the text.
+ * honest: half a tool call or half a JSON document is none, and logprobs would tell more than the text. A tool call or document that is whole by its backend's own count goes out, if that count can be true.
  */
 export async function fitPlain(
-  ask: Ask,
+  job: Pick<Job, 'ask' | 'hold' | 'model' | 'countText'>,
   response: PlainResponse,
-  maxTokensPerChoice: number,
-  countText: (text: string) => number,
   turns: CountingBudget,
 ): Promise<PlainOutput> {
+  const { ask, model } = job;
+  const { maxTokensPerChoice } = job.hold;
+  const countText = (text: string) => job.countText(text);
   const { content } = response;
   // A choice, or a vector for each input.
   if (content.length > (ask.kind === 'embedding' ? ask.prompts : ask.choices))
@@ -33,12 +37,19 @@ export async function fitPlain(
   const choices: Record<string, unknown>[] = [];
   const outputs: (Output & { tokens?: number })[] = [];
   let cut = false;
+  const asReported = reportedWithin(response, ask, maxTokensPerChoice);
+  const mostTokens = asReported === null ? 0 : Math.ceil(asReported / model.usageBand.min) + OUTPUT_SPARE_TOKENS;
   for (const choice of content) {
     const output = outputOf(choice);
     const tokens = await boundOf(output, maxTokensPerChoice, countText, turns);
     if (tokens === null || tokens <= maxTokensPerChoice) {
       choices.push(choice);
       outputs.push(tokens === null ? output : { ...output, tokens });
+      continue;
+    }
+    if (asReported !== null) {
+      choices.push(choice);
+      outputs.push({ ...output, tokens: Math.max(output.least, within(output.text, mostTokens, countText)) });
       continue;
     }
     const shorter = canBeCut(ask, choice, output) ? shorten(choice, maxTokensPerChoice, countText) : null;
@@ -48,8 +59,19 @@ export async function fitPlain(
     cut = true;
   }
   const output = ofAll(outputs, countText);
+  if (asReported !== null && outputs.some(({ tokens }) => tokens !== undefined && tokens > maxTokensPerChoice)) {
+    const own = output.tokens();
+    if (!isPossible(asReported, { least: own, most: own }, model.usageBand, OUTPUT_SPARE_TOKENS))
+      return { kind: 'refused', reason: 'longer than what was asked for' };
+  }
   if (!cut) return { kind: 'fits', response, output };
   return { kind: 'cut', response: { ...response, content: choices, contentJson: toWire(choices) }, output };
+}
+
+/** The backend's own count of an answer that must not be cut, where it is within what was asked for. */
+function reportedWithin({ usage }: PlainResponse, ask: Ask, max: number): number | null {
+  if (!ask.structuredOutput || usage === null || usage === 'unreadable') return null;
+  return usage.completionTokens <= max * ask.choices ? usage.completionTokens : null;
 }
 
 /** Tokens of a choice, or some number above `max`; null where they are no more by their bytes, as most are: no text has more tokens than bytes. Long ones wait for their turn. */
@@ -62,18 +84,20 @@ async function boundOf(
   if (least > max) return least;
   const bytes = text.length * 3 <= max ? 0 : Buffer.byteLength(text);
   if (bytes <= max) return null;
+  // A turn, not a permission: what is not granted in time is counted all the same, as nothing goes out uncounted.
   if (bytes > MAX_UNASKED_BYTES) await turns.take(bytes);
   return Math.max(least, within(text, max, countText));
 }
 
 /** Stops counting where it is more than `max`. */
 function within(text: string, max: number, countText: (text: string) => number): number {
+  if (text.length > max * MAX_TOKEN_CHARS) return max + 1;
   return new DeliveredText(countText).tokensWith([{ choice: 0, text: toStringBody(text), least: 1 }], max);
 }
 
 /** All that it delivers are plain texts, and their end may be anywhere. */
-function canBeCut(ask: Ask, choice: Record<string, unknown>, { text }: Output): boolean {
-  if (ask.structuredOutput) return false;
+function canBeCut(ask: Ask, choice: Record<string, unknown>, { text, least }: Output): boolean {
+  if (ask.structuredOutput || least > 1) return false;
   if (choice['logprobs'] != null || choice['token_ids'] != null) return false;
   const plain = textsOf(choice);
   return plain.reduce((sum, [, value]) => sum + value.length, 0) === text.length;
@@ -99,7 +123,7 @@ function shorten(
   const kept = new DeliveredText(countText);
   const texts: Record<string, string> = {};
   for (const [field, value] of textsOf(choice)) {
-    const piece = { choice: 0, text: toStringBody(value), least: 0 };
+    const piece = { choice: 0, text: toStringBody(value.slice(0, max * MAX_TOKEN_CHARS)), least: 0 };
     const body = kept.tokensWith([piece], max) <= max ? piece.text : kept.fitting([], piece, max);
     kept.add({ ...piece, text: body });
     texts[field] = JSON.parse(Buffer.from(`"${body}"`, 'latin1').toString('utf8')) as string;
@@ -116,5 +140,10 @@ function ofAll(
 ): DeliveredOutput {
   const sum = (count: (text: string) => number) =>
     outputs.reduce((sum, { text, least, tokens }) => sum + (tokens ?? Math.max(least, count(text))), 0);
-  return { estimate: () => sum((text) => estimateTokens(Buffer.from(text))), tokens: () => sum(countText) };
+  const estimate = () => {
+    const prose = new Prose();
+    for (const { text, tokens } of outputs) if (tokens === undefined) prose.add(Buffer.from(text));
+    return prose.isTrusted ? sum((text) => estimateTokens(Buffer.from(text))) : null;
+  };
+  return { estimate, tokens: () => sum(countText) };
 }

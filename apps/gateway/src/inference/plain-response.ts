@@ -1,5 +1,6 @@
 import type { InferenceKind } from '@tollgate/contracts';
-import { endOfString, toWire } from '../upstream/json-text';
+import { endOfString, isNestedTooDeeply, toWire } from '../upstream/json-text';
+import { withoutHollow } from '../upstream/output-text';
 import { readUsage, type ReportedUsage } from '../upstream/usage-field';
 import { membersOf } from './json-members';
 
@@ -12,8 +13,13 @@ export interface PlainResponse {
   usage: ReportedUsage;
 }
 
+/** No number of a model has so many digits, and what a number is read as has not: it is written anew. */
+const LONG_NUMBER = /[\d.]{64}/;
+
 /** Reads a backend's answer; null when it is none of this kind. */
 export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainResponse | null {
+  const json = body.toString('latin1');
+  if (isNestedTooDeeply(json)) return null;
   let parsed: unknown;
   try {
     parsed = JSON.parse(body.toString('utf8'));
@@ -23,16 +29,21 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   if (typeof parsed !== 'object' || parsed === null) return null;
   const source = parsed as Record<string, unknown>;
   const field = kind === 'embedding' ? 'data' : 'choices';
-  const content = source[field];
-  if (!Array.isArray(content) || content.length === 0) return null;
-  if (!content.every((item) => typeof item === 'object' && item !== null)) return null;
-  const json = body.toString('latin1');
+  const items = source[field];
+  if (!Array.isArray(items) || items.length === 0) return null;
+  if (!items.every((item) => typeof item === 'object' && item !== null)) return null;
   // Of two members with one name the last counts, as for JSON.parse.
   const { valueStart, end } = membersOf(json).findLast(({ name }) => name === field)!;
   const contentJson = json.slice(valueStart, end);
   const usage = readUsage(source['usage']);
-  // Inside of choices the other one would go out all the same, counted by nobody. Vectors are long, and are not counted.
-  const isRead = kind === 'embedding' || namesIn(contentJson) === membersIn(content);
+  // Vectors are long, and are not counted.
+  if (kind === 'embedding') return { content: items, contentJson, usage };
+  const content = (items as Record<string, unknown>[]).map(withoutHollow);
+  // What is not in `content` would go out all the same, counted by nobody: the other one of two members, names of nothing, endless digits.
+  const isRead =
+    content.every((choice, i) => choice === items[i]) &&
+    namesIn(contentJson) === membersIn(content) &&
+    !LONG_NUMBER.test(contentJson);
   return { content, contentJson: isRead ? contentJson : toWire(content), usage };
 }
 

@@ -1,14 +1,15 @@
 import type { CatalogModel } from '../catalog/catalog';
-import { estimateTokens } from '../upstream/token-estimate';
+import { Prose } from '../upstream/token-estimate';
 import type { Ask } from './body/ask';
 import { ALSO_IN_PROMPT } from './body/outgoing';
 import { mediaTokens, templateSlack } from './body/prompt-bound';
 import type { OwnCount } from './reported-usage';
 
-/** About how many tokens the prompt has, in 2 ns a byte: tells whether it need be counted at all. Images and sounds have none at the least, and the model's maximum at the most. What is counted already is not estimated. */
-export function estimatePrompt(ask: Ask, model: CatalogModel): OwnCount {
-  const tokens = ask.counted?.total ?? roughly(ask, ask.body!, model) + mediaTokens(ask, model);
-  return ownPrompt(ask, model, tokens);
+/** About how many tokens the prompt has, in 4 ns a byte; null where that is not to be trusted, and it must be counted. Images and sounds have none at the least, and the model's maximum at the most. What is counted already is not estimated. */
+export function estimatePrompt(ask: Ask, model: CatalogModel): OwnCount | null {
+  if (ask.counted) return ownPrompt(ask, model, ask.counted.total);
+  const tokens = roughly(ask, ask.body!, model);
+  return tokens === null ? null : ownPrompt(ask, model, tokens + mediaTokens(ask, model));
 }
 
 /** @param tokens of the prompt with its media at the model's maximum, without what a template writes for tools */
@@ -16,32 +17,37 @@ export function ownPrompt(ask: Ask, model: CatalogModel, tokens: number): OwnCou
   return { least: Math.max(0, tokens - mediaTokens(ask, model)), most: tokens + templateSlack(ask) };
 }
 
-function roughly({ kind, messages, outgoing }: Ask, body: Record<string, unknown>, model: CatalogModel): number {
-  let tokens = 0;
-  for (const field of ALSO_IN_PROMPT) tokens += ofValue(body[field]);
-  for (const { rendered, json } of outgoing.extras) if (rendered) tokens += ofValue(json);
-  if (kind !== 'chat') return tokens + ofPrompts(kind === 'completion' ? body['prompt'] : body['input']);
-  for (const message of body['messages'] as Record<string, unknown>[]) {
-    for (const name in message) {
-      const value = message[name];
-      if (name !== 'content' || !Array.isArray(value)) tokens += ofValue(value);
-      else
-        for (const part of value as { text?: string; refusal?: string }[]) tokens += ofValue(part.text ?? part.refusal);
-    }
+function roughly({ kind, messages, outgoing }: Ask, body: Record<string, unknown>, model: CatalogModel): number | null {
+  const prose = new Prose();
+  for (const field of ALSO_IN_PROMPT) addValue(prose, body[field]);
+  for (const { rendered, json } of outgoing.extras) if (rendered) addValue(prose, json);
+  if (kind !== 'chat') addPrompts(prose, kind === 'completion' ? body['prompt'] : body['input']);
+  else {
+    for (const message of body['messages'] as Record<string, unknown>[]) addMessage(prose, message);
+    prose.tokens += messages * model.templateTokensPerMessage + model.templateTokens;
   }
-  return tokens + messages * model.templateTokensPerMessage + model.templateTokens;
+  return prose.isTrusted ? prose.tokens : null;
 }
 
-function ofValue(value: unknown): number {
-  if (value === null || value === undefined) return 0;
-  return estimateTokens(Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)));
+function addMessage(prose: Prose, message: Record<string, unknown>): void {
+  for (const name in message) {
+    const value = message[name];
+    if (name === 'role') prose.tokens += 1;
+    else if (name !== 'content' || !Array.isArray(value)) addValue(prose, value);
+    else for (const part of value as { text?: string; refusal?: string }[]) addValue(prose, part.text ?? part.refusal);
+  }
+}
+
+function addValue(prose: Prose, value: unknown): void {
+  if (value === null || value === undefined) return;
+  prose.add(Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)));
 }
 
 /** A string or a list of tokens, or several of them. */
-function ofPrompts(prompts: unknown): number {
-  if (!Array.isArray(prompts)) return ofValue(prompts);
-  let tokens = 0;
+function addPrompts(prose: Prose, prompts: unknown): void {
+  if (!Array.isArray(prompts)) return addValue(prose, prompts);
   for (const prompt of prompts as unknown[])
-    tokens += typeof prompt === 'number' ? 1 : Array.isArray(prompt) ? prompt.length : ofValue(prompt);
-  return tokens;
+    if (typeof prompt === 'number') prose.tokens += 1;
+    else if (Array.isArray(prompt)) prose.tokens += prompt.length;
+    else addValue(prose, prompt);
 }

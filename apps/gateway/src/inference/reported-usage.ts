@@ -1,8 +1,10 @@
 import type { InferenceKind } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 
-/** Beyond the band, either way: ends of sequences, templates, the syntax of a tool call. Ratios of tiny counts say nothing. */
+/** Above the band: ends of sequences, templates, the syntax of a tool call. */
 const SPARE_TOKENS = 16;
+/** Below it: half of three words is one. What nobody sees makes a report larger, never smaller. */
+const SPARE_TOKENS_BELOW = 2;
 /** … of a chat's prompt, upwards: what its hold allows for too (prompt-bound.ts), as templates write that much around a message, and once. */
 const SPARE_CHAT_TOKENS = 64;
 const SPARE_TOKENS_PER_MESSAGE = 8;
@@ -30,7 +32,7 @@ export function isPossible(
   spareAbove: number,
 ): boolean {
   if (reported === 0) return own.least === 0;
-  return reported >= own.least * min - SPARE_TOKENS && reported <= own.most * max + spareAbove;
+  return reported >= own.least * min - SPARE_TOKENS_BELOW && reported <= own.most * max + spareAbove;
 }
 
 /** The same by an estimate, well inside the band: then nothing need be counted (55 ns a byte). */
@@ -41,8 +43,8 @@ export function isLikely(reported: number, own: OwnCount, { min, max }: CatalogM
 
 /** What a report may be believed in, by what it is held against. */
 export interface Evidence {
-  /** Without counting. */
-  estimate: OwnCount;
+  /** Without counting; null where no estimate is to be trusted. */
+  estimate: OwnCount | null;
   /** By the model's tokenizer. */
   exact: () => OwnCount;
   /** Tokens above the band. */
@@ -54,6 +56,6 @@ export interface Evidence {
 /** Counts as little as is needed to tell. */
 export function believes(reported: number, evidence: Evidence, model: CatalogModel): boolean {
   if (evidence.bound !== undefined && reported > evidence.bound) return false;
-  if (isLikely(reported, evidence.estimate, model.usageBand)) return true;
+  if (evidence.estimate && isLikely(reported, evidence.estimate, model.usageBand)) return true;
   return isPossible(reported, evidence.exact(), model.usageBand, evidence.spareAbove);
 }

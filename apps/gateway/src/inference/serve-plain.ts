@@ -4,6 +4,7 @@ import { noteOverlong } from './backend-faults';
 import type { Client } from './client';
 import { type Job, KINDS, type Served } from './job';
 import type { Stages } from './stages';
+import { maxAnswerBytes } from './answer-bytes';
 import { fitPlain } from './plain-output';
 import { readPlainResponse, writePlainResponse } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
@@ -12,7 +13,7 @@ import { upstreamBody } from './body/outgoing';
 /** An answer in one piece: gathered whole, so that nothing of it is out before it is settled. */
 export async function servePlain({ admission, upstream, counting }: Stages, job: Job, client: Client): Promise<Served> {
   const { ask, model, draft, hold } = job;
-  const relay = new PlainRelay();
+  const relay = new PlainRelay(maxAnswerBytes(ask, hold.maxTokensPerChoice));
   client.onLeave = () => relay.clientClosed();
   client.onCutOff = () => relay.cutOff();
   admission.track({
@@ -46,8 +47,7 @@ export async function servePlain({ admission, upstream, counting }: Stages, job:
   });
   const answered = readPlainResponse(ask.kind, answer.body);
   if (!answered) return refused('the answer cannot be read');
-  const countText = (text: string) => job.countText(text);
-  const fitted = await fitPlain(ask, answered, hold.maxTokensPerChoice, countText, counting);
+  const fitted = await fitPlain(job, answered, counting);
   if (fitted.kind !== 'fits') noteOverlong({ ...job.logged, backend: exchange.backendUrl });
   if (fitted.kind === 'refused') return refused(fitted.reason);
   const { response, output } = fitted;

@@ -176,6 +176,27 @@ describe('what a chunk means', () => {
     expect(texts).toEqual(['af{"a"b']);
   });
 
+  it('leaves out unknown names that say nothing, fast or slow, and delivers the text beside them', () => {
+    const { out, texts, kinds } = translate(
+      ['a', 'b', '', 'c'].map((content) => event(chunk({ content, 'a text': null }, { 'x y': [], token_ids: null }))),
+    );
+    expect(out).not.toMatch(/a text|x y/);
+    expect(out.match(/"token_ids":null/g)).toHaveLength(4);
+    expect([texts, kinds]).toEqual([['abc'], ['content', 'content', 'content', 'content']]);
+  });
+
+  it('lets ends and verdicts alone be free, but not for ever', () => {
+    const translator = new ChunkTranslator(IDENTITY, 1);
+    const tokens = (n: number) => {
+      for (let i = 0; i < n; i += 1) translator.push(event(chunk({}, { stop_reason: 'END' })).toString('latin1'));
+      let least = 0;
+      for (let frame = translator.next(); frame; frame = translator.next())
+        if (frame.kind === 'content') for (const piece of frame.pieces) least += piece.least;
+      return least;
+    };
+    expect([tokens(64), tokens(10)]).toEqual([0, 10]);
+  });
+
   it('adds usage: null to every chunk of a client that asked for usage, fast or slow', () => {
     const { out } = translate(
       ['a', 'b', 'c'].map((content) => event(chunk({ content }))),

@@ -1,8 +1,11 @@
 import { ChunkTemplates, withText } from './chunk-templates';
 import { fromWire, toStringBody, toWire } from './json-text';
-import { outputOf, TEXT_FIELDS } from './output-text';
+import { outputOf, TEXT_FIELDS, withoutHollow } from './output-text';
 import { dataOf, FrameSplitter } from './sse-frames';
 import { readUsage, type ReportedUsage } from './usage-field';
+
+/** Of a choice, over its whole stream: ends, verdicts, places in chunks that deliver nothing else. Then such a chunk is a token. */
+const FREE_MARKS = 64;
 
 /** What the client's chunks carry in place of the backend's. */
 export interface Identity {
@@ -44,6 +47,7 @@ type Choice = Record<string, unknown> & { delta?: Record<string, unknown> };
 export class ChunkTranslator {
   private readonly splitter = new FrameSplitter();
   private readonly templates = new ChunkTemplates();
+  private readonly marks = new Map<number, number>();
 
   /** @param choices that were asked for: one with another index is nobody's */
   constructor(
@@ -98,13 +102,16 @@ export class ChunkTranslator {
     if (choices.length === 0) return usage && { kind: 'usage', usage };
     const why = this.whyNot(choices);
     if (why !== null) return { kind: 'broken', reason: why };
-    const chunk = this.chunk(choices);
-    const pieces = (choices as Choice[]).flatMap(pieceOf);
-    const field = choices.length === 1 && pieces.length === 1 ? fieldOf(choices[0] as Choice, pieces[0]!) : null;
-    const finished = (choices as Choice[]).filter((choice) => choice['finish_reason'] != null).map(indexOf);
+    const lean = (choices as Choice[]).map(withoutHollow) as Choice[];
+    const chunk = this.chunk(lean);
+    const pieces = lean.flatMap((choice) => this.pieceOf(choice));
+    const field = lean.length === 1 && pieces.length === 1 ? fieldOf(lean[0]!, pieces[0]!) : null;
+    const finished = lean.filter((choice) => choice['finish_reason'] != null).map(indexOf);
     if (finished.length > 0) return { kind: 'finish', chunk, pieces, field, finished, usage };
     if (field !== null && source['usage'] == null) {
-      this.templates.learn(event, source, field, (emptied) => this.chunk(emptied['choices']));
+      this.templates.learn(event, source, field, (emptied) =>
+        this.chunk((emptied['choices'] as Choice[]).map(withoutHollow)),
+      );
     }
     return { kind: 'content', out: this.encode(chunk), pieces, field };
   }
@@ -115,6 +122,15 @@ export class ChunkTranslator {
     if (frame.kind === 'content') return withText(frame.out, frame.field, text);
     const open = (frame.chunk['choices'] as Choice[]).map((choice) => ({ ...choice, finish_reason: null }));
     return withText(this.encode({ ...frame.chunk, choices: open }), frame.field, text);
+  }
+
+  private pieceOf(source: Choice): Piece[] {
+    const { text, least, marks } = outputOf(source);
+    const choice = indexOf(source);
+    if (least > 0) return [{ choice, text: text === '' ? '' : toStringBody(text), least }];
+    const used = (this.marks.get(choice) ?? 0) + marks;
+    this.marks.set(choice, used);
+    return marks > 0 && used > FREE_MARKS ? [{ choice, text: '', least: 1 }] : [];
   }
 
   private whyNot(choices: readonly unknown[]): string | null {
@@ -130,11 +146,6 @@ export class ChunkTranslator {
 
 function indexOf(choice: Choice): number {
   return typeof choice['index'] === 'number' ? choice['index'] : 0;
-}
-
-function pieceOf(choice: Choice): Piece[] {
-  const { text, least } = outputOf(choice);
-  return least === 0 ? [] : [{ choice: indexOf(choice), text: text === '' ? '' : toStringBody(text), least }];
 }
 
 /** The one plain field that has all that the choice delivers. */

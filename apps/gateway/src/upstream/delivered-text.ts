@@ -1,6 +1,6 @@
 import type { Piece } from './chunk-translator';
 import { fromWire, toStringBody } from './json-text';
-import { estimateTokens } from './token-estimate';
+import { Prose } from './token-estimate';
 
 const FIRST_BYTES = 512;
 /** Text without blanks (Chinese, base64) is cut after so much all the same, at the risk of a token: or each count would begin at its start again. */
@@ -115,11 +115,15 @@ export class DeliveredText {
     return end <= start.length ? '' : toStringBody(text.slice(start.length, end));
   }
 
-  /** About as many tokens, without counting what is not counted yet. */
-  estimate(): number {
+  /** About as many tokens, without counting what is not counted yet; null where only a count can tell. */
+  estimate(): number | null {
     let tokens = 0;
-    for (const kept of this.choices.values())
-      tokens += Math.max(kept.least, kept.tokens + estimateTokens(kept.bytes, kept.countedTo, kept.used));
+    for (const kept of this.choices.values()) {
+      const prose = new Prose();
+      prose.add(kept.bytes, kept.countedTo, kept.used);
+      if (!prose.isTrusted) return null;
+      tokens += Math.max(kept.least, kept.tokens + prose.tokens);
+    }
     return tokens;
   }
 

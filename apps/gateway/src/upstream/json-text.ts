@@ -12,7 +12,7 @@ export function toWire(value: unknown): string {
 
 /** Parses JSON in UTF-8, one character a byte. Throws SyntaxError, also for what is nested so deeply that writing it again would end in a full stack. */
 export function fromWire(latin1: string): unknown {
-  if (latin1.length > MAX_NESTING && isNestedDeeper(latin1, MAX_NESTING)) throw new SyntaxError('nested too deeply');
+  if (isNestedTooDeeply(latin1)) throw new SyntaxError('nested too deeply');
   return JSON.parse(Buffer.from(latin1, 'latin1').toString('utf8'));
 }
 
@@ -42,6 +42,11 @@ function isEscaped(text: string, at: number, from = 0): boolean {
   let backslashes = 0;
   while (at - 1 - backslashes >= from && text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
   return backslashes % 2 === 1;
+}
+
+/** Whether writing it again would end in a full stack. */
+export function isNestedTooDeeply(json: string): boolean {
+  return json.length > MAX_NESTING && isNestedDeeper(json, MAX_NESTING);
 }
 
 /** Whether arrays and objects stand in each other more than `levels` deep. Strings are skipped. */

@@ -1,6 +1,13 @@
-import { outputOf } from './output-text';
+import { outputOf, withoutHollow } from './output-text';
 
+/** What is delivered, by what counts. */
+const of = (choice: object) => {
+  const { text, least } = outputOf(choice as Record<string, unknown>);
+  return { text, least };
+};
 const NOTHING = { text: '', least: 0 };
+const WORD = 'w'.repeat(62);
+const many = (n: number, one: object | number | boolean | null | string) => Array.from({ length: n }, () => one);
 
 describe('the output of a choice', () => {
   it.each<[string, object]>([
@@ -11,9 +18,29 @@ describe('the output of a choice', () => {
     ['all that engines leave empty', { delta: { content: null, reasoning: null, tool_calls: [], annotations: [] } }],
     ['a filter’s verdict', { delta: {}, content_filter_results: { hate: { filtered: false, severity: 'safe' } } }],
     ['a call’s place', { delta: { tool_calls: [{ index: 0, type: 'function', function: { arguments: '' } }] } }],
+    [
+      'all filters’ verdicts',
+      {
+        delta: {},
+        content_filter_offsets: { check_offset: 44, start_offset: 44, end_offset: 198 },
+        content_filter_results: {
+          hate: { filtered: false, severity: 'safe' },
+          self_harm: { filtered: false, severity: 'low' },
+          sexual: { filtered: false, severity: 'safe' },
+          violence: { filtered: false, severity: 'safe' },
+          jailbreak: { filtered: false, detected: false },
+          profanity: { filtered: false, detected: false },
+          protected_material_text: { filtered: false, detected: false },
+          protected_material_code: { filtered: false, detected: false },
+        },
+      },
+    ],
+    ['a role of today', { delta: { role: 'assistant', content: '', refusal: null, reasoning_content: null } }],
+    ['an end of today', { delta: {}, finish_reason: 'stop', stop_reason: 'END', matched_stop: null, token_ids: null }],
+    ['no verdict', { delta: {}, logprobs: { content: [], refusal: null }, content_filter_results: {} }],
     ['a message’s frame', { message: { role: 'assistant', content: null, refusal: null, audio: null } }],
   ])('is nothing where nothing is delivered: %s', (_, choice) => {
-    expect(outputOf({ index: 0, finish_reason: null, ...choice })).toEqual(NOTHING);
+    expect(of({ index: 0, finish_reason: null, ...choice })).toEqual(NOTHING);
   });
 
   it.each<[string, object, string]>([
@@ -21,7 +48,7 @@ describe('the output of a choice', () => {
     ['parts', { delta: { content: [{ type: 'text', text: 'a' }, 'b', { type: 'refusal', refusal: 'c' }] } }, 'abc'],
     ['reasoning', { delta: { reasoning: 'a', reasoning_content: 'b', reasoning_text: 'c' } }, 'abc'],
     ['details', { delta: { reasoning_details: [{ type: 'reasoning.text', id: 'x', index: 0, text: 'abc' }] } }, 'abc'],
-    ['thinking', { delta: { thinking_blocks: [{ type: 'thinking', thinking: 'abc', signature: 'U2ln' }] } }, 'abc'],
+    ['thinking', { delta: { thinking_blocks: [{ type: 'thinking', thinking: 'abc', signature: 'U2ln' }] } }, 'abcU2ln'],
     ['sound', { delta: { audio: { id: 'audio_1', data: 'ab', transcript: 'c', expires_at: 5 } } }, 'abc'],
     [
       'a call',
@@ -31,36 +58,84 @@ describe('the output of a choice', () => {
       'abc',
     ],
     ['a custom call', { delta: { tool_calls: [{ type: 'custom', custom: { name: 'a', input: 'bc' } }] } }, 'abc'],
-    ['arguments as an object', { delta: { tool_calls: [{ function: { arguments: { city: 'abc' } } }] } }, 'abc'],
+    ['arguments as an object', { delta: { tool_calls: [{ function: { arguments: { city: 'abc' } } }] } }, 'cityabc'],
     ['a legacy call', { message: { function_call: { name: 'a', arguments: 'bc' } } }, 'abc'],
     ['legacy text', { text: 'abc' }, 'abc'],
     ['all of delta, message and text', { delta: { content: 'a' }, message: { content: 'b' }, text: 'c' }, 'abc'],
     ['a delta that is no object', { delta: 'abc' }, 'abc'],
-    ['what nobody knows', { delta: { x: [{ y: { z: 'abc' } }] } }, 'abc'],
-    ['beside the delta', { delta: {}, x: 'abc' }, 'abc'],
-    ['a name that is text', { delta: { 'a b': 1 } }, 'a b'],
+    ['what nobody knows', { delta: { x: [{ y: { z: 'abc' } }] } }, 'xyzabc'],
+    ['beside the delta', { delta: {}, x: 'abc' }, 'xabc'],
+    ['a name that is text', { delta: { 'a b': 1 } }, 'a b1'],
+    ...[null, true, false, '', [], {}].map((value): [string, object, string] => [
+      `a name that is text, of ${JSON.stringify(value)}`,
+      { delta: { 'a b': value } },
+      'a b',
+    ]),
+    ['a name in a verdict', { delta: {}, content_filter_results: { 'a b': null } }, 'a b'],
+    ['words for a verdict', { delta: {}, content_filter_results: ['a', 'b'] }, 'ab'],
+    ['words for an end', { delta: {}, finish_reason: ['a', 'b'] }, 'ab'],
+    ['a name in a call', { delta: { tool_calls: [{ abc: null }] } }, 'abc'],
     ['a role that is none', { delta: { role: 'abc' } }, 'abc'],
     ['an end that is text', { delta: {}, finish_reason: 'a b c' }, 'a b c'],
     ['a verdict that is text', { delta: {}, content_filter_results: { hate: 'a b c' } }, 'a b c'],
     ['an id that is text', { delta: { tool_calls: [{ id: 'a b' }] } }, 'a b'],
   ])('has all text, and a token at the least: %s', (_, choice, text) => {
-    expect(outputOf({ index: 0, ...choice } as Record<string, unknown>)).toEqual({ text, least: 1 });
+    expect(of({ index: 0, ...choice })).toEqual({ text, least: 1 });
   });
 
   it('counts what is no text by its number', () => {
     const entry = { token: 'a', bytes: [97], logprob: -0.5, top_logprobs: [{ token: 'b', logprob: -1 }] };
-    expect(outputOf({ delta: {}, logprobs: { content: [entry, entry] } })).toEqual({ text: '', least: 2 });
-    expect(outputOf({ text: 'ab', logprobs: { tokens: ['a', 'b', 'c'] } })).toEqual({ text: 'ab', least: 3 });
-    expect(outputOf({ delta: {}, token_ids: [1, 2, 3] })).toEqual({ text: '', least: 3 });
-    expect(outputOf({ delta: { x: [1, 2, 3, 4] } })).toEqual({ text: '', least: 4 });
-    expect(outputOf({ delta: { tool_calls: [{ id: 'call_1' }] } })).toEqual({ text: '', least: 1 });
+    expect(of({ delta: {}, logprobs: { content: [entry, entry] } })).toEqual({ text: '', least: 2 });
+    expect(of({ text: 'ab', logprobs: { tokens: ['a', 'b', 'c'] } })).toEqual({ text: 'ab', least: 3 });
+    expect(of({ delta: {}, token_ids: [1, 2, 3] })).toEqual({ text: '', least: 3 });
+    expect(of({ delta: { x: [1, 2, 3, 4] } })).toEqual({ text: 'x1234', least: 4 });
+    expect(of({ delta: {}, stop_reason: [1, 2, 3] })).toEqual({ text: '123', least: 3 });
+    expect(of({ delta: { tool_calls: [{ id: 'call_1' }] } })).toEqual({ text: '', least: 1 });
     const long = { ...entry, token: 'x'.repeat(200) };
-    expect(outputOf({ delta: {}, logprobs: { content: [long] } })).toEqual({ text: long.token, least: 1 });
+    expect(of({ delta: {}, logprobs: { content: [long] } })).toEqual({ text: long.token, least: 1 });
   });
 
   it('is read whole, however deep it is', () => {
     let deep: unknown = 'abc';
     for (let i = 0; i < 100_000; i += 1) deep = [deep];
-    expect(outputOf({ delta: { x: deep } })).toEqual({ text: 'abc', least: 1 });
+    expect(of({ delta: { x: deep } })).toEqual({ text: 'xabc', least: 1 });
+  });
+
+  it.each<[string, object, number]>([
+    ['members of one kind', { delta: { tool_calls: many(100, { type: 'function' }) } }, 17],
+    ['ids', { delta: { tool_calls: many(100, { id: WORD }) } }, 100],
+    [
+      'reasons',
+      {
+        delta: {},
+        content_filter_results: Object.fromEntries(many(1, '').map(() => ['hate', many(40, { status: WORD })])),
+      },
+      36,
+    ],
+    ['nothings', { delta: { tool_calls: many(1_000, null) } }, 117],
+    [
+      'alternatives',
+      { delta: {}, logprobs: { content: [{ token: 'a', top_logprobs: many(300, { token: 'x'.repeat(110) }) }] } },
+      64,
+    ],
+    [
+      'names of tokens',
+      {
+        text: '',
+        logprobs: { top_logprobs: [Object.fromEntries(many(300, 0).map((_, i) => [`${'x'.repeat(100)}${i}`, null]))] },
+      },
+      59,
+    ],
+    ['bytes', { delta: {}, logprobs: { bytes: many(1_024, 97) } }, 2],
+    ['strings in no list', { delta: {}, logprobs: { x: many(1_024, 'abcd') } }, 8],
+  ])('is free of structure, but not without end: %s', (_, choice, least) => {
+    expect(outputOf(choice as Record<string, unknown>).least).toBeGreaterThanOrEqual(least);
+  });
+
+  it('loses what says nothing by a name that nobody knows, and nothing else', () => {
+    const lean = { index: 0, delta: { content: null, x: 1 }, finish_reason: null };
+    const hollow = { ...lean, x: {}, y: false, delta: { ...lean.delta, a: null, b: '', c: [] } };
+    expect(withoutHollow(hollow)).toEqual(lean);
+    expect(withoutHollow(lean)).toBe(lean);
   });
 });

@@ -17,6 +17,8 @@ export class PlainRelay implements AnswerSink {
   private resolve!: (answer: PlainAnswer) => void;
   readonly answer = new Promise<PlainAnswer>((resolve) => (this.resolve = resolve));
 
+  constructor(private readonly maxBytes = MAX_ANSWER_BYTES) {}
+
   run(exchange: Exchange): Promise<PlainAnswer> {
     this.exchange = exchange;
     exchange.start();
@@ -44,7 +46,7 @@ export class PlainRelay implements AnswerSink {
 
   onData(chunk: Buffer): boolean {
     this.bytes += chunk.length;
-    if (this.bytes > MAX_ANSWER_BYTES) {
+    if (this.bytes > this.maxBytes) {
       this.exchange.abort();
       this.onFailure({ kind: 'failed', reason: 'the answer is too long' });
     } else this.chunks.push(chunk);

@@ -44,10 +44,7 @@ function parts(before: number, kind: number): number {
   }
 }
 
-/**
- * About how many tokens these bytes of UTF-8 have: 2 ns a byte where counting takes 55. By o200k_base within a quarter for prose of most languages, code and JSON; older encodings have up to twice as many for
- * other scripts than Latin, and text of random letters has five times as many. So it answers only whether counting is needed.
- */
+/** About how many tokens these bytes of UTF-8 have: 2 ns a byte where counting takes 55. Good for English (`Prose`); for anything else it may be off by five times, and more. */
 export function estimateTokens(bytes: Uint8Array, from = 0, to = bytes.length): number {
   let sum = 0;
   let before = 0;
@@ -57,4 +54,57 @@ export function estimateTokens(bytes: Uint8Array, from = 0, to = bytes.length): 
     before = kind << 4;
   }
   return sum / PARTS;
+}
+
+/** A third to a half of the words of any English prose; of other languages, code and random letters none. */
+const COMMON_WORDS = new Set(
+  'the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which one you were all we can has there if will when so no what use may than only'
+    .split(' ')
+    .map((word) => [...word].reduce((code, char) => code * 256 + char.charCodeAt(0), 0)),
+);
+const LEAST_COMMON = 0.25;
+/** Of bytes: digits, signs, capitals, other scripts, blanks after blanks. Older encodings have a token for each of many of them. */
+const MOST_OTHERS = 0.1;
+const MOST_LETTERS = 20;
+/** Of this length a text is judged by itself, so that no English beside it hides what it is. */
+const WINDOW_BYTES = 1024;
+
+/** An estimate that knows where it is to be trusted: English prose, which every encoding was made for. All else is to be counted. */
+export class Prose {
+  tokens = 0;
+  isTrusted = true;
+
+  add(bytes: Uint8Array, from = 0, to = bytes.length): void {
+    for (let at = from; at < to && this.isTrusted;) {
+      const end = to - at < 2 * WINDOW_BYTES ? to : at + WINDOW_BYTES;
+      this.isTrusted = isProse(bytes, at, end);
+      at = end;
+    }
+    if (this.isTrusted) this.tokens += estimateTokens(bytes, from, to);
+  }
+}
+
+function isProse(bytes: Uint8Array, from: number, to: number): boolean {
+  let [words, common, others, letters, code, before] = [0, 0, 0, 0, 0, BLANK];
+  for (let i = from; i <= to; i += 1) {
+    const byte = i === to ? 0x20 : bytes[i]!;
+    const kind = kindOf[byte]!;
+    if (kind === SMALL || kind === CAPITAL) {
+      letters += 1;
+      if (letters > MOST_LETTERS) return false;
+      // Of five letters and more it is none of them.
+      code = letters > 4 ? 0 : code * 256 + (byte | 0x20);
+      if (kind === CAPITAL) others += 1;
+    } else {
+      if (letters > 0) {
+        words += 1;
+        if (COMMON_WORDS.has(code)) common += 1;
+      }
+      letters = 0;
+      code = 0;
+      if (kind !== BLANK || (before === BLANK && i < to)) others += 1;
+    }
+    before = kind;
+  }
+  return common >= words * LEAST_COMMON && others <= (to - from) * MOST_OTHERS;
 }

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { countTokens } from '../catalog/tokenizer';
+import { Prose } from '../upstream/token-estimate';
+import { isLikely } from './reported-usage';
+
+const file = (...path: string[]) => readFileSync(join(__dirname, '../../../..', ...path), 'utf8');
+
+describe('an estimate that is trusted', () => {
+  const ENGLISH =
+    'Yesterday we went to the great theatre in the old part of the city, and saw a new ballet that had been made by a well known choreographer. It was one of the best that I have seen for years, and there were so many people that we had to stand at the back of the hall. ';
+  const random = (alphabet: string, blankEvery: number) => {
+    let state = 7;
+    return Array.from({ length: 4_000 }, (_, i) => {
+      state = (state * 48_271) % 2_147_483_647;
+      return i % blankEvery === blankEvery - 1 ? ' ' : alphabet[state % alphabet.length];
+    }).join('');
+  };
+  const texts: [string, string][] = [
+    ['English', ENGLISH],
+    ['English prose with marks', file('CONTRIBUTING.md')],
+    ['code', file('apps/gateway/src/upstream/exchange.ts')],
+    ['SQL', file('libs/admission/src/postgres/migrations/003_holds.sql')],
+    ['JSON', file('package.json')],
+    ['German', 'Seitdem fahren die Schiffe zwischen Wien und Passau, und viele Menschen sehen die Landschaft. '],
+    ['Swahili', 'Jana tulikwenda kwenye ukumbi wa michezo na kuangalia ngoma mpya iliyoandaliwa na msanii maarufu. '],
+    ['Indonesian', 'Kemarin kami pergi ke gedung kesenian untuk menonton pertunjukan balet baru yang sangat indah. '],
+    ['Finnish', 'Eilen kävimme vanhassa teatterissa katsomassa uutta balettia, jonka tunnettu koreografi oli tehnyt. '],
+    ['Russian', 'Вчера мы ходили в большой театр и смотрели новый балет, который поставил известный хореограф. '],
+    ['Hindi', 'कल हम बड़े थिएटर में गए और एक नया बैले देखा जिसे एक प्रसिद्ध नृत्य निर्देशक ने बनाया था। '],
+    ['Amharic', 'ትናንት ወደ ትልቁ ቲያትር ሄደን አዲስ ባሌ አየን፤ በታዋቂ ዳንስ አዘጋጅ የተሰራ ነበር። '],
+    ['Chinese', '昨天我们去了北京的国家大剧院，观看了一场由著名编舞家创作的新芭蕾舞剧。'],
+    ['Arabic', 'ذهبنا أمس إلى المسرح الكبير وشاهدنا باليه جديدا من تصميم مصمم رقصات مشهور. '],
+    ['escaped Hindi', '\\u0915\\u0932 \\u0939\\u092e '],
+    ['letters at random', random('abcdefghijklmnopqrstuvwxyz', 1e9)],
+    ['words at random', random('abcdefghijklmnopqrstuvwxyz', 6)],
+    ['short words at random', random('etaoinshrdlu', 3)],
+    ['digits', random('0123456789', 1e9)],
+    ['blanks', ' '.repeat(4_000)],
+    ['English beside letters at random', ENGLISH.repeat(8) + random('abcdefghijklmnopqrstuvwxyz', 9)],
+    ['English before blanks', ENGLISH.repeat(8) + ' '.repeat(3_000)],
+  ];
+  const [min, max] = [0.5, 2];
+  const cases = texts.flatMap(([name, text]) =>
+    (['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base'] as const).map(
+      (encoding) => [name, encoding, text.repeat(Math.ceil(4_096 / text.length)).slice(0, 5_000)] as const,
+    ),
+  );
+  it.each(cases)('believes no report outside of the band: %s by %s', (_, encoding, text) => {
+    const prose = new Prose();
+    prose.add(Buffer.from(text));
+    if (!prose.isTrusted) return;
+    const own = { least: prose.tokens, most: prose.tokens };
+    const exact = countTokens(encoding, text);
+    for (let reported = 1; reported < 4 * exact; reported += 1)
+      if (isLikely(reported, own, { min, max })) {
+        expect(reported).toBeGreaterThanOrEqual(exact * min - 2);
+        expect(reported).toBeLessThanOrEqual(exact * max + 16);
+      }
+  });
+
+  it('is there for English, and for nothing else', () => {
+    const trusted = texts.filter(([, text]) => {
+      const prose = new Prose();
+      prose.add(Buffer.from(text.repeat(Math.ceil(4_096 / text.length))));
+      return prose.isTrusted;
+    });
+    expect(trusted.map(([name]) => name)).toEqual(['English']);
+  });
+});
