@@ -37,6 +37,23 @@ describe('GET /tokens', () => {
   });
 });
 
+describe('a query', () => {
+  it('cannot name another tenant, nor bring anything else that is not documented into a message', async () => {
+    const other = await services.tenant();
+    const own = await Promise.all(['/keys', '/tokens', '/billing', '/usage'].map((path) => ask(path)));
+    const tried = await Promise.all(
+      ['/keys', '/tokens', '/billing', '/usage'].map((path) => ask(`${path}?tenantId=${other.tenantId}&x=y`)),
+    );
+    const ids = (json: { data: unknown }) => JSON.stringify(json.data).match(/(key|tok|ent)_[a-z0-9]+/g);
+    for (const [i, { status, json }] of tried.entries()) {
+      expect([i, status]).toEqual([i, 200]);
+      expect(ids(json)).toEqual(ids(own[i]!.json));
+    }
+    expect(JSON.stringify(tried[1]!.json)).toContain(acme.tokenId);
+    expect(JSON.stringify(tried[1]!.json)).not.toContain(other.tokenId);
+  });
+});
+
 describe('GET /billing', () => {
   it('gives balance, entries newest first and page by page, and receipts, in exactly the documented fields', async () => {
     const { tenantId, token } = await services.tenant();

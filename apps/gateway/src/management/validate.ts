@@ -11,9 +11,14 @@ const LAST_INSTANT_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const ISO_DATE = /^\d{4}-\d{2}-\d{2}$/;
 const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$/i;
 
-/** Bodies are taken as they are; query values arrive as text and become what the schema says. */
+/**
+ * Bodies are taken as they are; query values arrive as text and become what the schema says. Of a query nothing is left but what its schema names: it becomes part of a message, in which
+ * a `tenantId` of the caller's own would be another tenant, and a pasted secret would be kept.
+ */
 const bodies = withFormats(new Ajv({ strict: true, allowUnionTypes: true }));
-const queries = withFormats(new Ajv({ strict: true, allowUnionTypes: true, coerceTypes: true, useDefaults: true }));
+const queries = withFormats(
+  new Ajv({ strict: true, allowUnionTypes: true, coerceTypes: true, useDefaults: true, removeAdditional: 'all' }),
+);
 
 /**
  * Epoch milliseconds of an ISO 8601 date (midnight UTC) or timestamp (UTC where it names no offset); null when it is none, names a day that
