@@ -33,6 +33,7 @@ const { url, operatorUrl, operatorSecret } = tollgate.ready;
 const attacker = await newKey();
 // Bodies that are broken off count against a limit of their key.
 const hoarder = await newKey();
+const limited = await newKey('shipped');
 const PLAIN = JSON.stringify({
   model: 'sim',
   messages: [{ role: 'user', content: 'The quick brown fox jumps over the lazy dog. '.repeat(10) }],
@@ -40,7 +41,7 @@ const PLAIN = JSON.stringify({
 });
 
 /** A key of another tenant, with credit. */
-async function newKey() {
+async function newKey(plan = 'default') {
   const ask = async (path, body) => {
     const answer = await fetch(`${operatorUrl}/_operator/v1${path}`, {
       method: 'POST',
@@ -50,7 +51,7 @@ async function newKey() {
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return (await answer.json()).data;
   };
-  const tenant = await ask('/tenants', { name: 'attacker' });
+  const tenant = await ask('/tenants', { name: 'attacker', plan });
   await ask(`/tenants/${tenant.id}/credit`, { amountCents: 100_000_000, ref: 'bench' });
   return (await ask(`/tenants/${tenant.id}/keys`, { name: 'attacker' })).key;
 }
@@ -126,25 +127,32 @@ const others = () =>
     ratePerSecond: RATE_PER_SECOND,
   });
 const alone = await others();
-let attacking = true;
-let sent = 0;
 const bodies = BODIES.map(({ body }) => body());
-const attack = (async () => {
-  while (attacking) {
-    await Promise.all(Array.from({ length: 4 }, () => send(bodies[sent++ % bodies.length])));
-  }
-})();
-const beside = await others();
-attacking = false;
-await attack;
+/** What others get while four connections send one hostile body after another. */
+async function besideAttack(key) {
+  let attacking = true;
+  let sent = 0;
+  const attack = (async () => {
+    while (attacking) await Promise.all(Array.from({ length: 4 }, () => send(bodies[sent++ % bodies.length], key)));
+  })();
+  const { latencyMs } = await others();
+  attacking = false;
+  await attack;
+  return { p99: latencyMs.p99, ratio: (latencyMs.p99 / alone.latencyMs.p99).toFixed(2), sent };
+}
+const shipped = await besideAttack(limited);
+const unlimited = await besideAttack(attacker);
 
 console.table({
   "event loop's CPU / a plain request's, at the most": { value: worstLoop.toFixed(1), bar: LOOP_CPU_BAR },
   'event loop held at the most, ms': { value: worstMs.toFixed(1), bar: HELD_BAR_MS },
   'p99 of others alone, ms': { value: alone.latencyMs.p99, bar: '' },
-  'p99 of others beside, ms': { value: beside.latencyMs.p99, bar: '' },
-  'p99 beside / alone': { value: (beside.latencyMs.p99 / alone.latencyMs.p99).toFixed(2), bar: 2 },
-  'hostile bodies sent meanwhile': { value: sent, bar: '' },
+  'p99 of others beside a key with the shipped limits, ms': { value: shipped.p99, bar: '' },
+  '… / alone': { value: shipped.ratio, bar: 2 },
+  '… hostile bodies sent meanwhile': { value: shipped.sent, bar: '' },
+  'p99 of others beside a key without limits, ms': { value: unlimited.p99, bar: '' },
+  '… / alone (without limits)': { value: unlimited.ratio, bar: '' },
+  '… hostile bodies sent meanwhile (without limits)': { value: unlimited.sent, bar: '' },
   [`memory for ${UNFINISHED} unfinished bodies, MiB`]: { value: memoryMiB.toFixed(0), bar: 64 },
   'of that counted as bodies (tollgate_body_bytes), MiB': { value: bodyMiB.toFixed(0), bar: 32 },
 });

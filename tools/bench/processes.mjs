@@ -148,6 +148,12 @@ export async function startNginx(core, upstream) {
 
 const LIMITS = '{ requestsPerMinute: 100000000, tokensPerMinute: 1000000000000, concurrency: 100000 }';
 
+/** Those of the tollgate.yaml that comes with it. */
+const SHIPPED_LIMITS = {
+  tenant: '{ requestsPerMinute: 6000, tokensPerMinute: 10000000, concurrency: 512 }',
+  key: '{ requestsPerMinute: 600, tokensPerMinute: 1000000, concurrency: 64 }',
+};
+
 /** The standalone with everything switched on, in front of the same upstream; its Postgres runs on `serverCore`, as another machine's would. */
 export async function startTollgate(core, serverCore, upstream) {
   const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
@@ -159,6 +165,7 @@ export async function startTollgate(core, serverCore, upstream) {
   - { id: sim-small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, passthrough: [simulator, metadata], price: { input: '5', output: '20' }, backends: [{ url: '${upstream}' }] }
 plans:
   - { id: default, limits: ${LIMITS}, profiles: [{ id: default, limits: ${LIMITS} }] }
+  - { id: shipped, limits: ${SHIPPED_LIMITS.tenant}, profiles: [{ id: default, limits: ${SHIPPED_LIMITS.key} }] }
 `,
   );
   const env = {
