@@ -17,20 +17,19 @@ import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usa
 interface Wire {
   /** After the backend's base path. */
   path: string;
-  modelKind: CatalogModel['kind'];
   idPrefix: string;
   object: string;
   chunkObject: Identity['object'];
 }
 
-const CHAT = { modelKind: 'chat', object: 'chat.completion', chunkObject: 'chat.completion.chunk' } as const;
-const TEXT = { modelKind: 'chat', object: 'text_completion', chunkObject: 'text_completion' } as const;
+const CHAT = { object: 'chat.completion', chunkObject: 'chat.completion.chunk' } as const;
+const TEXT = { object: 'text_completion', chunkObject: 'text_completion' } as const;
 
 /** What each kind is called on the wire. Embeddings have no id and are not streamed. */
 export const KINDS: Record<InferenceKind, Wire> = {
   chat: { path: '/chat/completions', idPrefix: 'chatcmpl-', ...CHAT },
   completion: { path: '/completions', idPrefix: 'cmpl-', ...TEXT },
-  embedding: { path: '/embeddings', idPrefix: '', ...TEXT, modelKind: 'embedding', object: 'list' },
+  embedding: { path: '/embeddings', idPrefix: '', ...TEXT, object: 'list' },
 };
 
 /** What became of a request at its backend. */
