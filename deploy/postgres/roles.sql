@@ -7,9 +7,9 @@ SELECT 'CREATE ROLE tollgate_billing NOLOGIN' WHERE NOT EXISTS (SELECT FROM pg_r
 SELECT format('CREATE ROLE %I LOGIN', name) FROM unnest(ARRAY['auth', 'metering', 'billing']) AS name
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
 
-\getenv auth_password AUTH_PASSWORD
-\getenv metering_password METERING_PASSWORD
-\getenv billing_password BILLING_PASSWORD
+\set auth_password `cat /run/secrets/auth-database-password`
+\set metering_password `cat /run/secrets/metering-database-password`
+\set billing_password `cat /run/secrets/billing-database-password`
 ALTER ROLE auth PASSWORD :'auth_password';
 ALTER ROLE metering PASSWORD :'metering_password';
 ALTER ROLE billing PASSWORD :'billing_password';

@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
-import { parseEnv } from 'node:util';
 import { call, type Database, type Deployment, type Ready } from './deployment';
 import { connected, everyRow, writeConfig } from './fixtures';
 
@@ -44,7 +43,7 @@ export function useComposed(env: Record<string, string> = {}): ComposedDeploymen
 export class ComposedDeployment implements Deployment {
   readonly project = `tollgate-test-${process.pid}`;
   readonly database: Database = (work) => {
-    const { TOLLGATE_POSTGRES_PASSWORD: password } = parseEnv(readFileSync(join(this.directory, 'stack.env'), 'utf8'));
+    const password = readFileSync(join(this.directory, 'secrets', 'postgres-password'), 'utf8').trim();
     const port = Number(this.env['TOLLGATE_TEST_POSTGRES_PORT']);
     return connected({ host: '127.0.0.1', port, user: 'postgres', password, database: 'tollgate' }, work);
   };

@@ -1,9 +1,10 @@
-// The settings of `npm run stack`: those of `npm start` from the environment, and the secrets that are made once. All of it is what docker-compose.yml asks for.
+// The settings of `npm run stack`: those of `npm start` from the environment, and the secrets (secrets.mjs). All of it is what docker-compose.yml asks for.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
+import { hasPasswords, makeSecrets, secretsDirectory } from './secrets.mjs';
 
 const MAX_PORT = 65_535;
 /** The largest values, those of the services' own settings: what they refuse is refused before anything is started. */
@@ -16,12 +17,6 @@ export const MAX = {
 };
 /** Between the last moment at which a service should have ended and the moment at which it is killed. */
 const STOP_RESERVE_S = 15;
-const MADE_ONCE = [
-  'TOLLGATE_POSTGRES_PASSWORD',
-  'TOLLGATE_AUTH_DATABASE_PASSWORD',
-  'TOLLGATE_METERING_DATABASE_PASSWORD',
-  'TOLLGATE_BILLING_DATABASE_PASSWORD',
-];
 const OWN_SERVERS = [
   ['DATABASE_URL', 'PostgreSQL'],
   ['REDIS_URL', 'Redis'],
@@ -37,7 +32,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 /**
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ project: string, dataDirectory: string, configFile: string, envFile: string, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }}
+ * @returns {{ project: string, dataDirectory: string, configFile: string, envFile: string, secrets: { operatorSecret: string, metricsToken: string }, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }}
  *   `compose`: the variables of docker-compose.yml. Throws SetupError with a line for each setting that is wrong.
  */
 export function readSettings(env) {
@@ -86,7 +81,11 @@ export function readSettings(env) {
   const dataDirectory = resolve(given('TOLLGATE_DATA_DIR') ?? '.tollgate');
   const configFile = resolve(given('TOLLGATE_CONFIG') ?? 'tollgate.yaml');
   const envFile = join(dataDirectory, 'stack.env');
-  const { secrets, secretsAreNew } = writable(dataDirectory, () => readSecrets(dataDirectory, envFile, operatorSecret));
+  const older = readOlder(envFile);
+  const secrets = {
+    operatorSecret: operatorSecret ?? writable(dataDirectory, () => keptOperatorSecret(dataDirectory)),
+    metricsToken: given('TOLLGATE_METRICS_TOKEN') ?? '',
+  };
   const compose = {
     COMPOSE_PROJECT_NAME: project,
     COMPOSE_FILE: given('COMPOSE_FILE') ?? join(ROOT, 'docker-compose.yml'),
@@ -102,16 +101,18 @@ export function readSettings(env) {
     TOLLGATE_INVOICE_CLOSE_MINUTES: String(invoiceCloseMinutes),
     TOLLGATE_LOG_LEVEL: logLevel,
     TOLLGATE_OPERATOR_ALLOWED_HOSTS: given('TOLLGATE_OPERATOR_ALLOWED_HOSTS') ?? '',
-    TOLLGATE_METRICS_TOKEN: given('TOLLGATE_METRICS_TOKEN') ?? '',
+    TOLLGATE_SECRETS: secretsDirectory(dataDirectory),
     ...(given('NODE_EXTRA_CA_CERTS') ? { TOLLGATE_BUILD_CA: resolve(env.NODE_EXTRA_CA_CERTS) } : {}),
-    ...secrets,
   };
-  return { project, dataDirectory, configFile, envFile, secretsAreNew, demo, compose };
+  const secretsAreNew = !hasPasswords(dataDirectory, older);
+  return { project, dataDirectory, configFile, envFile, secrets, secretsAreNew, demo, compose };
 }
 
-/** Keeps what was settled where `docker compose --env-file` finds it, and the environment variables that tollgate.yaml refers to beside it. */
-export function writeSettings({ dataDirectory, envFile, configFile, compose }, env) {
+/** Makes the secrets, and keeps what was settled where `docker compose --env-file` finds it, and the environment variables that tollgate.yaml refers to beside it. */
+export function writeSettings({ dataDirectory, envFile, configFile, secrets, compose }, env) {
   writable(dataDirectory, () => {
+    // Before the file is written anew: an older one has the passwords.
+    makeSecrets(dataDirectory, secrets, readOlder(envFile));
     const lines = Object.entries(compose).map(([name, value]) => `${name}=${quoted(value)}`);
     writeFileSync(envFile, `${lines.join('\n')}\n`, { mode: 0o600 });
     const named = [...readFileSync(configFile, 'utf8').matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(
@@ -146,16 +147,15 @@ export function entropyBits(secret) {
 const quoted = (value) =>
   value.includes("'") ? `"${value.replace(/[\\"$]/g, (character) => `\\${character}`)}"` : `'${value}'`;
 
-function readSecrets(dataDirectory, envFile, operatorSecret) {
+/** The same file as that of `npm start`. */
+function keptOperatorSecret(dataDirectory) {
   mkdirSync(dataDirectory, { recursive: true });
-  const kept = existsSync(envFile) ? parseEnv(readFileSync(envFile, 'utf8')) : {};
-  const secrets = Object.fromEntries(MADE_ONCE.map((name) => [name, kept[name] || randomBytes(24).toString('hex')]));
-  // The same file as that of `npm start`.
   const file = join(dataDirectory, 'operator.secret');
   if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
-  secrets.TOLLGATE_OPERATOR_SECRET = operatorSecret ?? readFileSync(file, 'utf8').trim();
-  return { secrets, secretsAreNew: !kept.TOLLGATE_POSTGRES_PASSWORD };
+  return readFileSync(file, 'utf8').trim();
 }
+
+const readOlder = (envFile) => (existsSync(envFile) ? parseEnv(readFileSync(envFile, 'utf8')) : {});
 
 function imagesOf(images, env) {
   const defaults = parseEnv(readFileSync(join(ROOT, 'deploy', 'images', `${images}.env`), 'utf8'));

@@ -73,7 +73,7 @@ function interrupted(signal) {
 async function tell(settings, models, json) {
   const { createDemo, OperatorClient, readyJson, readyText } = load(join(ROOT, 'apps/cli/dist/index.js'));
   const publicUrl = await urlOf(settings, 8080);
-  const operator = { url: await urlOf(settings, 8081), secret: settings.compose.TOLLGATE_OPERATOR_SECRET };
+  const operator = { url: await urlOf(settings, 8081), secret: settings.secrets.operatorSecret };
   writeFileSync(operatorFile(settings), `${JSON.stringify(operator)}\n`, { mode: 0o600 });
   const demo = settings.demo ? await createDemo(new OperatorClient(operator)) : null;
   const addresses = {
@@ -99,12 +99,12 @@ async function urlOf(settings, port) {
 }
 
 /** The databases of an older start know its passwords only. */
-async function requireOwnData({ project, secretsAreNew, envFile }) {
+async function requireOwnData({ project, secretsAreNew, compose: { TOLLGATE_SECRETS: directory } }) {
   if (!secretsAreNew) return;
   const { stdout } = await run('docker', ['volume', 'ls', '--quiet', '--filter', `name=^${project}_postgres$`]);
   if (stdout.trim() === '') return;
   throw new SetupError(
-    `There are data of an earlier start (volume ${stdout.trim()}), and their passwords are not in ${envFile}: restore that file, choose the TOLLGATE_DATA_DIR or COMPOSE_PROJECT_NAME of then, or delete the data with npm run stack:down -- --volumes.`,
+    `There are data of an earlier start (volume ${stdout.trim()}), and their passwords are not in ${directory}: restore that directory, choose the TOLLGATE_DATA_DIR or COMPOSE_PROJECT_NAME of then, or delete the data with npm run stack:down -- --volumes.`,
   );
 }
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# As the official postgres image: POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB and PGDATA; arguments are postgres's own (-c name=value).
+# As the official postgres image: POSTGRES_USER, POSTGRES_PASSWORD (or POSTGRES_PASSWORD_FILE), POSTGRES_DB and PGDATA; arguments are postgres's own (-c name=value).
 set -euo pipefail
 case "${1:-}" in -* | '') set -- postgres "$@" ;; esac
 if [ "$1" = postgres ]; then
@@ -10,6 +10,7 @@ if [ "$1" = postgres ]; then
     exec setpriv --reuid postgres --regid postgres --clear-groups "$0" "$@"
   fi
   if [ ! -s "$PGDATA/PG_VERSION" ]; then
+    [ -z "${POSTGRES_PASSWORD_FILE:-}" ] || POSTGRES_PASSWORD=$(cat "$POSTGRES_PASSWORD_FILE")
     : "${POSTGRES_PASSWORD:?must be set for a new data directory}"
     user="${POSTGRES_USER:-postgres}" database="${POSTGRES_DB:-${POSTGRES_USER:-postgres}}"
     initdb --username="$user" --pwfile=<(printf '%s\n' "$POSTGRES_PASSWORD") --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 >/dev/null
