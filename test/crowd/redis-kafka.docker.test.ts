@@ -1,6 +1,7 @@
 import { RedisAdmissionStore } from '@tollgate/admission';
 import { applyTopics, KafkaMessages } from '@tollgate/messaging';
 import { useKafka, useRedis, useTestDatabase } from '@tollgate/testing';
+import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.suite';
 import { crowdSuite } from './crowd.suite';
 
 const database = useTestDatabase();
@@ -13,6 +14,7 @@ describe('a crowd, with admission on Redis and messages on Kafka', () => {
   crowdSuite(database, async () => {
     const admission = new RedisAdmissionStore({ url: redis.url });
     await admission.start();
-    return { admission, messages: new KafkaMessages({ connection: { brokers: kafka.brokers, clientId: 'crowd' } }) };
+    const connection = { brokers: kafka.brokers, clientId: 'crowd' };
+    return { admission, messages: new KafkaMessages({ connection, identity: TEST_IDENTITY }) };
   });
 });

@@ -47,7 +47,8 @@ beforeAll(async () => {
   ];
   gateways = [await deployment.start('gateway', skewed(SKEW_MS)), await deployment.start('gateway', skewed(-SKEW_MS))];
   deployed = new Deployed(deployment, gateways);
-  messages = new KafkaMessages({ connection: { brokers: deployment.kafka.brokers, clientId: 'test' } });
+  const connection = { brokers: deployment.kafka.brokers, clientId: 'test' };
+  messages = new KafkaMessages({ connection, identity: deployment.identity });
   await messages.start();
 });
 afterAll(() => messages?.close());

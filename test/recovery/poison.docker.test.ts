@@ -1,14 +1,16 @@
 import {
+  consumersOf,
   newId,
   REQUEST_TOPICS,
   TOPICS,
   type Charge,
+  type Service,
   type CreditNews,
   type TenantNews,
   type Topic,
   type UsageEvent,
 } from '@tollgate/contracts';
-import { KafkaMessages, listDead } from '@tollgate/messaging';
+import { KafkaMessages, listDead, Signatures } from '@tollgate/messaging';
 import { eventually } from '@tollgate/testing';
 import { Publisher } from '../../libs/messaging/src/kafka/publisher';
 import type { OutgoingMessage } from '../../libs/messaging/src/kafka/topic-publisher';
@@ -31,13 +33,15 @@ let deployed: Deployed;
 const services = {} as Record<'gateway' | 'auth' | 'metering' | 'billing', ServiceProcess>;
 let messages: KafkaMessages | undefined;
 let publisher: Publisher | undefined;
+let signatures: Signatures;
 
 beforeAll(async () => {
   const apps = ['gateway', 'auth', 'metering', 'billing'] as const;
   for (const app of apps) services[app] = await deployment.start(app);
   deployed = new Deployed(deployment, [services.gateway]);
   const connection = { brokers: deployment.kafka.brokers, clientId: 'test' };
-  messages = new KafkaMessages({ connection });
+  messages = new KafkaMessages({ connection, identity: deployment.identity });
+  signatures = new Signatures(deployment.identity);
   publisher = new Publisher(connection);
   await messages.start();
 });
@@ -54,8 +58,18 @@ async function poison(topic: Topic, tenantId: string, pieces: (Buffer | null)[],
   );
 }
 
+/** By who may say it, so that it is believed: what is wrong with it is its form. Replies are nobody's. */
+function signed(topic: string, message: OutgoingMessage): OutgoingMessage {
+  if (topic === 'replies') return message;
+  if (topic.startsWith('requests.'))
+    return signatures.sign(topic, message, 'gateway', [topic.slice('requests.'.length) as Service]);
+  const definition = TOPICS[topic as Topic];
+  return signatures.sign(topic, message, definition.producers[0]!, consumersOf(definition));
+}
+
 /** In order. */
-async function send(topic: string, all: OutgoingMessage[]): Promise<void> {
+async function send(topic: string, unsigned: OutgoingMessage[]): Promise<void> {
+  const all = unsigned.map((message) => signed(topic, message));
   for (let from = 0; from < all.length; from += MESSAGES_PER_SEND)
     await publisher!.send({ topic, messages: all.slice(from, from + MESSAGES_PER_SEND) });
 }
@@ -111,7 +125,7 @@ describe('poisoned messages block nobody, are set aside with their reason, and c
     );
     // The key of another tenant: its order is another one, and that is all.
     const strayed = make();
-    await publisher!.send({ topic: 'usage-events', messages: [{ key: newId('ten'), value: json(envelope(strayed)) }] });
+    await send('usage-events', [{ key: newId('ten'), value: json(envelope(strayed)) }]);
     const charges = () =>
       deployed.query<{ id: string }>('SELECT id FROM billing.charge WHERE tenant_id = $1', [tenantId]);
     await eventually(
@@ -236,6 +250,7 @@ describe('poisoned messages block nobody, are set aside with their reason, and c
       'tollgate-version': '1',
       'tollgate-reply-partition': '0',
       'tollgate-deadline': String(Date.now() + 60_000),
+      'tollgate-asked': String(Date.now()),
       ...more,
     });
     const body = json({ subject: 'billing.summary', request: { tenantId: newId('ten') } });
@@ -264,7 +279,12 @@ describe('poisoned messages block nobody, are set aside with their reason, and c
       const partitions = Array.from({ length: REQUEST_TOPICS[topic].partitions }, (_, partition) => partition);
       await send(
         topic,
-        pieces.flatMap((piece) => partitions.map((partition) => ({ key: null, partition, ...piece }))),
+        pieces.flatMap(({ headers, value }) =>
+          partitions.map((partition) => ({
+            ...{ key: null, partition, value },
+            headers: { ...headers, ...('tollgate-request' in headers && { 'tollgate-partition': String(partition) }) },
+          })),
+        ),
       );
     }
     const counted = (topic: string, by: ServiceProcess, count: number) =>

@@ -1,4 +1,5 @@
-import { applyTopics } from '@tollgate/messaging';
+import { SERVICES } from '@tollgate/contracts';
+import { applyTopics, createMessageKeys, keysFileOf, MessageKeys, readKeys, type Identity } from '@tollgate/messaging';
 import {
   useKafka,
   usePostgresServer,
@@ -7,6 +8,8 @@ import {
   type PostgresServer,
   type RedisServer,
 } from '@tollgate/testing';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { startSimulator, type Simulator } from '../../apps/simulator/src';
 import { ServiceProcess, type App } from './service-process';
@@ -24,6 +27,8 @@ const MIGRATED: readonly App[] = ['auth', 'metering', 'billing'];
 /** Real Kafka, Redis (whose user may do only what it must) and PostgreSQL in containers, topics and schemas as an operator makes them, the simulator, and any number of each deployable as processes. */
 export class Deployment {
   readonly running = new Set<ServiceProcess>();
+  /** Of the message keys: a file for each service. */
+  readonly keysDirectory = mkdtempSync(join(tmpdir(), 'tollgate-keys-'));
   simulator!: Simulator;
 
   constructor(
@@ -47,7 +52,17 @@ export class Deployment {
     };
   }
 
+  /** For a test that speaks as any service. */
+  get identity(): Identity {
+    const lines = SERVICES.flatMap((service) =>
+      readKeys(readFileSync(keysFileOf(this.keysDirectory, service), 'utf8')),
+    );
+    const ofPairs = new Map(lines.map((line) => [`${line.from} ${line.to} ${line.id}`, line]));
+    return { services: SERVICES, keys: new MessageKeys([...ofPairs.values()]) };
+  }
+
   async prepare(): Promise<void> {
+    createMessageKeys(this.keysDirectory);
     this.simulator = await startSimulator({});
     await applyTopics({ brokers: this.kafka.brokers, clientId: 'test' });
     await Promise.all(
@@ -60,7 +75,11 @@ export class Deployment {
 
   /** Begins to start one; not yet ready. */
   spawn(app: App, env: Record<string, string> = {}, args: readonly string[] = []): ServiceProcess {
-    const service = ServiceProcess.spawn(app, { ...this.env, ...env }, args);
+    const service = ServiceProcess.spawn(
+      app,
+      { ...this.env, TOLLGATE_MESSAGE_KEYS_FILE: keysFileOf(this.keysDirectory, app), ...env },
+      args,
+    );
     this.running.add(service);
     service.child.once('exit', () => this.running.delete(service));
     return service;
@@ -78,6 +97,7 @@ export class Deployment {
   async close(): Promise<void> {
     await Promise.all([...this.running].map((service) => service.end('SIGKILL')));
     await this.simulator.close();
+    rmSync(this.keysDirectory, { recursive: true });
   }
 }
 

@@ -1,6 +1,6 @@
-import { TOPICS, type BudgetEvent } from '@tollgate/contracts';
-import { KafkaMessages } from '@tollgate/messaging';
+import type { BudgetEvent, Envelope } from '@tollgate/contracts';
 import { eventually, inForceAfterMs, onceServed } from '@tollgate/testing';
+import { readTopic } from '../../libs/messaging/src/kafka/read-topic';
 import { call } from '../e2e/deployment';
 import { OPERATOR_SECRET, useDeployment } from './deployment';
 import { chat, newTenant } from './first-steps';
@@ -78,40 +78,37 @@ it('a suspension is in force on every gateway within a second of its answer', as
 
 it('a budget is spent to its end and no further, its thresholds are on the topic once each, and an emptied Redis lets nothing more through', async () => {
   const BUDGET_CENTS = 20;
-  const told: BudgetEvent[] = [];
-  const messages = new KafkaMessages({
-    connection: { brokers: deployment.kafka.brokers, clientId: 'test' },
-    topics: { ...TOPICS, 'budget-events': { ...TOPICS['budget-events'], groups: { test: 'gateway' } } },
-  });
-  messages.consume('budget-events', 'test', async (events) => void told.push(...events));
-  await messages.start();
-  try {
-    const tenant = await newTenant(gateways[0]!);
-    await change('PUT', `/tenants/${tenant.id}/budget`, { monthlyBudgetCents: BUDGET_CENTS });
-    const spend = () => Promise.all(gateways.map((gateway) => ask(gateway, tenant.key)));
-    const spent = ['budget_reached', 'budget_reached'];
-    await eventually(async () => expect(await spend()).toEqual(spent), { timeoutMs: WAIT_MS, everyMs: 1 });
-    const own = () => told.filter((event) => event.tenantId === tenant.id);
-    await eventually(() => expect(own().map((event) => event.thresholdPercent)).toEqual([50, 80, 100]), {
-      timeoutMs: WAIT_MS,
-    });
-    for (const event of own()) expect(BigInt(event.spentNanos)).toBeLessThanOrEqual(BigInt(BUDGET_CENTS) * 10_000_000n);
-
-    await deployment.redis.exec(['redis-cli', '-p', String(deployment.redis.port), 'FLUSHALL']);
-    // A request that comes before the key and the books are back is told to try again.
-    const seen = new Set<string>();
-    await eventually(
-      async () => {
-        const answers = await spend();
-        for (const answer of answers) seen.add(answer);
-        expect(answers).toEqual(spent);
-      },
-      { timeoutMs: WAIT_MS },
+  /** What lies on the topic, which no service consumes. */
+  const told = async () => {
+    const events: BudgetEvent[] = [];
+    await readTopic({ brokers: deployment.kafka.brokers, clientId: 'test' }, 'budget-events', ({ value }) =>
+      events.push((JSON.parse(String(value)) as Envelope<BudgetEvent>).data),
     );
-    expect(seen).not.toContain('ok');
-    expect(own()).toHaveLength(3);
-  } finally {
-    await messages.stopConsuming();
-    await messages.close();
-  }
+    return events;
+  };
+  const tenant = await newTenant(gateways[0]!);
+  await change('PUT', `/tenants/${tenant.id}/budget`, { monthlyBudgetCents: BUDGET_CENTS });
+  const spend = () => Promise.all(gateways.map((gateway) => ask(gateway, tenant.key)));
+  const spent = ['budget_reached', 'budget_reached'];
+  await eventually(async () => expect(await spend()).toEqual(spent), { timeoutMs: WAIT_MS, everyMs: 1 });
+  const own = async () => (await told()).filter((event) => event.tenantId === tenant.id);
+  await eventually(async () => expect((await own()).map((event) => event.thresholdPercent)).toEqual([50, 80, 100]), {
+    timeoutMs: WAIT_MS,
+  });
+  for (const event of await own())
+    expect(BigInt(event.spentNanos)).toBeLessThanOrEqual(BigInt(BUDGET_CENTS) * 10_000_000n);
+
+  await deployment.redis.exec(['redis-cli', '-p', String(deployment.redis.port), 'FLUSHALL']);
+  // A request that comes before the key and the books are back is told to try again.
+  const seen = new Set<string>();
+  await eventually(
+    async () => {
+      const answers = await spend();
+      for (const answer of answers) seen.add(answer);
+      expect(answers).toEqual(spent);
+    },
+    { timeoutMs: WAIT_MS },
+  );
+  expect(seen).not.toContain('ok');
+  expect(await own()).toHaveLength(3);
 });

@@ -7,6 +7,7 @@ const ENV = {
   KAFKA_BROKERS: '127.0.0.1:1',
   REDIS_URL: 'redis://127.0.0.1:1',
   DATABASE_URL: 'postgres://127.0.0.1:1/x',
+  TOLLGATE_MESSAGE_KEYS_FILE: '/nowhere/keys',
   TOLLGATE_OPERATOR_SECRET: 'the-operators-secret-in-tests',
   TOLLGATE_CONFIG: join(resolve(__dirname, '../..'), 'tollgate.yaml'),
 };
@@ -45,9 +46,12 @@ it('a secret that can be guessed is refused, with the command that makes one', a
 });
 
 it('that are missing', async () => {
-  const { lines } = await refusal(spawn('gateway', { TOLLGATE_OPERATOR_SECRET: '', KAFKA_BROKERS: '' }));
+  const { lines } = await refusal(
+    spawn('gateway', { TOLLGATE_OPERATOR_SECRET: '', KAFKA_BROKERS: '', TOLLGATE_MESSAGE_KEYS_FILE: '' }),
+  );
   expect(lines).toEqual([
     expect.stringMatching(/^tollgate: KAFKA_BROKERS is not set: it must be host:port/),
+    expect.stringMatching(/^tollgate: TOLLGATE_MESSAGE_KEYS_FILE is not set: .*tollgate message-keys create DIR/),
     expect.stringMatching(/^tollgate: TOLLGATE_OPERATOR_SECRET is not set: it must be 16 to 256/),
   ]);
 });

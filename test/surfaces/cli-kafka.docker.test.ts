@@ -1,8 +1,9 @@
 import { newId, type Charge } from '@tollgate/contracts';
-import { KafkaMessages } from '@tollgate/messaging';
+import { KafkaMessages, Signatures } from '@tollgate/messaging';
 import { eventually, useKafka } from '@tollgate/testing';
 import { toRecord, type DeadLetter } from '../../libs/messaging/src/kafka/dead-letters';
 import { Publisher } from '../../libs/messaging/src/kafka/publisher';
+import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.suite';
 import { runTollgate } from './tollgate-process';
 
 // Real: Kafka, and the process. 6 s is the least session of a broker that is as it was installed.
@@ -74,6 +75,9 @@ describe('tollgate dead', () => {
     at: new Date().toISOString(),
     key: Buffer.from(charge.tenantId),
     value,
+    headers: new Signatures(TEST_IDENTITY).sign(`${PREFIX}charges`, { key: charge.tenantId, value }, 'metering', [
+      'billing',
+    ]).headers!,
   });
 
   beforeAll(async () => {
@@ -120,7 +124,9 @@ describe('tollgate dead', () => {
   it('replays one to its topic, where it is handled, and takes it out; the others stay', async () => {
     expect(await json('dead', 'list')).toHaveLength(3);
     const handled: Charge[] = [];
-    const messages = new KafkaMessages({ connection: connection(), topicPrefix: PREFIX, sessionTimeoutMs: 6_000 });
+    const messages = new KafkaMessages({
+      ...{ connection: connection(), identity: TEST_IDENTITY, topicPrefix: PREFIX, sessionTimeoutMs: 6_000 },
+    });
     messages.consume('charges', 'billing', async (batch) => void handled.push(...batch));
     await messages.start();
     try {

@@ -2,7 +2,7 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
-import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
+import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
 import {
@@ -20,13 +20,13 @@ runService(
   {
     name: 'auth',
     purpose: 'Keeps tenants, inference keys and management tokens, and projects them to Redis.',
-    settings: [KafkaSettings, RedisSettings, DatabaseSettings, ConfigFileSettings],
+    settings: [KafkaSettings, MessageKeysSettings, RedisSettings, DatabaseSettings, ConfigFileSettings],
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       const credentials = new RedisCredentialStore({ url });
-      const messages = kafkaMessages(settings, 'tollgate-auth');
+      const messages = kafkaMessages(settings, 'auth');
       takeDown.add(
         () => config.close(),
         () => credentials.close(),

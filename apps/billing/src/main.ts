@@ -2,7 +2,7 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
-import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
+import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
 import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
@@ -19,6 +19,7 @@ runService(
     purpose: 'Keeps the ledger: credit, charges, postings, budgets, invoices, and their reconciliation.',
     settings: [
       KafkaSettings,
+      MessageKeysSettings,
       RedisSettings,
       SettledReplicasSettings,
       DatabaseSettings,
@@ -29,7 +30,7 @@ runService(
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
-      const messages = kafkaMessages(settings, 'tollgate-billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
+      const messages = kafkaMessages(settings, 'billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({
         url,
         settledReplicas: settings.REDIS_SETTLED_REPLICAS,

@@ -2,7 +2,7 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
-import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
+import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
 import {
   ConfigFileSettings,
@@ -33,6 +33,7 @@ runService(
     purpose: 'Serves the inference, management and operator APIs.',
     settings: [
       KafkaSettings,
+      MessageKeysSettings,
       RedisSettings,
       SettledReplicasSettings,
       ConfigFileSettings,
@@ -47,7 +48,7 @@ runService(
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       takeDown.add(() => config.close());
       const url = settings.REDIS_URL;
-      const messages = kafkaMessages(settings, 'tollgate-gateway');
+      const messages = kafkaMessages(settings, 'gateway');
       const admission = new RedisAdmissionStore({
         url,
         settledReplicas: settings.REDIS_SETTLED_REPLICAS,

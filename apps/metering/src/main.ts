@@ -2,7 +2,7 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
-import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
+import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
 import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
@@ -17,13 +17,20 @@ runService(
   {
     name: 'metering',
     purpose: 'Records and rates usage, answers usage queries, and sweeps holds that nobody ends.',
-    settings: [KafkaSettings, RedisSettings, DatabaseSettings, ConfigFileSettings, SimulatorSettings],
+    settings: [
+      KafkaSettings,
+      MessageKeysSettings,
+      RedisSettings,
+      DatabaseSettings,
+      ConfigFileSettings,
+      SimulatorSettings,
+    ],
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       // Says where the engines' own counters are.
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
-      const messages = kafkaMessages(settings, 'tollgate-metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
+      const messages = kafkaMessages(settings, 'metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({ url });
       takeDown.add(
         () => config.close(),

@@ -6,4 +6,7 @@ export * from './kafka/kafka-messages';
 export * from './kafka/kafka-settings';
 export * from './kafka/apply-topics';
 export * from './kafka/dead-letters';
+export * from './kafka/sign/message-keys';
+export * from './kafka/sign/make-keys';
+export { Signatures, type Identity } from './kafka/sign/signatures';
 export type { KafkaConnection } from './kafka/connection';

@@ -17,6 +17,13 @@ export const deadMessages = new Counter({
   registers,
 });
 
+export const forgedMessages = new Counter({
+  name: 'tollgate_messages_forged_total',
+  help: "Messages, requests and replies that were not believed: unsigned, altered, or not their sender's to say. None of them had an effect",
+  labelNames,
+  registers,
+});
+
 export const failedBatches = new Counter({
   name: 'tollgate_messages_failed_batches_total',
   help: 'Batches whose handler threw; they come again',

@@ -17,9 +17,13 @@ Module._resolveFilename = function (request, ...rest) {
 const require = createRequire(import.meta.url);
 
 require('reflect-metadata');
-const { KafkaMessages, PostgresMessages } = require('@tollgate/messaging');
-const { transport, options, group, handled } = JSON.parse(process.argv[2]);
-const messages = transport === 'kafka' ? new KafkaMessages(options) : new PostgresMessages(options);
+const { SERVICES } = require('@tollgate/contracts');
+const { KafkaMessages, MessageKeys, PostgresMessages } = require('@tollgate/messaging');
+const { transport, options, keys, group, handled } = JSON.parse(process.argv[2]);
+const messages =
+  transport === 'kafka'
+    ? new KafkaMessages({ ...options, identity: { services: SERVICES, keys: new MessageKeys(keys) } })
+    : new PostgresMessages(options);
 const seen = new Set();
 messages.consume('credit-news', group, async (batch) => {
   for (const { tenantId, version } of batch) seen.add(`${tenantId}/${version}`);

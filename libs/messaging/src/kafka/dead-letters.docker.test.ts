@@ -4,6 +4,8 @@ import { applyTopics, withAdmin } from './apply-topics';
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { replayDead, toRecord, type DeadLetter } from './dead-letters';
 import type { KafkaMessages, KafkaMessagesOptions } from './kafka-messages';
+import { Signatures } from './sign/signatures';
+import { TEST_IDENTITY } from './sign/test-identity.suite';
 import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.suite';
 
 const kafka = useKafka(TEST_BROKER);
@@ -147,9 +149,12 @@ describe('messages on Kafka that cannot be read', () => {
     const received = new Received();
     await start(received.handler);
     const value = json({ id: 'm', v: 1, at, data: news('a', 1) });
+    const signed = new Signatures(TEST_IDENTITY).sign(store.prefix + TOPIC, { key: 'a', value }, 'billing', [
+      'gateway',
+    ]);
     const letter: DeadLetter = {
       ...{ topic: TOPIC, group: SUITE_GROUP, reason: 'not read then', at },
-      ...{ partition: 0, offset: '1', key: Buffer.from('a'), value },
+      ...{ partition: 0, offset: '1', key: Buffer.from('a'), value, headers: signed.headers! },
     };
     const dead = [letter, { ...letter, partition: TEST_TOPICS[TOPIC].partitions, offset: '2' }];
     await store.publisher.send({ topic: `${store.prefix}${TOPIC}.dead`, messages: dead.map(toRecord) });

@@ -12,7 +12,7 @@ import { partitionsOf, type TopicsOptions } from './apply-topics';
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const MAX_REPLAYED_TOGETHER = 10_000;
 
-/** A message that a group could not read, with where it came from. */
+/** A message that a group could not read or believe, with where it came from. */
 export interface DeadLetter {
   topic: Topic;
   group: string;
@@ -24,6 +24,8 @@ export interface DeadLetter {
   /** As it was delivered; null when it was. */
   key: Buffer | null;
   value: Buffer | null;
+  /** As they were, its signature among them: replayed, it is as genuine, or as little, as before. */
+  headers: IHeaders;
 }
 
 const HEADER = {
@@ -36,11 +38,14 @@ const HEADER = {
   /** An empty value stands for none: in a compacted topic, no value means "delete what has this key". */
   noValue: 'tollgate-no-value',
 } as const;
+/** In front of the names of the message's own headers. */
+const OWN_HEADER = 'own.';
 
 /** The record of a dead topic. Its key is the origin, so a message that is set aside again replaces itself, and one that was replayed can be taken out. */
 export function toRecord(letter: DeadLetter): OutgoingMessage {
   const { group, partition, offset, reason, at, key, value } = letter;
   const headers: IHeaders = {
+    ...renamed(letter.headers, (name) => OWN_HEADER + name),
     [HEADER.reason]: reason,
     [HEADER.group]: group,
     [HEADER.partition]: String(partition),
@@ -123,7 +128,7 @@ export async function replayDead(
   try {
     for (const topic of new Set(letters.map((letter) => letter.topic))) {
       const own = letters.filter((letter) => letter.topic === topic);
-      const messages = own.map(({ key, partition, value }) => ({ key, partition, value }));
+      const messages = own.map(({ key, partition, value, headers }) => ({ key, partition, value, headers }));
       await publisher.send({ topic: names.topic(topic), messages });
       const taken = own.map((letter) => ({ key: originOf(letter), value: null }));
       await publisher.send({ topic: names.dead(topic), messages: taken });
@@ -208,5 +213,16 @@ function fromRecord(topic: Topic, { headers = {}, value }: KafkaMessage): DeadLe
     at: text(HEADER.at),
     key: Buffer.isBuffer(key) ? key : null,
     value: headers[HEADER.noValue] ? null : value,
+    headers: renamed(headers, (name) => (name.startsWith(OWN_HEADER) ? name.slice(OWN_HEADER.length) : undefined)),
   };
+}
+
+/** Those that get a name. */
+function renamed(headers: IHeaders, nameOf: (name: string) => string | undefined): IHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => {
+      const newName = nameOf(name);
+      return newName === undefined ? [] : [[newName, value]];
+    }),
+  );
 }

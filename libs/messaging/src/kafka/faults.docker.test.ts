@@ -5,6 +5,7 @@ import { eventually, leastMs, useKafka } from '@tollgate/testing';
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { Signal } from '../signal';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
+import { TEST_IDENTITY } from './sign/test-identity.suite';
 import { KafkaStore, TEST_BROKER } from './test-store.suite';
 
 const PAUSE_MS = 5_000;
@@ -245,7 +246,7 @@ describe('a start that cannot succeed', () => {
     let error!: Error;
     const tookMs = await leastMs(10_000, async () => {
       error = new Error('it started');
-      const messages = new KafkaMessages({ connection });
+      const messages = new KafkaMessages({ connection, identity: TEST_IDENTITY });
       const before = Date.now();
       await messages.start().catch((thrown: Error) => (error = thrown));
       const took = Date.now() - before;

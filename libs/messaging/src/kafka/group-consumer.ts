@@ -1,14 +1,15 @@
-import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
+import type { Envelope, Service, Topic, TopicDefinition } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { open } from '../envelope';
-import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
+import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
 import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
 import { backoffMs } from '../signal';
 import type { KafkaConnection } from './connection';
 import { toRecord, type DeadLetter } from './dead-letters';
 import type { Publisher } from './publisher';
 import type { RightMissingError } from './rights';
+import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
@@ -23,6 +24,8 @@ export interface ConsumedGroup {
   topic: Topic;
   group: string;
   definition: TopicDefinition;
+  /** That consumes as the group. */
+  service: Service;
   handler: BatchHandler<unknown>;
   whyNot: WhyNot | undefined;
 }
@@ -34,10 +37,16 @@ export interface ConsumerTuning {
   concurrentPartitions: number;
 }
 
+interface SetAside {
+  letter: DeadLetter;
+  /** It is not its producer's word. */
+  forged: boolean;
+}
+
 /** What goes to the handler in one call, all of one partition. */
 interface Batch {
   messages: unknown[];
-  dead: DeadLetter[];
+  dead: SetAside[];
   /** Of the oldest message, epoch milliseconds. */
   oldestMs: number;
 }
@@ -45,7 +54,7 @@ interface Batch {
 /**
  * Consumes one group of one topic. Per partition, in order:
  *
- *   fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. set aside what cannot be read ─▶ 2. handler ─▶ 3. commit the offset ─▶ next part
+ *   fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. set aside what cannot be believed or read ─▶ 2. handler ─▶ 3. commit the offset ─▶ next part
  *                    ▲                                    │ threw
  *                    └──── fetched again ◀── backoff, partition paused
  *
@@ -67,6 +76,7 @@ export class GroupConsumer {
     private readonly consumed: ConsumedGroup,
     private readonly names: Names,
     private readonly publisher: Publisher,
+    private readonly signatures: Signatures,
     tuning: ConsumerTuning,
   ) {
     const { topic, group } = consumed;
@@ -184,26 +194,42 @@ export class GroupConsumer {
     this.retries.clear();
   }
 
-  private async setAside(dead: DeadLetter[], partition: number): Promise<void> {
+  private async setAside(dead: SetAside[], partition: number): Promise<void> {
     const { topic, group } = this.consumed;
     const until = this.setAsideUntil.get(partition) ?? -1n;
-    const fresh = dead.filter(({ offset }) => BigInt(offset) > until);
-    await this.publisher.send({ topic: this.names.dead(topic), messages: fresh.map(toRecord) });
-    this.setAsideUntil.set(partition, BigInt(dead.at(-1)!.offset));
+    const fresh = dead.filter(({ letter }) => BigInt(letter.offset) > until);
+    await this.publisher.send({ topic: this.names.dead(topic), messages: fresh.map(({ letter }) => toRecord(letter)) });
+    this.setAsideUntil.set(partition, BigInt(dead.at(-1)!.letter.offset));
     deadMessages.inc({ topic, group }, fresh.length);
-    for (const { offset, reason } of fresh)
-      this.log().error({ partition, offset, reason }, 'a message cannot be read and was set aside');
+    for (const { letter, forged } of fresh) {
+      const { offset, reason } = letter;
+      if (forged) forgedMessages.inc({ topic, group });
+      this.log().error(
+        { partition, offset, reason },
+        `a message cannot be ${forged ? 'believed' : 'read'} and was set aside`,
+      );
+    }
   }
 
   private read(messages: KafkaMessage[], partition: number): Batch {
-    const { topic, group, definition, whyNot } = this.consumed;
+    const { topic, group, definition, service, whyNot } = this.consumed;
+    const named = this.names.topic(topic);
     const batch: Batch = { messages: [], dead: [], oldestMs: Date.now() };
-    for (const { value, key, offset } of messages) {
+    for (const message of messages) {
+      const { value, key, headers = {}, offset } = message;
+      const setAside = (reason: string, forged: boolean) => {
+        const at = new Date().toISOString();
+        batch.dead.push({ letter: { topic, group, partition, offset, reason, at, key, value, headers }, forged });
+      };
+      const verified = this.signatures.verify(named, message, service, definition.producers);
+      if ('reason' in verified) {
+        setAside(`not believed: ${verified.reason}`, true);
+        continue;
+      }
       const envelope = parse(value);
       const opened = envelope === undefined ? { reason: 'not JSON' } : open<unknown>(definition, envelope, whyNot);
       if ('reason' in opened) {
-        const { reason } = opened;
-        batch.dead.push({ topic, group, partition, offset, reason, at: new Date().toISOString(), key, value });
+        setAside(opened.reason, false);
       } else {
         batch.messages.push(opened.data);
         batch.oldestMs = Math.min(batch.oldestMs, Date.parse((envelope as Envelope).at) || batch.oldestMs);

@@ -1,4 +1,5 @@
 import {
+  consumersOf,
   serviceOf,
   TOPICS,
   UnavailableError,
@@ -28,6 +29,7 @@ import { MAX_MESSAGE_BYTES, Publisher } from './publisher';
 import { RequestClient } from './request-client';
 import { RequestServer, type AnyHandler } from './request-server';
 import { RightMissingError } from './rights';
+import { Signatures, type Identity } from './sign/signatures';
 import { Names, type Topics } from './topic-plan';
 
 /** The least that brokers accept unless told otherwise. */
@@ -37,6 +39,8 @@ const DEFAULT_CONCURRENT_PARTITIONS = 1;
 
 export interface KafkaMessagesOptions extends Partial<ConsumerTuning> {
   connection: KafkaConnection;
+  /** By which others believe what is said here. */
+  identity: Identity;
   /** In front of the name of each topic and group; empty by default. */
   topicPrefix?: string;
   topics?: Topics;
@@ -57,6 +61,7 @@ export class KafkaMessages extends Messages {
   private readonly groups = new Map<string, ConsumedGroup>();
   private readonly handlers = new Map<Subject, AnyHandler>();
   private readonly publisher: Publisher;
+  private readonly signatures: Signatures;
   private readonly client: RequestClient;
   private readonly probe: BrokerProbe;
   private consumers: GroupConsumer[] = [];
@@ -77,7 +82,8 @@ export class KafkaMessages extends Messages {
       concurrentPartitions: options.concurrentPartitions ?? DEFAULT_CONCURRENT_PARTITIONS,
     };
     this.publisher = new Publisher(connection);
-    this.client = new RequestClient(connection, this.names, this.publisher);
+    this.signatures = new Signatures(options.identity);
+    this.client = new RequestClient(connection, this.names, this.publisher, this.signatures);
     this.probe = new BrokerProbe(connection);
   }
 
@@ -91,13 +97,18 @@ export class KafkaMessages extends Messages {
     const definition = this.topics[topic];
     const name = this.names.group(topic, group);
     if (!(group in definition.groups)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
+    const service = this.signatures.asOneOf([definition.groups[group]!]);
+    if (!service)
+      throw new Error(`"${group}" of topic "${topic}" is ${definition.groups[group]}, which this process is not`);
     if (this.groups.has(name)) throw new Error(`"${name}" has a consumer already`);
-    this.groups.set(name, { topic, group, definition, handler: handler as BatchHandler<unknown>, whyNot });
+    this.groups.set(name, { topic, group, definition, service, handler: handler as BatchHandler<unknown>, whyNot });
   }
 
   handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void {
     if (this.handlers.has(subject)) throw new Error(`"${subject}" has a handler already`);
     this.assertNew();
+    if (!this.signatures.asOneOf([serviceOf(subject)]))
+      throw new Error(`"${subject}" is not for this process to answer`);
     this.handlers.set(subject, (request) => handler(request as RequestOf<S>));
   }
 
@@ -115,7 +126,7 @@ export class KafkaMessages extends Messages {
       throw known ? unusable(this.connection, error) : error;
     }
     this.consumers = [...this.groups.values()].map(
-      (group) => new GroupConsumer(this.connection, group, this.names, this.publisher, this.tuning),
+      (group) => new GroupConsumer(this.connection, group, this.names, this.publisher, this.signatures, this.tuning),
     );
     this.stopMeasuring = waitingMessages.from(() => this.waiting());
     const services = new Set([...this.handlers.keys()].map(serviceOf));
@@ -129,13 +140,17 @@ export class KafkaMessages extends Messages {
     this.assertStarted();
     const definition = this.topics[topic];
     if (!definition) throw new MessagesRefusedError(`there is no topic "${topic}"`);
-    const sealed = seal(definition, messages).map((envelope) => {
+    const from = this.signatures.asOneOf(definition.producers);
+    if (!from) throw new MessagesRefusedError(`"${topic}" is published by ${definition.producers.join(', ')} alone`);
+    const named = this.names.topic(topic);
+    const to = consumersOf(definition);
+    const signed = seal(definition, messages).map((envelope) => {
       const value = Buffer.from(JSON.stringify(envelope));
       if (value.length > MAX_MESSAGE_BYTES)
         throw new MessagesRefusedError(`a message of "${topic}" is over ${MAX_MESSAGE_BYTES} bytes`);
-      return { key: envelope.data[definition.key], value };
+      return this.signatures.sign(named, { key: envelope.data[definition.key], value }, from, to);
     });
-    await this.publisher.send({ topic: this.names.topic(topic), messages: sealed });
+    await this.publisher.send({ topic: named, messages: signed });
   }
 
   async request<S extends Subject>(
@@ -171,6 +186,7 @@ export class KafkaMessages extends Messages {
     await this.stopConsuming();
     this.state = 'closed';
     await Promise.all([this.client.close(), this.publisher.close()]);
+    this.signatures.close();
   }
 
   /** Breaks all connections, as a fault of the network does; for tests. */
@@ -191,7 +207,8 @@ export class KafkaMessages extends Messages {
 
   private serverOf(service: RequestService): RequestServer {
     const handlers = new Map([...this.handlers].filter(([subject]) => serviceOf(subject) === service));
-    return new RequestServer(this.connection, service, handlers, this.names, this.publisher, this.tuning);
+    const { connection, names, publisher, signatures, tuning } = this;
+    return new RequestServer(connection, service, handlers, names, publisher, signatures, tuning);
   }
 
   private assertNew(): void {

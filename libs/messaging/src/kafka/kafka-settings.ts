@@ -1,7 +1,9 @@
+import type { Service } from '@tollgate/contracts';
 import { Flag, OneOf, Optional, Path, Secret, Text, WholeNumber, type ChecksItself } from '@tollgate/runtime';
 import { readFileSync } from 'node:fs';
 import type { KafkaConnection } from './connection';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
+import { KeysFile } from './sign/keys-file';
 
 const BROKERS = /^\s*[^\s,:]+:\d{1,5}\s*(,\s*[^\s,:]+:\d{1,5}\s*)*$/;
 const USER = /^[^\0]{1,1024}$/;
@@ -39,6 +41,13 @@ export class KafkaSettings implements ChecksItself {
   }
 }
 
+/** Of every process that speaks for a service. */
+export class MessageKeysSettings {
+  /** The keys of this service alone: `tollgate message-keys create` makes a file for each. Read again when it changes. */
+  @Path('the path of the message keys of this service (make them with: tollgate message-keys create DIR)')
+  TOLLGATE_MESSAGE_KEYS_FILE!: string;
+}
+
 /** How the settings say that the brokers are reached. `clientId` names this process there. */
 export function kafkaConnection(settings: KafkaSettings, clientId: string): KafkaConnection {
   const { KAFKA_CA_FILE: ca, KAFKA_SASL_MECHANISM: mechanism } = settings;
@@ -52,14 +61,15 @@ export function kafkaConnection(settings: KafkaSettings, clientId: string): Kafk
   };
 }
 
-/** Messages by the settings of a service. */
+/** Messages by the settings of a service. StartError: its keys cannot be used. */
 export function kafkaMessages(
-  settings: KafkaSettings,
-  clientId: string,
+  settings: KafkaSettings & MessageKeysSettings,
+  service: Service,
   tuning: Pick<KafkaMessagesOptions, 'concurrentPartitions'> = {},
 ): KafkaMessages {
   return new KafkaMessages({
-    connection: kafkaConnection(settings, clientId),
+    connection: kafkaConnection(settings, `tollgate-${service}`),
+    identity: { services: [service], keys: new KeysFile(settings.TOLLGATE_MESSAGE_KEYS_FILE, service) },
     topicPrefix: settings.KAFKA_TOPIC_PREFIX,
     sessionTimeoutMs: settings.KAFKA_SESSION_TIMEOUT_MS,
     ...tuning,

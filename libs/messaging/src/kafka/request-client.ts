@@ -1,14 +1,25 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { newId, REQUEST_TOPICS, RequestError, serviceOf, UnavailableError, type Subject } from '@tollgate/contracts';
-import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
+import {
+  ASKERS,
+  newId,
+  REQUEST_TOPICS,
+  RequestError,
+  serviceOf,
+  UnavailableError,
+  type RequestService,
+  type Service,
+  type Subject,
+} from '@tollgate/contracts';
+import { AssignerProtocol, type KafkaMessage, type PartitionAssigner } from 'kafkajs';
 import { logger } from '@tollgate/runtime';
-import { unreadableRequests } from '../message-metrics';
+import { forgedMessages, unreadableRequests } from '../message-metrics';
 import { MessagesRefusedError } from '../messages';
 import { endOf } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { isClockRecord, MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readReply, requestTopic, writeRequest } from './request-message';
 import type { RightMissingError } from './rights';
+import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
@@ -20,6 +31,9 @@ const SESSION_TIMEOUT_MS = 30_000;
 const HEARTBEAT_MS = 1_000;
 
 interface Pending {
+  /** Who answers, and as whom it was asked. */
+  by: RequestService;
+  asker: Service;
   resolve: (reply: unknown) => void;
   reject: (error: Error) => void;
 }
@@ -40,6 +54,7 @@ export class RequestClient {
     private readonly connection: KafkaConnection,
     private readonly names: Names,
     private readonly publisher: Publisher,
+    private readonly signatures: Signatures,
   ) {
     const topic = names.topic('replies');
     const partition = this.partition;
@@ -60,17 +75,7 @@ export class RequestClient {
         autoCommit: false,
         eachBatch: async ({ batch }) => {
           this.nextOffset = String(BigInt(batch.lastOffset()) + 1n);
-          for (const message of batch.messages) {
-            const reply = readReply(message);
-            if (!reply.readable && !isClockRecord(message)) {
-              unreadableRequests.inc({ topic: 'replies' });
-              logger('messaging').warn(
-                { topic: 'replies', partition, offset: message.offset },
-                'a reply cannot be read',
-              );
-            }
-            this.onReply(reply);
-          }
+          for (const message of batch.messages) this.onReply(message);
         },
       }),
     });
@@ -92,12 +97,15 @@ export class RequestClient {
 
   async request(subject: Subject, request: unknown, deadlineMs: number): Promise<unknown> {
     if (this.closed) throw new UnavailableError('messages are closed');
+    const by = serviceOf(subject);
+    const asker = this.signatures.asOneOf(ASKERS[subject]);
+    if (!asker) throw new MessagesRefusedError(`"${subject}" is asked by ${ASKERS[subject].join(', ')} alone`);
     if (this.pending.size >= MAX_PENDING_REQUESTS) throw new UnavailableError('too many requests wait for an answer');
     const id = newId('msg');
     let timer: NodeJS.Timeout | undefined;
     try {
       return await new Promise<unknown>((resolve, reject) => {
-        this.pending.set(id, { resolve, reject });
+        this.pending.set(id, { by, asker, resolve, reject });
         const late = () => reject(new UnavailableError(`no answer to "${subject}" within ${deadlineMs} ms`));
         timer = setTimeout(late, deadlineMs);
         this.ask(id, subject, request, deadlineMs).catch(reject);
@@ -126,17 +134,38 @@ export class RequestClient {
   private async ask(id: string, subject: Subject, request: unknown, deadlineMs: number): Promise<void> {
     const deadline = this.publisher.clock.latestMs() + deadlineMs;
     await this.replies.ready;
-    if (!this.pending.has(id)) return;
-    const message = writeRequest({ id, subject, request, deadlineMs: deadline, replyPartition: this.partition });
+    const pending = this.pending.get(id);
+    if (!pending) return;
+    const named = requestTopic(pending.by);
+    const message = writeRequest({
+      ...{ id, subject, request, deadlineMs: deadline, replyPartition: this.partition },
+      ...{ partition: randomInt(REQUEST_TOPICS[named].partitions), askedMs: Date.now() },
+    });
     if (message.value!.length > MAX_MESSAGE_BYTES)
       throw new MessagesRefusedError(`a request for "${subject}" is over ${MAX_MESSAGE_BYTES} bytes`);
-    await this.publisher.send({ topic: this.names.topic(requestTopic(serviceOf(subject))), messages: [message] });
+    const topic = this.names.topic(named);
+    await this.publisher.send({ topic, messages: [this.signatures.sign(topic, message, pending.asker, [pending.by])] });
   }
 
-  private onReply({ id, outcome }: ReturnType<typeof readReply>): void {
+  private onReply(message: KafkaMessage): void {
+    const { id, outcome, readable } = readReply(message);
+    const at = { topic: 'replies', partition: this.partition, offset: message.offset };
+    if (!readable && !isClockRecord(message)) {
+      unreadableRequests.inc({ topic: 'replies' });
+      logger('messaging').warn(at, 'a reply cannot be read');
+    }
     // Not there: it was too late, or is another replica's.
     const pending = this.pending.get(id);
     if (!pending) return;
+    const verified = this.signatures.verify(this.names.topic('replies'), message, pending.asker, [pending.by]);
+    if ('reason' in verified) {
+      forgedMessages.inc({ topic: 'replies', group: 'replies' });
+      logger('messaging').error(
+        { ...at, reason: verified.reason },
+        'a reply is not believed; the genuine one is waited for',
+      );
+      return;
+    }
     if ('reply' in outcome) pending.resolve(outcome.reply);
     else if ('refusal' in outcome) pending.reject(new RequestError(outcome.refusal.code, outcome.refusal.message));
     else pending.reject(new UnavailableError('the request could not be answered'));

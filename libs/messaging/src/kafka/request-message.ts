@@ -10,6 +10,8 @@ const HEADER = {
   version: 'tollgate-version',
   replyPartition: 'tollgate-reply-partition',
   deadline: 'tollgate-deadline',
+  partition: 'tollgate-partition',
+  asked: 'tollgate-asked',
 } as const;
 
 /** A request as it travels. */
@@ -19,6 +21,10 @@ export interface RequestMessage {
   replyPartition: number;
   /** By the brokers' clock, epoch milliseconds: past it nobody waits for the answer. */
   deadlineMs: number;
+  /** The partition of its topic that it is asked in: somewhere else it was put by somebody else. */
+  partition: number;
+  /** When it was asked by the asker's own clock, epoch milliseconds: the brokers have no say in it. */
+  askedMs: number;
   subject: string;
   request: unknown;
 }
@@ -30,15 +36,18 @@ type Refusal = { code: string; message: string };
 export const requestTopic = (service: RequestService): RequestTopic => `requests.${service}`;
 
 export function writeRequest(message: RequestMessage): OutgoingMessage {
-  const { id, replyPartition, deadlineMs, subject, request } = message;
+  const { id, replyPartition, deadlineMs, partition, askedMs, subject, request } = message;
   return {
     key: id,
+    partition,
     value: Buffer.from(JSON.stringify({ subject, request })),
     headers: {
       [HEADER.id]: id,
       [HEADER.version]: String(VERSION),
       [HEADER.replyPartition]: String(replyPartition),
       [HEADER.deadline]: String(Math.ceil(deadlineMs)),
+      [HEADER.partition]: String(partition),
+      [HEADER.asked]: String(askedMs),
     },
   };
 }
@@ -46,11 +55,15 @@ export function writeRequest(message: RequestMessage): OutgoingMessage {
 /** Undefined when it cannot be answered; `request` is undefined when it cannot be understood. */
 export function readRequest({ headers = {}, value }: KafkaMessage): RequestMessage | undefined {
   const id = text(headers, HEADER.id);
-  const replyPartition = Number(text(headers, HEADER.replyPartition) || NaN);
-  const deadlineMs = Number(text(headers, HEADER.deadline) || NaN);
-  if (!id || !Number.isInteger(replyPartition) || replyPartition < 0 || !Number.isFinite(deadlineMs)) return undefined;
+  const replyPartition = number(headers, HEADER.replyPartition);
+  const deadlineMs = number(headers, HEADER.deadline);
+  const partition = number(headers, HEADER.partition);
+  const askedMs = number(headers, HEADER.asked);
+  if (!id || !Number.isInteger(replyPartition) || replyPartition < 0) return undefined;
+  if (![deadlineMs, partition, askedMs].every(Number.isFinite)) return undefined;
   const body = text(headers, HEADER.version) === String(VERSION) ? parse(value) : {};
-  return { id, replyPartition, deadlineMs, subject: String(body['subject'] ?? ''), request: body['request'] };
+  const subject = String(body['subject'] ?? '');
+  return { id, replyPartition, deadlineMs, partition, askedMs, subject, request: body['request'] };
 }
 
 export function writeReply({ id, replyPartition }: RequestMessage, outcome: Outcome): OutgoingMessage {
@@ -75,6 +88,7 @@ export function readReply({ headers = {}, value }: KafkaMessage): { id: string; 
 }
 
 const text = (headers: IHeaders, name: string): string => String(headers[name] ?? '');
+const number = (headers: IHeaders, name: string): number => Number(text(headers, name) || NaN);
 
 function parse(value: Buffer | null): Record<string, unknown> {
   try {

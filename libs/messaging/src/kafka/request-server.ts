@@ -1,12 +1,13 @@
-import { RequestError, type RequestService } from '@tollgate/contracts';
+import { ASKERS, askersOf, RequestError, type RequestService, type Service, type Subject } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { KafkaMessage } from 'kafkajs';
-import { expiredRequests, unreadableRequests } from '../message-metrics';
+import { expiredRequests, forgedMessages, unreadableRequests } from '../message-metrics';
 import type { KafkaConnection } from './connection';
 import type { ConsumerTuning } from './group-consumer';
 import { MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readRequest, requestTopic, writeReply, type Outcome, type RequestMessage } from './request-message';
 import type { RightMissingError } from './rights';
+import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 import type { OutgoingMessage } from './topic-publisher';
@@ -17,18 +18,27 @@ const MAX_CONCURRENT_REQUESTS = 256;
 const MAX_SEEN = 10_000;
 /** A handler that takes longer has no place any more, whatever deadline the request named. */
 const MAX_HANDLING_MS = 10_000;
+/** Each clock is right to some minutes. A request that was asked longer ago, or will be, by its asker's clock is a repetition, whatever time the brokers say that it is. */
+const MAX_CLOCK_DIFFERENCE_MS = 10 * 60_000;
 const HEARTBEAT_MS = 500;
 /** Its handlers hold up no rebalance, so it need not wait for them. */
 const REBALANCE_TIMEOUT_MS = 10_000;
+
+/** A request and who asked it, by its signature. */
+interface Asked extends RequestMessage {
+  from: Service;
+}
 
 export type AnyHandler = (request: unknown) => Promise<unknown>;
 
 /**
  * The answering side of request–reply, for the subjects of one service; its replicas share the requests. A request is handed to its handler and is done with for the consumer, so a handler
  * that takes its time, or for ever, holds up nobody. As a rule it is handled once; a replica that dies may leave it undone or to another one. A request that is past its deadline is not
- * handled at all: what waited through an outage has no late effects.
+ * handled at all: what waited through an outage has no late effects. Nor is one that cannot be believed: it gets no answer, and is counted.
  */
 export class RequestServer {
+  private readonly topic: string;
+  private readonly askers: readonly Service[];
   private readonly consumer: SupervisedConsumer;
   private readonly inHand = new Set<Promise<void>>();
   /** Deadlines of the last requests by id. */
@@ -40,12 +50,15 @@ export class RequestServer {
     private readonly handlers: ReadonlyMap<string, AnyHandler>,
     private readonly names: Names,
     private readonly publisher: Publisher,
+    private readonly signatures: Signatures,
     { sessionTimeoutMs }: ConsumerTuning,
   ) {
     const topic = requestTopic(service);
+    this.topic = names.topic(topic);
+    this.askers = askersOf(service);
     this.consumer = new SupervisedConsumer({
       connection,
-      topic: names.topic(topic),
+      topic: this.topic,
       fromBeginning: true,
       config: () => ({
         groupId: names.group(topic, 'handlers'),
@@ -82,7 +95,12 @@ export class RequestServer {
 
   /** Resolves when there was a place for it. */
   private async take(message: KafkaMessage, partition: number, heartbeat: () => Promise<void>): Promise<void> {
-    const request = readRequest(message);
+    const verified = this.signatures.verify(this.topic, message, this.service, this.askers);
+    if ('reason' in verified) return this.disbelieve(message, partition, verified.reason);
+    const read = readRequest(message);
+    const request = read && { ...read, from: verified.from };
+    const lie = request && lieOf(request, partition);
+    if (lie) return this.disbelieve(message, partition, lie);
     // Without a subject it is answered all the same: somebody may wait, for a replica of another version.
     if (!request || request.subject === '') {
       unreadableRequests.inc({ topic: requestTopic(this.service) });
@@ -98,6 +116,11 @@ export class RequestServer {
     this.inHand.add(place);
   }
 
+  private disbelieve({ offset }: KafkaMessage, partition: number, reason: string): void {
+    forgedMessages.inc({ topic: requestTopic(this.service), group: 'handlers' });
+    this.log().error({ partition, offset, reason }, 'a request is not believed and not handled');
+  }
+
   /** Resolves with the work, or when nobody waits for it any more. */
   private async whileAwaited({ deadlineMs }: RequestMessage, work: Promise<void>): Promise<void> {
     const leftMs = deadlineMs - this.publisher.clock.earliestMs();
@@ -109,7 +132,7 @@ export class RequestServer {
     clearTimeout(timer);
   }
 
-  private async work(request: RequestMessage): Promise<void> {
+  private async work(request: Asked): Promise<void> {
     try {
       const outcome = await this.answer(request);
       const messages = outcome ? [this.reply(request, outcome)] : [];
@@ -120,15 +143,17 @@ export class RequestServer {
     }
   }
 
-  private reply(request: RequestMessage, outcome: Outcome): OutgoingMessage {
+  private reply(request: Asked, outcome: Outcome): OutgoingMessage {
+    const sign = (message: OutgoingMessage) =>
+      this.signatures.sign(this.names.topic('replies'), message, this.service, [request.from]);
     const reply = writeReply(request, outcome);
     const bytes = reply.value?.length ?? 0;
-    if (bytes <= MAX_MESSAGE_BYTES) return reply;
+    if (bytes <= MAX_MESSAGE_BYTES) return sign(reply);
     this.log().error(
       { subject: request.subject, bytes, maxBytes: MAX_MESSAGE_BYTES },
       'a reply is too large to be sent',
     );
-    return writeReply(request, { unavailable: true });
+    return sign(writeReply(request, { unavailable: true }));
   }
 
   /** Nothing for a request that nobody waits for any more. */
@@ -175,4 +200,14 @@ export class RequestServer {
   private log() {
     return logger('messaging').child({ service: this.service });
   }
+}
+
+/** What is wrong with a request whose signature is right: it is said by somebody who has no say, or for the second time. */
+function lieOf({ subject, from, partition: signed, askedMs }: Asked, partition: number): string | undefined {
+  if (Object.hasOwn(ASKERS, subject) && !ASKERS[subject as Subject].includes(from))
+    return `"${subject}" is not for ${from} to ask`;
+  if (signed !== partition) return `it was asked in partition ${signed}: repeated by somebody`;
+  const agoMs = Date.now() - askedMs;
+  if (Math.abs(agoMs) <= MAX_CLOCK_DIFFERENCE_MS) return undefined;
+  return `asked ${Math.round(agoMs / 1_000)} s ago by the clock of ${from}: repeated by somebody, or one of the two clocks is wrong`;
 }

@@ -4,6 +4,7 @@ import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatter
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { applyTopics, withAdmin } from './apply-topics';
 import { KafkaMessages } from './kafka-messages';
+import { TEST_IDENTITY } from './sign/test-identity.suite';
 import { TEST_BROKER, TEST_TOPICS } from './test-store.suite';
 
 const USERS = ['whole', 'mute', 'groupless', 'blind', 'stranger'] as const;
@@ -73,6 +74,7 @@ describe('a user of Kafka', () => {
     const connection = { brokers: kafka.securedBrokers, clientId: 'test', sasl };
     const messages = new KafkaMessages({
       connection,
+      identity: TEST_IDENTITY,
       topics: TEST_TOPICS,
       topicPrefix: prefix,
       sessionTimeoutMs: 10_000,

@@ -1,11 +1,12 @@
-import { newId, type UsageEvent } from '@tollgate/contracts';
+import { newId, type Service, type UsageEvent } from '@tollgate/contracts';
 import { readSettings } from '@tollgate/runtime';
 import { eventually, LOCALHOST_CERTIFICATE, LOCALHOST_KEY, useKafka } from '@tollgate/testing';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { applyTopics } from './apply-topics';
-import { kafkaConnection, kafkaMessages, KafkaSettings } from './kafka-settings';
+import { kafkaConnection, kafkaMessages, KafkaSettings, MessageKeysSettings } from './kafka-settings';
+import { createMessageKeys, keysFileOf } from './sign/make-keys';
 
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 const USER = 'tollgate';
@@ -32,13 +33,14 @@ const kafka = useKafka({
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'tollgate-kafka-'));
+  createMessageKeys(folder);
   writeFileSync(join(folder, 'ca.pem'), LOCALHOST_CERTIFICATE);
   await kafka.addScramUser(USER, PASSWORD);
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** As a service reads them. */
-const settings = (more: Record<string, string>): KafkaSettings =>
+const settings = (more: Record<string, string>, service: Service = 'gateway'): KafkaSettings & MessageKeysSettings =>
   readSettings(
     {
       KAFKA_BROKERS: kafka.securedBrokers.join(),
@@ -46,21 +48,24 @@ const settings = (more: Record<string, string>): KafkaSettings =>
       KAFKA_CA_FILE: join(folder, 'ca.pem'),
       KAFKA_USERNAME: USER,
       KAFKA_PASSWORD: PASSWORD,
+      TOLLGATE_MESSAGE_KEYS_FILE: keysFileOf(folder, service),
       ...more,
     },
-    [KafkaSettings],
-  ) as KafkaSettings;
+    [KafkaSettings, MessageKeysSettings],
+  ) as KafkaSettings & MessageKeysSettings;
 
 describe.each(MECHANISMS)('a broker that asks for a user by %s, over TLS', (mechanism) => {
-  const login = () => settings({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_TOPIC_PREFIX: `${mechanism}.` });
+  const login = (service?: Service) =>
+    settings({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_TOPIC_PREFIX: `${mechanism}.` }, service);
 
   it('lets us create topics, publish, consume, ask and answer', async () => {
     await applyTopics(kafkaConnection(login(), 'test'), { topicPrefix: `${mechanism}.` });
-    const messages = kafkaMessages(login(), 'test');
-    const asking = kafkaMessages(login(), 'test');
+    const messages = kafkaMessages(login('metering'), 'metering');
+    const answering = kafkaMessages(login('auth'), 'auth');
+    const asking = kafkaMessages(login(), 'gateway');
     const consumed: unknown[] = [];
     messages.consume('usage-events', 'metering', async (batch) => void consumed.push(...batch));
-    messages.handle('auth.tenants.get', async ({ tenantId }) => ({
+    answering.handle('auth.tenants.get', async ({ tenantId }) => ({
       id: tenantId,
       name: 'Acme',
       plan: 'default',
@@ -69,6 +74,7 @@ describe.each(MECHANISMS)('a broker that asks for a user by %s, over TLS', (mech
     }));
     try {
       await messages.start();
+      await answering.start();
       await asking.start();
       const tenantId = newId('ten');
       const event = { id: newId('req'), tenantId } as UsageEvent;
@@ -80,14 +86,14 @@ describe.each(MECHANISMS)('a broker that asks for a user by %s, over TLS', (mech
       expect(reply).toMatchObject({ id: tenantId, name: 'Acme' });
       await eventually(() => messages.check());
     } finally {
-      await Promise.all([messages.close(), asking.close()]);
+      await Promise.all([messages.close(), answering.close(), asking.close()]);
     }
   });
 
   it('a wrong password ends the start in time, with one line that names the settings and not the password', async () => {
     const wrong = kafkaMessages(
       settings({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_PASSWORD: 'not-to-be-shown' }),
-      'test',
+      'gateway',
     );
     const from = performance.now();
     await expect(wrong.start()).rejects.toThrow(
@@ -115,7 +121,7 @@ it.each([
     /self-signed certificate.* KAFKA_TLS/,
   ],
 ])('%s is told what does not fit', async (_, more, line) => {
-  const messages = kafkaMessages(settings(more), 'test');
+  const messages = kafkaMessages(settings(more), 'gateway');
   await expect(messages.start()).rejects.toThrow(line);
   await messages.close();
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Topic } from '@tollgate/contracts';
+import { consumersOf, type Topic } from '@tollgate/contracts';
 import { spawnConsumerProcess } from '../consumer-process.suite';
 import type { Messages } from '../messages';
 import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.suite';
@@ -8,6 +8,8 @@ import type { KafkaConnection } from './connection';
 import { listDead, type DeadLetter } from './dead-letters';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
 import { Publisher } from './publisher';
+import { Signatures } from './sign/signatures';
+import { TEST_IDENTITY, TEST_KEYS } from './sign/test-identity.suite';
 import type { Topics } from './topic-plan';
 
 /** Settings of the test's Kafka: members of a group that were killed are missed soon. */
@@ -59,7 +61,8 @@ export class KafkaStore implements MessagesStore {
   async spawnConsumer(handled: number): Promise<ConsumerProcess> {
     const argument = {
       transport: 'kafka',
-      options: { ...this.options(), ...SOON_MISSED },
+      options: { ...this.options(), identity: undefined, ...SOON_MISSED },
+      keys: TEST_KEYS,
       group: SUITE_GROUP,
       handled,
     };
@@ -76,9 +79,16 @@ export class KafkaStore implements MessagesStore {
     await this.publishBytes(topic, Buffer.from(JSON.stringify(value)));
   }
 
-  /** Puts any bytes into a topic, as a foreign program would. */
+  /** Puts any bytes into a topic, signed: as a producer would that has a defect, or is of another version. */
   async publishBytes(topic: Topic, value: Buffer | null, key = 'raw'): Promise<void> {
-    await this.publisher.send({ topic: this.prefix + topic, messages: [{ key, value }] });
+    const { producers } = TEST_TOPICS[topic];
+    const message = new Signatures(TEST_IDENTITY).sign(
+      this.prefix + topic,
+      { key, value },
+      producers[0]!,
+      consumersOf(TEST_TOPICS[topic]),
+    );
+    await this.publisher.send({ topic: this.prefix + topic, messages: [message] });
   }
 
   async dead(topic: Topic, group: string): Promise<{ reason: string; message: unknown }[]> {
@@ -102,6 +112,12 @@ export class KafkaStore implements MessagesStore {
 
   options(): KafkaMessagesOptions {
     const { connection, prefix: topicPrefix } = this;
-    return { connection, topicPrefix, topics: TEST_TOPICS, sessionTimeoutMs: SESSION_TIMEOUT_MS };
+    return {
+      connection,
+      identity: TEST_IDENTITY,
+      topicPrefix,
+      topics: TEST_TOPICS,
+      sessionTimeoutMs: SESSION_TIMEOUT_MS,
+    };
   }
 }

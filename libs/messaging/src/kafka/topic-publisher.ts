@@ -17,7 +17,7 @@ const HURRIED_SEND_TIMEOUT_MS = 3_000;
 const DISCONNECT_TIMEOUT_MS = 1_000;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** Headers and framing of a message, roughly. */
+/** Framing of a message, roughly. */
 const MESSAGE_OVERHEAD_BYTES = 100;
 
 /**
@@ -201,8 +201,12 @@ export class TopicPublisher {
   }
 }
 
-export const sizeOf = ({ value, key }: OutgoingMessage): number =>
-  (value?.length ?? 0) + (key?.length ?? 0) + MESSAGE_OVERHEAD_BYTES;
+export function sizeOf({ value, key, headers }: OutgoingMessage): number {
+  let bytes = (value?.length ?? 0) + (key?.length ?? 0) + MESSAGE_OVERHEAD_BYTES;
+  for (const name in headers)
+    bytes += name.length + [headers[name]!].flat().reduce((sum, each) => sum + each!.length, 0);
+  return bytes;
+}
 
 function unavailable(cause: unknown, topic: string): UnavailableError {
   const lack = isRefused(cause) ? new RightMissingError(`WRITE on topic "${topic}"`, cause) : undefined;

@@ -1,0 +1,146 @@
+import { SERVICES } from '@tollgate/contracts';
+import { metrics, StartError } from '@tollgate/runtime';
+import { eventually } from '@tollgate/testing';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { KeysFile } from './keys-file';
+import { createMessageKeys, keysFileOf, rotateMessageKeys } from './make-keys';
+import { readKeys, readKeysOf } from './message-keys';
+
+const PAIR = { from: 'metering', to: 'billing' } as const;
+let folder: string;
+const opened: KeysFile[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tollgate-keys-'));
+});
+afterEach(() => {
+  for (const file of opened.splice(0)) file.close();
+  rmSync(folder, { recursive: true });
+});
+const textOf = (service: (typeof SERVICES)[number]) => readFileSync(keysFileOf(folder, service), 'utf8');
+const idsOf = (service: (typeof SERVICES)[number]) =>
+  readKeys(textOf(service))
+    .filter(({ from, to }) => from === PAIR.from && to === PAIR.to)
+    .map(({ id }) => id);
+const refused = async () => {
+  const { values } = await metrics.getSingleMetric('tollgate_message_keys_reloads_total')!.get();
+  return values.find(({ labels }) => labels['result'] === 'refused')?.value ?? 0;
+};
+function open(service: (typeof SERVICES)[number], path = keysFileOf(folder, service)): KeysFile {
+  const file = new KeysFile(path, service);
+  opened.push(file);
+  return file;
+}
+
+test('each service gets the keys of its own pairs and no other, and nobody else may read them; to repeat it changes nothing', () => {
+  expect(createMessageKeys(folder)).toMatchObject({
+    files: SERVICES.map((each) => keysFileOf(folder, each)),
+    pairs: 12,
+  });
+  const texts = SERVICES.map(textOf);
+  for (const service of SERVICES) {
+    expect(() => readKeysOf(service, textOf(service))).not.toThrow();
+    expect(statSync(keysFileOf(folder, service)).mode & 0o777).toBe(0o600);
+  }
+  expect(idsOf('metering')).toEqual(idsOf('billing'));
+  expect(textOf('auth')).not.toMatch(/metering/);
+  expect(createMessageKeys(folder)).toEqual({ files: [], pairs: 0 });
+  expect(SERVICES.map(textOf)).toEqual(texts);
+});
+
+test('what one of the files lacks is made up for from the other one', () => {
+  createMessageKeys(folder);
+  const before = textOf('auth');
+  rmSync(keysFileOf(folder, 'auth'));
+  expect(createMessageKeys(folder).files).toEqual([keysFileOf(folder, 'auth')]);
+  expect(textOf('auth')).toBe(before);
+  expect(createMessageKeys(folder)).toEqual({ files: [], pairs: 0 });
+});
+
+test('a rotation goes step by step: added, signing, alone; any other order is refused and changes nothing', () => {
+  expect(() => rotateMessageKeys(folder, 'add')).toThrow(/there are no message keys .*message-keys create/);
+  createMessageKeys(folder);
+  const file = keysFileOf(folder, 'billing');
+  chmodSync(file, 0o444);
+  const { ino } = statSync(file);
+  const [first] = idsOf('billing');
+  expect(() => rotateMessageKeys(folder, 'promote')).toThrow(/begin with "add"/);
+  expect(() => rotateMessageKeys(folder, 'remove')).toThrow(/begin with "add"/);
+  rotateMessageKeys(folder, 'add');
+  const [, second] = idsOf('billing');
+  expect(idsOf('metering')).toEqual([first, second]);
+  expect(() => rotateMessageKeys(folder, 'add')).toThrow(/go on with "promote" or "remove"/);
+  rotateMessageKeys(folder, 'promote');
+  expect(idsOf('billing')).toEqual([second, first]);
+  rotateMessageKeys(folder, 'remove');
+  expect([idsOf('metering'), idsOf('billing')]).toEqual([[second], [second]]);
+  // The very same file, as containers have it mounted, with the rights that it had.
+  expect(statSync(file)).toMatchObject({ ino });
+  expect(statSync(file).mode & 0o777).toBe(0o444);
+});
+
+test('files that do not fit each other are left as they are', () => {
+  createMessageKeys(folder);
+  const file = keysFileOf(folder, 'billing');
+  writeFileSync(file, textOf('billing').replace(/^(metering billing \S+) .{8}/m, '$1 00000000'));
+  for (const change of [() => createMessageKeys(folder), () => rotateMessageKeys(folder, 'add')])
+    expect(change).toThrow(/"metering billing" are not those of the other service: restore both/);
+});
+
+test('a change is in force without a restart, at the latest when a key comes that is not known; one that cannot be used is not', async () => {
+  createMessageKeys(folder);
+  const keys = open('billing');
+  const [first] = idsOf('billing');
+  rotateMessageKeys(folder, 'add');
+  const [, second] = idsOf('billing');
+  await eventually(() => expect(keys.named(PAIR, second!)).toBeDefined());
+  expect(keys.signing(PAIR)?.id).toBe(first);
+  const before = await refused();
+  const good = textOf('billing');
+  writeFileSync(keysFileOf(folder, 'billing'), good.slice(0, good.length / 2));
+  await eventually(async () => expect(await refused()).toBe(before + 1));
+  expect([keys.signing(PAIR)?.id, keys.named(PAIR, second!)?.id]).toEqual([first, second]);
+  writeFileSync(keysFileOf(folder, 'billing'), good);
+  rotateMessageKeys(folder, 'promote');
+  await eventually(() => expect(keys.signing(PAIR)?.id).toBe(second));
+});
+
+test.each<[string, (file: string) => void, RegExp]>([
+  ['none', (file) => rmSync(file), /cannot be read \(ENOENT\)/],
+  [
+    'that of another service',
+    (file) => writeFileSync(file, textOf('auth')),
+    /keys of others \("gateway auth", .*: give billing the file of its own/,
+  ],
+  [
+    'one that lacks a pair',
+    (file) => writeFileSync(file, textOf('billing').replace(/^metering billing .*$/m, '')),
+    /it has no key for "metering billing"/,
+  ],
+  [
+    'one with a line that is none',
+    (file) => writeFileSync(file, 'metering billing secret-of-somebody\n'),
+    /line 1 must be from, to/,
+  ],
+  [
+    'one with three keys of a pair',
+    (file) => writeFileSync(file, ['1', '2', '3'].map((id) => `metering billing ${id} ${id.repeat(64)}\n`).join('')),
+    /line 3: more than 2 keys/,
+  ],
+])('%s: the start ends with one line that says what to do, and shows no key', (_, spoil, line) => {
+  createMessageKeys(folder);
+  const file = keysFileOf(folder, 'billing');
+  spoil(file);
+  let error: unknown;
+  try {
+    open('billing');
+  } catch (thrown) {
+    error = thrown;
+  }
+  expect(error).toBeInstanceOf(StartError);
+  const { message } = error as Error;
+  expect(message).toMatch(line);
+  expect(message).toMatch(/^TOLLGATE_MESSAGE_KEYS_FILE: [^\n]*tollgate message-keys create DIR[^\n]*$/);
+  expect(message).not.toMatch(/[0-9a-f]{64}|secret-of-somebody/);
+});

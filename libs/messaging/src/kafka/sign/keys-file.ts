@@ -1,0 +1,93 @@
+import { readFileSync, statSync } from 'node:fs';
+import type { Service, ServicePair } from '@tollgate/contracts';
+import { Counter, logger, metrics, StartError } from '@tollgate/runtime';
+import { BadKeysError, MessageKeys, readKeysOf, type KeyRing, type MessageKey } from './message-keys';
+
+const POLL_INTERVAL_MS = 1_000;
+const MAX_FILE_BYTES = 64 * 1024;
+const CURE = 'make the files with "tollgate message-keys create DIR", and give each service its own';
+
+const reloads = new Counter({
+  name: 'tollgate_message_keys_reloads_total',
+  help: 'Changed message keys that were read again, by result: accepted, or refused and the old ones kept',
+  labelNames: ['result'],
+  registers: [metrics],
+});
+
+/**
+ * The keys of one service, from its file: read at construction (throws StartError) and again when the file changes, so a rotation needs no restart. A version that cannot be used is refused, and the old
+ * one stays. Polled, as notifications miss a file that is mounted or replaced.
+ */
+export class KeysFile implements KeyRing {
+  private keys: MessageKeys;
+  private seen: string;
+  private lookedAtMs = performance.now();
+  private readonly timer: NodeJS.Timeout;
+
+  constructor(
+    private readonly file: string,
+    private readonly service: Service,
+  ) {
+    // Looked at before it is read: a change in between is found at the next look.
+    this.seen = this.look();
+    try {
+      this.keys = this.read();
+    } catch (error) {
+      throw new StartError(`TOLLGATE_MESSAGE_KEYS_FILE: ${file} ${whyNot(error)}: ${CURE}`);
+    }
+    this.timer = setInterval(() => this.followChange(), POLL_INTERVAL_MS);
+    this.timer.unref();
+  }
+
+  signing(pair: ServicePair): MessageKey | undefined {
+    return this.keys.signing(pair);
+  }
+
+  /** One that is not known may have been added just now: the file is looked at, once in POLL_INTERVAL_MS at the most. */
+  named(pair: ServicePair, id: string): MessageKey | undefined {
+    const known = this.keys.named(pair, id);
+    if (known || performance.now() - this.lookedAtMs < POLL_INTERVAL_MS) return known;
+    this.followChange();
+    return this.keys.named(pair, id);
+  }
+
+  close(): void {
+    clearInterval(this.timer);
+  }
+
+  /** What tells one version of the file from another; empty while there is none. */
+  private look(): string {
+    try {
+      const { ino, size, mtimeMs } = statSync(this.file);
+      return `${ino}:${size}:${mtimeMs}`;
+    } catch {
+      return '';
+    }
+  }
+
+  private read(): MessageKeys {
+    const text = readFileSync(this.file, 'utf8');
+    if (text.length > MAX_FILE_BYTES) throw new BadKeysError([`it is over ${MAX_FILE_BYTES} bytes`]);
+    return new MessageKeys(readKeysOf(this.service, text));
+  }
+
+  private followChange(): void {
+    this.lookedAtMs = performance.now();
+    const now = this.look();
+    if (now === this.seen) return;
+    this.seen = now;
+    try {
+      this.keys = this.read();
+      reloads.inc({ result: 'accepted' });
+      logger('messaging').info({ file: this.file }, 'message keys read again');
+    } catch (error) {
+      reloads.inc({ result: 'refused' });
+      logger('messaging').error(`refused, the old message keys stay in force: ${this.file} ${whyNot(error)}: ${CURE}`);
+    }
+  }
+}
+
+function whyNot(error: unknown): string {
+  if (error instanceof BadKeysError) return `cannot be used (${error.problems.join('; ')})`;
+  return `cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`;
+}
