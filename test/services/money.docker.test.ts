@@ -1,5 +1,9 @@
+import { mintCredential, newId } from '@tollgate/contracts';
 import { eventually, onceServed } from '@tollgate/testing';
+import { Publisher } from '../../libs/messaging/src/kafka/publisher';
 import { call } from '../e2e/deployment';
+import { charge, news, usageEvent } from '../recovery/events';
+import { envelope, json } from '../recovery/poison';
 import { OPERATOR_SECRET, useDeployment } from './deployment';
 import { chat, newTenant, operate } from './first-steps';
 import type { ServiceProcess } from './service-process';
@@ -7,6 +11,7 @@ import type { ServiceProcess } from './service-process';
 const SETTLED_TIMEOUT_MS = 30_000;
 const deployment = useDeployment();
 let gateways: ServiceProcess[];
+let services: ServiceProcess[];
 beforeAll(async () => {
   const others = ['auth', 'metering', 'billing', 'billing'] as const;
   const all = await Promise.all([
@@ -14,6 +19,7 @@ beforeAll(async () => {
     ...others.map((app) => deployment.start(app)),
   ]);
   gateways = all.slice(0, 2);
+  services = all;
 });
 
 /** What is safe to repeat: a look, or a booking by its ref. */
@@ -95,5 +101,81 @@ it('a request that follows the answer of a top-up runs on it at once, on either 
     for (const gateway of gateways) await eventually(async () => expect((await chat(gateway, key)).status).toBe(402));
     await operate(first, `/tenants/${id}/credit`, { amountCents: 100, source: 'manual', ref: id });
     expect((await onceServed(() => chat(second, key, { max_tokens: 1 }))).status).toBe(200);
+  }
+});
+
+it('whoever can write to Kafka, and has no message key, books nothing, charges nothing, suspends nobody and makes no key: it is counted', async () => {
+  const START_CENTS = 300;
+  /** More than the small requests of this test cost together, and less than what is forged. */
+  const SERVED_CENTS = 50;
+  const FORGED_COST = { costNanos: '2000000000' };
+  const tenant = await newTenant(gateways[0]!, { amountCents: START_CENTS });
+  const own = mintCredential('key');
+  const publisher = new Publisher({ brokers: deployment.kafka.brokers, clientId: 'test' });
+  const put = async (topic: string, ...values: object[]) => {
+    const messages = values.map((data) => ({ key: tenant.id, value: json(envelope(data)) }));
+    await publisher.send({ topic, messages });
+  };
+  const ask = async (subject: string, request: object) => {
+    const id = newId('msg');
+    const headers = {
+      'tollgate-request': id,
+      'tollgate-version': '1',
+      'tollgate-reply-partition': '0',
+      'tollgate-deadline': String(Date.now() + 60_000),
+      'tollgate-partition': '0',
+      'tollgate-asked': String(Date.now()),
+    };
+    const message = {
+      key: id,
+      partition: 0,
+      value: json({ subject, request: { tenantId: tenant.id, ...request } }),
+      headers,
+    };
+    await publisher.send({ topic: `requests.${subject.split('.')[0]}`, messages: [message] });
+  };
+  const rich = news(tenant.id, 999_999_999, 9_000_000_000_000n);
+  try {
+    await put('credit-news', rich, { ...rich, version: '1999999999', suspended: true });
+    await put('tenant-news', { tenantId: tenant.id, version: 1_000, status: 'suspended' });
+    await put('charges', charge(tenant.id, FORGED_COST));
+    await put('usage-events', usageEvent(tenant.id, FORGED_COST));
+    await ask('billing.credit.add', { amountCents: 123_456, source: 'manual', ref: 'forged' });
+    await ask('billing.tenants.tell', { version: 1_000, status: 'suspended' });
+    await ask('auth.keys.create', { name: 'forged', hash: own.hash, last4: own.last4 });
+  } finally {
+    await publisher.close();
+  }
+  const expected = {
+    'credit-news': 2,
+    'tenant-news': 1,
+    charges: 1,
+    'usage-events': 1,
+    'requests.billing': 2,
+    'requests.auth': 1,
+  };
+  await eventually(
+    async () => {
+      const text = (await Promise.all(services.map((service) => service.metrics()))).join('\n');
+      const counted: Record<string, number> = {};
+      for (const [, topic, count] of text.matchAll(/^tollgate_messages_forged_total\{topic="([^"]+)".*\} (\d+)$/gm))
+        counted[topic!] = (counted[topic!] ?? 0) + Number(count);
+      expect(counted).toEqual(expected);
+    },
+    { timeoutMs: SETTLED_TIMEOUT_MS },
+  );
+  expect((await chat(gateways[1]!, own.value)).status).toBe(401);
+  for (const gateway of gateways) expect((await chat(gateway, tenant.key, { max_tokens: 1 })).status).toBe(200);
+  // A genuine top-up is in force although its version is far lower, and the books hold what was served to the tenant and nothing else.
+  const topUp = { amountCents: 100, source: 'manual', ref: 'genuine' };
+  expect((await operator(`/tenants/${tenant.id}/credit`, topUp)).status).toBe(201);
+  const { data } = (
+    await operator<Books & { data: { spendableCents: number | null } }>(`/tenants/${tenant.id}/credit?limit=200`)
+  ).body;
+  const added = data.entries.filter(({ type }) => type !== 'usage').map(({ amountCents }) => amountCents);
+  expect(added.sort()).toEqual([topUp.amountCents, START_CENTS]);
+  for (const cents of [data.balanceCents, data.spendableCents]) {
+    expect(cents).toBeLessThanOrEqual(START_CENTS + topUp.amountCents);
+    expect(cents).toBeGreaterThan(START_CENTS + topUp.amountCents - SERVED_CENTS);
   }
 });

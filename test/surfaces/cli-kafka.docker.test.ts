@@ -1,6 +1,9 @@
-import { newId, type Charge } from '@tollgate/contracts';
+import { newId, SERVICES, type Charge } from '@tollgate/contracts';
 import { KafkaMessages, Signatures } from '@tollgate/messaging';
 import { eventually, useKafka } from '@tollgate/testing';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { toRecord, type DeadLetter } from '../../libs/messaging/src/kafka/dead-letters';
 import { Publisher } from '../../libs/messaging/src/kafka/publisher';
 import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.suite';
@@ -54,6 +57,41 @@ describe('tollgate topics', () => {
       1,
       { error: { code: 'topics_wrong', message: expect.stringContaining('"none.charges"') } },
     ]);
+  });
+});
+
+describe('tollgate message-keys', () => {
+  let folder: string;
+  beforeAll(() => (folder = mkdtempSync(join(tmpdir(), 'tollgate-keys-'))));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const run = (...args: string[]) => runTollgate(['message-keys', ...args], {});
+
+  it('makes a file for each service, changes the keys in three steps, and shows none', async () => {
+    const directory = join(folder, 'secrets');
+    const made = await run('create', directory, '--json');
+    expect([made.code, made.stderr]).toEqual([0, '']);
+    const { files } = JSON.parse(made.stdout) as { files: string[] };
+    expect(files).toEqual(SERVICES.map((service) => join(directory, `${service}-message-keys`)));
+    expect((await run('create', directory)).stdout).toBe('All keys are there.\n');
+    for (const step of ['add', 'promote', 'remove']) {
+      const { code, stdout } = await run('rotate', directory, step);
+      expect([code, stdout]).toEqual([0, expect.stringContaining('Hand the files to all services')]);
+      expect(stdout).not.toMatch(/[0-9a-f]{64}/);
+    }
+  });
+
+  it.each([
+    [
+      ['rotate', 'nowhere', 'add'],
+      1,
+      /^tollgate: there are no message keys in nowhere: make them with "tollgate message-keys create"\n$/,
+    ],
+    [['rotate', 'nowhere', 'back'], 2, /add, promote, remove/],
+    [['create', '/dev/null/keys'], 1, /^tollgate: The keys cannot be read or written: ENOTDIR.*\n$/],
+  ])('%j is refused', async (args, exitCode, line) => {
+    const { code, stdout, stderr } = await run(...args);
+    expect([code, stdout]).toEqual([exitCode, '']);
+    expect(stderr).toMatch(line);
   });
 });
 

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { compose, explainFailure, portInUse, requireDocker, run } from './docker.mjs';
+import { makeMessageKeys } from './message-keys.mjs';
 import { MAX_SCALE, readSettings, SCALED_SERVICES, writeSettings } from './settings.mjs';
 
 const READY_TIMEOUT_S = 240;
@@ -35,6 +36,7 @@ async function up({ json = false, scale = [] }) {
   await requireOwnData(settings);
   await requirePorts(settings);
   writeSettings(settings, process.env);
+  makeMessageKeys(settings.dataDirectory);
   if (process.env.TOLLGATE_IMAGES === 'local') {
     execFileSync(join(ROOT, 'deploy', 'images', 'build-local.sh'), { stdio: ['ignore', 'ignore', 'inherit'] });
   }
@@ -155,7 +157,7 @@ try {
   else await command(values);
 } catch (error) {
   // What the operator can mend is said in lines; the rest is a defect, and shows where.
-  const mendable = error instanceof SetupError || ['ConfigError', 'Failure'].includes(error.name);
+  const mendable = error instanceof SetupError || ['BadKeysError', 'ConfigError', 'Failure'].includes(error.name);
   process.stderr.write(`${mendable ? error.message.replace(/^(?=.)/gm, 'tollgate: ') : error.stack}\n`);
   process.exitCode = 1;
 }

@@ -1,10 +1,11 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import type { RotationStep } from '@tollgate/messaging';
+import { Argument, InvalidArgumentError, type Command } from 'commander';
 import { group, leaf } from './leaf';
 import { Output } from './output';
 
 const MAX_REPLICATION_FACTOR = 32;
 
-/** The commands that talk to Kafka. What they need is loaded for them alone: it takes longer to load than the others take to run. */
+/** The commands that talk to Kafka, and those of the keys of what is said there. What they need is loaded for them alone: it takes longer to load than the others take to run. */
 export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void {
   const load = async () => (await import('./kafka-tools.js')).kafkaTools;
   const output = (options: object) => new Output('json' in options);
@@ -70,6 +71,32 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
       const { findBrokers, replayLetters } = await load();
       await replayLetters(findBrokers(env), output(options), { topic, origins, all: options.all ?? false });
     });
+
+  const keys = group(
+    program,
+    'message-keys',
+    'the keys by which services believe each other, a file for each service',
+    'message-keys create secrets',
+    'message-keys rotate secrets add',
+  );
+  leaf(
+    keys,
+    'create <directory>',
+    'make the keys that are missing; safe to repeat',
+    'message-keys create secrets',
+  ).action(async (directory: string, options: object) => (await load()).createKeys(directory, output(options)));
+  leaf(
+    keys,
+    'rotate <directory>',
+    'one step to new keys: add (believed), promote (signing), remove (the old ones are over)',
+    'message-keys rotate secrets add',
+    'message-keys rotate secrets promote',
+    'message-keys rotate secrets remove',
+  )
+    .addArgument(new Argument('<step>').choices(['add', 'promote', 'remove'] satisfies RotationStep[]))
+    .action(async (directory: string, step: RotationStep, options: object) =>
+      (await load()).rotateKeys(directory, step, output(options)),
+    );
 }
 
 function copies(text: string): number {

@@ -1,5 +1,6 @@
 import { eventually, useKafka } from '@tollgate/testing';
 import { metrics } from '@tollgate/runtime';
+import { forgedSuite } from './forged.suite';
 import { applyTopics, withAdmin } from './apply-topics';
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { replayDead, toRecord, type DeadLetter } from './dead-letters';
@@ -9,6 +10,7 @@ import { TEST_IDENTITY } from './sign/test-identity.suite';
 import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.suite';
 
 const kafka = useKafka(TEST_BROKER);
+forgedSuite(kafka);
 const ADMIN_TIMEOUT_MS = 20_000;
 const at = new Date().toISOString();
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));

@@ -35,6 +35,7 @@ export interface KeyRing {
 export class BadKeysError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'));
+    this.name = 'BadKeysError';
   }
 }
 

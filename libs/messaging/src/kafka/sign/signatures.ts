@@ -95,5 +95,5 @@ const single = (header: IHeaders[string]): header is Buffer | string => !Array.i
 function textOf(value: IHeaders[string] | null): string | string[] | null {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return value.map((each) => textOf(each) as string);
-  return Buffer.from(value as string).toString('latin1');
+  return (typeof value === 'string' ? Buffer.from(value) : value).toString('latin1');
 }

@@ -1,0 +1,37 @@
+import {
+  BadKeysError,
+  createMessageKeys,
+  rotateMessageKeys,
+  type KeyFiles,
+  type RotationStep,
+} from '@tollgate/messaging';
+import { Failure } from './failure';
+import type { Output } from './output';
+
+/** What the operator does after each step, before the next one. */
+const NEXT: Record<RotationStep, string> = {
+  add: 'Hand the files to all services. When each has read its own (tollgate_message_keys_reloads_total, or a log line), go on with: promote',
+  promote:
+    'Hand the files to all services. When each has read its own, and nothing waits or is set aside that the old keys signed, go on with: remove',
+  remove: 'Hand the files to all services: the old keys are believed by nobody any more.',
+};
+
+export function createKeys(directory: string, output: Output): void {
+  const made = attempt(() => createMessageKeys(directory));
+  const line = made.files.length === 0 ? 'All keys are there.' : `${made.pairs} keys made, in:`;
+  output.answer({ ok: true, ...made }, [line, ...made.files].join('\n'));
+}
+
+export function rotateKeys(directory: string, step: RotationStep, output: Output): void {
+  const done = attempt(() => rotateMessageKeys(directory, step));
+  output.answer({ ok: true, step, ...done }, `${done.pairs} keys, in:\n${done.files.join('\n')}\n${NEXT[step]}`);
+}
+
+function attempt(work: () => KeyFiles): KeyFiles {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof BadKeysError) throw new Failure(error.message, 'message_keys_wrong');
+    throw new Failure(`The keys cannot be read or written: ${(error as Error).message}`, 'message_keys_unwritable');
+  }
+}
