@@ -6,6 +6,7 @@ import { KafkaSettings, kafkaMessages, Messages } from '@tollgate/messaging';
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
 import {
   ConfigFileSettings,
+  ConfigSecretsSettings,
   ConfigSource,
   DrainSettings,
   FileConfigSource,
@@ -36,6 +37,7 @@ runService(
       RedisSettings,
       SettledReplicasSettings,
       ConfigFileSettings,
+      ConfigSecretsSettings,
       PublicSettings,
       OperatorSettings,
       OperatorHostsSettings,
