@@ -24,7 +24,7 @@ runService(
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
-      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
+      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const credentials = new RedisCredentialStore({ url });
       const messages = kafkaMessages(settings, 'auth');
       takeDown.add(

@@ -11,6 +11,7 @@ import { findOperator, OperatorClient } from './operator-client';
 import { Output } from './output';
 import { reconcile } from './reconcile';
 import { reconcileBackends } from './reconcile-backends';
+import { addRedisCommands } from './redis-commands';
 
 const DEFAULT_NAME = 'cli';
 const DEFAULT_ENTRIES = 20;
@@ -22,6 +23,7 @@ Where it finds Tollgate:
   TOLLGATE_OPERATOR_URL, TOLLGATE_OPERATOR_SECRET   the operator API and its secret; they win
   TOLLGATE_DATA_DIR                                 data directory of a Tollgate on this machine (default: .tollgate)
   KAFKA_BROKERS and the others of its services      for "topics" and "dead" alone, which talk to Kafka
+  REDIS_URL                                         for "redis load" alone
 
 Exit codes: 0 done; 1 it failed, the books differ, or Tollgate cannot be reached; 2 wrong usage.`;
 
@@ -152,6 +154,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     if (!checkConfig(path, env, new Output('json' in options))) fail();
   });
   addKafkaCommands(program, env);
+  addRedisCommands(program, env);
   return program;
 }
 

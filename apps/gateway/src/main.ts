@@ -6,6 +6,7 @@ import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@to
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
 import {
   ConfigFileSettings,
+  ConfigSecretsSettings,
   ConfigSource,
   DrainSettings,
   FileConfigSource,
@@ -37,6 +38,7 @@ runService(
       RedisSettings,
       SettledReplicasSettings,
       ConfigFileSettings,
+      ConfigSecretsSettings,
       PublicSettings,
       OperatorSettings,
       OperatorHostsSettings,

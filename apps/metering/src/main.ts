@@ -29,7 +29,7 @@ runService(
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       // Says where the engines' own counters are.
-      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
+      const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const messages = kafkaMessages(settings, 'metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({ url });
       takeDown.add(

@@ -9,6 +9,7 @@ import {
 import { OptionalDatabaseSettings } from '@tollgate/postgres';
 import {
   ConfigFileSettings,
+  ConfigSecretsSettings,
   DrainSettings,
   entropyBits,
   Flag,
@@ -48,6 +49,7 @@ const CLASSES = [
   PublicSettings,
   OperatorHostsSettings,
   ConfigFileSettings,
+  ConfigSecretsSettings,
   OptionalDatabaseSettings,
   DrainSettings,
   BillingSettings,

@@ -19,11 +19,18 @@ export function isRightMissing({ message }: Error): boolean {
   return /NOPERM|NOAUTH/.test(message);
 }
 
+/** Only the loading of functions is refused: somebody else may have to do it (library-keeper.ts). */
+export function isLoadingForbidden(error: Error): boolean {
+  return isRightMissing(error) && /function\|load/i.test(error.message);
+}
+
 /** Why a server that answers cannot be used, and the cure. */
 export function startProblem(error: Error): string {
   if (/unknown command/i.test(error.message)) return 'this server has no Functions: Redis 7.0 or newer is needed.';
+  if (isLoadingForbidden(error))
+    return 'Redis lacks our functions, and the user lacks rights to load them: let `tollgate redis load --keep` run, with a user of its own.';
   if (isRightMissing(error))
-    return `the user lacks rights (${error.message}): it needs ~tga:* ~tgc:* &tgc:* +@all -@admin -@dangerous +function +info.`;
+    return `the user lacks rights (${error.message}): \`tollgate redis rights\` shows what the user of each service needs.`;
   return `Redis does not take our functions (${error.message}).`;
 }
 

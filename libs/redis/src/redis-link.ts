@@ -7,6 +7,7 @@ import { LibraryLoader } from './library-loader';
 import {
   innermost,
   isFunctionMissing,
+  isLoadingForbidden,
   isRefusal,
   isRightMissing,
   reasonOf,
@@ -46,7 +47,8 @@ export interface RedisLinkOptions {
  * A connection to Redis (or one to each master of a cluster) that answers in bounded time: all commands of a call leave together, and each gets its reply or an
  * UnavailableError. A shard that was silent once is refused at once until it answers a probe; a lost connection likewise until it is back.
  *
- * The library is loaded where Redis does not have it (fresh, emptied by FUNCTION FLUSH, a new shard): a function that is not found loads it there and is called again.
+ * The library is loaded where Redis does not have it (fresh, emptied by FUNCTION FLUSH, a new shard): a function that is not found loads it there and is called again. A user that may not load
+ * functions gets UnavailableError until a `LibraryKeeper` has done it.
  */
 export class RedisLink {
   readonly client: RedisClient;
@@ -80,8 +82,10 @@ export class RedisLink {
       throw new StartError(`${where}: Redis does not answer${reason}: start it, or correct the address.`);
     }
     try {
+      if (await this.isPrepared()) return;
       const failed = await this.loader.loadEverywhere(LOAD_TIMEOUT_MS);
-      if (failed) throw failed;
+      // Whoever may not load them may find them there.
+      if (failed && !(isLoadingForbidden(failed) && this.options.probe)) throw failed;
       await this.assertRights();
     } catch (error) {
       throw new StartError(`${where}: ${startProblem(error as Error)}`, { cause: error });
@@ -162,6 +166,14 @@ export class RedisLink {
     for (const breaker of this.breakers.values()) breaker.stop();
     this.client.disconnect();
     for (const node of this.nodes()) node.stream?.destroy();
+  }
+
+  /** One server that has the functions already: who may not load any is not refused it, as whoever watches Redis's log of refusals would see. A cluster may lack them at another master. */
+  private async isPrepared(): Promise<boolean> {
+    if (!this.options.probe || this.client instanceof Cluster) return false;
+    const [reply] = await this.send(SINGLE, [this.options.probe], this.callTimeoutMs);
+    if (reply instanceof Error && isRightMissing(reply)) throw reply;
+    return !(reply instanceof Error);
   }
 
   /** A function may be loaded by who may not touch its keys. That its shard is silent says nothing about rights. */

@@ -1,4 +1,5 @@
 import { type Stats, statSync } from 'node:fs';
+import { secretsFileOf } from './config-secrets';
 import { logger } from './logging';
 import { Counter, metrics } from './metrics';
 import { ConfigError, readConfigFile } from './read-config';
@@ -14,7 +15,7 @@ const reloads = new Counter({
 });
 
 /**
- * `tollgate.yaml`, read at construction (throws ConfigError) and again when it changes. A version that does not pass the checks is refused with a log line a
+ * `tollgate.yaml`, read at construction (throws ConfigError) and again when it, or the file with its secrets, changes. A version that does not pass the checks is refused with a log line a
  * problem, and the old one stays in force. Polled, as notifications miss a file that an editor or a ConfigMap replaces.
  */
 export class FileConfigSource extends ConfigSource {
@@ -28,7 +29,8 @@ export class FileConfigSource extends ConfigSource {
 
   constructor(
     readonly file: string,
-    private readonly env: NodeJS.ProcessEnv,
+    /** See `readConfigFile`. */
+    private readonly env: NodeJS.ProcessEnv | null,
     pollIntervalMs = POLL_INTERVAL_MS,
   ) {
     super();
@@ -55,10 +57,14 @@ export class FileConfigSource extends ConfigSource {
     clearInterval(this.timer);
   }
 
-  /** What tells one version of the file from another; empty while there is none. */
+  /** What tells one version of the files from another; nothing of one that is not there. */
   private look(): string {
-    const stats: Stats | undefined = statSync(this.file, { throwIfNoEntry: false });
-    return stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}` : '';
+    return [this.file, secretsFileOf(this.env)]
+      .map((file) => {
+        const stats: Stats | undefined = file === undefined ? file : statSync(file, { throwIfNoEntry: false });
+        return stats ? `${stats.ino}:${stats.size}:${stats.mtimeMs}` : '';
+      })
+      .join();
   }
 
   /** Never rejects. */

@@ -144,6 +144,44 @@ describe('tollgate.yaml', () => {
     expect(literal[0]!.path).toBe('models[0].backends[0].apiKey');
   });
 
+  it('takes what it names from a file of secrets as well, which the environment wins over, and never shows one', () => {
+    const secrets = join(directory, 'secrets.env');
+    const withKey = GOOD.replace('{ url: "simulator:" }', '{ url: "http://x/v1", apiKey: "${MY_KEY}" }');
+    writeFileSync(secrets, `# comment\nMY_KEY='s3 "cr$t'\nOTHER=hidden\n`);
+    const env = { TOLLGATE_CONFIG_SECRETS_FILE: secrets };
+    const keyOf = (given: NodeJS.ProcessEnv | null) => readConfigFile(file, given).models[0]!.backends[0]!.apiKey;
+    expect(read(withKey, env).models[0]!.backends[0]!.apiKey).toBe('s3 "cr$t');
+    expect(keyOf({ ...env, MY_KEY: 'given' })).toBe('given');
+    // Who does not ask backends needs no secret, and has none.
+    expect(keyOf(null)).toBeUndefined();
+    const missing = problemsOf(withKey.replace('MY_KEY', 'MISSING'), env);
+    expect(missing).toEqual([
+      expect.objectContaining({
+        message: `MISSING is set neither in the environment nor in ${secrets} (TOLLGATE_CONFIG_SECRETS_FILE)`,
+      }),
+    ]);
+    expect(JSON.stringify(missing)).not.toMatch(/hidden|s3/);
+    const nowhere = join(directory, 'nowhere');
+    expect(problemsOf(withKey, { TOLLGATE_CONFIG_SECRETS_FILE: nowhere })[0]!.message).toBe(
+      `TOLLGATE_CONFIG_SECRETS_FILE: ${nowhere} cannot be read (ENOENT)`,
+    );
+  });
+
+  it('is read again when its file of secrets changes', async () => {
+    const secrets = join(directory, 'rotated.env');
+    writeFileSync(secrets, 'MY_KEY=first\n');
+    writeFileSync(file, GOOD.replace('{ url: "simulator:" }', '{ url: "http://x/v1", apiKey: "${MY_KEY}" }'));
+    const source = new FileConfigSource(file, { TOLLGATE_CONFIG_SECRETS_FILE: secrets }, 20);
+    const key = () => source.current.models[0]!.backends[0]!.apiKey;
+    try {
+      expect(key()).toBe('first');
+      writeFileSync(secrets, 'MY_KEY=the-second\n');
+      await eventually(() => expect(key()).toBe('the-second'));
+    } finally {
+      source.close();
+    }
+  });
+
   it('is read again when it changes; a broken version is refused and the old one stays', async () => {
     writeFileSync(file, GOOD);
     const source = new FileConfigSource(file, {}, 20);

@@ -4,6 +4,7 @@ import { validateSync, type ValidationError } from 'class-validator';
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
+import { resolveSecrets, type Path } from './config-secrets';
 import { TollgateConfig } from './tollgate-config';
 
 export interface ConfigProblem {
@@ -29,15 +30,13 @@ export class ConfigError extends Error {
   }
 }
 
-type Path = (string | number)[];
-
 const MAX_ALIASES = 100;
 
 /**
- * Reads and checks `tollgate.yaml`; secrets (`apiKey`) are resolved from `${NAME}` in `env` or `file:path` beside the config file.
- * Throws ConfigError with every problem found; never a value of a secret in it.
+ * Reads and checks `tollgate.yaml`; secrets (`apiKey`) are resolved: `${NAME}` from `env` or the file that TOLLGATE_CONFIG_SECRETS_FILE names there, `file:path` from beside the config file. `env` null: for who
+ * has no use for them, they are left out. Throws ConfigError with every problem found; never a value of a secret in it.
  */
-export function readConfigFile(file: string, env: NodeJS.ProcessEnv): TollgateConfig {
+export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): TollgateConfig {
   const lines = new LineCounter();
   let text: string;
   try {
@@ -90,39 +89,6 @@ export function readConfigFile(file: string, env: NodeJS.ProcessEnv): TollgateCo
     );
   }
   return config;
-}
-
-/** Puts the secrets in place; a secret written out in the file is refused. */
-function resolveSecrets(
-  raw: Record<string, unknown>,
-  directory: string,
-  env: NodeJS.ProcessEnv,
-  problems: { path: Path; message: string }[],
-): void {
-  for (const [m, model] of asArray(raw['models']).entries()) {
-    for (const [b, backend] of asArray(model['backends']).entries()) {
-      const value = backend['apiKey'];
-      if (value === undefined || value === null) continue;
-      const path: Path = ['models', m, 'backends', b, 'apiKey'];
-      const variable = typeof value === 'string' ? /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value)?.[1] : undefined;
-      if (variable !== undefined) {
-        const resolved = env[variable];
-        if (resolved) backend['apiKey'] = resolved;
-        else problems.push({ path, message: `the environment variable ${variable} is not set` });
-      } else if (typeof value === 'string' && value.startsWith('file:')) {
-        try {
-          backend['apiKey'] = readFileSync(resolve(directory, value.slice('file:'.length)), 'utf8').trim();
-        } catch (error) {
-          problems.push({ path, message: `the file cannot be read (${(error as NodeJS.ErrnoException).code})` });
-        }
-      } else {
-        problems.push({
-          path,
-          message: 'must be a reference, "${NAME}" or "file:path": a secret is never written into this file',
-        });
-      }
-    }
-  }
 }
 
 function crossChecks(config: TollgateConfig): { path: Path; message: string }[] {
@@ -178,10 +144,4 @@ function formatPath(path: Path): string {
     (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text ? `${text}.${part}` : part),
     '',
   );
-}
-
-function asArray(value: unknown): Record<string, unknown>[] {
-  return Array.isArray(value)
-    ? value.map((item) => (typeof item === 'object' && item !== null ? (item as Record<string, unknown>) : {}))
-    : [];
 }

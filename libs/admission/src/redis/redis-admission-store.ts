@@ -41,6 +41,8 @@ import { TenantRegistry } from './tenant-registry';
 /** Sweep, news and snapshot: not in the way of a request, so on a connection of their own. */
 const BACKGROUND_TIMEOUT_MS = 10_000;
 const FAMILY = 'tollgate_admission_v1'; // Seam and version of the data.
+/** What the store calls in Redis. */
+export const admissionLibrary = () => readFunctionLibrary(FAMILY, join(__dirname, 'lua'));
 
 export type { RedisAdmissionOptions };
 
@@ -65,7 +67,7 @@ export class RedisAdmissionStore extends AdmissionStore {
   constructor(options: RedisAdmissionOptions) {
     super();
     const { url, natMap, callTimeoutMs = CALL_TIMEOUT_MS } = options;
-    const library = options.library ?? readFunctionLibrary(FAMILY, join(__dirname, 'lua'));
+    const library = options.library ?? admissionLibrary();
     const common = { url, library, probe: PROBE, callTimeoutMs, ...(natMap ? { natMap } : {}) };
     this.link = new RedisLink({ ...common, name: 'tollgate-admission' });
     const background = { name: 'tollgate-admission-background', callTimeoutMs: BACKGROUND_TIMEOUT_MS };

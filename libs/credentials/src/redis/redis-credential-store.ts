@@ -13,6 +13,8 @@ const MAX_RECORDS_PER_WRITE = 500;
 const CHANNEL = 'tgc:changed';
 /** Seam and version of the data in Redis. */
 const FAMILY = 'tollgate_credentials_v1';
+/** What the store calls in Redis. */
+export const credentialsLibrary = () => readFunctionLibrary(FAMILY, join(__dirname, 'lua'));
 
 export interface RedisCredentialStoreOptions {
   /** One server, Sentinel or Cluster: see `readRedisUrl`. */
@@ -36,7 +38,7 @@ export class RedisCredentialStore extends CredentialStore {
   constructor(options: RedisCredentialStoreOptions) {
     super();
     const { url, natMap } = options;
-    const library = readFunctionLibrary(FAMILY, join(__dirname, 'lua'));
+    const library = credentialsLibrary();
     const common = { url, ...(natMap ? { natMap } : {}) };
     const probe = { function: 'changes', keys: KEYS, args: [Number.MAX_SAFE_INTEGER, 1] };
     this.link = new RedisLink({ ...common, name: 'tollgate-credentials', library, probe });

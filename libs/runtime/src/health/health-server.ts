@@ -8,6 +8,9 @@ import type { Health } from './health';
 
 const SETTINGS: AddressSettings = { host: 'TOLLGATE_HEALTH_HOST', port: 'TOLLGATE_HEALTH_PORT' };
 const REQUEST_TIMEOUT_MS = 5_000;
+const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
+/** What proxies send. */
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'];
 
 interface Answer {
   status: number;
@@ -19,10 +22,20 @@ interface Answer {
 const PROBES = ['/livez', '/readyz', '/metrics'] as const;
 export type ProbePath = (typeof PROBES)[number];
 
-/** Who asks for it: its `Authorization`, and what /metrics wants there (undefined: nothing). */
+/** Who asks. */
 export interface ProbeCaller {
-  authorization: string | undefined;
-  metricsToken: string | undefined;
+  /** /metrics: who sent the token, or everybody where there is none. */
+  mayReadMetrics: boolean;
+  /** /readyz, with what is wrong rather than that something is: who sent the token, or asks from the process's own machine and no proxy of it. */
+  mayReadReasons: boolean;
+}
+
+/** `metricsToken`: undefined where there is none. */
+export function probeCaller({ headers, socket }: IncomingMessage, metricsToken: string | undefined): ProbeCaller {
+  const hasToken = metricsToken !== undefined && isBearer(headers.authorization, metricsToken);
+  const isForwarded = FORWARDED.some((name) => headers[name] !== undefined);
+  const isLocal = LOOPBACK.test(socket.remoteAddress ?? '') && !isForwarded;
+  return { mayReadMetrics: metricsToken === undefined || hasToken, mayReadReasons: hasToken || isLocal };
 }
 
 /** What a probe or a scraper is told. */
@@ -32,16 +45,17 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
       return json(200, { status: 'ok' });
     case '/readyz': {
       const readiness = await health.readiness();
-      return json(readiness.status === 'ok' ? 200 : 503, readiness);
+      const { status } = readiness;
+      return json(status === 'ok' ? 200 : 503, caller.mayReadReasons ? readiness : { status });
     }
     case '/metrics':
-      if (!mayRead(caller))
+      if (!caller.mayReadMetrics)
         return { ...json(401, { status: 'unauthorized' }), headers: { 'www-authenticate': 'Bearer' } };
       return { status: 200, type: metrics.contentType, body: await metrics.metrics() };
   }
 }
 
-/** /livez (the event loop turns), /readyz (every required dependency answers) and /metrics, for the platform and Prometheus: a port of its own, without a secret but for /metrics where there is a token. */
+/** /livez (the event loop turns), /readyz (every required dependency answers) and /metrics, for the platform and Prometheus: a port of its own, without a secret but for /metrics where there is a token. What is wrong /readyz tells not everybody. */
 export class HealthServer {
   private constructor(
     private readonly server: Server,
@@ -83,19 +97,17 @@ async function answer(
   const asked = (request.url ?? '').split('?', 1)[0];
   const path =
     request.method === 'GET' || request.method === 'HEAD' ? PROBES.find((probe) => probe === asked) : undefined;
-  const caller = { authorization: request.headers.authorization, metricsToken };
   const { status, type, body, headers }: Answer = path
-    ? await answerProbe(path, health, caller)
+    ? await answerProbe(path, health, probeCaller(request, metricsToken))
     : json(404, { status: 'not found' });
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers });
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
 /** By hashes, in constant time. */
-function mayRead({ authorization = '', metricsToken }: ProbeCaller): boolean {
-  if (metricsToken === undefined) return true;
+function isBearer(authorization = '', token: string): boolean {
   const given = /^Bearer +(.*)$/is.exec(authorization)?.[1]?.trim() ?? '';
-  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', metricsToken, 'buffer'));
+  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', token, 'buffer'));
 }
 
 const json = (status: number, value: unknown): Answer => ({

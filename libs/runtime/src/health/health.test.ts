@@ -1,5 +1,6 @@
 import { Health, type Readiness } from './health';
-import { HealthServer } from './health-server';
+import type { IncomingMessage } from 'node:http';
+import { answerProbe, HealthServer, probeCaller } from './health-server';
 
 const MAX_ANSWER_MS = 2_000;
 let health: Health;
@@ -56,6 +57,34 @@ describe('readiness', () => {
     await Promise.all(Array.from({ length: 20 }, () => health.readiness()));
     expect(asked).toBe(1);
   });
+});
+
+it('tells what is wrong to its own machine and to who has the token, and to others only that something is', async () => {
+  health.state = 'serving';
+  health.depend('redis', { required: true, check: () => Promise.reject(new Error('10.0.0.7 does not answer')) });
+  const asked = async (remoteAddress: string, headers: Record<string, string> = {}, token?: string) => {
+    const request = { headers, socket: { remoteAddress } } as unknown as IncomingMessage;
+    const { status, body } = await answerProbe('/readyz', health, probeCaller(request, token));
+    return { code: status, body: JSON.parse(body) as unknown };
+  };
+  const all = { code: 503, body: { status: 'unavailable', dependencies: { redis: expect.anything() } } };
+  const least = { code: 503, body: { status: 'unavailable' } };
+  for (const own of ['127.0.0.1', '127.8.8.8', '::ffff:127.0.0.1', '::1']) {
+    expect(await asked(own)).toEqual(all);
+    // Whom a proxy on this machine asks for.
+    expect(await asked(own, { 'x-forwarded-for': '203.0.113.9' })).toEqual(least);
+  }
+  for (const other of ['10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1', '1.127.0.1']) {
+    expect(await asked(other)).toEqual(least);
+    expect(
+      await asked(other, { authorization: 'Bearer the-token-of-the-scraper' }, 'the-token-of-the-scraper'),
+    ).toEqual(all);
+    expect(await asked(other, { authorization: 'Bearer another' }, 'the-token-of-the-scraper')).toEqual(least);
+    // Where there is none, none is right.
+    expect(await asked(other, { authorization: 'Bearer undefined' })).toEqual(least);
+  }
+  const response = await fetch(`${server.url}/readyz`, { headers: { forwarded: 'for=203.0.113.9' } });
+  expect([response.status, await response.json()]).toEqual([503, { status: 'unavailable' }]);
 });
 
 it('serves the metrics of the process, and nothing else', async () => {

@@ -2,7 +2,7 @@ import { Health } from '../health/health';
 import { HealthServer } from '../health/health-server';
 import { logger } from '../logging';
 import { readConfigFile } from '../read-config';
-import { HealthSettings, MetricsSettings, ProcessSettings } from '../settings/process-settings';
+import { ConfigSecretsSettings, HealthSettings, MetricsSettings, ProcessSettings } from '../settings/process-settings';
 import { readSettings, type SettingsClass, type Together } from '../settings/read-settings';
 import { runProgram } from './run-program';
 import type { TakeDown } from './take-down';
@@ -34,13 +34,13 @@ export function runService<const C extends readonly SettingsClass[]>(
   args: readonly string[],
 ): void {
   const { name, purpose } = service;
-  const classes = [ProcessSettings, HealthSettings, MetricsSettings, ...service.settings];
+  const classes: SettingsClass[] = [ProcessSettings, HealthSettings, MetricsSettings, ...service.settings];
   runProgram<Settings<C>>(
     {
       name,
       usage: usage(name, purpose, service.migrate !== undefined),
       settings: (env) => readSettings(env, classes) as Settings<C>,
-      validate,
+      validate: (settings) => validate(settings, classes.includes(ConfigSecretsSettings)),
       ...(service.migrate ? { jobs: { '--migrate': (settings) => service.migrate!(settings) } } : {}),
       // Consumers that have begun are as safe as when they are killed.
       startMayBeCut: true,
@@ -65,11 +65,11 @@ export function runService<const C extends readonly SettingsClass[]>(
   );
 }
 
-/** tollgate.yaml too, where the service reads it. */
-function validate(settings: object): string {
+/** tollgate.yaml too, where the service reads it; and its secrets, where it has a use for them. */
+function validate(settings: object, withSecrets: boolean): string {
   const { TOLLGATE_CONFIG: file } = settings as { TOLLGATE_CONFIG?: string };
   if (file === undefined) return 'The settings are valid.';
-  readConfigFile(file, process.env);
+  readConfigFile(file, withSecrets ? process.env : null);
   return `The settings and ${file} are valid.`;
 }
 

@@ -33,3 +33,8 @@ export class HealthSettings {
 export class ConfigFileSettings {
   @Path('the path of a tollgate.yaml') TOLLGATE_CONFIG: string = 'tollgate.yaml';
 }
+
+/** Of the processes that ask backends, for which the configuration names secrets. Read again with the configuration, whose reader looks for it in the environment. */
+export class ConfigSecretsSettings {
+  @Optional() @Path('the path of a file with lines NAME=value') TOLLGATE_CONFIG_SECRETS_FILE?: string;
+}

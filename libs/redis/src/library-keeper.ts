@@ -1,0 +1,117 @@
+import { logger, StartError } from '@tollgate/runtime';
+import { Cluster, type Redis } from 'ioredis';
+import { within } from './breaker';
+import type { FunctionLibrary } from './function-library';
+import { innermost, isRightMissing, reasonOf } from './redis-errors';
+import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient } from './target';
+
+const KEEP_INTERVAL_MS = 500;
+const START_TIMEOUT_MS = 3_000;
+/** Of one look at all masters, and the loading where they lack something. */
+const LOOK_TIMEOUT_MS = 5_000;
+
+export interface LibraryKeeperOptions {
+  /** See `readRedisUrl`. */
+  url: string;
+  libraries: readonly FunctionLibrary[];
+  natMap?: NatMap;
+}
+
+/**
+ * Loads function libraries at every master, and goes on to look whether they are there: for services whose users may not load any themselves. What one of them loaded, or replaced, another would
+ * run with its own rights.
+ */
+export class LibraryKeeper {
+  private readonly client: RedisClient;
+  private readonly where: string;
+  private lastError: Error | undefined;
+  private failing = false;
+
+  constructor(private readonly options: LibraryKeeperOptions) {
+    const target = readRedisUrl(options.url);
+    this.where = `REDIS_URL (${describeTarget(target)})`;
+    this.client = openClient(target, 'tollgate-functions', options.natMap);
+    this.client.on('error', (error: Error) => (this.lastError = error));
+    this.client.on('node error', (error: Error) => (this.lastError = error));
+  }
+
+  /** Connects, and has all libraries at all masters when it resolves. Rejects with StartError, which names the cure. */
+  async load(): Promise<void> {
+    const ready = new Promise((resolve) => this.client.once('ready', resolve));
+    this.client.connect().catch(() => {});
+    await within(START_TIMEOUT_MS, ready);
+    if (this.client.status !== 'ready') {
+      const reason = this.lastError ? reasonOf(innermost(this.lastError)) : '';
+      throw new StartError(
+        `${this.where}: Redis does not let us in${reason}: start it, or correct address, user and password.`,
+      );
+    }
+    try {
+      await this.look();
+    } catch (error) {
+      const { message } = error as Error;
+      const cure = isRightMissing(error as Error)
+        ? 'the user lacks rights: `tollgate redis rights functions` shows them'
+        : 'the functions could not be loaded';
+      throw new StartError(`${this.where}: ${cure} (${message}).`, { cause: error });
+    }
+  }
+
+  /** Until the signal: what is missing is loaded within KEEP_INTERVAL_MS of its master's answering again. Never rejects. */
+  async keep(stop: AbortSignal): Promise<void> {
+    while (!stop.aborted) {
+      await pause(KEEP_INTERVAL_MS, stop);
+      if (stop.aborted) return;
+      try {
+        if (this.client instanceof Cluster) this.client.refreshSlotsCache();
+        await this.look();
+        if (this.failing) logger('functions').info('Redis answers again, and has all functions');
+        this.failing = false;
+      } catch (error) {
+        if (!this.failing)
+          logger('functions').warn(
+            { reason: (error as Error).message },
+            'the functions in Redis cannot be looked at; trying on',
+          );
+        this.failing = true;
+      }
+    }
+  }
+
+  close(): void {
+    this.client.disconnect();
+  }
+
+  /** Rejects when a master does not answer in time, or has another source under the name of one of ours. */
+  private async look(): Promise<void> {
+    const masters = this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
+    const all = Promise.all(masters.flatMap((node) => this.options.libraries.map((library) => keepAt(node, library))));
+    if ((await within(LOOK_TIMEOUT_MS, all)) === 'silent') throw new Error(`no answer within ${LOOK_TIMEOUT_MS} ms`);
+    await all;
+  }
+}
+
+async function keepAt(node: Redis, { name, source }: FunctionLibrary): Promise<void> {
+  const reply = await node.call('function', 'LIST', 'LIBRARYNAME', name, 'WITHCODE');
+  const [found] = reply as (string | unknown[])[][];
+  if (!found) {
+    await node.call('function', 'LOAD', source).catch((error: Error) => {
+      if (!/already exists/.test(error.message)) throw error;
+    });
+    logger('functions').info({ library: name }, 'functions were loaded');
+  } else if (found[found.indexOf('library_code') + 1] !== source) {
+    throw new Error(`the library ${name} is not ours: somebody replaced it. Look who, then: FUNCTION DELETE ${name}`);
+  }
+}
+
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      stop.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    stop.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,147 @@
+import { hash } from 'node:crypto';
+
+/** Keys that are used together by the same commands, in one call. */
+interface Grant {
+  /** The functions, and what else, that need it. */
+  for: string;
+  /** Patterns as those of Redis's ACL. */
+  keys: readonly string[];
+  commands: readonly string[];
+}
+
+interface Rights {
+  what: string;
+  /** Pub/sub. */
+  channels?: readonly string[];
+  /** Those that touch no key. */
+  commands: readonly string[];
+  grants: readonly Grant[];
+}
+
+const tenant = ['credit', 'keys', 'pending', 'settled', 'unconfirmed'].map((name) => `tga:{*}:${name}`);
+const registry = (...names: string[]) => names.map((name) => `tga:{registry*}:${name}`);
+const credentials = (...names: string[]) => names.map((name) => `tgc:{credentials}:${name}`);
+
+/** What every connection says; INFO tells whether the server still loads, and its run id. The rest is for a cluster. */
+const CONNECTION = ['ping', 'info', 'client|setname', 'cluster|slots', 'cluster|info', 'asking'];
+/** `exists`: whether a shard that was silent answers again. */
+const CALL = ['fcall', 'exists'];
+/** Whether the store can be written. */
+const PROBE: Grant = {
+  for: '/readyz: a write that nobody reads',
+  keys: ['tga:{probe*}:write'],
+  commands: ['set', 'exists'],
+};
+
+/**
+ * Who may do what in Redis: the one table of which users.acl is made, and `tollgate redis rights` and docs/rights.md are printed. A function runs with the rights of its caller, so each command inside of it
+ * is here as well; and each command holds on the keys of its own grant only.
+ */
+export const REDIS_RIGHTS = {
+  gateway: {
+    what: 'holds; what credentials there are',
+    channels: ['tgc:changed'],
+    commands: [...CONNECTION, 'time', 'wait', 'subscribe'],
+    grants: [
+      {
+        for: 'admit, look, extend, progress, settle, void, apply_news, restore',
+        keys: tenant,
+        commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem'],
+      },
+      { for: 'the lists of tenants', keys: registry('tenants', 'active'), commands: ['zadd', 'exists'] },
+      PROBE,
+      {
+        for: 'read, changes',
+        keys: credentials('records', 'changes', 'meta'),
+        commands: [...CALL, 'hmget', 'hexists', 'zrangebyscore'],
+      },
+      { for: 'not_complete: auth is to write them anew', keys: credentials('meta'), commands: ['hget', 'hdel'] },
+    ],
+  },
+  auth: {
+    what: 'what credentials there are',
+    channels: ['tgc:changed'],
+    commands: [...CONNECTION, 'time', 'subscribe', 'publish'],
+    grants: [
+      {
+        for: 'put, changes, begin_filling, end_filling, not_complete',
+        keys: credentials('records', 'changes', 'meta'),
+        commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrangebyscore'],
+      },
+    ],
+  },
+  metering: {
+    what: 'ends holds that nobody ends',
+    commands: [...CONNECTION, 'time'],
+    grants: [
+      {
+        for: 'sweep',
+        keys: tenant,
+        commands: [...CALL, 'hmget', 'hset', 'hdel', 'hgetall', 'hlen', 'zadd', 'zcard', 'zrangebyscore'],
+      },
+      {
+        for: 'the list of tenants to sweep, forget_idle',
+        keys: registry('active'),
+        commands: [...CALL, 'zrange', 'zscore', 'zrem'],
+      },
+      PROBE,
+    ],
+  },
+  billing: {
+    what: 'credit; reads holds for reconcile',
+    commands: [...CONNECTION, 'time', 'wait'],
+    grants: [
+      {
+        for: 'apply_news, restore, withdraw, snapshot, holds',
+        keys: tenant,
+        commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'hgetall', 'hvals', 'zrem'],
+      },
+      {
+        for: 'the lists of tenants',
+        keys: registry('tenants', 'active'),
+        commands: ['zadd', 'zrangebylex', 'exists'],
+      },
+      PROBE,
+    ],
+  },
+  functions: {
+    what: 'loads the function libraries: what the others run with their own rights',
+    commands: [...CONNECTION, 'function|load', 'function|list'],
+    grants: [],
+  },
+} as const satisfies Record<string, Rights>;
+
+export type RedisUser = keyof typeof REDIS_RIGHTS;
+export const REDIS_USERS = Object.keys(REDIS_RIGHTS) as RedisUser[];
+/** For people. */
+const ADMIN_RULES = '~* &* +@all';
+/** Of the container's own check, which so needs no password: PING says that it serves, or still loads. */
+const HEALTH_RULES = 'nopass +ping';
+
+/** The rules of a user, as of ACL SETUSER. */
+export function rulesOf(user: RedisUser): string {
+  const { channels = [], commands, grants }: Rights = REDIS_RIGHTS[user];
+  const allowed = (names: readonly string[]) => names.map((name) => `+${name}`);
+  return [
+    '-@all',
+    ...channels.map((channel) => `&${channel}`),
+    ...allowed(commands),
+    ...grants.map((grant) => `(${[...grant.keys.map((key) => `~${key}`), ...allowed(grant.commands)].join(' ')})`),
+  ].join(' ');
+}
+
+/** A line of an ACL file. `password`: a rule such as `>password` or `#sha256`. */
+export const aclLine = (user: RedisUser, password: string): string => `user ${user} on ${password} ${rulesOf(user)}`;
+
+/** The whole ACL file: nobody gets in without a user's password, but to PING. Passwords are in it as hashes only. */
+export function aclFile(passwords: Record<RedisUser | 'admin', string>): string {
+  const hashed = (user: RedisUser | 'admin') => `#${hash('sha256', passwords[user], 'hex')}`;
+  return [
+    'user default off resetpass -@all',
+    ...REDIS_USERS.map((user) => aclLine(user, hashed(user))),
+    `user health on ${HEALTH_RULES}`,
+    `user admin on ${hashed('admin')} ${ADMIN_RULES}`,
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
+}

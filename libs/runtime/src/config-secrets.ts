@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+
+export type Path = (string | number)[];
+export interface SecretProblem {
+  path: Path;
+  message: string;
+}
+
+const SETTING = 'TOLLGATE_CONFIG_SECRETS_FILE';
+
+/** The file with what the configuration names as `${NAME}`, where there is one: a line `NAME=value` each. Read again whenever the configuration is. */
+export const secretsFileOf = (env: NodeJS.ProcessEnv | null): string | undefined => env?.[SETTING] || undefined;
+
+/** Puts the secrets in place, or leaves them out (`env` null); a secret written out in the file is refused. */
+export function resolveSecrets(
+  raw: Record<string, unknown>,
+  directory: string,
+  env: NodeJS.ProcessEnv | null,
+  problems: SecretProblem[],
+): void {
+  const file = secretsFileOf(env);
+  const named = file === undefined ? {} : readSecretsFile(file, problems);
+  for (const [m, model] of asArray(raw['models']).entries()) {
+    for (const [b, backend] of asArray(model['backends']).entries()) {
+      const value = backend['apiKey'];
+      if (value === undefined || value === null) continue;
+      const path: Path = ['models', m, 'backends', b, 'apiKey'];
+      const variable = typeof value === 'string' ? /^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$/.exec(value)?.[1] : undefined;
+      const isFile = typeof value === 'string' && value.startsWith('file:');
+      if (variable === undefined && !isFile) {
+        const message = 'must be a reference, "${NAME}" or "file:path": a secret is never written into this file';
+        problems.push({ path, message });
+      } else if (env === null) {
+        delete backend['apiKey'];
+      } else if (variable !== undefined) {
+        const resolved = env[variable] || named[variable];
+        if (resolved) backend['apiKey'] = resolved;
+        else problems.push({ path, message: notSet(variable, file) });
+      } else {
+        try {
+          backend['apiKey'] = readFileSync(resolve(directory, (value as string).slice('file:'.length)), 'utf8').trim();
+        } catch (error) {
+          problems.push({ path, message: `the file cannot be read (${(error as NodeJS.ErrnoException).code})` });
+        }
+      }
+    }
+  }
+}
+
+function readSecretsFile(file: string, problems: SecretProblem[]): NodeJS.Dict<string> {
+  try {
+    return parseEnv(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    problems.push({ path: [], message: `${SETTING}: ${file} cannot be read (${code})` });
+    return {};
+  }
+}
+
+const notSet = (variable: string, file: string | undefined): string =>
+  file === undefined
+    ? `the environment variable ${variable} is not set`
+    : `${variable} is set neither in the environment nor in ${file} (${SETTING})`;
+
+function asArray(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value)
+    ? value.map((item) => (typeof item === 'object' && item !== null ? (item as Record<string, unknown>) : {}))
+    : [];
+}
