@@ -81,7 +81,7 @@ it('a budget is spent to its end and no further, its thresholds are on the topic
   const told: BudgetEvent[] = [];
   const messages = new KafkaMessages({
     connection: { brokers: deployment.kafka.brokers, clientId: 'test' },
-    topics: { ...TOPICS, 'budget-events': { ...TOPICS['budget-events'], groups: ['test'] } },
+    topics: { ...TOPICS, 'budget-events': { ...TOPICS['budget-events'], groups: { test: 'gateway' } } },
   });
   messages.consume('budget-events', 'test', async (events) => void told.push(...events));
   await messages.start();

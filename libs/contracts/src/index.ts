@@ -3,6 +3,8 @@ export * from './money';
 export * from './credentials';
 export * from './events';
 export * from './topics';
+export * from './services';
+export * from './speakers';
 export * from './resources';
 export * from './subjects';
 export * from './request-error';

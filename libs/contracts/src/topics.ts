@@ -1,4 +1,5 @@
 import type { BudgetEvent, Charge, CreditNews, TenantNews, UsageEvent } from './events';
+import type { Service } from './services';
 import type { Subject } from './subjects';
 
 /** The message type of each topic. */
@@ -27,8 +28,10 @@ export interface TopicDefinition extends TopicStorage {
   key: 'tenantId';
   /** Version of the message form; a consumer sets aside what it cannot read. */
   schemaVersion: number;
-  /** Every consumer group must be named here: a message is kept for each of them until that group has handled it. */
-  groups: readonly string[];
+  /** Who may publish it; from anybody else a message is not believed. */
+  producers: readonly Service[];
+  /** Every consumer group, and the service that consumes as it: a message is kept for each of them until that group has handled it. */
+  groups: Readonly<Record<string, Service>>;
 }
 
 const MINUTE_MS = 60_000;
@@ -39,7 +42,9 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   'usage-events': {
     key: 'tenantId',
     schemaVersion: 1,
-    groups: ['metering'],
+    // The sweep of metering publishes what gateways could not.
+    producers: ['gateway', 'metering'],
+    groups: { metering: 'metering' },
     partitions: 12,
     retentionMs: 30 * DAY_MS,
     compacted: false,
@@ -47,7 +52,8 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   charges: {
     key: 'tenantId',
     schemaVersion: 1,
-    groups: ['billing'],
+    producers: ['metering'],
+    groups: { billing: 'billing' },
     partitions: 12,
     retentionMs: 30 * DAY_MS,
     compacted: false,
@@ -55,7 +61,8 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   'credit-news': {
     key: 'tenantId',
     schemaVersion: 1,
-    groups: ['admission'],
+    producers: ['billing'],
+    groups: { admission: 'gateway' },
     partitions: 12,
     retentionMs: 7 * DAY_MS,
     compacted: false,
@@ -63,7 +70,8 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   'tenant-news': {
     key: 'tenantId',
     schemaVersion: 1,
-    groups: ['billing'],
+    producers: ['auth'],
+    groups: { billing: 'billing' },
     partitions: 3,
     retentionMs: 30 * DAY_MS,
     compacted: false,
@@ -72,7 +80,8 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
   'budget-events': {
     key: 'tenantId',
     schemaVersion: 1,
-    groups: [],
+    producers: ['billing'],
+    groups: {},
     partitions: 3,
     retentionMs: 90 * DAY_MS,
     compacted: false,

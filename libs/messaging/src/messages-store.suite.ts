@@ -30,7 +30,7 @@ export const SECOND_GROUP = 'audit';
 /** The real topics, with a second group on one of them. */
 export const SUITE_TOPICS: Record<Topic, TopicDefinition> = {
   ...TOPICS,
-  'credit-news': { ...TOPICS['credit-news'], groups: [SUITE_GROUP, SECOND_GROUP] },
+  'credit-news': { ...TOPICS['credit-news'], groups: { [SUITE_GROUP]: 'gateway', [SECOND_GROUP]: 'gateway' } },
 };
 export const TOPIC = 'credit-news';
 

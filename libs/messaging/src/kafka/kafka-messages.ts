@@ -1,4 +1,5 @@
 import {
+  serviceOf,
   TOPICS,
   UnavailableError,
   type ReplyOf,
@@ -25,7 +26,6 @@ import { waitingMessages } from '../message-metrics';
 import { GroupConsumer, type ConsumedGroup, type ConsumerTuning } from './group-consumer';
 import { MAX_MESSAGE_BYTES, Publisher } from './publisher';
 import { RequestClient } from './request-client';
-import { serviceOf } from './request-message';
 import { RequestServer, type AnyHandler } from './request-server';
 import { RightMissingError } from './rights';
 import { Names, type Topics } from './topic-plan';
@@ -90,7 +90,7 @@ export class KafkaMessages extends Messages {
     this.assertNew();
     const definition = this.topics[topic];
     const name = this.names.group(topic, group);
-    if (!definition.groups.includes(group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
+    if (!(group in definition.groups)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
     if (this.groups.has(name)) throw new Error(`"${name}" has a consumer already`);
     this.groups.set(name, { topic, group, definition, handler: handler as BatchHandler<unknown>, whyNot });
   }

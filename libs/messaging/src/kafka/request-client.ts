@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { newId, REQUEST_TOPICS, RequestError, UnavailableError, type Subject } from '@tollgate/contracts';
+import { newId, REQUEST_TOPICS, RequestError, serviceOf, UnavailableError, type Subject } from '@tollgate/contracts';
 import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
 import { logger } from '@tollgate/runtime';
 import { unreadableRequests } from '../message-metrics';
@@ -7,7 +7,7 @@ import { MessagesRefusedError } from '../messages';
 import { endOf } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { isClockRecord, MAX_MESSAGE_BYTES, type Publisher } from './publisher';
-import { readReply, requestTopic, serviceOf, writeRequest } from './request-message';
+import { readReply, requestTopic, writeRequest } from './request-message';
 import type { RightMissingError } from './rights';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';

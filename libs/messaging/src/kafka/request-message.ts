@@ -1,4 +1,4 @@
-import type { RequestService, RequestTopic, Subject } from '@tollgate/contracts';
+import type { RequestService, RequestTopic } from '@tollgate/contracts';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 import type { OutgoingMessage } from './topic-publisher';
 
@@ -27,7 +27,6 @@ export interface RequestMessage {
 export type Outcome = { reply: unknown } | { refusal: Refusal } | { unavailable: true };
 type Refusal = { code: string; message: string };
 
-export const serviceOf = (subject: Subject): RequestService => subject.split('.', 1)[0] as RequestService;
 export const requestTopic = (service: RequestService): RequestTopic => `requests.${service}`;
 
 export function writeRequest(message: RequestMessage): OutgoingMessage {

@@ -87,7 +87,7 @@ export class PostgresMessages extends Messages {
     this.assertNew();
     const definition = this.options.topics[topic];
     const queue = queueName(topic, group);
-    if (!definition.groups.includes(group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
+    if (!(group in definition.groups)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
     if (this.groups.has(queue)) throw new Error(`"${queue}" has a consumer already`);
     this.groups.set(queue, { topic, group, definition, handler: handler as BatchHandler<unknown>, whyNot });
   }
@@ -130,7 +130,7 @@ export class PostgresMessages extends Messages {
     const definition = Object.hasOwn(this.options.topics, topic) ? this.options.topics[topic] : undefined;
     if (!definition) throw new MessagesRefusedError(`there is no topic "${topic}"`);
     const jobs = toJobs(seal(definition, messages));
-    const queues = definition.groups.map((group) => queueName(topic, group));
+    const queues = Object.keys(definition.groups).map((group) => queueName(topic, group));
     try {
       if (queues.length === 1) {
         await insertJobs(this.boss, queues[0]!, jobs);

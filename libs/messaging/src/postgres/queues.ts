@@ -28,7 +28,7 @@ export const deadQueueName = (topic: Topic, group: string) => `${topic}.${group}
 export async function createQueues(boss: PgBoss, topics: Topics): Promise<void> {
   const existing = new Set((await boss.getQueues()).map((queue) => queue.name));
   for (const [topic, { groups }] of Object.entries(topics) as [Topic, TopicDefinition][]) {
-    for (const group of groups) {
+    for (const group of Object.keys(groups)) {
       const dead = deadQueueName(topic, group);
       if (!existing.has(dead)) await boss.createQueue(dead, { retentionSeconds: RETENTION_SECONDS });
       const queue = queueName(topic, group);

@@ -36,7 +36,7 @@ export class PostgresStore implements MessagesStore {
   }
 
   async publishRaw(topic: string, value: unknown): Promise<void> {
-    for (const group of SUITE_TOPICS[topic as keyof typeof SUITE_TOPICS].groups) {
+    for (const group of Object.keys(SUITE_TOPICS[topic as keyof typeof SUITE_TOPICS].groups)) {
       await this.insert(`${topic}.${group}`, { messages: [value] });
     }
   }

@@ -1,0 +1,42 @@
+import { SERVICES } from './services';
+import { ASKERS, askersOf, consumersOf, servicePairs } from './speakers';
+import { TOPICS, type Topic } from './topics';
+
+test('who may ask a service is who may ask any of its subjects', () => {
+  expect(askersOf('auth')).toEqual(['gateway', 'billing']);
+  expect(askersOf('metering')).toEqual(['gateway', 'billing']);
+  expect(askersOf('billing')).toEqual(['gateway', 'auth', 'billing']);
+});
+
+test('what changes money or rights may be asked by one service only', () => {
+  const read = /\.(list|get|news|spent|query|events|digest|audit|compare|summary|spendable|keys|requests|entry)$/;
+  const changing = Object.entries(ASKERS).filter(([subject]) => !read.test(subject));
+  expect(changing.length).toBeGreaterThan(10);
+  for (const [subject, askers] of changing) expect([subject, askers.length]).toEqual([subject, 1]);
+});
+
+test('each topic has a producer, and its consumers are services', () => {
+  for (const topic of Object.keys(TOPICS) as Topic[]) {
+    expect(TOPICS[topic].producers.length).toBeGreaterThan(0);
+    expect(SERVICES).toEqual(expect.arrayContaining(consumersOf(TOPICS[topic])));
+  }
+  expect(consumersOf(TOPICS['credit-news'])).toEqual(['gateway']);
+  expect(consumersOf(TOPICS['budget-events'])).toEqual([]);
+});
+
+test('pairs: each that has something to say, once, and no other', () => {
+  expect(servicePairs().map(({ from, to }) => `${from} ${to}`)).toEqual([
+    'gateway auth',
+    'gateway metering',
+    'gateway billing',
+    'auth gateway',
+    'auth billing',
+    'metering gateway',
+    'metering metering',
+    'metering billing',
+    'billing gateway',
+    'billing auth',
+    'billing metering',
+    'billing billing',
+  ]);
+});

@@ -1,0 +1,86 @@
+import { SERVICES, type Service } from './services';
+import type { Subject } from './subjects';
+import { TOPICS, type RequestService, type Topic, type TopicDefinition } from './topics';
+
+/**
+ * Who may ask what; with `producers` and `groups` of TOPICS, the one table of who may say what. The signatures of messages and the rights at the brokers follow it: a service that is not named here is
+ * not believed. A subject's own service answers it.
+ */
+export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
+  'auth.tenants.create': ['gateway'],
+  'auth.tenants.list': ['gateway'],
+  'auth.tenants.get': ['gateway', 'billing'],
+  'auth.tenants.setStatus': ['gateway'],
+  'auth.keys.list': ['gateway'],
+  'auth.keys.create': ['gateway'],
+  'auth.keys.get': ['gateway', 'billing'],
+  'auth.keys.revoke': ['gateway'],
+  'auth.tokens.list': ['gateway'],
+  'auth.tokens.create': ['gateway'],
+  'auth.tokens.revoke': ['gateway'],
+  'auth.tokens.used': ['gateway'],
+
+  'metering.usage.query': ['gateway'],
+  // Whoever has an admission store asks for what it has lost.
+  'metering.spent': ['gateway', 'billing'],
+  'metering.usage.events': ['gateway'],
+  'metering.events.digest': ['billing'],
+  'metering.events.list': ['billing'],
+  'metering.rollups.audit': ['billing'],
+  'metering.backends.unbilled': ['gateway'],
+  'metering.backends.compare': ['gateway'],
+
+  'billing.summary': ['gateway'],
+  'billing.credit.spendable': ['gateway'],
+  // Billing asks itself as well: its admission store is the one that every service has.
+  'billing.credit.news': ['gateway', 'billing'],
+  'billing.credit.add': ['gateway'],
+  'billing.credit.refund': ['gateway'],
+  'billing.credit.adjust': ['gateway'],
+  'billing.reconcile.start': ['gateway'],
+  'billing.reconcile.get': ['gateway'],
+  'billing.budget.set': ['gateway'],
+  'billing.budget.get': ['gateway'],
+  'billing.budget.keys': ['gateway'],
+  'billing.entry.requests': ['gateway'],
+  'billing.request.entry': ['gateway'],
+  'billing.tenants.tell': ['auth'],
+  'billing.invoices.list': ['gateway'],
+  'billing.invoices.close': ['gateway'],
+  'billing.invoices.void': ['gateway'],
+};
+
+/** The service that answers a subject. */
+export const serviceOf = (subject: Subject): RequestService => subject.split('.', 1)[0] as RequestService;
+
+/** Who may ask a service anything at all: who writes its topic of requests, and whom it answers. */
+export function askersOf(service: RequestService): Service[] {
+  const subjects = (Object.keys(ASKERS) as Subject[]).filter((subject) => serviceOf(subject) === service);
+  return SERVICES.filter((asker) => subjects.some((subject) => ASKERS[subject].includes(asker)));
+}
+
+/** The services that consume a topic: each message is meant for all of them. */
+export const consumersOf = ({ groups }: TopicDefinition): Service[] =>
+  SERVICES.filter((service) => Object.values(groups).includes(service));
+
+/** `from` says something to `to`. */
+export interface ServicePair {
+  from: Service;
+  to: Service;
+}
+
+/** Every pair that the tables have something to say for, replies among them; ordered, each once. */
+export function servicePairs(): ServicePair[] {
+  const pairs = new Set<string>();
+  const add = (from: Service, to: Service) => pairs.add(`${from} ${to}`);
+  for (const topic of Object.keys(TOPICS) as Topic[])
+    for (const from of TOPICS[topic].producers) for (const to of consumersOf(TOPICS[topic])) add(from, to);
+  for (const subject of Object.keys(ASKERS) as Subject[])
+    for (const asker of ASKERS[subject]) {
+      add(asker, serviceOf(subject));
+      add(serviceOf(subject), asker);
+    }
+  return SERVICES.flatMap((from) => SERVICES.map((to) => ({ from, to }))).filter(({ from, to }) =>
+    pairs.has(`${from} ${to}`),
+  );
+}
