@@ -26,7 +26,7 @@ runService(
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       const credentials = new RedisCredentialStore({ url });
-      const messages = kafkaMessages(settings, 'tollgate-auth');
+      const messages = kafkaMessages(settings, 'tollgate-auth', { service: 'auth' });
       takeDown.add(
         () => config.close(),
         () => credentials.close(),

@@ -29,7 +29,10 @@ runService(
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
-      const messages = kafkaMessages(settings, 'tollgate-billing', { concurrentPartitions: CONCURRENT_PARTITIONS });
+      const messages = kafkaMessages(settings, 'tollgate-billing', {
+        service: 'billing',
+        concurrentPartitions: CONCURRENT_PARTITIONS,
+      });
       const admission = new RedisAdmissionStore({
         url,
         settledReplicas: settings.REDIS_SETTLED_REPLICAS,

@@ -47,7 +47,7 @@ runService(
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       takeDown.add(() => config.close());
       const url = settings.REDIS_URL;
-      const messages = kafkaMessages(settings, 'tollgate-gateway');
+      const messages = kafkaMessages(settings, 'tollgate-gateway', { service: 'gateway' });
       const admission = new RedisAdmissionStore({
         url,
         settledReplicas: settings.REDIS_SETTLED_REPLICAS,

@@ -23,7 +23,10 @@ runService(
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
       // Says where the engines' own counters are.
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
-      const messages = kafkaMessages(settings, 'tollgate-metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
+      const messages = kafkaMessages(settings, 'tollgate-metering', {
+        service: 'metering',
+        concurrentPartitions: CONCURRENT_PARTITIONS,
+      });
       const admission = new RedisAdmissionStore({ url });
       takeDown.add(
         () => config.close(),

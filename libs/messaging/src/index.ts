@@ -5,5 +5,8 @@ export * from './outbox/outbox-relay';
 export * from './kafka/kafka-messages';
 export * from './kafka/kafka-settings';
 export * from './kafka/apply-topics';
+export * from './kafka/apply-rights';
+export * from './kafka/rights-plan';
+export * from './kafka/scram-users';
 export * from './kafka/dead-letters';
 export type { KafkaConnection } from './kafka/connection';

@@ -5,6 +5,7 @@ import {
   type ReplyOf,
   type RequestOf,
   type RequestService,
+  type Service,
   type Subject,
   type Topic,
   type TopicTypes,
@@ -18,7 +19,7 @@ import {
   type RequestHandler,
   type WhyNot,
 } from '../messages';
-import { checkTopics, unusable } from './apply-topics';
+import { checkTopics, unusable, type TopicsOptions } from './apply-topics';
 import { BrokerProbe } from './broker-probe';
 import type { KafkaConnection } from './connection';
 import { groupLag } from './group-lag';
@@ -40,6 +41,8 @@ export interface KafkaMessagesOptions extends Partial<ConsumerTuning> {
   /** In front of the name of each topic and group; empty by default. */
   topicPrefix?: string;
   topics?: Topics;
+  /** Who this is: only topics of its own are looked at, and its groups are those that its user may join. Absent: all of them. */
+  service?: Service;
 }
 
 type State = 'new' | 'starting' | 'started' | 'closed';
@@ -53,7 +56,7 @@ export class KafkaMessages extends Messages {
   private readonly topics: Topics;
   private readonly names: Names;
   private readonly tuning: ConsumerTuning;
-  private readonly topicPrefix: string;
+  private readonly topicsToCheck: TopicsOptions;
   private readonly groups = new Map<string, ConsumedGroup>();
   private readonly handlers = new Map<Subject, AnyHandler>();
   private readonly publisher: Publisher;
@@ -67,17 +70,17 @@ export class KafkaMessages extends Messages {
 
   constructor(options: KafkaMessagesOptions) {
     super();
-    const { connection, topics = TOPICS, topicPrefix = '' } = options;
+    const { connection, topics = TOPICS, topicPrefix = '', service } = options;
     this.connection = connection;
     this.topics = topics;
-    this.topicPrefix = topicPrefix;
+    this.topicsToCheck = { topics, topicPrefix, ...(service && { service }) };
     this.names = new Names(topicPrefix);
     this.tuning = {
       sessionTimeoutMs: options.sessionTimeoutMs ?? DEFAULT_SESSION_TIMEOUT_MS,
       concurrentPartitions: options.concurrentPartitions ?? DEFAULT_CONCURRENT_PARTITIONS,
     };
     this.publisher = new Publisher(connection);
-    this.client = new RequestClient(connection, this.names, this.publisher);
+    this.client = new RequestClient(connection, this.names, this.publisher, service);
     this.probe = new BrokerProbe(connection);
   }
 
@@ -106,7 +109,7 @@ export class KafkaMessages extends Messages {
     this.state = 'starting';
     try {
       // Before anything else connects: what asks for a topic that is missing only fails again and again.
-      await checkTopics(this.connection, { topics: this.topics, topicPrefix: this.topicPrefix });
+      await checkTopics(this.connection, this.topicsToCheck);
       await this.client.start();
     } catch (error) {
       if (this.state === 'starting') this.state = 'new';

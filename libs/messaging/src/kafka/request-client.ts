@@ -1,5 +1,13 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { newId, REQUEST_TOPICS, RequestError, serviceOf, UnavailableError, type Subject } from '@tollgate/contracts';
+import {
+  newId,
+  REQUEST_TOPICS,
+  RequestError,
+  serviceOf,
+  UnavailableError,
+  type Service,
+  type Subject,
+} from '@tollgate/contracts';
 import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
 import { logger } from '@tollgate/runtime';
 import { unreadableRequests } from '../message-metrics';
@@ -40,8 +48,10 @@ export class RequestClient {
     private readonly connection: KafkaConnection,
     private readonly names: Names,
     private readonly publisher: Publisher,
+    service?: Service,
   ) {
     const topic = names.topic('replies');
+    const groups = service ? names.replyGroups(service) : names.group('replies', '');
     const partition = this.partition;
     this.replies = new SupervisedConsumer({
       connection,
@@ -50,7 +60,7 @@ export class RequestClient {
       alone: true,
       config: () => ({
         // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's session is over.
-        groupId: names.group('replies', randomUUID()),
+        groupId: groups + randomUUID(),
         partitionAssigners: [onlyPartition(partition)],
         sessionTimeout: SESSION_TIMEOUT_MS,
         heartbeatInterval: HEARTBEAT_MS,

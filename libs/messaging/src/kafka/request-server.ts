@@ -48,7 +48,7 @@ export class RequestServer {
       topic: names.topic(topic),
       fromBeginning: true,
       config: () => ({
-        groupId: names.group(topic, 'handlers'),
+        groupId: names.handlers(service),
         sessionTimeout: sessionTimeoutMs,
         heartbeatInterval: HEARTBEAT_MS,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,
