@@ -19,7 +19,7 @@ const FIRST_READ_SECONDS = 60;
 const READ_SILENCE_SECONDS = 10;
 /** Prints all messages of all topics: a reader whose own limit would count its start as silence. */
 const READ_ALL = `
-exec 3< <(exec java -cp '/opt/kafka/libs/*' org.apache.kafka.tools.consumer.ConsoleConsumer --bootstrap-server kafka:9092 \\
+exec 3< <(exec java -cp '/opt/kafka/libs/*' org.apache.kafka.tools.consumer.ConsoleConsumer --bootstrap-server 127.0.0.1:9091 \\
   --include '.*' --from-beginning --property print.key=true --property print.headers=true)
 reader=$!
 waits=${FIRST_READ_SECONDS}

@@ -1,7 +1,7 @@
 import { newId, SERVICES, type Charge } from '@tollgate/contracts';
 import { KafkaMessages, Signatures } from '@tollgate/messaging';
 import { eventually, useKafka } from '@tollgate/testing';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toRecord, type DeadLetter } from '../../libs/messaging/src/kafka/dead-letters';
@@ -33,7 +33,43 @@ describe('tollgate topics', () => {
     const again = await json('topics', 'apply');
     expect(again.ok).toBe(true);
     expect(again.topics).toContainEqual({ topic: 'cli.usage-events', result: 'as it should be' });
-    expect(await json('topics', 'check')).toEqual({ ok: true });
+    // This broker has no authorizer.
+    expect(again.rights).toBeNull();
+    expect(await json('topics', 'check')).toEqual({ ok: true, rights: 'not checked' });
+  });
+
+  it('apply --dry-run changes nothing, and lists every right for whoever sets them by hand', async () => {
+    const prefix = { KAFKA_TOPIC_PREFIX: 'dry.' };
+    const { code, stdout, stderr } = await tollgate(
+      ['topics', 'apply', '--dry-run', '--principal', 'metering=User:sa-7'],
+      prefix,
+    );
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toContain('right User:sa-7 may WRITE topic "dry.charges": is needed\n');
+    expect(stdout).toContain('right User:gateway may READ group "dry.replies.gateway.*": is needed\n');
+    expect(stdout).toContain('dry.charges: to be created with 12 partitions\n');
+    expect((await tollgate(['topics', 'check'], prefix)).stderr).toContain('"dry.charges"');
+  });
+
+  it('apply --users makes the services’ users with the passwords in the files', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'tollgate-users-'));
+    try {
+      const services = ['gateway', 'auth', 'metering', 'billing'];
+      const missing = await tollgate(['topics', 'apply', '--users', directory]);
+      expect([missing.code, missing.stderr]).toEqual([
+        2,
+        expect.stringMatching(/kafka-gateway-password cannot be read/),
+      ]);
+      for (const service of services)
+        writeFileSync(join(directory, `kafka-${service}-password`), `the-password-of-${service}\n`);
+      const { users } = await json('topics', 'apply', '--users', directory);
+      expect(users).toEqual(services);
+      const text = await tollgate(['topics', 'apply', '--users', directory]);
+      expect([text.stderr, text.stdout]).toEqual(['', expect.stringContaining('user billing: has its password\n')]);
+      expect(text.stdout).not.toContain('the-password-of');
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
   });
 
   it.each([

@@ -11,6 +11,8 @@ const WRITABLE_MODE = 0o600;
 const PASSWORD_BYTES = 24;
 /** Each has a login of its own at PostgreSQL. */
 const DATABASE_LOGINS = ['auth', 'metering', 'billing'];
+/** Each has a user of its own at Kafka, which the job `topics` makes. */
+const KAFKA_USERS = ['gateway', 'auth', 'metering', 'billing'];
 
 export const secretsDirectory = (dataDirectory) => join(dataDirectory, 'secrets');
 
@@ -39,6 +41,7 @@ export function makeSecrets(dataDirectory, { operatorSecret, metricsToken }, old
     const password = once(`${login}-database-password`, `TOLLGATE_${login.toUpperCase()}_DATABASE_PASSWORD`);
     write(`${login}-database-url`, `postgres://${login}:${password}@postgres:5432/tollgate`);
   }
+  for (const user of KAFKA_USERS) once(`kafka-${user}-password`);
   write('operator-secret', operatorSecret);
   write('metrics-token', metricsToken);
 }

@@ -1,3 +1,4 @@
+import { SERVICES, type Service } from '@tollgate/contracts';
 import type { RotationStep } from '@tollgate/messaging';
 import { Argument, InvalidArgumentError, type Command } from 'commander';
 import { group, leaf } from './leaf';
@@ -10,13 +11,20 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   const load = async () => (await import('./kafka-tools.js')).kafkaTools;
   const output = (options: object) => new Output('json' in options);
 
-  const topics = group(program, 'topics', "the distributed form's Kafka topics", 'topics apply', 'topics check');
+  const topics = group(
+    program,
+    'topics',
+    "the distributed form's Kafka topics, and what its services may do to them",
+    'topics apply',
+    'topics check',
+  );
   leaf(
     topics,
     'apply',
-    'create the topics and correct their settings; safe to repeat',
+    'create the topics, correct their settings, and set the rights of the services’ users; safe to repeat',
     'topics apply',
-    'topics apply --grow-partitions',
+    'topics apply --dry-run',
+    'topics apply --principal gateway=User:sa-1 --principal billing=User:sa-2',
   )
     .option(
       '--grow-partitions',
@@ -27,20 +35,39 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
       "copies of each partition of a new topic (default: the brokers' own)",
       copies,
     )
-    .action(async (options: { growPartitions?: true; replicationFactor?: number }) => {
-      const { findBrokers, applyAll } = await load();
-      const { growPartitions = false, replicationFactor } = options;
-      await applyAll(findBrokers(env), output(options), {
-        growPartitions,
-        ...(replicationFactor !== undefined && { replicationFactor }),
-      });
-    });
-  leaf(topics, 'check', 'say which topics are missing or wrong; changes nothing', 'topics check').action(
-    async (options: object) => {
+    .option('--dry-run', 'change nothing, and say what would be done')
+    .option('--users <directory>', 'make the services’ users, by SCRAM-SHA-512: passwords in kafka-<service>-password')
+    .option(
+      '--principal <service=principal>',
+      'who the brokers take a service for (default: User:<service>)',
+      addPrincipal,
+    )
+    .option('--no-rights', 'leave rights alone')
+    .action(
+      async (
+        options: RightsOptions & { growPartitions?: true; dryRun?: true; users?: string; replicationFactor?: number },
+      ) => {
+        const { findBrokers, applyAll } = await load();
+        const { growPartitions = false, dryRun = false, replicationFactor, users, rights, principal = {} } = options;
+        await applyAll(findBrokers(env), output(options), {
+          ...{ growPartitions, dryRun, rights, principals: principal },
+          ...(replicationFactor !== undefined && { replicationFactor }),
+          ...(users !== undefined && { users }),
+        });
+      },
+    );
+  leaf(topics, 'check', 'say which topics and rights are missing or wrong; changes nothing', 'topics check')
+    .option(
+      '--principal <service=principal>',
+      'who the brokers take a service for (default: User:<service>)',
+      addPrincipal,
+    )
+    .option('--no-rights', 'topics alone')
+    .action(async (options: RightsOptions) => {
       const { findBrokers, checkAll } = await load();
-      await checkAll(findBrokers(env), output(options));
-    },
-  );
+      const { rights, principal = {} } = options;
+      await checkAll(findBrokers(env), output(options), { rights, principals: principal });
+    });
 
   const dead = group(
     program,
@@ -97,6 +124,18 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
     .action(async (directory: string, step: RotationStep, options: object) =>
       (await load()).rotateKeys(directory, step, output(options)),
     );
+}
+
+interface RightsOptions {
+  rights: boolean;
+  principal?: Partial<Record<Service, string>>;
+}
+
+function addPrincipal(text: string, before: RightsOptions['principal'] = {}): RightsOptions['principal'] {
+  const [, service, principal] = /^([a-z]+)=([A-Za-z]+:.+)$/.exec(text) ?? [];
+  const known = SERVICES.find((each) => each === service);
+  if (!known || !principal) throw new InvalidArgumentError('It must be a service and its user: gateway=User:sa-1.');
+  return { ...before, [known]: principal };
 }
 
 function copies(text: string): number {

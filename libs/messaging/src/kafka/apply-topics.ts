@@ -1,9 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
-import { TOPICS } from '@tollgate/contracts';
+import { TOPICS, type Service } from '@tollgate/contracts';
 import { StartError } from '@tollgate/runtime';
 import { ConfigResourceTypes, type Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
 import { isRefused, rightMissingIn, RightMissingError } from './rights';
+import { topicsOf } from './rights-plan';
 import { withTimeout } from './with-timeout';
 import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan';
 
@@ -21,6 +22,8 @@ export interface TopicsOptions {
   topics?: Topics;
   /** In front of the name of each topic and group; empty by default. */
   topicPrefix?: string;
+  /** Only the topics that this service has to do with. */
+  service?: Service;
 }
 
 export interface ApplyOptions extends TopicsOptions {
@@ -28,6 +31,8 @@ export interface ApplyOptions extends TopicsOptions {
   growPartitions?: boolean;
   /** Copies of each partition of a new topic; the broker's `default.replication.factor` when absent. */
   replicationFactor?: number;
+  /** Changes nothing, and says what it would do. */
+  dryRun?: boolean;
   /** Told of each thing done or found, a line each. */
   print?: (line: string) => void;
 }
@@ -42,11 +47,17 @@ interface FoundTopic {
  * change: a topic with too few partitions (without `growPartitions`).
  */
 export async function applyTopics(connection: KafkaConnection, options: ApplyOptions = {}): Promise<void> {
-  const { print = () => {}, growPartitions = false, replicationFactor = BROKER_DEFAULT } = options;
+  const { print = () => {}, growPartitions = false, replicationFactor = BROKER_DEFAULT, dryRun = false } = options;
   const planned = planOf(options);
   await withAdmin(connection, APPLY_TIMEOUT_MS, async (admin) => {
     const existing = await find(admin, planned);
     const missing = planned.filter(({ name }) => !existing.has(name));
+    if (dryRun) {
+      for (const { name, partitions } of missing) print(`${name}: to be created with ${partitions} partitions`);
+      const wrong = problemsOf(planned, existing, { missing: false });
+      for (const problem of wrong) print(`to be corrected: ${problem}`);
+      return;
+    }
     if (missing.length > 0) {
       await admin.createTopics({
         waitForLeaders: false,
@@ -76,7 +87,7 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
 export async function checkTopics(connection: KafkaConnection, options: TopicsOptions = {}): Promise<void> {
   const planned = planOf(options);
   await withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
-    const problems = problemsOf(planned, await find(admin, planned), connection.sasl?.username);
+    const problems = problemsOf(planned, await find(admin, planned), { user: connection.sasl?.username });
     if (problems.length > 0)
       throw new TopicsError(`Kafka topics are not as they must be: ${problems.join('; ')}: ${CURE}`);
   });
@@ -130,8 +141,13 @@ export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown
   );
 }
 
-const planOf = ({ topics = TOPICS, topicPrefix = '' }: TopicsOptions): PlannedTopic[] =>
-  planTopics(topics, new Names(topicPrefix));
+function planOf({ topics = TOPICS, topicPrefix = '', service }: TopicsOptions): PlannedTopic[] {
+  const names = new Names(topicPrefix);
+  const planned = planTopics(topics, names);
+  if (!service) return planned;
+  const own = topicsOf(service, topics, names);
+  return planned.filter(({ name }) => own.has(name));
+}
 
 async function find(admin: Admin, planned: PlannedTopic[]): Promise<Map<string, FoundTopic>> {
   // Listed first: to ask for a topic that is missing creates it on a broker that creates by itself.
@@ -199,10 +215,14 @@ async function onceKnown<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /** What a start would fail for. Brokers tell a user nothing of topics that it may not DESCRIBE. */
-function problemsOf(planned: PlannedTopic[], existing: Map<string, FoundTopic>, user?: string): string[] {
+function problemsOf(
+  planned: PlannedTopic[],
+  existing: Map<string, FoundTopic>,
+  { user, missing: withMissing = true }: { user?: string | undefined; missing?: boolean } = {},
+): string[] {
   const missing = planned.filter(({ name }) => !existing.has(name)).map(({ name }) => `"${name}"`);
   const unseen = user === undefined ? '' : `, or not to be seen by "${user}", who needs DESCRIBE on them`;
-  const problems = missing.length > 0 ? [`missing: ${missing.join(', ')}${unseen}`] : [];
+  const problems = withMissing && missing.length > 0 ? [`missing: ${missing.join(', ')}${unseen}`] : [];
   for (const { name, partitions, config } of planned) {
     const found = existing.get(name);
     if (!found) continue;

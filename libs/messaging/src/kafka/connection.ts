@@ -16,9 +16,9 @@ export interface KafkaConnection {
   clientId: string;
 }
 
-const CONNECTION_TIMEOUT_MS = 3_000;
+export const CONNECTION_TIMEOUT_MS = 3_000;
 /** A broker that does not answer a request for so long is taken for lost; joining a group may take longer. */
-const REQUEST_TIMEOUT_MS = 6_000;
+export const REQUEST_TIMEOUT_MS = 6_000;
 /** Retries inside kafkajs, for what passes by itself (a new leader, a connection that broke). Few: whoever gives up decides here what follows. */
 export const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 4 };
 const KEEP_ALIVE_MS = 10_000;
@@ -79,10 +79,15 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets, { qui
     logLevel: logLevel.INFO,
     logCreator: () => (quiet ? logQuietly : log),
   };
-  mendRequestQueue();
-  mendConnectionBuffer();
+  mendKafkajs();
   if (sasl) config.sasl = sasl as NonNullable<KafkaConfig['sasl']>;
   return new Kafka(config);
+}
+
+/** Before anything of it connects. */
+export function mendKafkajs(): void {
+  mendRequestQueue();
+  mendConnectionBuffer();
 }
 
 const lastLoggedMs = new Map<string, number>();

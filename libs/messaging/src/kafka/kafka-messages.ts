@@ -19,7 +19,7 @@ import {
   type RequestHandler,
   type WhyNot,
 } from '../messages';
-import { checkTopics, unusable } from './apply-topics';
+import { checkTopics, unusable, type TopicsOptions } from './apply-topics';
 import { BrokerProbe } from './broker-probe';
 import type { KafkaConnection } from './connection';
 import { groupLag } from './group-lag';
@@ -57,7 +57,7 @@ export class KafkaMessages extends Messages {
   private readonly topics: Topics;
   private readonly names: Names;
   private readonly tuning: ConsumerTuning;
-  private readonly topicPrefix: string;
+  private readonly topicsToCheck: TopicsOptions;
   private readonly groups = new Map<string, ConsumedGroup>();
   private readonly handlers = new Map<Subject, AnyHandler>();
   private readonly publisher: Publisher;
@@ -75,7 +75,6 @@ export class KafkaMessages extends Messages {
     const { connection, topics = TOPICS, topicPrefix = '' } = options;
     this.connection = connection;
     this.topics = topics;
-    this.topicPrefix = topicPrefix;
     this.names = new Names(topicPrefix);
     this.tuning = {
       sessionTimeoutMs: options.sessionTimeoutMs ?? DEFAULT_SESSION_TIMEOUT_MS,
@@ -83,6 +82,9 @@ export class KafkaMessages extends Messages {
     };
     this.publisher = new Publisher(connection);
     this.signatures = new Signatures(options.identity);
+    const { service } = this.signatures;
+    // Of a service only its own topics: its user may not look at others.
+    this.topicsToCheck = { topics, topicPrefix, ...(service && { service }) };
     this.client = new RequestClient(connection, this.names, this.publisher, this.signatures);
     this.probe = new BrokerProbe(connection);
   }
@@ -117,7 +119,7 @@ export class KafkaMessages extends Messages {
     this.state = 'starting';
     try {
       // Before anything else connects: what asks for a topic that is missing only fails again and again.
-      await checkTopics(this.connection, { topics: this.topics, topicPrefix: this.topicPrefix });
+      await checkTopics(this.connection, this.topicsToCheck);
       await this.client.start();
     } catch (error) {
       if (this.state === 'starting') this.state = 'new';

@@ -57,6 +57,8 @@ export class RequestClient {
     private readonly signatures: Signatures,
   ) {
     const topic = names.topic('replies');
+    const { service } = signatures;
+    const groups = service ? names.replyGroups(service) : names.group('replies', '');
     const partition = this.partition;
     this.replies = new SupervisedConsumer({
       connection,
@@ -65,7 +67,7 @@ export class RequestClient {
       alone: true,
       config: () => ({
         // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's session is over.
-        groupId: names.group('replies', randomUUID()),
+        groupId: groups + randomUUID(),
         partitionAssigners: [onlyPartition(partition)],
         sessionTimeout: SESSION_TIMEOUT_MS,
         heartbeatInterval: HEARTBEAT_MS,

@@ -61,7 +61,7 @@ export class RequestServer {
       topic: this.topic,
       fromBeginning: true,
       config: () => ({
-        groupId: names.group(topic, 'handlers'),
+        groupId: names.handlers(service),
         sessionTimeout: sessionTimeoutMs,
         heartbeatInterval: HEARTBEAT_MS,
         rebalanceTimeout: REBALANCE_TIMEOUT_MS,

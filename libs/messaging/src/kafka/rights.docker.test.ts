@@ -4,6 +4,7 @@ import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatter
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { applyTopics, withAdmin } from './apply-topics';
 import { KafkaMessages } from './kafka-messages';
+import { describeServiceRights } from './service-rights.suite';
 import { TEST_IDENTITY } from './sign/test-identity.suite';
 import { TEST_BROKER, TEST_TOPICS } from './test-store.suite';
 
@@ -25,7 +26,9 @@ const kafka = useKafka({
     ...TEST_BROKER.settings,
     KAFKA_AUTHORIZER_CLASS_NAME: 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
     KAFKA_SUPER_USERS: 'User:ANONYMOUS',
-    KAFKA_LISTENER_NAME_SECURE_SASL_ENABLED_MECHANISMS: 'PLAIN',
+    KAFKA_LISTENER_NAME_SECURE_SASL_ENABLED_MECHANISMS: 'PLAIN,SCRAM-SHA-512',
+    KAFKA_LISTENER_NAME_SECURE_SCRAM___SHA___512_SASL_JAAS_CONFIG:
+      'org.apache.kafka.common.security.scram.ScramLoginModule required;',
     KAFKA_LISTENER_NAME_SECURE_PLAIN_SASL_JAAS_CONFIG: `org.apache.kafka.common.security.plain.PlainLoginModule required ${USERS.map((user) => `user_${user}="${PASSWORD}"`).join(' ')};`,
   },
 });
@@ -135,3 +138,5 @@ describe('a user of Kafka', () => {
     await eventually(() => messages.check());
   });
 });
+
+describeServiceRights(kafka);

@@ -10,18 +10,24 @@ export class RightMissingError extends Error {
   }
 }
 
-/** The error itself and what caused it, outermost first. */
+/** The error itself and what caused it, outermost first; of several that came together, the first. */
 function* causesOf(error: unknown): Generator<object> {
   for (let n = 0; n < MAX_CAUSES && typeof error === 'object' && error !== null; n++) {
     yield error;
-    error = (error as { cause?: unknown }).cause;
+    const { cause, errors } = error as { cause?: unknown; errors?: unknown };
+    error = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
   }
 }
 
-const refusalOf = (error: unknown): string | undefined => {
-  for (const { type } of causesOf(error) as Iterable<{ type?: unknown }>)
-    if (typeof type === 'string' && type.endsWith('_AUTHORIZATION_FAILED')) return type;
+/** The brokers' own name of what went wrong. */
+export function errorTypeOf(error: unknown): string | undefined {
+  for (const { type } of causesOf(error) as Iterable<{ type?: unknown }>) if (typeof type === 'string') return type;
   return undefined;
+}
+
+const refusalOf = (error: unknown): string | undefined => {
+  const type = errorTypeOf(error);
+  return type?.endsWith('_AUTHORIZATION_FAILED') ? type : undefined;
 };
 
 export const isRefused = (error: unknown): boolean => refusalOf(error) !== undefined;

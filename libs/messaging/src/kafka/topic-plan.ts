@@ -1,7 +1,9 @@
 import {
   DEAD_TOPIC,
   REQUEST_TOPICS,
+  type RequestService,
   type RequestTopic,
+  type Service,
   type Topic,
   type TopicDefinition,
   type TopicStorage,
@@ -38,6 +40,16 @@ export class Names {
   /** Of a topic and one of its groups, which so rebalances alone. */
   group(topic: Topic | RequestTopic, group: string): string {
     return `${this.prefix}${topic}.${group}`;
+  }
+
+  /** The group of those who answer a service's requests. */
+  handlers(service: RequestService): string {
+    return this.group(`requests.${service}`, 'handlers');
+  }
+
+  /** What the groups begin with in which a service's replicas read replies, one each. */
+  replyGroups(service: Service): string {
+    return this.group('replies', `${service}.`);
   }
 }
 

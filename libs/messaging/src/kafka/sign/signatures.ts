@@ -31,6 +31,12 @@ type Signed = Pick<KafkaMessage, 'key' | 'value' | 'headers'>;
 export class Signatures {
   constructor(private readonly identity: Identity) {}
 
+  /** The one service that this process is; undefined: the parts of several. */
+  get service(): Service | undefined {
+    const { services } = this.identity;
+    return services.length === 1 ? services[0] : undefined;
+  }
+
   /** Which of these this process is. */
   asOneOf(services: readonly Service[]): Service | undefined {
     return services.find((service) => this.identity.services.includes(service));

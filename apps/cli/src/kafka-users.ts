@@ -1,0 +1,24 @@
+import { SERVICES } from '@tollgate/contracts';
+import type { ScramUser } from '@tollgate/messaging';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { UsageFailure } from './failure';
+
+/** Printable, without what SCRAM would have to normalize. */
+const PASSWORD = /^[\x21-\x7e]{16,256}$/;
+
+/** A user for each service, whose password is in `kafka-<service>-password`. */
+export function readUsers(directory: string): ScramUser[] {
+  return SERVICES.map((name) => {
+    const file = join(directory, `kafka-${name}-password`);
+    let password: string;
+    try {
+      password = readFileSync(file, 'utf8').trim();
+    } catch (error) {
+      throw new UsageFailure(`--users: ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+    if (!PASSWORD.test(password))
+      throw new UsageFailure(`--users: ${file} must have a password of 16 to 256 printable characters, no spaces`);
+    return { name, password };
+  });
+}

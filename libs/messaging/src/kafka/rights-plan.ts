@@ -1,0 +1,81 @@
+import {
+  askersOf,
+  consumersOf,
+  REQUEST_TOPICS,
+  SERVICES,
+  type RequestService,
+  type RequestTopic,
+  type Service,
+  type Topic,
+} from '@tollgate/contracts';
+import { requestTopic } from './request-message';
+import type { Names, Topics } from './topic-plan';
+
+/** What a service's user may do at the brokers. READ and WRITE let it DESCRIBE, too. */
+export interface Right {
+  /** As the brokers name the user: `User:gateway`. */
+  principal: string;
+  operation: 'READ' | 'WRITE' | 'DESCRIBE_CONFIGS';
+  resource: 'topic' | 'group';
+  name: string;
+  /** All resources whose names begin so, rather than the one of this name. */
+  prefixed: boolean;
+}
+
+/** The user of each service at the brokers. */
+export type Principals = Readonly<Record<Service, string>>;
+export const DEFAULT_PRINCIPALS = Object.fromEntries(
+  SERVICES.map((service) => [service, `User:${service}`]),
+) as unknown as Principals;
+
+const REQUEST_SERVICES = Object.keys(REQUEST_TOPICS)
+  .filter((topic) => topic !== 'replies')
+  .map((topic) => topic.slice('requests.'.length)) as RequestService[];
+
+/** The least that each service needs, as the tables of who may say what have it: a new topic, producer, group or asker needs nothing here. */
+export function planRights(topics: Topics, names: Names, principals: Principals = DEFAULT_PRINCIPALS): Right[] {
+  return SERVICES.flatMap((service) => rightsOf(service, topics, names, principals[service]));
+}
+
+/** Names of the topics that a service has to do with: those that it finds and checks when it starts. */
+export function topicsOf(service: Service, topics: Topics, names: Names): Set<string> {
+  const rights = rightsOf(service, topics, names, '');
+  return new Set(rights.filter(({ resource }) => resource === 'topic').map(({ name }) => name));
+}
+
+function rightsOf(service: Service, topics: Topics, names: Names, principal: string): Right[] {
+  const rights: Right[] = [];
+  const add = (operation: Right['operation'], resource: Right['resource'], name: string, prefixed = false) =>
+    rights.push({ principal, operation, resource, name, prefixed });
+  /** The start looks whether a topic is as it must be. */
+  const addTopic = (name: string, ...operations: ('READ' | 'WRITE')[]) => {
+    for (const operation of [...operations, 'DESCRIBE_CONFIGS'] as const) add(operation, 'topic', name);
+  };
+
+  for (const topic of Object.keys(topics) as Topic[]) {
+    const consumes = consumersOf(topics[topic]).includes(service);
+    const produces = topics[topic].producers.includes(service);
+    if (consumes || produces)
+      addTopic(names.topic(topic), ...(consumes ? ['READ' as const] : []), ...(produces ? ['WRITE' as const] : []));
+    // A consumer sets aside what it cannot read; what was set aside is for an administrator to read.
+    if (consumes) addTopic(names.dead(topic), 'WRITE');
+    for (const [group, owner] of Object.entries(topics[topic].groups))
+      if (owner === service) add('READ', 'group', names.group(topic, group));
+  }
+  for (const answerer of REQUEST_SERVICES) {
+    const topic: RequestTopic = requestTopic(answerer);
+    const answers = answerer === service;
+    const asks = askersOf(answerer).includes(service);
+    if (answers || asks)
+      addTopic(names.topic(topic), ...(answers ? ['READ' as const] : []), ...(asks ? ['WRITE' as const] : []));
+    if (answers) add('READ', 'group', names.handlers(answerer));
+  }
+  // Each asks for the brokers' time by a record of its own in the replies.
+  addTopic(names.topic('replies'), 'READ', 'WRITE');
+  add('READ', 'group', names.replyGroups(service), true);
+  return rights;
+}
+
+/** E.g. `User:gateway may WRITE topic "usage-events"`. */
+export const textOf = ({ principal, operation, resource, name, prefixed }: Right): string =>
+  `${principal} may ${operation} ${resource} "${name}${prefixed ? '*' : ''}"`;
