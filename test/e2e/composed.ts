@@ -45,7 +45,9 @@ export class ComposedDeployment implements Deployment {
   readonly database: Database = (work) => {
     const password = readFileSync(join(this.directory, 'secrets', 'postgres-password'), 'utf8').trim();
     const port = Number(this.env['TOLLGATE_TEST_POSTGRES_PORT']);
-    return connected({ host: '127.0.0.1', port, user: 'postgres', password, database: 'tollgate' }, work);
+    const authority = join(this.directory, 'secrets', 'tls-ca');
+    const ssl = this.env['TOLLGATE_STACK_TLS'] === 'true' && { ca: readFileSync(authority), servername: 'postgres' };
+    return connected({ host: '127.0.0.1', port, user: 'postgres', password, database: 'tollgate', ssl }, work);
   };
   private readonly directory = mkdtempSync(join(tmpdir(), 'tollgate-composed-'));
   private printed: Ready | undefined;

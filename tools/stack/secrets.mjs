@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { join } from 'node:path';
 
 /** The directory keeps others out; the files must be readable by whatever user a container runs as. */
-const DIRECTORY_MODE = 0o700;
+export const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o444;
 const WRITABLE_MODE = 0o600;
 const PASSWORD_BYTES = 24;
@@ -23,13 +23,13 @@ export const hasPasswords = (dataDirectory, older) =>
 /**
  * Makes what is missing, and writes what is derived. Safe to repeat: what was made once stays.
  * @param {string} dataDirectory
- * @param {{ operatorSecret: string, metricsToken: string }} given
+ * @param {{ operatorSecret: string, metricsToken: string, tls: boolean }} given
  * @param {Record<string, string>} older the variables of an older stack.env, which had the passwords
  */
-export function makeSecrets(dataDirectory, { operatorSecret, metricsToken }, older) {
+export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, tls }, older) {
   const directory = secretsDirectory(dataDirectory);
   mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
-  const write = (name, content) => writeSecret(join(directory, name), content);
+  const write = (name, content) => writeSecret(join(directory, name), tls ? overTls(name, content) : content);
   const once = (name, olderName) => {
     const file = join(directory, name);
     if (!existsSync(file)) write(name, older[olderName] || randomBytes(PASSWORD_BYTES).toString('hex'));
@@ -46,12 +46,19 @@ export function makeSecrets(dataDirectory, { operatorSecret, metricsToken }, old
   write('metrics-token', metricsToken);
 }
 
+/** The address of a server, in a container where its authority is mounted, as docker-compose.tls.yml does. */
+function overTls(name, content) {
+  if (name.endsWith('-database-url')) return `${content}?sslmode=verify-full&sslrootcert=/run/secrets/tls-ca`;
+  if (name.endsWith('-redis-url')) return `${content.replace(/^redis:/, 'rediss:')}?ca=/run/secrets/tls-ca`;
+  return content;
+}
+
 /** In place: a container that has the file mounted reads the new content. */
-function writeSecret(file, content) {
+export function writeSecret(file, content, mode = FILE_MODE) {
   if (existsSync(file)) {
     if (readFileSync(file, 'utf8').trim() === content) return;
     chmodSync(file, WRITABLE_MODE);
   }
   writeFileSync(file, `${content}\n`);
-  chmodSync(file, FILE_MODE);
+  chmodSync(file, mode);
 }

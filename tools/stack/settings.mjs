@@ -1,7 +1,7 @@
 // The settings of `npm run stack`: those of `npm start` from the environment, and the secrets (secrets.mjs). All of it is what docker-compose.yml asks for.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { hasPasswords, makeSecrets, secretsDirectory } from './secrets.mjs';
@@ -32,7 +32,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 
 /**
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ project: string, dataDirectory: string, configFile: string, envFile: string, secrets: { operatorSecret: string, metricsToken: string }, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }}
+ * @returns {{ project: string, dataDirectory: string, configFile: string, envFile: string, secrets: { operatorSecret: string, metricsToken: string, tls: boolean }, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }}
  *   `compose`: the variables of docker-compose.yml. Throws SetupError with a line for each setting that is wrong.
  */
 export function readSettings(env) {
@@ -72,6 +72,7 @@ export function readSettings(env) {
   const images = choice('TOLLGATE_IMAGES', 'official', ['official', 'local']);
   const logLevel = choice('TOLLGATE_LOG_LEVEL', 'info', LOG_LEVELS);
   const demo = choice('TOLLGATE_DEMO', 'true', ['true', 'false']) === 'true';
+  const tls = choice('TOLLGATE_STACK_TLS', 'false', ['true', 'false']) === 'true';
   for (const [name, server] of OWN_SERVERS) {
     if (given(name) !== undefined)
       problems.push(`${name} is set: the stack has a ${server} of its own; unset it, or start the services one by one`);
@@ -85,10 +86,13 @@ export function readSettings(env) {
   const secrets = {
     operatorSecret: operatorSecret ?? writable(dataDirectory, () => keptOperatorSecret(dataDirectory)),
     metricsToken: given('TOLLGATE_METRICS_TOKEN') ?? '',
+    tls,
   };
+  const files = [given('COMPOSE_FILE') ?? join(ROOT, 'docker-compose.yml')];
+  if (tls) files.push(join(ROOT, 'docker-compose.tls.yml'));
   const compose = {
     COMPOSE_PROJECT_NAME: project,
-    COMPOSE_FILE: given('COMPOSE_FILE') ?? join(ROOT, 'docker-compose.yml'),
+    COMPOSE_FILE: files.join(delimiter),
     ...imagesOf(images, env),
     TOLLGATE_TAG: tag,
     TOLLGATE_PORT: String(port),

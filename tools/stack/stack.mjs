@@ -35,6 +35,10 @@ async function up({ json = false, scale = [] }) {
   await requireDocker();
   await requireOwnData(settings);
   await requirePorts(settings);
+  if (settings.secrets.tls) {
+    const { makeCertificates } = await import('./certificates.mjs');
+    settings.compose.TOLLGATE_TLS_ID = await makeCertificates(settings.compose.TOLLGATE_SECRETS);
+  }
   writeSettings(settings, process.env);
   makeMessageKeys(settings.dataDirectory);
   if (process.env.TOLLGATE_IMAGES === 'local') {

@@ -1,0 +1,123 @@
+// The certificates of the composed servers, from an authority of this stack's own: made once, and anew before they expire. Kept with the other secrets.
+import 'reflect-metadata';
+import {
+  BasicConstraintsExtension,
+  ExtendedKeyUsage,
+  ExtendedKeyUsageExtension,
+  KeyUsageFlags,
+  KeyUsagesExtension,
+  PemConverter,
+  SubjectAlternativeNameExtension,
+  X509Certificate,
+  X509CertificateGenerator,
+} from '@peculiar/x509';
+import { createHash, randomBytes, webcrypto } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DIRECTORY_MODE, writeSecret } from './secrets.mjs';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const AUTHORITY_DAYS = 3_650;
+const SERVER_DAYS = 365;
+/** With less left than this they are made anew by the next start. */
+const RENEW_DAYS = 60;
+/** A machine whose clock is somewhat behind takes them, too. */
+const BACKDATE_MS = DAY_MS;
+const OWNER_MODE = 0o400;
+const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
+const SERIAL_BYTES = 16;
+const ID_CHARS = 12;
+/** By these names the services know them; people on this machine know them by the last one. */
+const SERVERS = ['postgres', 'redis', 'kafka'];
+const LOCALHOST = 'localhost';
+
+/**
+ * Makes what is missing or expires soon: `tls-ca` and its key, which no container gets; `tls-<server>-cert` and `tls-<server>-key`, and both in one, `tls-<server>`.
+ * @param {string} directory
+ * @returns {Promise<string>} what tells these certificates from others: servers read theirs when they start
+ */
+export async function makeCertificates(directory, now = Date.now()) {
+  mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
+  const read = (name) => (existsSync(join(directory, name)) ? readFileSync(join(directory, name), 'utf8') : undefined);
+  const write = (name, content, mode) => writeSecret(join(directory, name), content.trim(), mode);
+
+  // An authority outlives whatever it signs.
+  let authority = await readAuthority(read('tls-ca'), read('tls-ca-key'));
+  if (!authority || daysLeft(authority.certificate, now) < SERVER_DAYS + RENEW_DAYS) {
+    authority = await newAuthority(now);
+    write('tls-ca', authority.certificate.toString('pem'));
+    write('tls-ca-key', await keyPem(authority.keys.privateKey), OWNER_MODE);
+  }
+  const fingerprint = createHash('sha256').update(authority.certificate.toString('pem'));
+  for (const server of SERVERS) {
+    const old = read(`tls-${server}-cert`);
+    let certificate = old === undefined ? undefined : new X509Certificate(old);
+    if (!certificate || daysLeft(certificate, now) < RENEW_DAYS || !(await isSignedBy(certificate, authority, now))) {
+      const made = await newServer(server, authority, now);
+      const key = await keyPem(made.keys.privateKey);
+      certificate = made.certificate;
+      write(`tls-${server}-key`, key);
+      write(`tls-${server}-cert`, certificate.toString('pem'));
+      write(`tls-${server}`, `${key}\n${certificate.toString('pem')}`);
+    }
+    fingerprint.update(certificate.toString('pem'));
+  }
+  return fingerprint.digest('hex').slice(0, ID_CHARS);
+}
+
+const daysLeft = (certificate, now) => (certificate.notAfter.getTime() - now) / DAY_MS;
+const isSignedBy = (certificate, { certificate: { publicKey } }, now) =>
+  certificate.verify({ publicKey, date: new Date(now) });
+const newKeys = () => webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
+const keyPem = async (key) => PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
+const commonTo = (now, days) => ({
+  // Positive, as the first bit would be its sign.
+  serialNumber: `01${randomBytes(SERIAL_BYTES - 1).toString('hex')}`,
+  notBefore: new Date(now - BACKDATE_MS),
+  notAfter: new Date(now + days * DAY_MS),
+  signingAlgorithm: ALGORITHM,
+});
+
+async function readAuthority(pem, key) {
+  if (pem === undefined || key === undefined) return undefined;
+  const privateKey = await webcrypto.subtle.importKey('pkcs8', PemConverter.decodeFirst(key), ALGORITHM, true, [
+    'sign',
+  ]);
+  return { certificate: new X509Certificate(pem), keys: { privateKey } };
+}
+
+async function newAuthority(now) {
+  const keys = await newKeys();
+  const certificate = await X509CertificateGenerator.createSelfSigned({
+    ...commonTo(now, AUTHORITY_DAYS),
+    // Another name each time: a new one is not taken for the old.
+    name: `CN=Tollgate stack ${randomBytes(4).toString('hex')}`,
+    keys,
+    extensions: [
+      new BasicConstraintsExtension(true, 0, true),
+      new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+    ],
+  });
+  return { certificate, keys };
+}
+
+async function newServer(server, authority, now) {
+  const keys = await newKeys();
+  const certificate = await X509CertificateGenerator.create({
+    ...commonTo(now, SERVER_DAYS),
+    subject: `CN=${server}`,
+    issuer: authority.certificate.subject,
+    publicKey: keys.publicKey,
+    signingKey: authority.keys.privateKey,
+    extensions: [
+      new BasicConstraintsExtension(false, undefined, true),
+      new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+      new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+      new SubjectAlternativeNameExtension([
+        { type: 'dns', value: server },
+        { type: 'dns', value: LOCALHOST },
+      ]),
+    ],
+  });
+  return { certificate, keys };
+}
