@@ -12,9 +12,9 @@ import type { KafkaMessages } from './kafka-messages';
 import { readTopic } from './read-topic';
 import { KeysFile } from './sign/keys-file';
 import { createMessageKeys, keysFileOf, rotateMessageKeys, type RotationStep } from './sign/make-keys';
-import { MessageKeys, readKeys } from './sign/message-keys';
+import { readKeys } from './sign/message-keys';
 import { Signatures, type Identity } from './sign/signatures';
-import { TEST_KEYS } from './sign/test-identity.suite';
+import { keysOf } from './sign/test-identity.suite';
 import { KafkaStore } from './test-store.suite';
 import type { OutgoingMessage } from './topic-publisher';
 
@@ -22,11 +22,6 @@ const JOIN = { timeoutMs: 30_000 };
 const PATIENT = { deadlineMs: 20_000 };
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const envelope = (data: unknown) => json({ id: newId('msg'), v: 1, at: new Date().toISOString(), data });
-/** Who has the keys of these services and no other. */
-const keysOf = (...services: Service[]): Identity => ({
-  services,
-  keys: new MessageKeys(TEST_KEYS.filter(({ from, to }) => services.includes(from) || services.includes(to))),
-});
 
 async function count(name: string, labels: Record<string, string>): Promise<number> {
   const { values } = await metrics.getSingleMetric(name)!.get();
