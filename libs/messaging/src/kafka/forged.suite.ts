@@ -67,7 +67,6 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       await Promise.all([gateway.start(), billing.start()]);
       await billing.publish(TOPIC, [news('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1), JOIN);
-
       const [genuine] = await lying(TOPIC);
       const headers = genuine!.headers as IHeaders;
       const rich = { ...news('a', 999_999_999), balanceNanos: '9000000000000' };
@@ -137,7 +136,6 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         const [genuine] = await lying('requests.billing');
         return { gateway, genuine: genuine! };
       }
-      /** When this has been answered on every partition, what was put there before was seen. */
       const passed = async (gateway: KafkaMessages, before: number, forgeries: number) => {
         await eventually(async () => expect(await forged('requests.billing')).toBe(before + forgeries), JOIN);
         await gateway.request(SUBJECT, { ...request, ref: 'after' }, PATIENT);
@@ -286,7 +284,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
               for (const id of now) expect(file.named(pair, id)).toBeDefined();
             }
           }, JOIN);
-          // What the old key signed is handled before it is removed: docs/operating.md.
+          // What the old key signed is handled before it is removed.
           await some();
         }
         ended = true;
