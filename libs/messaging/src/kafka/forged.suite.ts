@@ -20,6 +20,8 @@ import type { OutgoingMessage } from './topic-publisher';
 
 const JOIN = { timeoutMs: 30_000 };
 const PATIENT = { deadlineMs: 20_000 };
+/** Brokers on a machine that does much else may lose their leaders for a while: a start that failed can be made again. */
+const begin = (...all: KafkaMessages[]) => Promise.all(all.map((messages) => eventually(() => messages.start(), JOIN)));
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const envelope = (data: unknown) => json({ id: newId('msg'), v: 1, at: new Date().toISOString(), data });
 
@@ -64,7 +66,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       const gateway = open('gateway');
       gateway.consume(TOPIC, SUITE_GROUP, received.handler);
       const billing = open('billing');
-      await Promise.all([gateway.start(), billing.start()]);
+      await begin(gateway, billing);
       await billing.publish(TOPIC, [news('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1), JOIN);
       const [genuine] = await lying(TOPIC);
@@ -109,7 +111,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       const gateway = open('gateway');
       expect(() => gateway.consume('charges', 'billing', async () => {})).toThrow(/which this process is not/);
       expect(() => gateway.handle('auth.tenants.get', async () => null as never)).toThrow(/not for this process/);
-      await gateway.start();
+      await begin(gateway);
       await expect(gateway.publish(TOPIC, [news('a', 1)])).rejects.toThrow(MessagesRefusedError);
       await expect(gateway.request('billing.tenants.tell', {} as never)).rejects.toThrow(MessagesRefusedError);
     });
@@ -130,7 +132,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
           throw new RequestError('told', 'told');
         });
         const gateway = open('gateway');
-        await Promise.all([billing.start(), gateway.start()]);
+        await begin(billing, gateway);
         await gateway.request(SUBJECT, { ...request, ref: 'genuine' }, PATIENT);
         expect(booked).toEqual(['genuine']);
         const [genuine] = await lying('requests.billing');
@@ -156,7 +158,6 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         const tell = json({ subject: 'billing.tenants.tell', request: {} });
         await put(
           'requests.billing',
-          // Neither signed; nor what was signed: another request, another id, another deadline.
           { key, partition, value, headers: unsigned },
           { key, partition, value: json({ subject: SUBJECT, request }), headers: headers! },
           { key, partition, value, headers: fresh },
@@ -170,7 +171,6 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
             'billing',
           ),
           sign(keysOf('auth'), 'requests.billing', { key, partition, value, headers: unsigned }, 'auth', 'billing'),
-          // One that nobody but the asker's own service could have signed, put aside for an hour.
           sign(
             keysOf('gateway'),
             'requests.billing',
@@ -203,7 +203,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         return { id: tenantId, name: 'genuine' } as never;
       });
       const gateway = open('gateway');
-      await Promise.all([auth.start(), gateway.start()]);
+      await begin(auth, gateway);
       await gateway.request('auth.tenants.get', { tenantId: 'first' }, PATIENT);
       const before = await forged('replies');
       const reply = gateway.request('auth.tenants.get', { tenantId: 'held' }, PATIENT);
@@ -248,7 +248,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         const messages = store.open({ identity: { services: [service], keys: files.get(service)! } });
         opened.push(messages);
         if (handler) messages.consume('charges', 'billing', handler);
-        await messages.start();
+        await begin(messages);
         return messages;
       };
       try {
