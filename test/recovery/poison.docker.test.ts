@@ -88,7 +88,11 @@ async function expectDead(
   }, TIMEOUT);
   for (const [i, [name, value, reason]] of expected.entries()) {
     expect([name, dead[i]!.reason]).toEqual([name, expect.stringMatching(reason)]);
-    expect(dead[i]).toMatchObject({ topic, group: TOPICS[topic].groups[0], partition: dead[0]!.partition });
+    expect(dead[i]).toMatchObject({
+      topic,
+      group: Object.keys(TOPICS[topic].groups)[0],
+      partition: dead[0]!.partition,
+    });
     expect(dead[i]!.value?.toString('hex')).toBe(value?.toString('hex'));
   }
   const counted = new RegExp(

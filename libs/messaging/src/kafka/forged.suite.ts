@@ -12,21 +12,18 @@ import type { KafkaMessages } from './kafka-messages';
 import { readTopic } from './read-topic';
 import { KeysFile } from './sign/keys-file';
 import { createMessageKeys, keysFileOf, rotateMessageKeys, type RotationStep } from './sign/make-keys';
-import { MessageKeys, readKeys } from './sign/message-keys';
+import { readKeys } from './sign/message-keys';
 import { Signatures, type Identity } from './sign/signatures';
-import { TEST_KEYS } from './sign/test-identity.suite';
+import { keysOf } from './sign/test-identity.suite';
 import { KafkaStore } from './test-store.suite';
 import type { OutgoingMessage } from './topic-publisher';
 
 const JOIN = { timeoutMs: 30_000 };
 const PATIENT = { deadlineMs: 20_000 };
+/** Brokers on a machine that does much else may lose their leaders for a while: a start that failed can be made again. */
+const begin = (...all: KafkaMessages[]) => Promise.all(all.map((messages) => eventually(() => messages.start(), JOIN)));
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const envelope = (data: unknown) => json({ id: newId('msg'), v: 1, at: new Date().toISOString(), data });
-/** Who has the keys of these services and no other. */
-const keysOf = (...services: Service[]): Identity => ({
-  services,
-  keys: new MessageKeys(TEST_KEYS.filter(({ from, to }) => services.includes(from) || services.includes(to))),
-});
 
 async function count(name: string, labels: Record<string, string>): Promise<number> {
   const { values } = await metrics.getSingleMetric(name)!.get();
@@ -69,10 +66,9 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       const gateway = open('gateway');
       gateway.consume(TOPIC, SUITE_GROUP, received.handler);
       const billing = open('billing');
-      await Promise.all([gateway.start(), billing.start()]);
+      await begin(gateway, billing);
       await billing.publish(TOPIC, [news('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1), JOIN);
-
       const [genuine] = await lying(TOPIC);
       const headers = genuine!.headers as IHeaders;
       const rich = { ...news('a', 999_999_999), balanceNanos: '9000000000000' };
@@ -115,7 +111,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       const gateway = open('gateway');
       expect(() => gateway.consume('charges', 'billing', async () => {})).toThrow(/which this process is not/);
       expect(() => gateway.handle('auth.tenants.get', async () => null as never)).toThrow(/not for this process/);
-      await gateway.start();
+      await begin(gateway);
       await expect(gateway.publish(TOPIC, [news('a', 1)])).rejects.toThrow(MessagesRefusedError);
       await expect(gateway.request('billing.tenants.tell', {} as never)).rejects.toThrow(MessagesRefusedError);
     });
@@ -136,13 +132,12 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
           throw new RequestError('told', 'told');
         });
         const gateway = open('gateway');
-        await Promise.all([billing.start(), gateway.start()]);
+        await begin(billing, gateway);
         await gateway.request(SUBJECT, { ...request, ref: 'genuine' }, PATIENT);
         expect(booked).toEqual(['genuine']);
         const [genuine] = await lying('requests.billing');
         return { gateway, genuine: genuine! };
       }
-      /** When this has been answered on every partition, what was put there before was seen. */
       const passed = async (gateway: KafkaMessages, before: number, forgeries: number) => {
         await eventually(async () => expect(await forged('requests.billing')).toBe(before + forgeries), JOIN);
         await gateway.request(SUBJECT, { ...request, ref: 'after' }, PATIENT);
@@ -163,7 +158,6 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         const tell = json({ subject: 'billing.tenants.tell', request: {} });
         await put(
           'requests.billing',
-          // Neither signed; nor what was signed: another request, another id, another deadline.
           { key, partition, value, headers: unsigned },
           { key, partition, value: json({ subject: SUBJECT, request }), headers: headers! },
           { key, partition, value, headers: fresh },
@@ -177,7 +171,6 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
             'billing',
           ),
           sign(keysOf('auth'), 'requests.billing', { key, partition, value, headers: unsigned }, 'auth', 'billing'),
-          // One that nobody but the asker's own service could have signed, put aside for an hour.
           sign(
             keysOf('gateway'),
             'requests.billing',
@@ -210,7 +203,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         return { id: tenantId, name: 'genuine' } as never;
       });
       const gateway = open('gateway');
-      await Promise.all([auth.start(), gateway.start()]);
+      await begin(auth, gateway);
       await gateway.request('auth.tenants.get', { tenantId: 'first' }, PATIENT);
       const before = await forged('replies');
       const reply = gateway.request('auth.tenants.get', { tenantId: 'held' }, PATIENT);
@@ -255,7 +248,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         const messages = store.open({ identity: { services: [service], keys: files.get(service)! } });
         opened.push(messages);
         if (handler) messages.consume('charges', 'billing', handler);
-        await messages.start();
+        await begin(messages);
         return messages;
       };
       try {
@@ -291,7 +284,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
               for (const id of now) expect(file.named(pair, id)).toBeDefined();
             }
           }, JOIN);
-          // What the old key signed is handled before it is removed: docs/operating.md.
+          // What the old key signed is handled before it is removed.
           await some();
         }
         ended = true;

@@ -98,7 +98,7 @@ export class KafkaMessages extends Messages {
     this.assertNew();
     const definition = this.topics[topic];
     const name = this.names.group(topic, group);
-    if (!(group in definition.groups)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
+    if (!Object.hasOwn(definition.groups, group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
     const service = this.signatures.asOneOf([definition.groups[group]!]);
     if (!service)
       throw new Error(`"${group}" of topic "${topic}" is ${definition.groups[group]}, which this process is not`);

@@ -87,7 +87,7 @@ export class PostgresMessages extends Messages {
     this.assertNew();
     const definition = this.options.topics[topic];
     const queue = queueName(topic, group);
-    if (!(group in definition.groups)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
+    if (!Object.hasOwn(definition.groups, group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
     if (this.groups.has(queue)) throw new Error(`"${queue}" has a consumer already`);
     this.groups.set(queue, { topic, group, definition, handler: handler as BatchHandler<unknown>, whyNot });
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SERVICES, servicePairs } from '@tollgate/contracts';
+import { SERVICES, servicePairs, type Service } from '@tollgate/contracts';
 import { MessageKeys, nameOf, type KeyLine } from './message-keys';
 import type { Identity } from './signatures';
 
@@ -12,3 +12,9 @@ export const TEST_KEYS: KeyLine[] = servicePairs().map((pair) => ({
 
 /** One process that plays the parts of all services. */
 export const TEST_IDENTITY: Identity = { services: SERVICES, keys: new MessageKeys(TEST_KEYS) };
+
+/** Who has the keys of these services and no other. */
+export const keysOf = (...services: Service[]): Identity => ({
+  services,
+  keys: new MessageKeys(TEST_KEYS.filter(({ from, to }) => services.includes(from) || services.includes(to))),
+});
