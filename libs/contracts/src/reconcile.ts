@@ -68,6 +68,9 @@ export interface ReconcileReport {
   /** Holds at that moment: requests that run, and settled ones on their way into the books. Not differences. */
   pendingHolds: number;
   settledHolds: number;
+  /** Of all tenants, and a hash over all that they say: that of the newest entry of each, which has those before it in it. */
+  journalEntries: number;
+  journalDigest: string;
   /** Those that the checks named; `differences` has the first MAX_NAMED_DIFFERENCES of them. */
   differenceCount: number;
   /** There are more than `differences` has, and perhaps than `differenceCount` says: a check names some of a part of the books, and goes on to the next. */

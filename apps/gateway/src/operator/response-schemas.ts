@@ -222,6 +222,10 @@ export const ReconcileReport = Type.Object(
     carriedNanos: nanos('Not yet a cent.'),
     pendingHolds: count('Requests that run.'),
     settledHolds: count('On their way into the books.'),
+    journalEntries: count('Of all tenants.'),
+    journalDigest: Type.String({
+      description: 'A hash over the newest entry of each tenant, and so over the whole journal.',
+    }),
     differenceCount: count('Named by the checks, each of which names the first 100 of a part of the books.'),
     truncated: Type.Optional(
       Type.Literal(true, { description: 'There are more differences than are named, and perhaps than are counted.' }),
