@@ -14,11 +14,12 @@ CREATE TABLE journal_chain (
 
 -- Format 1: a JSON array of strings and null, with a comma and a blank between two, in UTF-8; SHA-256 of it is the hash. First `tollgate-journal-1`, the hash before it in hex ('' for the first entry), then the columns of the entry in
 -- their order, then a string for each posting, `account:cents`, in the order of the accounts. Numbers in decimal, bytes in hex, times as 2026-11-22T10:11:12.123456Z.
-CREATE FUNCTION entry_text(entry journal_entry, before bytea) RETURNS text LANGUAGE sql STABLE SET search_path = billing, pg_temp AS $$
-  SELECT to_jsonb(ARRAY['tollgate-journal-1', coalesce(encode(before, 'hex'), ''), entry.id, entry.tenant_id, entry.sequence::text, entry.type, entry.amount_cents::text, entry.source, entry.ref,
+CREATE FUNCTION entry_text(entry journal_entry, before bytea) RETURNS text LANGUAGE plpgsql STABLE SET search_path = billing, pg_temp AS $$
+BEGIN
+  RETURN to_jsonb(ARRAY['tollgate-journal-1', coalesce(encode(before, 'hex'), ''), entry.id, entry.tenant_id, entry.sequence::text, entry.type, entry.amount_cents::text, entry.source, entry.ref,
       encode(entry.input_hash, 'hex'), entry.period, entry.balance_after_cents::text, to_char(entry.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), entry.reason]
-    || (SELECT array_agg(account || ':' || amount_cents ORDER BY account COLLATE "C") FROM posting WHERE entry_id = entry.id))::text
-$$;
+    || (SELECT array_agg(account || ':' || amount_cents ORDER BY account COLLATE "C") FROM posting WHERE entry_id = entry.id))::text;
+END $$;
 
 CREATE FUNCTION chain_entry() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = billing, pg_temp AS $$
 DECLARE
