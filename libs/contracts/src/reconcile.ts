@@ -80,6 +80,15 @@ export interface ReconcileReport {
 
 export const MAX_NAMED_DIFFERENCES = 1_000;
 
+/** The newest entry of a tenant's journal. Its hash, in hex, has all entries before it in it: kept elsewhere, it shows whether any of them was changed since. */
+export interface JournalHead {
+  tenantId: string;
+  sequence: number;
+  hash: string;
+}
+
+export const MAX_COMPARED_HEADS = 200;
+
 /** A run of reconcile. It goes on by itself; `report` when it is `done`, `reason` when it `failed`. */
 export type ReconcileRun =
   | { id: string; state: 'running'; startedAt: string; events: number; tenants: number; differenceCount: number }

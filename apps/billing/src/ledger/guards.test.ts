@@ -30,7 +30,8 @@ describe('append-only', () => {
   });
 
   describe.each(IMMUTABLE)('%s', (table) => {
-    const column = { posting: 'entry_id', coverage: 'tenant_id', rejected_charge: 'reason', journal_chain: 'format' }[table] ?? 'id';
+    const column =
+      { posting: 'entry_id', coverage: 'tenant_id', rejected_charge: 'reason', journal_chain: 'format' }[table] ?? 'id';
     const changes = [
       `UPDATE billing.${table} SET ${column} = ${column}`,
       `DELETE FROM billing.${table}`,

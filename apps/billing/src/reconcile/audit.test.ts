@@ -38,7 +38,7 @@ describe('the audit of the ledger finds', () => {
 
   it('nothing in books that are right', async () => {
     expect(await auditLedger(billing.dataSource, [tenantId])).toEqual({
-      heads: [{ tenantId, sequence: 3n, hash: expect.any(Buffer) }],
+      heads: [{ tenantId, sequence: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
       totals: { chargesNanos: 6n * CENT + 8n, debitsNanos: 6n * CENT, carriedNanos: 8n },
       differences: [],
     });

@@ -1,7 +1,14 @@
-import { MAX_NAMED_OF_PART, named, NANOS_PER_CENT, type Difference, type Found } from '@tollgate/contracts';
+import {
+  MAX_NAMED_OF_PART,
+  named,
+  NANOS_PER_CENT,
+  type Difference,
+  type Found,
+  type JournalHead,
+} from '@tollgate/contracts';
 import { patiently, type Query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
-import { CHAIN_CHECK, journalHeads, type JournalHead } from './chain';
+import { CHAIN_CHECK, headsOf } from './chain';
 import { INVOICE_CHECKS } from './invoice-audit';
 
 /** One statement goes over all rows of up to 200 tenants, and one of them may have nearly all. All of a proof of 10 million charges takes 80 s. */
@@ -63,7 +70,7 @@ export async function auditLedger(
       differences.push(...found.differences);
       truncated ||= found.truncated === true;
     }
-    const heads = await journalHeads(query, tenantIds);
+    const heads = await headsOf(query, tenantIds);
     return { totals, differences, heads, ...(truncated ? { truncated } : {}) };
   });
 }

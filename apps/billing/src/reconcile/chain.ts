@@ -1,12 +1,6 @@
-import { createHash } from 'node:crypto';
+import type { JournalHead } from '@tollgate/contracts';
 import type { Query } from '@tollgate/postgres';
-
-/** The newest entry of a tenant's journal: nothing before it can be changed without its hash being another. */
-export interface JournalHead {
-  tenantId: string;
-  sequence: bigint;
-  hash: Buffer;
-}
+import { createHash } from 'node:crypto';
 
 /**
  * Format 1 of the text that is hashed, as migration 013 says it in `entry_text`. It stands here once more, as whoever could change the journal could change that function, too. `e` is the entry, `$before` the hash
@@ -32,25 +26,27 @@ export const CHAIN_CHECK = {
     ORDER BY tenant_id, sequence`,
 };
 
-/** Ascending by tenant; a tenant without entries has none. */
-export async function journalHeads(query: Query, tenantIds: readonly string[]): Promise<JournalHead[]> {
+/** Of these tenants, ascending; a tenant without entries has none. */
+export async function headsOf(query: Query, tenantIds: readonly string[]): Promise<JournalHead[]> {
   const rows = await query<{ tenant_id: string; sequence: string; hash: Buffer }>(
     `SELECT t.tenant_id, h.sequence, h.hash FROM unnest($1::text[]) AS t (tenant_id),
        LATERAL (SELECT sequence, hash FROM journal_chain WHERE tenant_id = t.tenant_id ORDER BY sequence DESC LIMIT 1) h
      ORDER BY t.tenant_id COLLATE "C"`,
     [tenantIds],
   );
-  return rows.map((row) => ({ tenantId: row.tenant_id, sequence: BigInt(row.sequence), hash: row.hash }));
+  return rows.map((row) => ({
+    tenantId: row.tenant_id,
+    sequence: Number(row.sequence),
+    hash: row.hash.toString('hex'),
+  }));
 }
 
 /** As a line of a file that somebody keeps: `<tenant> <sequence> <hash>`. */
-export function headLine({ tenantId, sequence, hash }: JournalHead): string {
-  return `${tenantId} ${sequence} ${hash.toString('hex')}`;
-}
+export const headLine = ({ tenantId, sequence, hash }: JournalHead): string => `${tenantId} ${sequence} ${hash}`;
 
 /** All heads in one number, those of tenants in ascending order: SHA-256 of their lines. */
 export class HeadsDigest {
-  entries = 0n;
+  entries = 0;
   private readonly hash = createHash('sha256');
 
   add(heads: readonly JournalHead[]): void {

@@ -40,7 +40,7 @@ export class Findings {
       carriedNanos: String(this.carriedNanos),
       pendingHolds: this.pendingHolds,
       settledHolds: this.settledHolds,
-      journalEntries: Number(this.journal.entries),
+      journalEntries: this.journal.entries,
       journalDigest: this.journal.hex,
       differenceCount: this.differenceCount,
       ...(this.truncated || this.differenceCount > this.differences.length ? { truncated: true } : {}),
