@@ -285,16 +285,13 @@ it('months are added by the one way that metering has, which takes a month and n
   await connected(url('metering'), async (client) => {
     const add = (...month: number[]) => refusal(client, `SELECT metering.add_month(${month.join(', ')})`);
     expect(await add(2031, 4)).toBeUndefined();
-    expect(
-      await Promise.all(
-        [
-          [2019, 12],
-          [2200, 1],
-          [99999, 1],
-          [2031, 13],
-        ].map((month) => add(...month)),
-      ),
-    ).toEqual(['22023', '22023', '22023', '22008']);
+    for (const month of [
+      [2019, 12],
+      [2200, 1],
+      [99999, 1],
+    ])
+      expect([month, await add(...month)]).toEqual([month, '22023']);
+    expect(await add(2031, 13)).toBe('22008');
     expect(await refusal(client, `SELECT metering.id_bound(now())`)).toBe(NO_RIGHT);
   });
   expect(await connected(url('auth'), (client) => refusal(client, 'SELECT metering.add_month(2031, 5)'))).toBe(
