@@ -137,6 +137,15 @@ export class Books {
     return report.differences;
   }
 
+  /** Of the entry with this place in a tenant's journal: 1 is the first, -1 the last. */
+  async entryId(tenantId: string, place: number): Promise<string> {
+    const rows = await this.database.query<{ id: string }>(
+      'SELECT id FROM billing.journal_entry WHERE tenant_id = $1 ORDER BY sequence',
+      [tenantId],
+    );
+    return rows.at(place > 0 ? place - 1 : place)!.id;
+  }
+
   /** Behind the triggers' back. */
   async spoil(sql: string, values: unknown[]): Promise<void> {
     await this.database.query('SET session_replication_role = replica');

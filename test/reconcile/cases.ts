@@ -3,8 +3,8 @@ import { usageEvent, type Books, type Served } from './books';
 
 /** What a store's own tests know of its inside: each spoils it as a bad restore or a hand in the database would. */
 export interface Spoilers {
-  /** The balance that the store has, off by one nano. */
-  balance(tenantId: string): Promise<void>;
+  /** Moves the balance that the store has. */
+  balance(tenantId: string, byNanos: bigint): Promise<void>;
   forget(tenantId: string): Promise<void>;
   /** A hold of 5 nanos that no running sum knows. */
   pending(tenantId: string, id: string): Promise<void>;
@@ -19,6 +19,8 @@ export interface Corruption {
   spoil(of: Served): Promise<unknown>;
   /** Checks that must be among the differences of the tenant, each with the ids that it must name. */
   finds: (of: Served) => [check: string, ...ids: string[]][];
+  /** And nothing else. */
+  only?: true;
 }
 
 const CHARGED = 'every event is charged';
@@ -27,6 +29,7 @@ const SAME = 'a charge is what its event says';
 const HOUR = 'a roll-up of an hour is the sum of its events';
 const UNKNOWN = 'the admission store knows the tenant';
 const TOTAL = 'charges = usage debits + carried';
+const CHAIN = 'every entry has the hash of what it says and of those before it';
 
 /** Every way of spoiling the books that is known. Each is given a tenant of its own. */
 export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
@@ -34,6 +37,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
   const first = ({ ids }: Served) => [ids[0]];
   const tenant = ({ tenantId }: Served) => [tenantId];
   const newEvent = new Map<string, string>();
+  const topUp = new Map<string, string>();
   return [
     {
       what: 'a missing charge',
@@ -88,6 +92,73 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
         tenant,
       ),
       finds: () => [[TOTAL], ['balance = sum of entries'], ['postings of an entry sum to zero']],
+    },
+    // What the owner of the database can do, who makes all sums right again.
+    {
+      what: 'a top-up that was raised, with its postings and every balance after it',
+      spoil: async ({ tenantId }) => {
+        topUp.set(tenantId, await books.entryId(tenantId, 1));
+        await books.spoil('UPDATE billing.journal_entry SET amount_cents = amount_cents + 500 WHERE id = $1', [
+          topUp.get(tenantId),
+        ]);
+        await books.spoil(
+          'UPDATE billing.posting SET amount_cents = amount_cents + 500 * sign(amount_cents) WHERE entry_id = $1',
+          [topUp.get(tenantId)],
+        );
+        for (const balance of [
+          'journal_entry SET balance_after_cents = balance_after_cents',
+          'tenant_books SET balance_cents = balance_cents',
+        ])
+          await books.spoil(`UPDATE billing.${balance} + 500 WHERE tenant_id = $1`, [tenantId]);
+        await spoilers.balance(tenantId, 500n * 10_000_000n);
+      },
+      finds: ({ tenantId }) => [[CHAIN, topUp.get(tenantId)!]],
+      only: true,
+    },
+    {
+      what: 'a debit that was taken out of the end of the journal',
+      spoil: async ({ tenantId }) => {
+        const last = await books.entryId(tenantId, -1);
+        for (const table of ['posting WHERE entry_id', 'coverage WHERE entry_id', 'journal_entry WHERE id'])
+          await books.spoil(`DELETE FROM billing.${table} = $1`, [last]);
+        await books.spoil(
+          'UPDATE billing.tenant_books SET last_sequence = last_sequence - 1, last_cover = last_cover - 1 WHERE tenant_id = $1',
+          [tenantId],
+        );
+      },
+      finds: () => [[CHAIN], [TOTAL]],
+    },
+    {
+      what: 'a top-up that was put between two entries',
+      spoil: async ({ tenantId }) => {
+        // By way of numbers that nobody has: each is unique at every moment.
+        for (const by of ['+ 1000', '- 999'])
+          await books.spoil(
+            `UPDATE billing.journal_entry SET sequence = sequence ${by} WHERE tenant_id = $1 AND sequence > 1`,
+            [tenantId],
+          );
+        await books.spoil(
+          `INSERT INTO billing.journal_entry SELECT 'ent_between_' || tenant_id, tenant_id, 2, type, amount_cents, source, 'between', input_hash, period, balance_after_cents + amount_cents, created_at, reason
+           FROM billing.journal_entry WHERE tenant_id = $1 AND sequence = 1`,
+          [tenantId],
+        );
+        await books.spoil(
+          `INSERT INTO billing.posting SELECT 'ent_between_' || e.tenant_id, p.account, p.amount_cents FROM billing.posting p JOIN billing.journal_entry e ON e.id = p.entry_id
+           WHERE e.tenant_id = $1 AND e.sequence = 1`,
+          [tenantId],
+        );
+        await books.spoil(
+          'UPDATE billing.journal_entry SET balance_after_cents = balance_after_cents + 1000 WHERE tenant_id = $1 AND sequence > 2',
+          [tenantId],
+        );
+        await books.spoil(
+          'UPDATE billing.tenant_books SET balance_cents = balance_cents + 1000, last_sequence = last_sequence + 1 WHERE tenant_id = $1',
+          [tenantId],
+        );
+        await spoilers.balance(tenantId, 1_000n * 10_000_000n);
+      },
+      finds: ({ tenantId }) => [[CHAIN, `ent_between_${tenantId}`]],
+      only: true,
     },
     {
       what: 'a changed balance in the books',
@@ -157,7 +228,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     },
     {
       what: 'a balance in the admission store that is off by a nano',
-      spoil: ({ tenantId }) => spoilers.balance(tenantId),
+      spoil: ({ tenantId }) => spoilers.balance(tenantId, -1n),
       finds: () => [['balance = balance of the admission store']],
     },
     {

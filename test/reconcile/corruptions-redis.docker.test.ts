@@ -29,7 +29,8 @@ describe('reconcile, with admission in Redis', () => {
       admission,
       messages,
       spoilers: {
-        balance: async (tenantId) => void (await client.hincrby(key(tenantId, 'credit'), 'balance', -1)),
+        balance: async (tenantId, byNanos) =>
+          void (await client.hincrby(key(tenantId, 'credit'), 'balance', String(byNanos))),
         forget: async (tenantId) => void (await client.del(key(tenantId, 'credit'))),
         pending: async (tenantId, id) => void (await client.eval(PENDING, 1, key(tenantId, 'pending'), id)),
         settled: async (event) =>

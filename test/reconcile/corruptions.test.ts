@@ -21,10 +21,10 @@ describe('reconcile, with admission in Postgres', () => {
     return {
       admission,
       spoilers: {
-        balance: async (tenantId) =>
+        balance: async (tenantId, byNanos) =>
           void (await database.query(
-            'UPDATE admission.tenant SET balance_nanos = balance_nanos - 1 WHERE tenant_id = $1',
-            [tenantId],
+            'UPDATE admission.tenant SET balance_nanos = balance_nanos + $2 WHERE tenant_id = $1',
+            [tenantId, String(byNanos)],
           )),
         forget: async (tenantId) =>
           void (await database.query('DELETE FROM admission.tenant WHERE tenant_id = $1', [tenantId])),

@@ -47,6 +47,8 @@ export function corruptionSuite(
         return ofCheck.length > 0 ? [check, ...ids.filter((id) => all.includes(id))] : ['not found', check];
       });
       expect([corruption.what, ...named]).toEqual([corruption.what, ...corruption.finds(served)]);
+      if (corruption.only)
+        expect([...new Set(of(served.tenantId).map(({ check }) => check))]).toEqual(named.map(([check]) => check));
       if (named.length === 0) expect([corruption.what, ...of(served.tenantId)]).toEqual([corruption.what]);
       for (const { expected, actual } of found) expect(expected).not.toBe(actual);
     }

@@ -3,6 +3,8 @@ import { eventually } from '@tollgate/testing';
 import { type Asked, send } from './ask';
 import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 // No month is closed by itself: the tests use a past one.
 const services = useServices({ invoiceCloseDelayMs: 20 * 365 * 24 * 3_600_000 });
@@ -107,6 +109,23 @@ describe('from a ledger line to its requests, from a request to its receipt', ()
     await expectRefusal(`/tenants/${newId('ten')}/usage`, {}, 404, 'not_found');
     await expectRefusal(`/tenants/${newId('ten')}/usage?from=x`, {}, 400, 'invalid_parameter');
   });
+});
+
+it('heads of the journal are kept in a file, and held against the journal later', async () => {
+  const { tenantId } = await used(5);
+  const file = join(directory.path, 'heads.txt');
+  const kept = (await tollgate('journal', 'heads')).slice('0 '.length);
+  expect(kept).toMatch(new RegExp(`^${tenantId} [2-4] [0-9a-f]{64}$`, 'm'));
+  // As a log has them, too.
+  writeFileSync(file, JSON.stringify({ level: 30, heads: kept.split('\n') }));
+  expect(await tollgate('journal', 'compare', file)).toMatch(/^0 The journal is what it was at \d+ heads?\./);
+  const changed = kept.replace(/^(ten_\w+ \d+ )[0-9a-f]{64}/, (_, place: string) => place + '0'.repeat(64));
+  writeFileSync(file, changed);
+  expect(await tollgate('journal', 'compare', file)).toMatch(
+    /^1 THE JOURNAL WAS CHANGED: 1 of .*entry \d: 0{64}.*ent_/s,
+  );
+  writeFileSync(file, 'nothing');
+  expect(await tollgate('journal', 'compare', file)).toMatch(/^1 tollgate: .* has no heads/);
 });
 
 describe('invoices', () => {

@@ -93,6 +93,10 @@ it('real answers of every operation are as documented', async () => {
     expect((await ask('get', '/reconcile/{id}', {}, { id })).json.data).toMatchObject({ state: 'done' }),
   );
 
+  const heads = (await ask('get', '/journal/heads', {}, { query: '?limit=1' })).json.data;
+  expect(heads).toMatchObject([{ tenantId, sequence: 5 }]);
+  expect((await ask('post', '/journal/compare', { body: { heads } })).json.data.differences).toEqual([]);
+
   await services.database.query(`
     INSERT INTO metering.engine_hour VALUES (date_trunc('hour', now()) - interval '2 hours', 'http://gpu/metrics', '{http://gpu/v1}', true, NULL, NULL, 1, 2, 0)`);
   expect((await ask('get', '/reconcile/backends', {}, { query: '?hours=3' })).json.data).toHaveLength(1);
@@ -123,6 +127,9 @@ it('refusals are as documented', async () => {
   await refused(400, 'put', '/tenants/{tenantId}/budget', { body: { monthlyBudgetCents: -1 } }, of);
   await refused(400, 'post', '/invoices/close', { body: { period: '2999-01' } });
   await refused(404, 'get', '/reconcile/{id}', {}, { id: 'x' });
+  for (const body of [{}, { heads: [] }, { heads: [{ tenantId, sequence: 0, hash: 'x' }] }])
+    await refused(400, 'post', '/journal/compare', { body });
+  await refused(400, 'get', '/journal/heads', {}, { query: '?limit=201' });
   for (const query of ['?hours=0', '?hours=745', '?before=x'])
     await refused(400, 'get', '/reconcile/backends', {}, { query });
 });

@@ -9,8 +9,8 @@ export const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o444;
 const WRITABLE_MODE = 0o600;
 const PASSWORD_BYTES = 24;
-/** Each has a login of its own at PostgreSQL. */
-const DATABASE_LOGINS = ['auth', 'metering', 'billing'];
+/** Logins of PostgreSQL (deploy/postgres/roles.sql): what each service signs in as, and the owner of its schema, for its migrations. */
+const DATABASE_LOGINS = ['auth', 'metering', 'billing', 'auth_owner', 'metering_owner', 'billing_owner'];
 /** Each has a user of its own at Kafka, which the job `topics` makes. */
 const KAFKA_USERS = ['gateway', 'auth', 'metering', 'billing'];
 
@@ -38,8 +38,9 @@ export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, tls }
 
   once('postgres-password', 'TOLLGATE_POSTGRES_PASSWORD');
   for (const login of DATABASE_LOGINS) {
-    const password = once(`${login}-database-password`, `TOLLGATE_${login.toUpperCase()}_DATABASE_PASSWORD`);
-    write(`${login}-database-url`, `postgres://${login}:${password}@postgres:5432/tollgate`);
+    const name = login.replace('_', '-');
+    const password = once(`${name}-database-password`, `TOLLGATE_${login.toUpperCase()}_DATABASE_PASSWORD`);
+    write(`${name}-database-url`, `postgres://${login}:${password}@postgres:5432/tollgate`);
   }
   for (const user of KAFKA_USERS) once(`kafka-${user}-password`);
   write('operator-secret', operatorSecret);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { openDataSource } from '@tollgate/postgres';
+import { openServiceDataSource } from '@tollgate/postgres';
 import type { DataSource, Repository } from 'typeorm';
 import { Credential } from './credentials/credential.entity';
 import { Tenant } from './tenants/tenant.entity';
@@ -29,7 +29,7 @@ export class AuthDatabase implements OnApplicationShutdown {
       applicationName: 'tollgate-auth',
       poolSize: POOL_SIZE,
     };
-    return new AuthDatabase(await openDataSource(options, [Tenant, Credential]));
+    return new AuthDatabase(await openServiceDataSource(options, [Tenant, Credential]));
   }
 
   async onApplicationShutdown(): Promise<void> {

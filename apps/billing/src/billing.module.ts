@@ -21,6 +21,7 @@ import { openBillingDatabase } from './database';
 import { registerHandlers, type ServiceOptions } from './handlers';
 import { DEFAULT_CLOSE_DELAY_MS, InvoiceCloser } from './invoices/invoice-closer';
 import { PeriodicTask } from './periodic-task';
+import { HeadsTeller } from './reconcile/heads';
 import { Reconciler } from './reconcile/reconciler';
 import { ReconcileRuns } from './reconcile/runs';
 import { MoneyOut } from './refunds/money-out';
@@ -44,6 +45,7 @@ export interface BillingOptions {
 const DEFAULT_POSTING_INTERVAL_MS = 1_000;
 const RELEASE_ABANDONED_EVERY_MS = 5_000;
 const CLOSE_MONTHS_EVERY_MS = 60_000;
+const TELL_HEADS_EVERY_MS = 60 * 60 * 1_000;
 const BILLING_OPTIONS = Symbol('BILLING_OPTIONS');
 
 /** Own class, so that in one process with other services each gets its own data source. */
@@ -81,6 +83,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     });
     this.moneyOut = new MoneyOut(dataSource, messages, admission, this.options);
     this.closer = new InvoiceCloser(dataSource, this.options);
+    const heads = new HeadsTeller(dataSource);
     this.tasks = [
       new PeriodicTask('close months', CLOSE_MONTHS_EVERY_MS, async () => {
         const closed = await this.closer.closeDue();
@@ -90,6 +93,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
       new PeriodicTask('give back withdrawals that nobody booked', RELEASE_ABANDONED_EVERY_MS, async () => {
         if ((await this.moneyOut.releaseAbandoned()) > 0) this.relay.wake();
       }),
+      new PeriodicTask('tell the heads of the journal', TELL_HEADS_EVERY_MS, () => heads.tell()),
     ];
     this.runs = new ReconcileRuns(dataSource, new Reconciler(dataSource, messages, admission));
   }

@@ -13,6 +13,7 @@ import { Invoices } from './invoices/invoices';
 import { readBooks } from './ledger/books-store';
 import { creditNews } from './ledger/core/books';
 import { entryOfRequest, requestsOfEntry } from './links/links';
+import { compareHeads, journalHeads } from './reconcile/heads';
 import type { ReconcileRuns } from './reconcile/runs';
 import type { MoneyOut } from './refunds/money-out';
 import { billingSummary } from './summary/billing-summary';
@@ -106,4 +107,6 @@ export function registerHandlers(parts: BillingParts): void {
   messages.handle('billing.budget.keys', (request) => budgets.keys(request));
   messages.handle('billing.reconcile.start', () => runs.start());
   messages.handle('billing.reconcile.get', (request) => runs.get(request));
+  messages.handle('billing.journal.heads', (request) => journalHeads(dataSource, request));
+  messages.handle('billing.journal.compare', (request) => compareHeads(dataSource, request));
 }

@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import * as commands from './books-commands';
 import type { Context } from './commands';
 import { UsageFailure } from './failure';
+import { compareJournal, showHeads } from './journal';
 import { group, leaf } from './leaf';
 
 interface UsageOptions {
@@ -13,7 +14,7 @@ interface UsageOptions {
 }
 
 /** What was used, and what it became in the books. */
-export function addBooksCommands(program: Command, context: (options: object) => Context): void {
+export function addBooksCommands(program: Command, context: (options: object) => Context, fail: () => void): void {
   leaf(
     program,
     'usage [tenant]',
@@ -76,6 +77,28 @@ export function addBooksCommands(program: Command, context: (options: object) =>
     .action((number: string, options: { reason: string }) =>
       commands.voidInvoice(context(options), number, options.reason),
     );
+
+  const journal = group(
+    program,
+    'journal',
+    'the hashes of the ledger: kept elsewhere, they show whether it was changed',
+    'journal heads > heads-2026-11-22.txt',
+    'journal compare heads-2026-11-22.txt',
+  );
+  leaf(
+    journal,
+    'heads',
+    "the newest entry of each tenant's journal, with its hash",
+    'journal heads > heads.txt',
+  ).action((options: object) => showHeads(context(options)));
+  leaf(
+    journal,
+    'compare <file>',
+    'hold the journal against heads that were kept, or a log that has them; exit code 1 if it was changed',
+    'journal compare heads.txt',
+  ).action(async (file: string, options: object) => {
+    if (!(await compareJournal(context(options), file))) fail();
+  });
 }
 
 function month(text: string): string {

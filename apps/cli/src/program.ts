@@ -138,7 +138,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
       if (!ok) fail();
     });
 
-  addBooksCommands(program, context);
+  addBooksCommands(program, context, fail);
 
   const config = group(program, 'config', 'the configuration file', 'config check');
   leaf(

@@ -38,6 +38,7 @@ function text(report: Report): string {
   ];
   const lines = [
     `${counted(report.tenants, 'tenant')}, ${counted(report.events, 'usage event')}; ${counted(report.pendingHolds, 'request')} running, ${report.settledHolds} on the way into the books.`,
+    `Journal: ${report.journalEntries} ${report.journalEntries === 1 ? 'entry' : 'entries'}, ${report.journalDigest}`,
     '',
     table(['', 'SUM'], sums, ''),
     '',

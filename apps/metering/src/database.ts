@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openDataSource } from '@tollgate/postgres';
+import { openServiceDataSource } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 export const MIGRATIONS = { schema: 'metering', directory: join(__dirname, 'migrations') };
@@ -8,7 +8,7 @@ export const MIGRATIONS = { schema: 'metering', directory: join(__dirname, 'migr
 export const POOL_SIZE = 9;
 
 export function openMeteringDatabase(databaseUrl: string): Promise<DataSource> {
-  return openDataSource({
+  return openServiceDataSource({
     url: databaseUrl,
     schema: MIGRATIONS.schema,
     applicationName: 'tollgate-metering',

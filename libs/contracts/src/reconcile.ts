@@ -68,6 +68,9 @@ export interface ReconcileReport {
   /** Holds at that moment: requests that run, and settled ones on their way into the books. Not differences. */
   pendingHolds: number;
   settledHolds: number;
+  /** Of all tenants, and a hash over all that they say: that of the newest entry of each, which has those before it in it. */
+  journalEntries: number;
+  journalDigest: string;
   /** Those that the checks named; `differences` has the first MAX_NAMED_DIFFERENCES of them. */
   differenceCount: number;
   /** There are more than `differences` has, and perhaps than `differenceCount` says: a check names some of a part of the books, and goes on to the next. */
@@ -76,6 +79,15 @@ export interface ReconcileReport {
 }
 
 export const MAX_NAMED_DIFFERENCES = 1_000;
+
+/** The newest entry of a tenant's journal. Its hash, in hex, has all entries before it in it: kept elsewhere, it shows whether any of them was changed since. */
+export interface JournalHead {
+  tenantId: string;
+  sequence: number;
+  hash: string;
+}
+
+export const MAX_COMPARED_HEADS = 200;
 
 /** A run of reconcile. It goes on by itself; `report` when it is `done`, `reason` when it `failed`. */
 export type ReconcileRun =

@@ -1,6 +1,6 @@
 import type { BackendHour, UnbilledWork } from './backends';
 import type { CreditNews, TenantNews } from './events';
-import type { EventDigest, EventLine, EventRange, Found, ReconcileRun } from './reconcile';
+import type { Difference, EventDigest, EventLine, EventRange, Found, JournalHead, ReconcileRun } from './reconcile';
 import type {
   BillingSummary,
   BudgetState,
@@ -106,6 +106,10 @@ export interface Subjects {
   'billing.reconcile.start': [Record<string, never>, { id: string }];
   /** not_found: no such run, or long ago. */
   'billing.reconcile.get': [{ id: string }, ReconcileRun];
+  /** Heads of the journals, ascending by tenant, after the tenant `after`. invalid_parameter. */
+  'billing.journal.heads': [PageQuery, Page<JournalHead>];
+  /** Those of these heads, of any time, that are not in the journal any more. invalid_parameter: they are too many, or no heads. */
+  'billing.journal.compare': [{ heads: JournalHead[] }, { differences: Difference[] }];
   /**
    * Sets the monthly budget of a tenant (`keyId` null) or of a key. not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets. `thresholdsPercent`: null for
    * those of the configuration; absent: as they are. The same again changes nothing.

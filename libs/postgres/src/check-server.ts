@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { connectionConfig } from './database';
 import { explainDatabase } from './explain-database';
 import { checkMigrations, migrate, type Migrations } from './migrate';
+import { warnOwner } from './rights';
 
 /** The migrations use what older servers do not know. */
 const MIN_SERVER_VERSION = 16;
@@ -29,6 +30,7 @@ export async function checkSchema(url: string, schema: Migrations, minVersion = 
   try {
     await requireVersion(url, minVersion);
     await checkMigrations({ url, ...schema });
+    await warnOwner(url, schema.schema);
   } catch (error) {
     throw explainDatabase(error, url);
   }

@@ -35,7 +35,7 @@ export function explainDatabase(error: unknown, url: string): unknown {
     '28P01': `PostgreSQL at ${where} refuses the password of DATABASE_URL.`,
     '28000': `PostgreSQL at ${where} refuses the user of DATABASE_URL.`,
     '3D000': `PostgreSQL at ${where} has no such database: create it, or correct DATABASE_URL.`,
-    '42501': `The user of DATABASE_URL lacks rights in ${where} (${message}): grant them. To migrate takes CREATE on the database, to serve takes the schema's.`,
+    '42501': `The user of DATABASE_URL lacks rights in ${where} (${message}): grant them. --migrate takes the schema's owner; to serve takes membership of its role and what --migrate grants to it.`,
     '57P03': `PostgreSQL at ${where} is starting or stopping: try again when it answers.`,
     '53300': `PostgreSQL at ${where} has no connection left: raise its max_connections.`,
   };

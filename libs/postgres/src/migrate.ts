@@ -3,11 +3,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { Client } from 'pg';
 import { connectionConfig, sqlState } from './database';
+import { applyRights } from './rights';
 
 export interface Migrations {
   /** The schema that the migrations build; created when missing. */
   schema: string;
-  /** Folder of `NNN_name.sql`, numbered from 001 without gaps. */
+  /** Folder of `NNN_name.sql`, numbered from 001 without gaps, and of `rights.sql` where a service has a role of its own (rights.ts). */
   directory: string;
 }
 
@@ -41,7 +42,9 @@ export async function migrate({ url, schema, directory }: MigrationOptions): Pro
   const files = await readMigrations(directory);
   return withClient(url, schema, async (client) => {
     await client.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-migrate', 0))`);
-    await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+    // Not IF NOT EXISTS: that takes the right to make schemas also where there is nothing to be made, which an owner of one schema does not have.
+    const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
+    if (rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
     await client.query(
       `CREATE TABLE IF NOT EXISTS ${schema}.schema_migration (
          number int PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
@@ -49,6 +52,7 @@ export async function migrate({ url, schema, directory }: MigrationOptions): Pro
     const missing = compare(schema, files, await appliedTo(client, schema));
     for (const [index, file] of missing.entries())
       await apply(client, schema, file, files.length - missing.length + index + 1);
+    await applyRights(client, { schema, directory }, missing.length > 0);
     return { applied: missing.map(({ name }) => name) };
   });
 }

@@ -6,7 +6,7 @@ import { CENT, charge, useBilling } from '../testing/billing.suite';
 
 // What the database refuses by itself. The service's connections have the ledger role; `database` is the owner (a superuser here).
 const database = useTestDatabase();
-const IMMUTABLE = ['charge', 'rejected_charge', 'journal_entry', 'posting', 'coverage'];
+const IMMUTABLE = ['charge', 'rejected_charge', 'journal_entry', 'posting', 'coverage', 'journal_chain'];
 
 describe('append-only', () => {
   const billing = useBilling(database);
@@ -30,7 +30,8 @@ describe('append-only', () => {
   });
 
   describe.each(IMMUTABLE)('%s', (table) => {
-    const column = { posting: 'entry_id', coverage: 'tenant_id', rejected_charge: 'reason' }[table] ?? 'id';
+    const column =
+      { posting: 'entry_id', coverage: 'tenant_id', rejected_charge: 'reason', journal_chain: 'format' }[table] ?? 'id';
     const changes = [
       `UPDATE billing.${table} SET ${column} = ${column}`,
       `DELETE FROM billing.${table}`,
@@ -133,7 +134,9 @@ describe('the database refuses', () => {
 
   it('a posting added to an entry that is booked', async () => {
     const [first] = await billing.entries(tenantId);
-    await expect(commit(postings(first!.id, { overrun: 1 }))).rejects.toThrow(/postings sum to 1/);
+    await expect(commit(postings(first!.id, { overrun: 1 }))).rejects.toThrow(/is booked/);
+    // Not by two, either, which leave its sum as it is.
+    await expect(commit(postings(first!.id, { overrun: 1, adjustments: -1 }))).rejects.toThrow(/is booked/);
   });
 
   it('a running balance that does not continue the one before it, and a gap in the sequence', async () => {

@@ -4,6 +4,7 @@ import { eventually, useTestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
 import { CENT, charge, useBilling } from '../testing/billing.suite';
 import { auditLedger, TENANTS_SQL } from './audit';
+import { CHAIN_CHECK } from './chain';
 
 // Each test spoils one row behind the triggers' back, as a bad restore or a hand in the database would.
 const database = useTestDatabase();
@@ -37,6 +38,7 @@ describe('the audit of the ledger finds', () => {
 
   it('nothing in books that are right', async () => {
     expect(await auditLedger(billing.dataSource, [tenantId])).toEqual({
+      heads: [{ tenantId, sequence: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
       totals: { chargesNanos: 6n * CENT + 8n, debitsNanos: 6n * CENT, carriedNanos: 8n },
       differences: [],
     });
@@ -123,6 +125,7 @@ describe('the audit of the ledger finds', () => {
   const covered = 'a coverage names its charges and sums them';
   const month = 'a month stands as its rows say';
   const total = 'charges = usage debits + carried';
+  const chain = CHAIN_CHECK.check;
   it.each<[what: string, sql: string, checks: string[]]>([
     ['a missing charge', `DELETE FROM billing.charge WHERE id = $first`, [total, covered, month]],
     ['a changed charge', `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = $first`, [total, covered]],
@@ -147,6 +150,7 @@ describe('the audit of the ledger finds', () => {
         'postings of an entry sum to zero',
         'every entry continues the balance before it',
         'every usage entry has its coverage',
+        chain,
       ],
     ],
     [
@@ -158,17 +162,18 @@ describe('the audit of the ledger finds', () => {
         'postings of an entry sum to zero',
         'every entry continues the balance before it',
         covered,
+        chain,
       ],
     ],
     [
       'a changed posting',
       `UPDATE billing.posting SET amount_cents = amount_cents + 1 WHERE entry_id = ${entry(2)} AND account = 'usage_revenue'`,
-      ['postings of an entry sum to zero'],
+      ['postings of an entry sum to zero', chain],
     ],
     [
       'a missing posting',
       `DELETE FROM billing.posting WHERE entry_id = ${entry(1)} AND account = 'payments_clearing'`,
-      ['postings of an entry sum to zero'],
+      ['postings of an entry sum to zero', chain],
     ],
     [
       'a changed balance in the books',
@@ -183,7 +188,7 @@ describe('the audit of the ledger finds', () => {
     [
       'a changed running balance',
       `UPDATE billing.journal_entry SET balance_after_cents = 5 WHERE tenant_id = $tenant AND sequence = 2`,
-      ['every entry continues the balance before it'],
+      ['every entry continues the balance before it', chain],
     ],
     [
       'a missing coverage',

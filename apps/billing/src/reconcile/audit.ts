@@ -1,6 +1,14 @@
-import { MAX_NAMED_OF_PART, named, NANOS_PER_CENT, type Difference, type Found } from '@tollgate/contracts';
+import {
+  MAX_NAMED_OF_PART,
+  named,
+  NANOS_PER_CENT,
+  type Difference,
+  type Found,
+  type JournalHead,
+} from '@tollgate/contracts';
 import { patiently, type Query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
+import { CHAIN_CHECK, headsOf } from './chain';
 import { INVOICE_CHECKS } from './invoice-audit';
 
 /** One statement goes over all rows of up to 200 tenants, and one of them may have nearly all. All of a proof of 10 million charges takes 80 s. */
@@ -11,6 +19,12 @@ export interface AuditTotals {
   chargesNanos: bigint;
   debitsNanos: bigint;
   carriedNanos: bigint;
+}
+
+/** What was found in some tenants' rows. */
+export interface Audit extends Found {
+  totals: AuditTotals;
+  heads: JournalHead[];
 }
 
 interface TenantRow {
@@ -33,13 +47,13 @@ interface TenantRow {
 
 /**
  * Proves the ledger of some tenants from its rows, in one snapshot, trusting no running sum: charges = debits + what is carried, balance = Σ entries, every
- * entry balanced, every charge covered exactly once or still gathering. Sums run in the database: memory here does not grow with the rows.
+ * entry balanced and of its hash, every charge covered exactly once or still gathering. Sums run in the database: memory here does not grow with the rows.
  */
 export async function auditLedger(
   dataSource: DataSource,
   tenantIds: readonly string[],
   stopped?: AbortSignal,
-): Promise<Found & { totals: AuditTotals }> {
+): Promise<Audit> {
   return dataSource.transaction('REPEATABLE READ', async (tx) => {
     const query = await patiently(tx, STATEMENT_TIMEOUT_MS, stopped);
     const differences: Difference[] = [];
@@ -51,12 +65,13 @@ export async function auditLedger(
       differences.push(...auditTenant(row));
     }
     let truncated = false;
-    for (const { check, sql } of [...ROW_CHECKS, ...INVOICE_CHECKS]) {
+    for (const { check, sql } of [...ROW_CHECKS, CHAIN_CHECK, ...INVOICE_CHECKS]) {
       const found = await rowDifferences(query, check, sql, tenantIds);
       differences.push(...found.differences);
       truncated ||= found.truncated === true;
     }
-    return { totals, differences, ...(truncated ? { truncated } : {}) };
+    const heads = await headsOf(query, tenantIds);
+    return { totals, differences, heads, ...(truncated ? { truncated } : {}) };
   });
 }
 

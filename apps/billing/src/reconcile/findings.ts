@@ -1,4 +1,5 @@
 import { MAX_NAMED_DIFFERENCES, type Difference, type ReconcileReport } from '@tollgate/contracts';
+import { HeadsDigest } from './chain';
 
 /** What a run of reconcile has found so far: sums, and the differences that were named, of which it keeps the first MAX_NAMED_DIFFERENCES and counts the rest. */
 export class Findings {
@@ -11,6 +12,7 @@ export class Findings {
   pendingHolds = 0;
   settledHolds = 0;
   differenceCount = 0;
+  readonly journal = new HeadsDigest();
   private readonly differences: Difference[] = [];
   private truncated = false;
 
@@ -38,6 +40,8 @@ export class Findings {
       carriedNanos: String(this.carriedNanos),
       pendingHolds: this.pendingHolds,
       settledHolds: this.settledHolds,
+      journalEntries: this.journal.entries,
+      journalDigest: this.journal.hex,
       differenceCount: this.differenceCount,
       ...(this.truncated || this.differenceCount > this.differences.length ? { truncated: true } : {}),
       differences: this.differences,

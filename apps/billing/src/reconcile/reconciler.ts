@@ -25,7 +25,7 @@ const MAX_NAMED_HOLDS = 20;
  * Proves, from the stores alone, that nothing was lost or doubled between a request and the ledger, in constant memory, while traffic runs:
  *
  * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of its events;
- * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every charge covered once or still gathering; invoices are the sums of their
+ * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every entry has its place in the hash chain, every charge covered once or still gathering; invoices are the sums of their
  *    months, numbered without a gap;
  * 3. against the admission store: its balance is that of the same version of the books, its running sums are those of its holds, no hold is left over.
  */
@@ -70,8 +70,9 @@ export class Reconciler {
     for (let after: string | undefined; ;) {
       stopped.throwIfAborted();
       const { ids, next } = await this.stores.nextTenants(after);
-      const { totals, differences, truncated } = await auditLedger(this.dataSource, ids, stopped);
+      const { totals, differences, truncated, heads } = await auditLedger(this.dataSource, ids, stopped);
       findings.add(differences, truncated);
+      findings.journal.add(heads);
       findings.chargesNanos += totals.chargesNanos;
       findings.debitsNanos += totals.debitsNanos;
       findings.carriedNanos += totals.carriedNanos;

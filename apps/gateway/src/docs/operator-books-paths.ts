@@ -105,4 +105,29 @@ export const BOOKS_PATHS: Paths = {
       errors: ['not_found'],
     },
   },
+  '/journal/heads': {
+    get: {
+      id: 'listJournalHeads',
+      tag: 'Books',
+      summary: "The newest entry of each tenant's journal, with its hash",
+      description: 'Kept elsewhere, they show later whether an entry before them was changed. Ascending by tenant.',
+      query: requests.TenantsQuery,
+      success: [['200', 'A page of heads.', answers.JournalHeads]],
+      errors: ['invalid_parameter'],
+    },
+  },
+  '/journal/compare': {
+    post: {
+      id: 'compareJournal',
+      tag: 'Books',
+      summary: 'Hold the journal against heads that were kept',
+      description: 'Whether its hashes are those of its entries is for a run of reconcile to say.',
+      body: [
+        requests.JournalCompare,
+        { heads: [{ tenantId: 'ten_01k9z6y2m4v8r3t5w7x9a1b2c3', sequence: 17, hash: '5e'.repeat(32) }] },
+      ],
+      success: [['200', 'The heads that it does not have any more.', answers.JournalCompared]],
+      errors: ['invalid_parameter'],
+    },
+  },
 };

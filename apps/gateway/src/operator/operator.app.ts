@@ -17,6 +17,7 @@ import { CreditController } from './credit.controller';
 import { OPERATOR_ERRORS } from './errors';
 import { InvoicesController } from './invoices.controller';
 import { OperatorKeysController } from './keys.controller';
+import { JournalController } from './journal.controller';
 import { OpenApiController } from './open-api.controller';
 import { METRICS_TOKEN, ProbesController } from './probes.controller';
 import { ReconcileController } from './reconcile.controller';
@@ -53,6 +54,7 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
     OperatorUsageController,
     InvoicesController,
     ReconcileController,
+    JournalController,
     OpenApiController,
     ProbesController,
     OperatorUnknownRouteController,

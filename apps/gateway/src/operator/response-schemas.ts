@@ -1,7 +1,7 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import { Invoice, Key, LedgerEntry, nextCursor, orNull, timestamp, Token, UsageAnswer } from '../management/schemas';
 import { OPERATOR_ERRORS } from './errors';
-import { CENTS, nanos, NAMED_ID, PERIOD } from './schemas';
+import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 
 /** What the operator API answers: for its OpenAPI document, which a test holds against real answers. */
 
@@ -210,6 +210,30 @@ export const InvoiceVoided = answer(
   'InvoiceVoided',
 );
 
+const Differences = (description: string) =>
+  Type.Array(
+    Type.Object(
+      {
+        check: Type.String(),
+        tenantId: Type.String(),
+        expected: Type.String(),
+        actual: Type.String(),
+        ids: Type.Array(Type.String()),
+      },
+      exact,
+    ),
+    { description },
+  );
+
+export const JournalHeads = page(JournalHead, 'JournalHeads');
+export const JournalCompared = answer(
+  Type.Object(
+    { differences: Differences('The heads that are not in the journal any more; none: it is what it was.') },
+    exact,
+  ),
+  'JournalCompared',
+);
+
 export const ReconcileReport = Type.Object(
   {
     ok: Type.Boolean(),
@@ -222,23 +246,15 @@ export const ReconcileReport = Type.Object(
     carriedNanos: nanos('Not yet a cent.'),
     pendingHolds: count('Requests that run.'),
     settledHolds: count('On their way into the books.'),
+    journalEntries: count('Of all tenants.'),
+    journalDigest: Type.String({
+      description: 'A hash over the newest entry of each tenant, and so over the whole journal.',
+    }),
     differenceCount: count('Named by the checks, each of which names the first 100 of a part of the books.'),
     truncated: Type.Optional(
       Type.Literal(true, { description: 'There are more differences than are named, and perhaps than are counted.' }),
     ),
-    differences: Type.Array(
-      Type.Object(
-        {
-          check: Type.String(),
-          tenantId: Type.String(),
-          expected: Type.String(),
-          actual: Type.String(),
-          ids: Type.Array(Type.String()),
-        },
-        exact,
-      ),
-      { description: 'The first 1,000 that were named.' },
-    ),
+    differences: Differences('The first 1,000 that were named.'),
     currency,
   },
   { ...exact, $id: 'ReconcileReport' },

@@ -25,6 +25,8 @@ export const OPERATOR_ROUTES: readonly { path: string; methods: readonly string[
   { path: `${OPERATOR_PREFIX}/reconcile`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/reconcile/backends`, methods: ['GET', 'HEAD'] },
   { path: `${OPERATOR_PREFIX}/reconcile/{id}`, methods: ['GET', 'HEAD'] },
+  { path: `${OPERATOR_PREFIX}/journal/heads`, methods: ['GET', 'HEAD'] },
+  { path: `${OPERATOR_PREFIX}/journal/compare`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/openapi.yaml`, methods: ['GET', 'HEAD'] },
   { path: '/metrics', methods: ['GET', 'HEAD'] },
   { path: '/livez', methods: ['GET', 'HEAD'] },

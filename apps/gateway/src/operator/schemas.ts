@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { SCOPES, type Scope } from '@tollgate/contracts';
+import { MAX_COMPARED_HEADS, SCOPES, type Scope } from '@tollgate/contracts';
 import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../management/schemas';
 
 /** What billing takes at once. */
@@ -125,6 +125,28 @@ export const InvoiceClose = Type.Object(
 );
 export const InvoiceVoid = Type.Object({ reason: Reason }, { $id: 'InvoiceVoid' });
 export const RequestsQuery = pageQuery('req');
+
+export const JournalHead = Type.Object(
+  {
+    tenantId: NAMED_ID.tenant,
+    sequence: Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: "Of the entry, in the tenant's journal.",
+    }),
+    hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'Of the entry and all before it.' }),
+  },
+  { additionalProperties: false, $id: 'JournalHead' },
+);
+export const JournalCompare = Type.Object(
+  {
+    heads: Type.Array(Type.Object(JournalHead.properties, { additionalProperties: false }), {
+      minItems: 1,
+      maxItems: MAX_COMPARED_HEADS,
+    }),
+  },
+  { $id: 'JournalCompare' },
+);
 
 export const TokenCreate = Type.Object(
   {

@@ -1,4 +1,3 @@
-import { idBound } from '@tollgate/contracts';
 import { sqlState, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
@@ -8,15 +7,13 @@ const MONTHS_BEHIND = 1;
 const MONTHS_AHEAD = 2;
 const EVERY_MS = 24 * 60 * 60 * 1000;
 const RETRY_MS = 60_000;
-/** Attaching needs the default partition for itself for a moment: rather than hold up consumers behind it, give up and try again. */
-const LOCK_TIMEOUT_MS = 2_000;
 
 interface Month {
   /** `usage_event_YYYY_MM` */
   table: string;
-  /** Ids from here, inclusive, to there, exclusive. */
-  from: string;
-  to: string;
+  year: number;
+  /** 1 to 12 */
+  month: number;
 }
 
 /**
@@ -44,7 +41,8 @@ export class Partitions {
     for (let offset = -MONTHS_BEHIND; offset <= MONTHS_AHEAD; offset++) {
       const month = monthOf(nowMs, offset);
       if (await isAttached(this.dataSource.manager, month)) continue;
-      await transaction(this.dataSource, (tx) => attach(tx, month));
+      // By a function of the schema's owner, as this service owns no table: migrations/003_months.sql.
+      await transaction(this.dataSource, (tx) => tx.query('SELECT add_month($1, $2)', [month.year, month.month]));
     }
   }
 
@@ -64,20 +62,6 @@ export class Partitions {
   }
 }
 
-async function attach(tx: EntityManager, { table, from, to }: Month): Promise<void> {
-  await tx.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
-  await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('tollgate-metering-partitions', 0))`);
-  if (await isAttached(tx, { table, from, to })) return;
-  // Consumers wait here while they write into the default partition; a row of this month that they then try to put there is refused, and their batch comes again.
-  await tx.query('LOCK TABLE usage_event_default IN ACCESS EXCLUSIVE MODE');
-  // CREATE TABLE … PARTITION OF would lock the whole of usage_event; ATTACH lets consumers write into the other months.
-  await tx.query(`CREATE TABLE ${table} (LIKE usage_event INCLUDING DEFAULTS INCLUDING INDEXES)`);
-  await tx.query(
-    `WITH moved AS (DELETE FROM usage_event_default WHERE id >= '${from}' AND id < '${to}' RETURNING *) INSERT INTO ${table} SELECT * FROM moved`,
-  );
-  await tx.query(`ALTER TABLE usage_event ATTACH PARTITION ${table} FOR VALUES FROM ('${from}') TO ('${to}')`);
-}
-
 async function isAttached(tx: EntityManager, { table }: Month): Promise<boolean> {
   const rows: unknown[] = await tx.query(
     `SELECT 1 FROM pg_inherits WHERE inhparent = 'usage_event'::regclass AND inhrelid = to_regclass($1)`,
@@ -88,7 +72,7 @@ async function isAttached(tx: EntityManager, { table }: Month): Promise<boolean>
 
 function monthOf(nowMs: number, offset: number): Month {
   const now = new Date(nowMs);
-  const start = (months: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1);
-  const name = new Date(start(offset)).toISOString().slice(0, 7).replace('-', '_');
-  return { table: `usage_event_${name}`, from: idBound('req', start(offset)), to: idBound('req', start(offset + 1)) };
+  const start = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1));
+  const table = `usage_event_${start.toISOString().slice(0, 7).replace('-', '_')}`;
+  return { table, year: start.getUTCFullYear(), month: start.getUTCMonth() + 1 };
 }

@@ -8,6 +8,8 @@ const CONNECT_TIMEOUT_MS = 2_000;
 export interface PostgresOptions {
   /** The server's own settings: `{ max_connections: '20' }`. */
   settings?: Record<string, string>;
+  /** Path in the container to content. */
+  files?: Record<string, string>;
 }
 
 /** A real PostgreSQL 17 with an empty database `tollgate`. Its data outlive stop, kill and start. */
@@ -21,7 +23,7 @@ export class PostgresServer extends TestContainer {
 /**
  * A PostgreSQL for the calling test file, to be stopped, killed, paused and cut off. Tests that do none of that take `useTestDatabase`, which is there at once.
  */
-export function usePostgresServer({ settings = {} }: PostgresOptions = {}): PostgresServer {
+export function usePostgresServer({ settings = {}, files = {} }: PostgresOptions = {}): PostgresServer {
   return useContainer(
     new PostgresServer(([port = 0]) => ({
       image: imageOf('POSTGRES'),
@@ -32,6 +34,7 @@ export function usePostgresServer({ settings = {} }: PostgresOptions = {}): Post
         ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
       ],
       environment: { POSTGRES_PASSWORD: PASSWORD, POSTGRES_DB: 'tollgate' },
+      files,
       ports: [port],
       ready: async () => {
         const client = new Client({

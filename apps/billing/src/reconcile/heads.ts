@@ -1,0 +1,101 @@
+import {
+  MAX_COMPARED_HEADS,
+  RequestError,
+  type Difference,
+  type JournalHead,
+  type Page,
+  type PageQuery,
+} from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
+import type { DataSource } from 'typeorm';
+import { headLine } from './chain';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 200;
+const HEADS_PER_LINE = 100;
+/** What a process tells at its start: the heads that moved in a day. */
+const FIRST_TOLD_MS = 24 * 60 * 60 * 1_000;
+/** An entry has its time some moments before it is committed: what moved so long before the last look is told again. */
+const OVERLAP_MS = 60_000;
+const HASH = /^[0-9a-f]{64}$/;
+export const KEPT_CHECK = 'the journal is what it was when its head was kept';
+
+/** The newest entry of each tenant's journal, ascending by tenant, after the tenant `after`. Of those that moved within `movedMs` alone, where that is given. RequestError invalid_parameter. */
+export async function journalHeads(
+  dataSource: DataSource,
+  { limit = DEFAULT_LIMIT, after = '' }: PageQuery,
+  movedMs: number | null = null,
+): Promise<Page<JournalHead>> {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
+    throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
+  const rows = await dataSource.query<{ tenant_id: string; sequence: string; hash: Buffer }[]>(
+    `SELECT b.tenant_id, c.sequence, c.hash FROM tenant_books b JOIN journal_chain c ON c.tenant_id = b.tenant_id AND c.sequence = b.last_sequence
+     WHERE b.tenant_id > $1 AND ($3::float8 IS NULL OR EXISTS (
+       SELECT FROM journal_entry e WHERE e.tenant_id = b.tenant_id AND e.sequence = b.last_sequence AND e.created_at > now() - $3 * interval '1 ms'))
+     ORDER BY b.tenant_id LIMIT $2`,
+    [after, limit + 1, movedMs],
+  );
+  const data = rows.slice(0, limit).map((row) => ({
+    tenantId: row.tenant_id,
+    sequence: Number(row.sequence),
+    hash: row.hash.toString('hex'),
+  }));
+  return { data, nextCursor: rows.length > limit ? data.at(-1)!.tenantId : null };
+}
+
+/** Kept heads that are not in the journal any more: what was before them was changed since, whatever its hashes say now. RequestError invalid_parameter. */
+export async function compareHeads(
+  dataSource: DataSource,
+  { heads }: { heads: readonly JournalHead[] },
+): Promise<{ differences: Difference[] }> {
+  if (!Array.isArray(heads) || heads.length > MAX_COMPARED_HEADS || !heads.every(isHead))
+    throw new RequestError('invalid_parameter', `heads must be at most ${MAX_COMPARED_HEADS}, as they were given.`);
+  const rows = await dataSource.query<{ hash: Buffer | null; id: string | null }[]>(
+    `SELECT c.hash, e.id FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS kept (tenant_id, sequence, place)
+       LEFT JOIN journal_chain c ON c.tenant_id = kept.tenant_id AND c.sequence = kept.sequence
+       LEFT JOIN journal_entry e ON e.tenant_id = kept.tenant_id AND e.sequence = kept.sequence
+     ORDER BY place`,
+    [heads.map((head) => head.tenantId), heads.map((head) => head.sequence)],
+  );
+  const differences = heads.flatMap(({ tenantId, sequence, hash }, place) => {
+    const now = rows[place]!;
+    const found = now.hash?.toString('hex') ?? 'none';
+    const expected = `entry ${sequence}: ${hash}`;
+    if (found === hash) return [];
+    return [
+      { check: KEPT_CHECK, tenantId, expected, actual: `entry ${sequence}: ${found}`, ids: now.id ? [now.id] : [] },
+    ];
+  });
+  return { differences };
+}
+
+/** Writes heads that moved into the log: which is kept elsewhere, where nobody who rewrites the journal can rewrite it. */
+export class HeadsTeller {
+  private lookedAtMs: number | undefined;
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly write = (heads: string[]) => logger('billing').info({ heads }, 'heads of the journal'),
+  ) {}
+
+  /** @returns how many */
+  async tell(): Promise<number> {
+    const startedMs = performance.now();
+    const movedMs = this.lookedAtMs === undefined ? FIRST_TOLD_MS : startedMs - this.lookedAtMs + OVERLAP_MS;
+    let told = 0;
+    for (let after: string | null = ''; after !== null;) {
+      const page: Page<JournalHead> = await journalHeads(this.dataSource, { limit: HEADS_PER_LINE, after }, movedMs);
+      if (page.data.length > 0) this.write(page.data.map(headLine));
+      told += page.data.length;
+      after = page.nextCursor;
+    }
+    this.lookedAtMs = startedMs;
+    return told;
+  }
+}
+
+function isHead(value: unknown): boolean {
+  const { tenantId, sequence, hash } = (value ?? {}) as Record<string, unknown>;
+  const isPlace = typeof tenantId === 'string' && Number.isSafeInteger(sequence) && Number(sequence) > 0;
+  return isPlace && typeof hash === 'string' && HASH.test(hash);
+}

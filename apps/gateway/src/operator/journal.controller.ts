@@ -1,0 +1,30 @@
+import { Controller, Get, HttpCode, Post, Query, Req, UseGuards } from '@nestjs/common';
+import { Messages } from '@tollgate/messaging';
+import type { FastifyRequest } from 'fastify';
+import { ApiError } from '../management/envelope';
+import { bodyCheck, describe, queryCheck, readJsonObject } from '../management/validate';
+import { OPERATOR_PREFIX } from './routes';
+import { JournalCompare, TenantsQuery } from './schemas';
+import { SecretGuard } from './secret-guard';
+
+const checkQuery = queryCheck(TenantsQuery);
+const checkBody = bodyCheck(JournalCompare, (error) => new ApiError('invalid_parameter', describe(error)));
+
+/** Heads of the journals: to be kept, and held against the journal later. */
+@Controller(`${OPERATOR_PREFIX}/journal`)
+@UseGuards(SecretGuard)
+export class JournalController {
+  constructor(private readonly messages: Messages) {}
+
+  @Get('heads')
+  heads(@Query() query: unknown) {
+    return this.messages.request('billing.journal.heads', checkQuery(query));
+  }
+
+  @Post('compare')
+  @HttpCode(200)
+  async compare(@Req() request: FastifyRequest) {
+    const { heads } = checkBody(readJsonObject(request));
+    return { data: await this.messages.request('billing.journal.compare', { heads }) };
+  }
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { logger } from '@tollgate/runtime';
+import { Client } from 'pg';
+import type { DataSource, EntityTarget, ObjectLiteral } from 'typeorm';
+import { connectionConfig, openDataSource, sqlState, type DatabaseOptions } from './database';
+
+/** Beside the numbered migrations of a schema: the grants to its service's role, as they are in force. Safe to repeat. */
+const RIGHTS_FILE = 'rights.sql';
+/** SQLSTATE: invalid_parameter_value (no such role), insufficient_privilege (not a member of it). */
+const ROLE_REFUSED = new Set(['22023', '42501']);
+
+/** The role that serves a schema: it owns nothing and has the rights of `rights.sql`. */
+export const serviceRole = (schema: string): string => `tollgate_${schema}`;
+
+/**
+ * Gives the service's role its rights: after migrations, when the file is another than the last time, and when the role has none (it was made since, or a backup was restored without grants). Call it under the lock of the
+ * migrations, as the owner. Where the role neither is nor may be made, nothing is granted, and the service says so when it starts.
+ */
+export async function applyRights(
+  client: Client,
+  { schema, directory }: { schema: string; directory: string },
+  migrated: boolean,
+): Promise<void> {
+  const sql = await readFile(join(directory, RIGHTS_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  if (sql === null) return;
+  const role = serviceRole(schema);
+  await client.query(MAKE_ROLE.replaceAll('$role', role));
+  const mark = `rights ${createHash('sha256').update(sql).digest('hex')}`;
+  const { rows } = await client.query<{ mark: string | null; has: boolean }>(
+    `SELECT obj_description(to_regnamespace($2), 'pg_namespace') AS mark, has_schema_privilege(oid, $2, 'USAGE') AS has FROM pg_roles WHERE rolname = $1`,
+    [role, schema],
+  );
+  const [now] = rows;
+  if (!now || (!migrated && now.has && now.mark === mark)) return;
+  await client.query('BEGIN');
+  try {
+    await client.query(`SET LOCAL search_path = ${schema}, public`);
+    await client.query(sql);
+    await client.query(`COMMENT ON SCHEMA ${schema} IS '${mark}'`);
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  }
+}
+
+/**
+ * A role belongs to the server, not to the database: it may be there already, or be made by another database's migration at this moment, or this user may not make roles. A superuser may take on any role; another
+ * user who made it must be granted it; an owner who only migrates cannot grant it to itself, and need not.
+ */
+const MAKE_ROLE = `DO $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '$role') THEN
+    CREATE ROLE $role NOLOGIN;
+    IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+      EXECUTE format('GRANT $role TO %I', current_user);
+    END IF;
+  END IF;
+EXCEPTION
+  WHEN duplicate_object OR unique_violation OR undefined_object OR insufficient_privilege THEN NULL;
+END $$`;
+
+/** A service's connections, under its role wherever the login may take it on; as the login itself, with a warning, where it may not. */
+export async function openServiceDataSource(
+  options: Omit<DatabaseOptions, 'role'>,
+  entities: EntityTarget<ObjectLiteral>[] = [],
+): Promise<DataSource> {
+  const role = serviceRole(options.schema);
+  if (await mayTakeOn(role, options)) return openDataSource({ ...options, role }, entities);
+  logger(options.schema).warn(
+    { role },
+    'the database user may not take on this role: what only grants forbid is not forbidden (docs/operating.md#rights-in-postgresql)',
+  );
+  return openDataSource(options, entities);
+}
+
+async function mayTakeOn(role: string, options: Omit<DatabaseOptions, 'role'>): Promise<boolean> {
+  const client = new Client(connectionConfig(options));
+  await client.connect();
+  try {
+    await client.query(`SET ROLE ${role}`);
+    return true;
+  } catch (error) {
+    if (ROLE_REFUSED.has(sqlState(error) ?? '')) return false;
+    throw error;
+  } finally {
+    await client.end();
+  }
+}
+
+/** For a service that starts with a login of its own: whoever may act as the owner can undo what the rights forbid. */
+export async function warnOwner(url: string, schema: string): Promise<void> {
+  const client = new Client(connectionConfig({ url, schema, applicationName: `tollgate-start-${schema}` }));
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string; owns: boolean }>(
+      `SELECT session_user AS name, pg_has_role(session_user, nspowner, 'MEMBER') AS owns FROM pg_namespace WHERE nspname = $1`,
+      [schema],
+    );
+    if (!rows[0]?.owns) return;
+    logger(schema).warn(
+      { user: rows[0].name, role: serviceRole(schema) },
+      'the login of DATABASE_URL may act as the owner of the schema, and so change what is append-only: sign in as one that is only a member of this role (docs/operating.md#rights-in-postgresql)',
+    );
+  } finally {
+    await client.end();
+  }
+}
