@@ -21,6 +21,7 @@ import { newestOver, periodOf } from '../../apps/billing/src/ledger/core/period'
 import { post, postThrough, type Cover } from '../../apps/billing/src/ledger/core/post';
 import { readCharge } from '../../apps/billing/src/consume/read-charge';
 import { rate } from '../../apps/metering/src/price/rate';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 import { Model } from '../../libs/admission/src/suite/model.suite';
 import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
@@ -110,7 +111,9 @@ export class PureStores implements Stores {
       const known = this.events.get(event.id);
       if (known) return known;
       const { id, tenantId, keyId, endedAt } = event;
-      const charge = { id, tenantId, keyId, costNanos: String(rate(event).chargeNanos), endedAt };
+      const rating = rate(event, ANY_PRICE);
+      if (!('chargeNanos' in rating)) throw new Error(`${id}: ${rating.reason}`);
+      const charge = { id, tenantId, keyId, costNanos: String(rating.chargeNanos), endedAt };
       this.events.set(id, charge);
       return charge;
     });

@@ -6,6 +6,7 @@ import { Messages, PostgresMessages, type KafkaMessages } from '@tollgate/messag
 import { eventually, type TestDatabase } from '@tollgate/testing';
 import { BillingModule } from '../../apps/billing/src';
 import { MeteringModule } from '../../apps/metering/src';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 
 /** Beyond every deadline of these tests: the sweeper would mend some of what they spoil. */
 const NO_SWEEP_MS = 3_600_000;
@@ -65,7 +66,7 @@ export class Books {
         module: class Root {},
         imports: [
           Seams.of(messages, admission),
-          MeteringModule.register({ databaseUrl, sweepIntervalMs: NO_SWEEP_MS }),
+          MeteringModule.register({ databaseUrl, prices: ANY_PRICE, sweepIntervalMs: NO_SWEEP_MS }),
           BillingModule.register({
             databaseUrl,
             postingIntervalMs: 0,
@@ -135,6 +136,18 @@ export class Books {
     expect(report.ok).toBe(report.differences.length === 0);
     expect(report.differenceCount).toBe(report.differences.length);
     return report.differences;
+  }
+
+  /** Until metering has set it aside. */
+  async publishRefused(event: UsageEvent): Promise<void> {
+    await this.messages.publish('usage-events', [event]);
+    await eventually(
+      async () =>
+        expect(
+          await this.database.query('SELECT FROM metering.rejected_event WHERE event_id = $1', [event.id]),
+        ).toHaveLength(1),
+      { timeoutMs: REST_TIMEOUT_MS },
+    );
   }
 
   /** Behind the triggers' back. */
