@@ -269,6 +269,9 @@ export class PureStores implements Stores {
       holdRowsPendingNanos: sums.pendingNanos,
       holdRowsSettledNanos: sums.settledNanos,
       oldestSettledId: null,
+      suspended: false,
+      inFlight: 0n,
+      withdrawnNanos: 0n,
     };
   }
 

@@ -70,6 +70,8 @@ export class Books {
           BillingModule.register({
             databaseUrl,
             postingIntervalMs: 0,
+            // It would mend what these tests spoil.
+            watchEveryMs: NO_SWEEP_MS,
             currency: () => 'USD',
             now: () => new Date(Date.now() + this.billingIsAheadMs),
           }),

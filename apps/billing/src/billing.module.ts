@@ -24,6 +24,8 @@ import { PeriodicTask } from './periodic-task';
 import { Reconciler } from './reconcile/reconciler';
 import { ReconcileRuns } from './reconcile/runs';
 import { MoneyOut } from './refunds/money-out';
+import { PoisonWatch, ROUND_MS } from './repair/poison-watch';
+import { TenantRepairs } from './repair/tenant-repairs';
 
 export interface BillingOptions {
   databaseUrl: string;
@@ -37,6 +39,8 @@ export interface BillingOptions {
   config?: Pick<ConfigSource, 'addCheck' | 'onChange'>;
   /** A month is closed so long after its end; an hour by default. */
   invoiceCloseDelayMs?: number;
+  /** How often each tenant's state in the admission store is held against the books; a minute by default. */
+  watchEveryMs?: number;
   /** The clock by which months begin and end; the system's by default. For tests. */
   now?: () => Date;
 }
@@ -60,6 +64,8 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   private readonly runs: ReconcileRuns;
   private readonly closer: InvoiceCloser;
   private readonly options: ServiceOptions;
+  private readonly repairs: TenantRepairs;
+  private readonly watch: PoisonWatch;
 
   constructor(
     private readonly dataSource: BillingDataSource,
@@ -81,7 +87,12 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     });
     this.moneyOut = new MoneyOut(dataSource, messages, admission, this.options);
     this.closer = new InvoiceCloser(dataSource, this.options);
+    this.repairs = new TenantRepairs(dataSource, messages, admission, this.options);
+    this.watch = new PoisonWatch(dataSource, admission, this.repairs);
     this.tasks = [
+      new PeriodicTask('hold the admission store against the books', given.watchEveryMs ?? ROUND_MS, () =>
+        this.watch.round(),
+      ),
       new PeriodicTask('close months', CLOSE_MONTHS_EVERY_MS, async () => {
         const closed = await this.closer.closeDue();
         if (closed) countClosed(closed);
@@ -96,12 +107,12 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
 
   async onModuleInit(): Promise<void> {
     await new BooksCurrency(this.dataSource).start(this.given.currency(), this.given.config);
-    const { dataSource, messages, admission, moneyOut, closer, runs, options } = this;
+    const { dataSource, messages, admission, moneyOut, closer, runs, options, repairs, watch } = this;
     const committed = (dueInMs: number | null) => {
       this.relay.wake();
       if (dueInMs !== null) this.loop.wakeIn(dueInMs);
     };
-    registerHandlers({ dataSource, messages, admission, moneyOut, closer, runs, options, committed });
+    registerHandlers({ dataSource, messages, admission, moneyOut, closer, runs, options, repairs, watch, committed });
   }
 
   onApplicationBootstrap(): void {
@@ -116,7 +127,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   /** The books are flushed and the news published while messages still take them; whoever stops the process stops consuming first. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopMeasuring();
-    await Promise.all(this.tasks.map((task) => task.stop()));
+    await Promise.all([this.watch.stop(), ...this.tasks.map((task) => task.stop())]);
     await this.runs.stop();
     await this.loop.stop();
     await this.relay.stop();

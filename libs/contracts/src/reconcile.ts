@@ -75,6 +75,31 @@ export interface ReconcileReport {
   differences: Difference[];
 }
 
+/** What a repair changes, or would change, of what the admission store has of a tenant. Amounts are decimal strings. */
+export interface StateChange {
+  what:
+    | 'state'
+    | 'version'
+    | 'balanceNanos'
+    | 'suspended'
+    | 'settledNanos'
+    | 'pendingNanos'
+    | 'inFlight'
+    | 'withdrawnNanos';
+  from: string;
+  to: string;
+}
+
+export interface TenantRepair {
+  tenantId: string;
+  /** Empty: the store had all of it right. Budgets, and the sums of keys, are made anew as well and are not among them. */
+  changes: StateChange[];
+  /** Holds that could not be read, and are gone. */
+  droppedHolds: number;
+  /** False: it was only looked at. */
+  repaired: boolean;
+}
+
 export const MAX_NAMED_DIFFERENCES = 1_000;
 
 /** A run of reconcile. It goes on by itself; `report` when it is `done`, `reason` when it `failed`. */

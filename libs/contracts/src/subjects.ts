@@ -1,6 +1,6 @@
 import type { BackendHour, UnbilledWork } from './backends';
 import type { CreditNews, TenantNews } from './events';
-import type { EventDigest, EventLine, EventRange, Found, ReconcileRun } from './reconcile';
+import type { EventDigest, EventLine, EventRange, Found, ReconcileRun, TenantRepair } from './reconcile';
 import type {
   BillingSummary,
   BudgetState,
@@ -146,6 +146,11 @@ export interface Subjects {
   ];
   /** The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered. invalid_parameter */
   'billing.tenants.tell': [TenantNews, { told: true }];
+  /**
+   * Makes what the admission store has of a tenant anew from the books and from the tenant's holds, whatever version stands there; `dryRun`: says what that would change. not_found; UnavailableError when the
+   * store does not answer.
+   */
+  'billing.tenants.repair': [{ tenantId: string; dryRun?: boolean }, TenantRepair];
   /** Invoices that were issued, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
   /**

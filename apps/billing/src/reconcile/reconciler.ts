@@ -27,7 +27,7 @@ const MAX_NAMED_HOLDS = 20;
  * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of its events; none is set aside that was not recorded since;
  * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every charge covered once or still gathering; invoices are the sums of their
  *    months, numbered without a gap;
- * 3. against the admission store: its balance is that of the same version of the books, its running sums are those of its holds, no hold is left over.
+ * 3. against the admission store: its balance is that of the same version of the books, its suspension is the books', its running sums are those of its holds, no hold is left over.
  */
 export class Reconciler {
   private readonly charges: Charges;
