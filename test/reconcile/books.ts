@@ -71,7 +71,7 @@ export class Books {
             databaseUrl,
             postingIntervalMs: 0,
             // It would mend what these tests spoil.
-            watchEveryMs: NO_SWEEP_MS,
+            watchEveryMs: null,
             currency: () => 'USD',
             now: () => new Date(Date.now() + this.billingIsAheadMs),
           }),

@@ -4,7 +4,7 @@ import { runTollgate, useDataDirectory } from './tollgate-process';
 
 // A process for each command.
 // The watch would be first.
-const services = useServices({ watchEveryMs: 3_600_000 });
+const services = useServices({ watchEveryMs: null });
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });

@@ -55,7 +55,12 @@ class TestProcess {
         module: Root,
         imports: [
           seams,
-          BillingModule.register({ databaseUrl: database.url, postingIntervalMs, currency: () => 'USD' }),
+          BillingModule.register({
+            databaseUrl: database.url,
+            postingIntervalMs,
+            currency: () => 'USD',
+            watchEveryMs: null,
+          }),
         ],
       },
       { logger: false },

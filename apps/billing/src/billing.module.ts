@@ -12,9 +12,9 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { countClosed, countPostings, postingOverdue } from './consume/metrics';
+import { countClosed, countPostings, postingOverdue, uncovered } from './consume/metrics';
 import { BooksCurrency } from './ledger/books-currency';
-import { overdueSeconds } from './ledger/books-store';
+import { overdueSeconds, uncoveredSeconds } from './ledger/books-store';
 import { Poster } from './consume/poster';
 import { PostingLoop } from './consume/posting-loop';
 import { openBillingDatabase } from './database';
@@ -39,8 +39,8 @@ export interface BillingOptions {
   config?: Pick<ConfigSource, 'addCheck' | 'onChange'>;
   /** A month is closed so long after its end; an hour by default. */
   invoiceCloseDelayMs?: number;
-  /** How often each tenant's state in the admission store is held against the books; a minute by default. */
-  watchEveryMs?: number;
+  /** How often each tenant's state in the admission store is held against the books; a minute by default. Null: never, for tests of what it would repair. */
+  watchEveryMs?: number | null;
   /** The clock by which months begin and end; the system's by default. For tests. */
   now?: () => Date;
 }
@@ -57,7 +57,7 @@ export class BillingDataSource extends DataSource {}
 @Injectable()
 class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown {
   private readonly relay: OutboxRelay;
-  private stopMeasuring: () => void = () => {};
+  private measuring: (() => void)[] = [];
   private readonly loop: PostingLoop;
   private readonly moneyOut: MoneyOut;
   private readonly tasks: PeriodicTask[];
@@ -65,7 +65,7 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   private readonly closer: InvoiceCloser;
   private readonly options: ServiceOptions;
   private readonly repairs: TenantRepairs;
-  private readonly watch: PoisonWatch;
+  private readonly watch: PoisonWatch | null;
 
   constructor(
     private readonly dataSource: BillingDataSource,
@@ -88,11 +88,13 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     this.moneyOut = new MoneyOut(dataSource, messages, admission, this.options);
     this.closer = new InvoiceCloser(dataSource, this.options);
     this.repairs = new TenantRepairs(dataSource, messages, admission, this.options);
-    this.watch = new PoisonWatch(dataSource, admission, this.repairs);
+    const { watchEveryMs = ROUND_MS } = given;
+    const watch = watchEveryMs === null ? null : new PoisonWatch(dataSource, admission, this.repairs);
+    this.watch = watch;
     this.tasks = [
-      new PeriodicTask('hold the admission store against the books', given.watchEveryMs ?? ROUND_MS, () =>
-        this.watch.round(),
-      ),
+      ...(watch
+        ? [new PeriodicTask('hold the admission store against the books', watchEveryMs!, () => watch.round())]
+        : []),
       new PeriodicTask('close months', CLOSE_MONTHS_EVERY_MS, async () => {
         const closed = await this.closer.closeDue();
         if (closed) countClosed(closed);
@@ -116,9 +118,11 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
   }
 
   onApplicationBootstrap(): void {
-    this.stopMeasuring = postingOverdue.from(async () => [
-      { labels: {}, value: await overdueSeconds(this.dataSource.manager) },
-    ]);
+    const { manager } = this.dataSource;
+    this.measuring = [
+      postingOverdue.from(async () => [{ labels: {}, value: await overdueSeconds(manager) }]),
+      uncovered.from(async () => [{ labels: {}, value: await uncoveredSeconds(manager) }]),
+    ];
     this.relay.start();
     this.loop.start();
     for (const task of this.tasks) task.start();
@@ -126,8 +130,8 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
 
   /** The books are flushed and the news published while messages still take them; whoever stops the process stops consuming first. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopMeasuring();
-    await Promise.all([this.watch.stop(), ...this.tasks.map((task) => task.stop())]);
+    for (const stop of this.measuring) stop();
+    await Promise.all([this.watch?.stop(), ...this.tasks.map((task) => task.stop())]);
     await this.runs.stop();
     await this.loop.stop();
     await this.relay.stop();

@@ -37,7 +37,8 @@ export interface BillingParts {
   runs: ReconcileRuns;
   options: ServiceOptions;
   repairs: TenantRepairs;
-  watch: PoisonWatch;
+  /** Null: nobody watches. */
+  watch: PoisonWatch | null;
   /** After each commit: news waits in the outbox, and usage of somebody is due in so many milliseconds (null: of nobody). */
   committed(dueInMs: number | null): void;
 }
@@ -56,7 +57,7 @@ export function registerHandlers(parts: BillingParts): void {
     committed(dueInMs);
     await tellBooked(admission, news);
     // Money that a forged version keeps from being heard of is in force a moment later.
-    watch.look(news.tenantId);
+    watch?.look(news.tenantId);
     return reply;
   };
 
@@ -80,7 +81,7 @@ export function registerHandlers(parts: BillingParts): void {
     if (whyNot !== null) throw new RequestError('invalid_parameter', whyNot);
     await status.apply([news]);
     committed(null);
-    watch.look(news.tenantId);
+    watch?.look(news.tenantId);
     return { told: true };
   });
   messages.handle('billing.credit.news', async ({ tenantId }) => {
@@ -97,7 +98,7 @@ export function registerHandlers(parts: BillingParts): void {
     try {
       return await work;
     } catch (error) {
-      if (error instanceof UnavailableError) watch.look(tenantId);
+      if (error instanceof UnavailableError) watch?.look(tenantId);
       throw error;
     }
   };
