@@ -16,11 +16,12 @@ import {
   type Month,
 } from '../../apps/billing/src/ledger/core/books';
 import { book, type Entry } from '../../apps/billing/src/ledger/core/entry';
-import { gather, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
+import { gather, type NumberedCharge, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
 import { newestOver, periodOf } from '../../apps/billing/src/ledger/core/period';
-import { post, postThrough, type Cover } from '../../apps/billing/src/ledger/core/post';
+import { partWanted, post, postThrough, type Cover, type Part } from '../../apps/billing/src/ledger/core/post';
 import { readCharge } from '../../apps/billing/src/consume/read-charge';
 import { rate } from '../../apps/metering/src/price/rate';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 import { Model } from '../../libs/admission/src/suite/model.suite';
 import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
@@ -67,7 +68,7 @@ class PureAdmission extends Model {
 interface Account {
   books: Books;
   months: Map<string, Month>;
-  charges: Map<string, ReadCharge>;
+  charges: Map<string, NumberedCharge>;
   entries: Entry[];
   covers: Cover[];
   statusVersion: number;
@@ -110,7 +111,9 @@ export class PureStores implements Stores {
       const known = this.events.get(event.id);
       if (known) return known;
       const { id, tenantId, keyId, endedAt } = event;
-      const charge = { id, tenantId, keyId, costNanos: String(rate(event).chargeNanos), endedAt };
+      const rating = rate(event, ANY_PRICE);
+      if (!('chargeNanos' in rating)) throw new Error(`${id}: ${rating.reason}`);
+      const charge = { id, tenantId, keyId, costNanos: String(rating.chargeNanos), endedAt };
       this.events.set(id, charge);
       return charge;
     });
@@ -140,7 +143,10 @@ export class PureStores implements Stores {
     const news: CreditNews[] = [];
     for (const account of this.accounts.values()) {
       const before = account.books.version;
-      const posted = post(account.books, [...account.months.values()], () => newId('ent'));
+      const months = [...account.months.values()];
+      const wanted = partWanted(account.books, months);
+      const part = wanted && coveredPart(account, wanted);
+      const posted = post(account.books, months, () => newId('ent'), part);
       account.books = posted.books;
       for (const month of posted.months) account.months.set(month.period, month);
       account.entries.push(...posted.entries);
@@ -266,6 +272,9 @@ export class PureStores implements Stores {
       holdRowsPendingNanos: sums.pendingNanos,
       holdRowsSettledNanos: sums.settledNanos,
       oldestSettledId: null,
+      suspended: false,
+      inFlight: 0n,
+      withdrawnNanos: 0n,
     };
   }
 
@@ -289,4 +298,17 @@ function read(charge: Charge): ReadCharge {
   const read = readCharge(charge);
   if ('reason' in read) throw new Error(read.reason);
   return read;
+}
+
+/** As the database tells it (apps/billing/src/ledger/books-store.ts). */
+function coveredPart({ charges }: Account, { month, limitNanos }: { month: Month; limitNanos: bigint }): Part | null {
+  const { period, coveredSeq } = month;
+  const open = [...charges.values()].filter((one) => one.period === period && one.seq > coveredSeq);
+  let part: Part | null = null;
+  for (const { seq, costNanos } of open.sort((a, b) => (a.seq < b.seq ? -1 : 1))) {
+    const nanos: bigint = (part?.nanos ?? 0n) + costNanos;
+    if (nanos > limitNanos) return part;
+    part = { period, toSeq: seq, nanos };
+  }
+  return part;
 }

@@ -19,6 +19,7 @@ import { MoneyOut } from '../../apps/billing/src/refunds/money-out';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { UsageConsumer } from '../../apps/metering/src/consume/usage-consumer';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
 /** Where a crash can strike, as `schema.table`. */
@@ -57,7 +58,7 @@ export class RealStores implements Stores {
   ) {
     this.admission = admission;
     this.ask = askForCredit(messages, () => clock.nowMs);
-    this.consumer = new UsageConsumer(sources.metering);
+    this.consumer = new UsageConsumer(sources.metering, ANY_PRICE);
     const now = () => new Date(clock.nowMs);
     const options = { postingIntervalMs: 0, now, currency: () => 'USD' };
     this.gatherer = new ChargeGatherer(sources.billing, options);

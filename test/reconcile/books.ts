@@ -6,6 +6,7 @@ import { Messages, PostgresMessages, type KafkaMessages } from '@tollgate/messag
 import { eventually, type TestDatabase } from '@tollgate/testing';
 import { BillingModule } from '../../apps/billing/src';
 import { MeteringModule } from '../../apps/metering/src';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 
 /** Beyond every deadline of these tests: the sweeper would mend some of what they spoil. */
 const NO_SWEEP_MS = 3_600_000;
@@ -65,10 +66,12 @@ export class Books {
         module: class Root {},
         imports: [
           Seams.of(messages, admission),
-          MeteringModule.register({ databaseUrl, sweepIntervalMs: NO_SWEEP_MS }),
+          MeteringModule.register({ databaseUrl, prices: ANY_PRICE, sweepIntervalMs: NO_SWEEP_MS }),
           BillingModule.register({
             databaseUrl,
             postingIntervalMs: 0,
+            // It would mend what these tests spoil.
+            watchEveryMs: null,
             currency: () => 'USD',
             now: () => new Date(Date.now() + this.billingIsAheadMs),
           }),
@@ -144,6 +147,18 @@ export class Books {
       [tenantId],
     );
     return rows.at(place > 0 ? place - 1 : place)!.id;
+  }
+
+  /** Until metering has set it aside. */
+  async publishRefused(event: UsageEvent): Promise<void> {
+    await this.messages.publish('usage-events', [event]);
+    await eventually(
+      async () =>
+        expect(
+          await this.database.query('SELECT FROM metering.rejected_event WHERE event_id = $1', [event.id]),
+        ).toHaveLength(1),
+      { timeoutMs: REST_TIMEOUT_MS },
+    );
   }
 
   /** Behind the triggers' back. */

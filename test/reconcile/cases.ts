@@ -209,6 +209,15 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       finds: ({ tenantId }) => [[CHARGED, newEvent.get(tenantId)!], [HOUR]],
     },
     {
+      what: 'a usage event of 2⁶³−1 nanos, which its tokens do not cost, and nobody charged',
+      spoil: async ({ tenantId, keyId }) => {
+        const event = { ...usageEvent(tenantId, keyId, 5), costNanos: String(2n ** 63n - 1n) };
+        newEvent.set(tenantId, event.id);
+        await books.publishRefused(event);
+      },
+      finds: ({ tenantId }) => [['no usage event is set aside', newEvent.get(tenantId)!]],
+    },
+    {
       what: 'a wrong roll-up',
       spoil: sql(
         'UPDATE metering.usage_hour SET completion_tokens = completion_tokens + 1 WHERE tenant_id = $1',

@@ -1,12 +1,8 @@
 import { costNanos, newId, type Charge, type CreditNews, type UsageEvent } from '@tollgate/contracts';
+import { stampPrice } from '@tollgate/runtime';
 
-const PRICE = {
-  version: 'test',
-  inputFemtos: '50000000000',
-  cachedInputFemtos: '50000000000',
-  outputFemtos: '200000000000',
-  requestNanos: '0',
-};
+/** As the configuration of `writeConfig` has it. */
+const PRICE = stampPrice({ input: '50', output: '200', request: '0' }, 'chat');
 
 /** As a gateway publishes it, of a request that ended now unless told; it costs 0.15 cents or so. */
 export function usageEvent(tenantId: string, more: Partial<UsageEvent> = {}): UsageEvent {

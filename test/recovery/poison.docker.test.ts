@@ -206,7 +206,12 @@ describe('poisoned messages block nobody, are set aside with their reason, and c
       make,
     );
     const applied = () => deployed.redisCli('HGET', `tga:{${tenantId}}:credit`, 'version');
-    await eventually(async () => expect((await applied()).trim()).toMatch(new RegExp(`${version}$`)), TIMEOUT);
+    // Versions that billing never made: its watch may have repaired them by then.
+    const repaired = /^tollgate_billing_poisoned_tenants_total\{found="version"\} [1-9]/m;
+    await eventually(async () => {
+      if ((await applied()).trim().endsWith(String(version))) return;
+      expect(await services.billing.metrics()).toMatch(repaired);
+    }, TIMEOUT);
     await expectDead('credit-news', tenantId, dead, services.gateway);
     expect((await deployed.chat(key)).status).toBe(200);
   });

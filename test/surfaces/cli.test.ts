@@ -3,7 +3,8 @@ import { useServices } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
 
 // A process for each command.
-const services = useServices();
+// The watch would be first.
+const services = useServices({ watchEveryMs: null });
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });
@@ -85,6 +86,34 @@ describe('what an operator does', () => {
     );
     expect(await text('token', 'list', tenant)).toMatch(/ops +….{4}  keys:read,/);
     expect(await text('reconcile')).toContain('The books agree.');
+  });
+
+  it('repairs what the admission store was told by nobody: shows it, then does it', async () => {
+    const { id: tenant } = await json('tenant', 'create', 'Forged');
+    await json('credit', 'add', tenant, '10', '--ref', 'r1');
+    const forge = () =>
+      services.database.query(
+        'UPDATE admission.tenant SET version = 999999999, balance_nanos = 7, suspended = true WHERE tenant_id = $1',
+        [tenant],
+      );
+    await forge();
+    const changes = [
+      { what: 'version', from: '999999999', to: '1' },
+      { what: 'balanceNanos', from: '7', to: '10000000000' },
+      { what: 'suspended', from: 'true', to: 'false' },
+    ];
+    const planned = { tenantId: tenant, changes, droppedHolds: 0, repaired: false };
+    expect(await json('tenant', 'repair', tenant, '--dry-run')).toEqual(planned);
+    const asked = await tollgate(['reconcile', '--repair']);
+    expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('--yes')]);
+    const { code, stdout, stderr } = await tollgate(['reconcile', '--repair', '--yes']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('The books agree.')]);
+    expect(stderr).toMatch(/version +999999999 +1\n[^]*repaired/);
+    await forge();
+    const done = await tollgate(['tenant', 'repair', tenant]);
+    expect([done.code, done.stdout]).toEqual([0, 'Repaired from the books.\n']);
+    expect(done.stderr).toMatch(/balanceNanos +7 +10000000000/);
+    expect(await json('tenant', 'repair', tenant)).toEqual({ ...planned, changes: [], repaired: true });
   });
 
   it('lists more than one page', async () => {

@@ -69,6 +69,7 @@ it('real answers of every operation are as documented', async () => {
     await ask('get', path, {}, { ...of, id: key.id });
   }
   await ask('get', '/tenants/{tenantId}/budgets', {}, of);
+  await ask('post', '/tenants/{tenantId}/repair', { body: { dryRun: true } }, of);
 
   const requestId = await used(tenantId, key.id);
   const entryId = await eventually(async () => {
@@ -125,6 +126,8 @@ it('refusals are as documented', async () => {
   await refused(400, 'post', '/tenants/{tenantId}/credit', { body: { amountCents: 0 } }, of);
   await refused(409, 'post', '/tenants/{tenantId}/credit/refund', { body: { amountCents: 1, ref: 'r' } }, of);
   await refused(400, 'put', '/tenants/{tenantId}/budget', { body: { monthlyBudgetCents: -1 } }, of);
+  await refused(400, 'post', '/tenants/{tenantId}/repair', { body: { dryRun: 'no' } }, of);
+  await refused(404, 'post', '/tenants/{tenantId}/repair', { body: {} }, { tenantId: newId('ten') });
   await refused(400, 'post', '/invoices/close', { body: { period: '2999-01' } });
   await refused(404, 'get', '/reconcile/{id}', {}, { id: 'x' });
   for (const body of [{}, { heads: [] }, { heads: [{ tenantId, sequence: 0, hash: 'x' }] }])

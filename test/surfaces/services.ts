@@ -10,6 +10,7 @@ import { AuthModule } from '../../apps/auth/src';
 import { BillingModule, type BillingOptions } from '../../apps/billing/src';
 import { createOperatorApp, createPublicApp, flushUsage, GatewayModule } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 import { type Simulator, startSimulator } from '../../apps/simulator/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
@@ -78,7 +79,7 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
     imports: [
       seams,
       AuthModule.register({ databaseUrl }),
-      MeteringModule.register({ databaseUrl }),
+      MeteringModule.register({ databaseUrl, prices: ANY_PRICE }),
       BillingModule.register({
         databaseUrl,
         thresholdsPercent: () => config.current.budgets.thresholdsPercent,

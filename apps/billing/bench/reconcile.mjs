@@ -147,7 +147,7 @@ async function main() {
         imports: [
           { module: Seams, global: true, providers, exports: providers },
           MeteringModule.register({ databaseUrl, sweepIntervalMs: NO_SWEEP_MS }),
-          BillingModule.register({ databaseUrl }),
+          BillingModule.register({ databaseUrl, watchEveryMs: null }),
         ],
       },
       { logger: false },

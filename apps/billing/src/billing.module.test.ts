@@ -33,6 +33,7 @@ class TestProcess {
     this.messages.handle('metering.events.list', async ({ after, until = '~' }) => {
       return { data: this.sorted().filter(({ id }) => id > after && id <= until), end: null };
     });
+    this.messages.handle('metering.rejected.audit', async () => ({ differences: [] }));
     this.messages.handle('metering.rollups.audit', async () => ({ differences: [], nextCursor: null }));
     this.messages.consume('credit-news', 'admission', (news) => this.admission.applyNews(news.map(readNews)));
     const { messages, admission, postingIntervalMs } = this;
@@ -54,7 +55,12 @@ class TestProcess {
         module: Root,
         imports: [
           seams,
-          BillingModule.register({ databaseUrl: database.url, postingIntervalMs, currency: () => 'USD' }),
+          BillingModule.register({
+            databaseUrl: database.url,
+            postingIntervalMs,
+            currency: () => 'USD',
+            watchEveryMs: null,
+          }),
         ],
       },
       { logger: false },

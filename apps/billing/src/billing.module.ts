@@ -12,9 +12,9 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { countClosed, countPostings, postingOverdue } from './consume/metrics';
+import { countClosed, countPostings, postingOverdue, uncovered } from './consume/metrics';
 import { BooksCurrency } from './ledger/books-currency';
-import { overdueSeconds } from './ledger/books-store';
+import { overdueSeconds, uncoveredSeconds } from './ledger/books-store';
 import { Poster } from './consume/poster';
 import { PostingLoop } from './consume/posting-loop';
 import { openBillingDatabase } from './database';
@@ -25,6 +25,8 @@ import { HeadsTeller } from './reconcile/heads';
 import { Reconciler } from './reconcile/reconciler';
 import { ReconcileRuns } from './reconcile/runs';
 import { MoneyOut } from './refunds/money-out';
+import { PoisonWatch, ROUND_MS } from './repair/poison-watch';
+import { TenantRepairs } from './repair/tenant-repairs';
 
 export interface BillingOptions {
   databaseUrl: string;
@@ -38,6 +40,8 @@ export interface BillingOptions {
   config?: Pick<ConfigSource, 'addCheck' | 'onChange'>;
   /** A month is closed so long after its end; an hour by default. */
   invoiceCloseDelayMs?: number;
+  /** How often each tenant's state in the admission store is held against the books; a minute by default. Null: never, for tests of what it would repair. */
+  watchEveryMs?: number | null;
   /** The clock by which months begin and end; the system's by default. For tests. */
   now?: () => Date;
 }
@@ -55,13 +59,15 @@ export class BillingDataSource extends DataSource {}
 @Injectable()
 class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown, OnApplicationShutdown {
   private readonly relay: OutboxRelay;
-  private stopMeasuring: () => void = () => {};
+  private measuring: (() => void)[] = [];
   private readonly loop: PostingLoop;
   private readonly moneyOut: MoneyOut;
   private readonly tasks: PeriodicTask[];
   private readonly runs: ReconcileRuns;
   private readonly closer: InvoiceCloser;
   private readonly options: ServiceOptions;
+  private readonly repairs: TenantRepairs;
+  private readonly watch: PoisonWatch | null;
 
   constructor(
     private readonly dataSource: BillingDataSource,
@@ -84,7 +90,14 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
     this.moneyOut = new MoneyOut(dataSource, messages, admission, this.options);
     this.closer = new InvoiceCloser(dataSource, this.options);
     const heads = new HeadsTeller(dataSource);
+    this.repairs = new TenantRepairs(dataSource, messages, admission, this.options);
+    const { watchEveryMs = ROUND_MS } = given;
+    const watch = watchEveryMs === null ? null : new PoisonWatch(dataSource, admission, this.repairs);
+    this.watch = watch;
     this.tasks = [
+      ...(watch
+        ? [new PeriodicTask('hold the admission store against the books', watchEveryMs!, () => watch.round())]
+        : []),
       new PeriodicTask('close months', CLOSE_MONTHS_EVERY_MS, async () => {
         const closed = await this.closer.closeDue();
         if (closed) countClosed(closed);
@@ -100,18 +113,20 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
 
   async onModuleInit(): Promise<void> {
     await new BooksCurrency(this.dataSource).start(this.given.currency(), this.given.config);
-    const { dataSource, messages, admission, moneyOut, closer, runs, options } = this;
+    const { dataSource, messages, admission, moneyOut, closer, runs, options, repairs, watch } = this;
     const committed = (dueInMs: number | null) => {
       this.relay.wake();
       if (dueInMs !== null) this.loop.wakeIn(dueInMs);
     };
-    registerHandlers({ dataSource, messages, admission, moneyOut, closer, runs, options, committed });
+    registerHandlers({ dataSource, messages, admission, moneyOut, closer, runs, options, repairs, watch, committed });
   }
 
   onApplicationBootstrap(): void {
-    this.stopMeasuring = postingOverdue.from(async () => [
-      { labels: {}, value: await overdueSeconds(this.dataSource.manager) },
-    ]);
+    const { manager } = this.dataSource;
+    this.measuring = [
+      postingOverdue.from(async () => [{ labels: {}, value: await overdueSeconds(manager) }]),
+      uncovered.from(async () => [{ labels: {}, value: await uncoveredSeconds(manager) }]),
+    ];
     this.relay.start();
     this.loop.start();
     for (const task of this.tasks) task.start();
@@ -119,8 +134,8 @@ class BillingService implements OnModuleInit, OnApplicationBootstrap, BeforeAppl
 
   /** The books are flushed and the news published while messages still take them; whoever stops the process stops consuming first. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopMeasuring();
-    await Promise.all(this.tasks.map((task) => task.stop()));
+    for (const stop of this.measuring) stop();
+    await Promise.all([this.watch?.stop(), ...this.tasks.map((task) => task.stop())]);
     await this.runs.stop();
     await this.loop.stop();
     await this.relay.stop();

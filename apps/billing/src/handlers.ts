@@ -1,5 +1,5 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import { RequestError, type CreditNews } from '@tollgate/contracts';
+import { RequestError, UnavailableError, type CreditNews } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { failPoint } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
@@ -16,6 +16,8 @@ import { entryOfRequest, requestsOfEntry } from './links/links';
 import { compareHeads, journalHeads } from './reconcile/heads';
 import type { ReconcileRuns } from './reconcile/runs';
 import type { MoneyOut } from './refunds/money-out';
+import type { PoisonWatch } from './repair/poison-watch';
+import type { TenantRepairs } from './repair/tenant-repairs';
 import { billingSummary } from './summary/billing-summary';
 import { spendableNanos } from './summary/spendable';
 import { TenantStatus, whyNotTenantNews } from './tenants/tenant-status';
@@ -35,13 +37,16 @@ export interface BillingParts {
   closer: InvoiceCloser;
   runs: ReconcileRuns;
   options: ServiceOptions;
+  repairs: TenantRepairs;
+  /** Null: nobody watches. */
+  watch: PoisonWatch | null;
   /** After each commit: news waits in the outbox, and usage of somebody is due in so many milliseconds (null: of nobody). */
   committed(dueInMs: number | null): void;
 }
 
 /** Every topic that billing consumes, and every subject that it answers. */
 export function registerHandlers(parts: BillingParts): void {
-  const { dataSource, messages, admission, moneyOut, closer, runs, options, committed } = parts;
+  const { dataSource, messages, admission, moneyOut, closer, runs, options, repairs, watch, committed } = parts;
   const gatherer = new ChargeGatherer(dataSource, options);
   const status = new TenantStatus(dataSource, admission, options);
   const topUps = new TopUps(dataSource, messages, options);
@@ -52,6 +57,8 @@ export function registerHandlers(parts: BillingParts): void {
     const { reply, dueInMs, news } = await work;
     committed(dueInMs);
     await tellBooked(admission, news);
+    // Money that a forged version keeps from being heard of is in force a moment later.
+    watch?.look(news.tenantId);
     return reply;
   };
 
@@ -75,6 +82,7 @@ export function registerHandlers(parts: BillingParts): void {
     if (whyNot !== null) throw new RequestError('invalid_parameter', whyNot);
     await status.apply([news]);
     committed(null);
+    watch?.look(news.tenantId);
     return { told: true };
   });
   messages.handle('billing.credit.news', async ({ tenantId }) => {
@@ -86,8 +94,18 @@ export function registerHandlers(parts: BillingParts): void {
     spendableNanos: (await spendableNanos(admission, tenantId))?.toString() ?? null,
   }));
   messages.handle('billing.credit.add', (request) => booked(topUps.add(request)));
-  messages.handle('billing.credit.refund', (request) => booked(moneyOut.refund(request)));
-  messages.handle('billing.credit.adjust', (request) => booked(moneyOut.adjust(request)));
+  // A debit that the store would not hear of, as it is ahead of the books: that is looked at, and the next try goes through.
+  const debited = async <T>(tenantId: string, work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      if (error instanceof UnavailableError) watch?.look(tenantId);
+      throw error;
+    }
+  };
+  messages.handle('billing.credit.refund', (request) => booked(debited(request.tenantId, moneyOut.refund(request))));
+  messages.handle('billing.credit.adjust', (request) => booked(debited(request.tenantId, moneyOut.adjust(request))));
+  messages.handle('billing.tenants.repair', (request) => repairs.repair(request));
   messages.handle('billing.summary', (request) => billingSummary(dataSource, request, options.now()));
   messages.handle('billing.entry.requests', (request) => requestsOfEntry(dataSource, request));
   messages.handle('billing.request.entry', (request) => entryOfRequest(dataSource, request));

@@ -3,6 +3,7 @@ import type { Context } from './commands';
 import { leaf } from './leaf';
 import { parseAmount, parseSignedAmount } from './money';
 import * as commands from './money-commands';
+import { repairTenant } from './repair';
 
 /** What moves money, and what stops a tenant from spending it. */
 export function addMoneyCommands(tenant: Command, credit: Command, context: (options: object) => Context): void {
@@ -15,6 +16,16 @@ export function addMoneyCommands(tenant: Command, credit: Command, context: (opt
   leaf(tenant, 'resume <tenant>', 'let a suspended tenant run requests again', 'tenant resume ten_01k…').action(
     (id: string, options: object) => commands.setStatus(context(options), id, 'resume'),
   );
+
+  leaf(
+    tenant,
+    'repair <tenant>',
+    'make what the admission store has of it anew from the books: shows what changes, then does it',
+    'tenant repair ten_01k… --dry-run',
+    'tenant repair ten_01k…',
+  )
+    .option('--dry-run', 'only show what would change')
+    .action((id: string, options: { dryRun?: boolean }) => repairTenant(context(options), id, options.dryRun === true));
 
   leaf(
     credit,

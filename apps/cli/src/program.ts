@@ -127,14 +127,19 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     'reconcile',
     'reconcile --json',
     'reconcile --backends --hours 48',
+    'reconcile --repair',
   )
     .option('--backends', "instead: the books beside the engines' own counters; exit code 1 if they drift apart")
     .option('--hours <n>', `with --backends: so many hours back (default: ${DEFAULT_HOURS})`, parseHours)
-    .action(async (options: { backends?: boolean; hours?: number }) => {
+    .option('--repair', 'make what the admission store has otherwise anew from the books, after showing it and asking')
+    .option('--yes', 'with --repair: without asking')
+    .action(async (options: { backends?: boolean; hours?: number; repair?: boolean; yes?: boolean }) => {
       if (options.hours !== undefined && !options.backends) throw new UsageFailure('--hours goes with --backends.');
+      if (options.yes && !options.repair) throw new UsageFailure('--yes goes with --repair.');
+      if (options.repair && options.backends) throw new UsageFailure('Name one: --repair or --backends.');
       const ok = options.backends
         ? await reconcileBackends(context(options), options.hours ?? DEFAULT_HOURS)
-        : await reconcile(context(options));
+        : await reconcile(context(options), { repair: options.repair === true, yes: options.yes === true });
       if (!ok) fail();
     });
 

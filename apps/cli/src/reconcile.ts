@@ -2,6 +2,7 @@ import type { ReconcileReport, ReconcileRun } from '@tollgate/contracts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context } from './commands';
 import { formatNanos } from './money';
+import { repairAll } from './repair';
 import { counted, table } from './table';
 
 /** The server answers within some 10 s, with the report or with the run to ask after. */
@@ -13,8 +14,15 @@ const MAX_SHOWN_IDS = 3;
 type Report = ReconcileReport & { currency: string };
 type Running = Extract<ReconcileRun, { state: 'running' }>;
 
-/** False: the books differ. */
-export async function reconcile({ client, output }: Context): Promise<boolean> {
+/** False: the books differ. With `repair`, what the admission store has otherwise is repaired first, if the person agrees, and the answer is that of the run after it. */
+export async function reconcile(context: Context, options: { repair: boolean; yes: boolean }): Promise<boolean> {
+  let report = await run(context);
+  if (options.repair && !report.ok && (await repairAll(context, report, options.yes))) report = await run(context);
+  context.output.answer(report, text(report));
+  return report.ok;
+}
+
+async function run({ client, output }: Context): Promise<Report> {
   let { data } = await client.post<{ data: Report | Running }>('/reconcile', {}, START_TIMEOUT_MS);
   while ('state' in data) {
     output.note(
@@ -24,8 +32,7 @@ export async function reconcile({ client, output }: Context): Promise<boolean> {
     const run = await client.get<{ data: Running | { state: 'done'; report: Report } }>(`/reconcile/${data.id}`);
     data = run.data.state === 'done' ? run.data.report : run.data;
   }
-  output.answer(data, text(data));
-  return data.ok;
+  return data;
 }
 
 function text(report: Report): string {

@@ -45,6 +45,14 @@ function batch(tenants, keys) {
   }));
 }
 
+function pricesInForce() {
+  const stamp = batch(['t'], ['k'])[0].price;
+  const known = new Map();
+  for (let i = 0; i < 200; i++) known.set(`${stamp.version} model-${i}`, stamp);
+  for (const model of ['sim-small', 'sim-large']) known.set(`${stamp.version} ${model}`, stamp);
+  return { find: ({ model, price }) => known.get(`${price.version} ${model}`), lookAgain: async () => false };
+}
+
 async function main() {
   const dataDirectory = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const server = await startEmbeddedPostgres({ dataDirectory });
@@ -55,7 +63,9 @@ async function main() {
   const copies = mkdtempSync(join(tmpdir(), 'tollgate-copy-'));
   chmodSync(copies, 0o777);
   try {
-    const consumer = new UsageConsumer(dataSource);
+    // As many as an operator has, of which two are used.
+    const prices = pricesInForce();
+    const consumer = new UsageConsumer(dataSource, prices);
     const tenants = Array.from({ length: 8 }, () => newId('ten'));
     const keys = Array.from({ length: 16 }, () => newId('key'));
     const clear = () => sql('TRUNCATE usage_event, usage_hour, tenant_sum, outbox');

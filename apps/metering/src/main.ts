@@ -28,7 +28,7 @@ runService(
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
-      // Says where the engines' own counters are.
+      // Says what models cost, and where the engines' own counters are.
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const messages = kafkaMessages(settings, 'metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({ url });
@@ -43,7 +43,7 @@ runService(
         messages.start(),
       );
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
-      const metering = MeteringModule.register({ databaseUrl, config: () => config.current, simulatorUrl });
+      const metering = MeteringModule.register({ databaseUrl, config, simulatorUrl });
       const imports = [seams, metering];
       const app = await NestFactory.createApplicationContext(
         { module: class Metering {}, imports },

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import type { Charge } from '@tollgate/contracts';
@@ -6,8 +7,10 @@ import { Messages, OUTBOX_TABLE_SQL, PostgresMessages } from '@tollgate/messagin
 import { Global, Module, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
+import { FileConfigSource, stampPrice } from '@tollgate/runtime';
 import { MeteringModule, MIGRATIONS } from './index';
-import { TENANT, usageEvent } from './sample-events.suite';
+import type { MeteringOptions } from './metering.module';
+import { ANY_PRICE, TENANT, usageEvent } from './sample-events.suite';
 
 // Real: the module as a main program composes it, on Postgres.
 let app: INestApplicationContext;
@@ -24,7 +27,7 @@ async function stop(): Promise<void> {
 afterAll(stop);
 const database = useTestDatabase();
 
-async function start(): Promise<void> {
+async function start(options: Partial<MeteringOptions> = { prices: ANY_PRICE }): Promise<void> {
   messages = new PostgresMessages({ url: database.url, applicationName: 'test-messages' });
   store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   await store.start();
@@ -38,12 +41,12 @@ async function start(): Promise<void> {
   @Global()
   @Module({ providers: seams, exports: [Messages, AdmissionStore] })
   class Seams {}
-  @Module({ imports: [Seams, MeteringModule.register({ databaseUrl: database.url, sweepIntervalMs: 50 })] })
+  @Module({ imports: [Seams, MeteringModule.register({ databaseUrl: database.url, sweepIntervalMs: 50, ...options })] })
   class Main {}
   app = await NestFactory.createApplicationContext(Main, { logger: false });
   await messages.start();
 }
-beforeAll(start);
+beforeAll(() => start());
 
 const query = () =>
   messages.request('metering.usage.query', { tenantId: TENANT, from: '2020-01-01', to: '2100-01-01', groupBy: [] });
@@ -82,6 +85,40 @@ describe('the metering module', () => {
     await start();
     await eventually(() => expect(charges.map(({ id }) => id)).toContain(event.id));
     expect((await query()).totals.requests).toBe(31);
+  });
+
+  it('records what was stamped with a price that it reads later, by itself and with nobody sending it again', async () => {
+    await stop();
+    const file = join(mkdtempSync(join(tmpdir(), 'metering-')), 'tollgate.yaml');
+    const write = (output: string) =>
+      writeFileSync(
+        file,
+        `models:
+  - { id: m, kind: chat, contextTokens: 100, maxOutputTokens: 100, price: { input: '1', output: '${output}' }, backends: [{ url: 'simulator:' }] }
+plans:
+  - id: p
+    limits: { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }
+    profiles: [{ id: q, limits: { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 } }]
+`,
+      );
+    write('2');
+    const config = new FileConfigSource(file, {}, 20);
+    await start({ config, simulatorUrl: 'http://127.0.0.1:1/v1' });
+    try {
+      const price = stampPrice({ input: '1', output: '3', request: '0' }, 'chat');
+      const event = usageEvent({ model: 'm', price });
+      await messages.publish('usage-events', [event]);
+      const aside = () => database.query('SELECT event_id FROM metering.rejected_event');
+      await eventually(async () => expect(await aside()).toEqual([{ event_id: event.id }]));
+      expect((await messages.request('metering.rejected.audit', {})).differences).toMatchObject([{ ids: [event.id] }]);
+      write('3');
+      await eventually(() =>
+        expect(charges).toContainEqual(expect.objectContaining({ id: event.id, costNanos: event.costNanos })),
+      );
+      expect(await messages.request('metering.rejected.audit', {})).toEqual({ differences: [] });
+    } finally {
+      config.close();
+    }
   });
 });
 

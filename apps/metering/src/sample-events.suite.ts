@@ -1,4 +1,5 @@
 import { costNanos, newId, type UsageEvent } from '@tollgate/contracts';
+import type { Prices } from './price/prices';
 
 export const PRICE = {
   version: 'a1b2c3d4',
@@ -7,6 +8,9 @@ export const PRICE = {
   outputFemtos: '600000000',
   requestNanos: '0',
 };
+
+/** Every price is in force: for tests of something else. */
+export const ANY_PRICE: Prices = { find: ({ price }) => price, lookAgain: async () => false };
 
 export const TENANT = newId('ten');
 export const KEY = newId('key');

@@ -58,7 +58,7 @@ export async function startStandalone(
   );
   const services = [
     AuthModule.register({ databaseUrl: url }),
-    MeteringModule.register({ databaseUrl: url, config: () => config.current, simulatorUrl: simulator.url }),
+    MeteringModule.register({ databaseUrl: url, config, simulatorUrl: simulator.url }),
     BillingModule.register({
       databaseUrl: url,
       thresholdsPercent: () => config.current.budgets.thresholdsPercent,

@@ -149,6 +149,28 @@ export interface Withdrawal {
 export type WithdrawResult =
   { kind: 'withdrawn' } | { kind: 'refused'; availableNanos: bigint } | { kind: 'overtaken' };
 
+/** Charged in a calendar month (UTC, `YYYY-MM`), by the instants at which requests ended. */
+export interface MonthSpent {
+  month: string;
+  tenantNanos: bigint;
+  keys: readonly { keyId: string; nanos: bigint }[];
+}
+
+/** A tenant as the books have it. The caller holds the tenant's books locked, so that nobody makes a newer version meanwhile. */
+export interface Repair extends Omit<News, 'budgets'> {
+  /** Ids of settled holds that this balance has taken in, as with news: the caller has looked for all that the store has. */
+  releases: readonly string[];
+  /** Every budget that was ever set for the tenant or one of its keys: there are no others. */
+  budgets: readonly Budget[];
+  /** For budgets, as metering has it, for the calendar month that it is now; empty: not known, and what the store has of it stays. */
+  spent: readonly MonthSpent[];
+}
+
+/** `droppedHolds`: what stood in their place could not be read. */
+export interface RepairResult {
+  droppedHolds: number;
+}
+
 export interface SweepOptions {
   /** At most so many holds of each kind. */
   limit: number;
@@ -170,6 +192,13 @@ export interface Snapshot {
   holdRowsSettledNanos: bigint;
   /** The least id among the settled holds, null for none: reconcile looks whether its charge was gathered long ago, and the hold forgotten. */
   oldestSettledId: string | null;
+  suspended: boolean;
+  /** Running requests as they are counted: must equal `pendingHolds`. */
+  inFlight: bigint;
+  /** Of withdrawals for versions to come: balance + this is the balance of `version`. */
+  withdrawnNanos: bigint;
+  /** What stands there cannot be read, and why; then nothing else of this counts. */
+  unreadable?: string;
 }
 
 /** One hold, for reconcile to name. */
@@ -234,6 +263,11 @@ export abstract class AdmissionStore {
    * the same version takes the first one's place. One at a time: it is rare.
    */
   abstract withdraw(withdrawal: Withdrawal): Promise<WithdrawResult>;
+  /**
+   * Sets version, balance, suspension and budgets to what the books say, whatever version the store has, takes away every withdrawal, and makes the running sums, of the tenant and of its keys, those of its
+   * holds. What cannot be read is no obstacle. News of older versions that come later release their holds and change nothing else; those of newer ones are applied as ever.
+   */
+  abstract repair(repair: Repair): Promise<RepairResult>;
   /** Tenants ascending by id after `after`, at most `limit`; one instant. Reads all holds of these, and of nobody else. */
   abstract snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]>;
   /** A tenant's holds, ascending by id. Reads all of them: for reconcile, not for a request. */

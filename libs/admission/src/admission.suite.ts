@@ -7,6 +7,7 @@ import { holdsSuite } from './suite/holds.suite';
 import { limitsSuite } from './suite/limits.suite';
 import { lookSuite } from './suite/look.suite';
 import { propertySuite } from './suite/property.suite';
+import { repairSuite } from './suite/repair.suite';
 import { sharingSuite } from './suite/sharing.suite';
 import { withdrawSuite } from './suite/withdraw.suite';
 import { statesSuite } from './suite/states.suite';
@@ -22,6 +23,7 @@ export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: books`, () => booksSuite(open));
   describe(`${name}: clock`, () => clockSuite(open));
   describe(`${name}: withdrawals`, () => withdrawSuite(open));
+  describe(`${name}: repairs`, () => repairSuite(open));
   describe(`${name}: any order`, () => propertySuite(open));
   describe(`${name}: several processes`, () => sharingSuite(open));
 }

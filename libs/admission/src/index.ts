@@ -8,8 +8,8 @@ export { HoldDeadline } from './hold-deadline';
 export type { RunningRequest } from './signs-of-life';
 export * from './postgres/postgres-admission-store';
 export * from './redis/redis-admission-store';
-export { askForCredit } from './redis/ask-for-credit';
-export { TenantUnknownError, type AskForCredit, type MonthSpent, type TenantCredit } from './redis/credit-restorer';
+export { askForCredit, askForSpent } from './redis/ask-for-credit';
+export { TenantUnknownError, type AskForCredit, type TenantCredit } from './redis/credit-restorer';
 
 /** Of the Postgres store. */
 export const MIGRATIONS = { schema: 'admission', directory: join(__dirname, 'postgres', 'migrations') };

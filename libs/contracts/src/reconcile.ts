@@ -78,6 +78,31 @@ export interface ReconcileReport {
   differences: Difference[];
 }
 
+/** What a repair changes, or would change, of what the admission store has of a tenant. Amounts are decimal strings. */
+export interface StateChange {
+  what:
+    | 'state'
+    | 'version'
+    | 'balanceNanos'
+    | 'suspended'
+    | 'settledNanos'
+    | 'pendingNanos'
+    | 'inFlight'
+    | 'withdrawnNanos';
+  from: string;
+  to: string;
+}
+
+export interface TenantRepair {
+  tenantId: string;
+  /** Empty: the store had all of it right. Budgets, and the sums of keys, are made anew as well and are not among them. */
+  changes: StateChange[];
+  /** Holds that could not be read, and are gone. */
+  droppedHolds: number;
+  /** False: it was only looked at. */
+  repaired: boolean;
+}
+
 export const MAX_NAMED_DIFFERENCES = 1_000;
 
 /** The newest entry of a tenant's journal. Its hash, in hex, has all entries before it in it: kept elsewhere, it shows whether any of them was changed since. */

@@ -1,6 +1,15 @@
 import type { BackendHour, UnbilledWork } from './backends';
 import type { CreditNews, TenantNews } from './events';
-import type { Difference, EventDigest, EventLine, EventRange, Found, JournalHead, ReconcileRun } from './reconcile';
+import type {
+  Difference,
+  EventDigest,
+  EventLine,
+  EventRange,
+  Found,
+  JournalHead,
+  ReconcileRun,
+  TenantRepair,
+} from './reconcile';
 import type {
   BillingSummary,
   BudgetState,
@@ -72,6 +81,8 @@ export interface Subjects {
   'metering.events.list': [EventRange, { data: EventLine[]; end: string | null }];
   /** Compares the next part of the roll-ups with the events themselves; null at the end. invalid_parameter: `after` is none of these cursors. */
   'metering.rollups.audit': [{ after?: string }, Found & { nextCursor: string | null }];
+  /** Usage events that were set aside and not recorded since: what they are about may be served, and is in no books. */
+  'metering.rejected.audit': [Record<string, never>, Found];
   /** Work of backends that is not charged, as a gateway knows of it. A repeat of the same `id` counts nothing. invalid_parameter: more than MAX_UNBILLED_LINES, or no such lines. */
   'metering.backends.unbilled': [{ id: string; work: UnbilledWork[] }, { recorded: true }];
   /**
@@ -148,6 +159,11 @@ export interface Subjects {
   ];
   /** The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered. invalid_parameter */
   'billing.tenants.tell': [TenantNews, { told: true }];
+  /**
+   * Makes what the admission store has of a tenant anew from the books and from the tenant's holds, whatever version stands there; `dryRun`: says what that would change. not_found; UnavailableError when the
+   * store does not answer.
+   */
+  'billing.tenants.repair': [{ tenantId: string; dryRun?: boolean }, TenantRepair];
   /** Invoices that were issued, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
   /**

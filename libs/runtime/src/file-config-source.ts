@@ -22,7 +22,8 @@ export class FileConfigSource extends ConfigSource {
   current: TollgateConfig;
   private readonly checks: ConfigCheck[] = [];
   private readonly listeners: ((config: TollgateConfig) => void)[] = [];
-  private reloading = false;
+  /** The look that is under way. */
+  private following: Promise<void> | null = null;
   private closed = false;
   private readonly timer: NodeJS.Timeout;
   private seen: string;
@@ -37,10 +38,8 @@ export class FileConfigSource extends ConfigSource {
     // Looked at before it is read: a change in between is found at the next look.
     this.seen = this.look();
     this.current = readConfigFile(file, env);
-    this.timer = setInterval(() => {
-      // What changes during a reload is found at the next look.
-      if (!this.reloading) void this.followChange();
-    }, pollIntervalMs);
+    // What changes during a reload is found at the next look.
+    this.timer = setInterval(() => void this.follow(), pollIntervalMs);
     this.timer.unref();
   }
 
@@ -50,6 +49,12 @@ export class FileConfigSource extends ConfigSource {
 
   onChange(listener: (config: TollgateConfig) => void): void {
     this.listeners.push(listener);
+  }
+
+  override async refresh(): Promise<void> {
+    // One that is under way may have read the file before it changed.
+    await this.following;
+    await this.follow();
   }
 
   close(): void {
@@ -67,17 +72,19 @@ export class FileConfigSource extends ConfigSource {
       .join();
   }
 
+  private follow(): Promise<void> {
+    this.following ??= this.followChange().finally(() => (this.following = null));
+    return this.following;
+  }
+
   /** Never rejects. */
   private async followChange(): Promise<void> {
-    const now = this.look();
-    if (now === this.seen) return;
-    this.reloading = true;
     try {
+      const now = this.look();
+      if (now === this.seen) return;
       if (await this.reload()) this.seen = now;
     } catch (error) {
       logger('config').error({ err: error }, 'a changed configuration was not taken over everywhere');
-    } finally {
-      this.reloading = false;
     }
   }
 

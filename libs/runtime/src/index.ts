@@ -5,6 +5,7 @@ export * from './fail-point';
 export * from './tollgate-config';
 export * from './backend-name';
 export * from './read-config';
+export * from './stamp-price';
 export * from './file-config-source';
 export * from './settings/decorators';
 export * from './settings/entropy';

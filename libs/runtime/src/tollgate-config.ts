@@ -156,5 +156,7 @@ export abstract class ConfigSource {
   abstract addCheck(check: ConfigCheck): void;
   /** Called after each accepted reload. */
   abstract onChange(listener: (config: TollgateConfig) => void): void;
+  /** Looks at once whether there is a newer configuration, and takes it over where it may. Never rejects. */
+  async refresh(): Promise<void> {}
   abstract close(): void;
 }

@@ -77,6 +77,12 @@ export function observeDebits(firstEnded: readonly Date[]): void {
   for (const endedAt of firstEnded) debitLag.observe(Math.max(0, nowMs - endedAt.getTime()) / 1_000);
 }
 
+/** The same. */
+export const uncovered = new PolledGauge({
+  name: 'tollgate_billing_uncovered_seconds',
+  help: 'For how long the oldest usage has waited for credit that pays for it: 0 when none waits',
+});
+
 /** Asked for by a query at each scrape. */
 export const postingOverdue = new PolledGauge({
   name: 'tollgate_billing_posting_overdue_seconds',

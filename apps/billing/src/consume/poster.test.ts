@@ -1,6 +1,7 @@
 import { newId, type Charge } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
+import { uncoveredSeconds } from '../ledger/books-store';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
 import { ChargeGatherer } from './charge-gatherer';
 import { Poster } from './poster';
@@ -113,16 +114,49 @@ describe('posting', () => {
     for (const tenantId of tenants) expect(await billing.books(tenantId)).toMatchObject({ due: false });
   });
 
-  it('never takes a balance below zero: what credit does not pay for waits as a whole, the news tell the debt, a top-up settles it', async () => {
+  it('never takes a balance below zero: what credit pays for is posted at once, the rest waits, the news tell the debt, a top-up settles it', async () => {
     const tenantId = await billing.tenant(3);
     const charges = [charge(tenantId, 2n * CENT), charge(tenantId, 2n * CENT + 1n)];
     await billing.gatherer.gather(charges);
-    expect(await billing.poster.postDue()).toBe(0);
+    expect(await billing.poster.postDue()).toBe(1);
+    expect((await billing.entries(tenantId)).map(({ amount, ref }) => [amount, ref.slice(-3)])).toEqual([
+      [3, 'rst'],
+      [-2, '1-1'],
+    ]);
+    expect(await billing.books(tenantId)).toMatchObject({ balance: 1, unposted: 2n * CENT + 1n, due: false });
     expect((await billing.news(tenantId)).at(-1)).toMatchObject({ balanceNanos: String(-CENT - 1n) });
+    // A charge is covered whole: nobody looks again before something changes.
+    expect(await billing.poster.postDue()).toBe(0);
     await billing.topUps.add({ tenantId, amountCents: 5, source: 'manual', ref: 'second' });
     expect(await billing.poster.postDue()).toBe(1);
     expect(await billing.books(tenantId)).toMatchObject({ balance: 4, unposted: 1n, due: false });
     await expectBooksToProve(billing, charges);
+  });
+
+  it('takes the balance to zero when much more has gathered, over months, and tells how long the oldest of the rest has waited', async () => {
+    const tenantId = await billing.tenant(127);
+    const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+    // 9.27 in 1,854 requests of half a cent, a part of them of the month before.
+    const before = charge(tenantId, CENT / 2n, { endedAt: '2026-01-31T23:00:00.000Z' });
+    const charges = [before, ...Array.from({ length: 1_853 }, () => charge(tenantId, CENT / 2n, { endedAt: at(30) }))];
+    expect(await uncoveredSeconds(billing.dataSource.manager)).toBe(0);
+    await billing.gatherer.gather(charges);
+    expect(await billing.poster.postDue()).toBe(1);
+    const waiting = 927n * CENT - 127n * CENT;
+    expect(await billing.books(tenantId)).toMatchObject({ balance: 0, unposted: waiting, due: false });
+    const seconds = await uncoveredSeconds(billing.dataSource.manager);
+    expect(seconds).toBeGreaterThanOrEqual(1_800);
+    await expectBooksToProve(billing, charges);
+    for (const [cents, left] of [
+      [300, 0],
+      [600, 100],
+    ] as const) {
+      await billing.topUps.add({ tenantId, amountCents: cents, source: 'manual', ref: `${cents}` });
+      await billing.poster.postDue();
+      expect(await billing.books(tenantId)).toMatchObject({ balance: left, due: false });
+      await expectBooksToProve(billing, charges);
+    }
+    expect(await uncoveredSeconds(billing.dataSource.manager)).toBe(0);
   });
 
   it('posts everyone else when the books of one tenant are broken, and comes back to that one later', async () => {

@@ -4,6 +4,7 @@ import { transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import {
+  coveredPart,
   deferPosting,
   dueTenants,
   loadUncoveredMonths,
@@ -14,7 +15,7 @@ import {
 } from '../ledger/books-store';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
 import type { Entry } from '../ledger/core/entry';
-import { post, type Cover } from '../ledger/core/post';
+import { partWanted, post, type Cover } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
 import { firstEnded, insertCovers, insertEntries } from '../ledger/journal';
 import { observeDebits } from './metrics';
@@ -86,7 +87,10 @@ export class Poster {
       const entries: Entry[] = [];
       const covers: Cover[] = [];
       for (const [tenantId, books] of due) {
-        const posted = post(books, monthsOf.get(tenantId) ?? [], () => newId('ent'));
+        const open = monthsOf.get(tenantId) ?? [];
+        const wanted = partWanted(books, open);
+        const part = wanted && (await coveredPart(tx, wanted));
+        const posted = post(books, open, () => newId('ent'), part);
         changed.push(posted.books);
         months.push(...posted.months);
         entries.push(...posted.entries);

@@ -1,5 +1,7 @@
+import { NANOS_PER_CENT } from '@tollgate/contracts';
 import type { EntityManager } from 'typeorm';
-import { canPost, type Books, type Month } from './core/books';
+import { canPost, mayPostPart, type Books, type Month } from './core/books';
+import type { Part } from './core/post';
 
 interface BooksRow {
   tenant_id: string;
@@ -84,6 +86,33 @@ export async function overdueSeconds(tx: EntityManager): Promise<number> {
   return Math.max(0, row?.seconds ?? 0);
 }
 
+/** The longest run of a month's first uncovered charges that adds up to at most so much; null: not one. Call under the tenant's lock. */
+export async function coveredPart(
+  tx: EntityManager,
+  { month, limitNanos }: { month: Month; limitNanos: bigint },
+): Promise<Part | null> {
+  const { tenantId, period, coveredSeq } = month;
+  const [row] = await tx.query<{ seq: string; nanos: string }[]>(
+    `SELECT seq, nanos FROM (
+       SELECT seq, sum(cost_nanos) OVER (ORDER BY seq) AS nanos FROM charge WHERE tenant_id = $1 AND period = $2 AND seq > $3) c
+     WHERE nanos <= $4 ORDER BY seq DESC LIMIT 1`,
+    [tenantId, period, String(coveredSeq), String(limitNanos)],
+  );
+  return row ? { period, toSeq: BigInt(row.seq), nanos: BigInt(row.nanos) } : null;
+}
+
+/** Since when the oldest usage has been over that waits for credit to pay for it, in seconds; 0: none waits. */
+export async function uncoveredSeconds(tx: EntityManager): Promise<number> {
+  const [row] = await tx.query<{ seconds: number | null }[]>(
+    `SELECT extract(epoch FROM now() - min(c.ended_at))::float8 AS seconds
+     FROM tenant_month m JOIN tenant_books b USING (tenant_id)
+       JOIN charge c ON c.tenant_id = m.tenant_id AND c.period = m.period AND c.seq = m.covered_seq + 1
+     WHERE m.covered_seq < m.last_seq AND b.carried_nanos + b.gathered_nanos >= (b.balance_cents + 1)::numeric * ${NANOS_PER_CENT}
+       AND b.carried_nanos + b.gathered_nanos >= ${NANOS_PER_CENT}`,
+  );
+  return Math.max(0, row?.seconds ?? 0);
+}
+
 /** The tenants that are due, without a lock. */
 export async function dueTenants(tx: EntityManager, { limit, early, only = null }: DueBooks): Promise<string[]> {
   const rows = await tx.query<{ tenant_id: string }[]>(`SELECT tenant_id FROM tenant_books WHERE ${DUE}`, [
@@ -133,7 +162,8 @@ export async function saveBooks(
       changed.map((books) => String(books.gatheredNanos)),
       changed.map((books) => String(books.overrunNanos)),
       changed.map((books) => books.suspended),
-      changed.map(canPost),
+      // What the balance covers of more than it pays for has been posted then: the next change is another chance.
+      changed.map((books) => canPost(books) || (!posted && mayPostPart(books))),
       posted,
       postingIntervalMs,
     ],

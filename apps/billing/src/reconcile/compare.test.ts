@@ -1,7 +1,11 @@
 import type { Snapshot } from '@tollgate/admission';
 import { compareTenant, NO_BOOKS, PENDING_SUM, SETTLED_SUM, type Head, type TenantView } from './compare';
 
-const head = (version: number): Head => ({ version: BigInt(version), balanceNanos: 1_000n - BigInt(version) * 10n });
+const head = (version: number): Head => ({
+  version: BigInt(version),
+  balanceNanos: 1_000n - BigInt(version) * 10n,
+  suspended: false,
+});
 
 const snapshot = (of: Head, more: Partial<Snapshot> = {}): Snapshot => ({
   tenantId: 'ten_a',
@@ -14,6 +18,9 @@ const snapshot = (of: Head, more: Partial<Snapshot> = {}): Snapshot => ({
   holdRowsPendingNanos: 0n,
   holdRowsSettledNanos: 30n,
   oldestSettledId: null,
+  suspended: false,
+  inFlight: 0n,
+  withdrawnNanos: 0n,
   ...more,
 });
 

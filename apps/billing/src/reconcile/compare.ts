@@ -6,6 +6,7 @@ export interface Head {
   version: bigint;
   /** As the credit news of this version tells it. */
   balanceNanos: bigint;
+  suspended: boolean;
 }
 
 /** One tenant in the books and in the admission store. The heads enclose the snapshot in time: read before and after it. */
@@ -23,7 +24,9 @@ export interface TenantView {
 /** Admission stores count in 64 bits and treat a balance beyond this (4 × 10⁹ currency units) as this. */
 const MAX_STORE_NANOS = 4n * 10n ** 18n;
 
-export const NO_BOOKS: Head = { version: 0n, balanceNanos: 0n };
+export const NO_BOOKS: Head = { version: 0n, balanceNanos: 0n, suspended: false };
+export const NEWS = 'the admission store has the news of the books';
+export const READABLE = 'the state of the admission store can be read';
 export const PENDING_SUM = 'pending sum = sum of pending holds';
 export const SETTLED_SUM = 'settled sum = sum of settled holds';
 
@@ -44,14 +47,25 @@ export function compareTenant(view: TenantView, newsSince = view.before.version)
     if (lost) differ('the admission store knows the tenant', `version ${before.version}`, actual, strayHolds);
     return differences;
   }
+  if (snapshot.unreadable !== undefined) {
+    differ(READABLE, 'readable', snapshot.unreadable);
+    return differences;
+  }
   if (snapshot.version < newsSince || snapshot.version > after.version) {
-    differ('the admission store has the news of the books', `version ${after.version}`, `version ${snapshot.version}`);
+    differ(NEWS, `version ${after.version}`, `version ${snapshot.version}`);
   }
   for (const head of [before, after]) {
     if (snapshot.version !== head.version || capped(snapshot.balanceNanos) === capped(head.balanceNanos)) continue;
     differ('balance = balance of the admission store', head.balanceNanos, snapshot.balanceNanos);
     break;
   }
+  for (const head of [before, after]) {
+    if (snapshot.version !== head.version || snapshot.suspended === head.suspended) continue;
+    differ('who is suspended is suspended in the admission store', head.suspended, snapshot.suspended);
+    break;
+  }
+  if (snapshot.inFlight !== BigInt(snapshot.pendingHolds))
+    differ('running requests = pending holds', snapshot.pendingHolds, snapshot.inFlight);
   if (snapshot.settledNanos !== snapshot.holdRowsSettledNanos) {
     differ(SETTLED_SUM, snapshot.holdRowsSettledNanos, snapshot.settledNanos);
   }
@@ -61,6 +75,7 @@ export function compareTenant(view: TenantView, newsSince = view.before.version)
   return differences;
 }
 
-function capped(nanos: bigint): bigint {
+/** As an admission store treats it. */
+export function capped(nanos: bigint): bigint {
   return nanos > MAX_STORE_NANOS ? MAX_STORE_NANOS : nanos;
 }

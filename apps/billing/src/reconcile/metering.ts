@@ -8,7 +8,7 @@ const DEADLINE_MS = 9_000;
 const MAX_TRIES = 4;
 const AGAIN_AFTER_MS = 1_000;
 
-type Subject = 'metering.events.digest' | 'metering.events.list' | 'metering.rollups.audit';
+type Subject = 'metering.events.digest' | 'metering.events.list' | 'metering.rollups.audit' | 'metering.rejected.audit';
 
 /** Asks metering of its events. Rejects with UnavailableError when it does not answer, again and again. */
 export async function askMetering<S extends Subject>(

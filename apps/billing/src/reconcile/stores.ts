@@ -75,9 +75,9 @@ export class Stores {
 
   private async heads(ids: readonly string[]): Promise<Map<string, Head>> {
     const rows = await this.dataSource.query<
-      { tenant_id: string; version: string; balance_cents: string; unposted: string }[]
+      { tenant_id: string; version: string; balance_cents: string; unposted: string; suspended: boolean }[]
     >(
-      `SELECT tenant_id, version, balance_cents, carried_nanos + gathered_nanos AS unposted FROM tenant_books WHERE tenant_id = ANY($1)`,
+      `SELECT tenant_id, version, balance_cents, carried_nanos + gathered_nanos AS unposted, suspended FROM tenant_books WHERE tenant_id = ANY($1)`,
       [ids],
     );
     return new Map(
@@ -86,6 +86,7 @@ export class Stores {
         {
           version: BigInt(row.version),
           balanceNanos: BigInt(row.balance_cents) * NANOS_PER_CENT - BigInt(row.unposted),
+          suspended: row.suspended,
         },
       ]),
     );

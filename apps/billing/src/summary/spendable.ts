@@ -9,7 +9,7 @@ import { UnavailableError } from '@tollgate/contracts';
 export async function spendableNanos(admission: AdmissionStore, tenantId: string): Promise<bigint | null> {
   try {
     const [snapshot] = await admission.snapshot({ tenantId, limit: 1 });
-    return snapshot ? snapshot.balanceNanos - snapshot.settledNanos : null;
+    return snapshot && snapshot.unreadable === undefined ? snapshot.balanceNanos - snapshot.settledNanos : null;
   } catch (error) {
     if (error instanceof UnavailableError) return null;
     throw error;

@@ -1,4 +1,4 @@
-import { newId, RequestError, type Charge, type CreditNews } from '@tollgate/contracts';
+import { newId, RequestError, type Charge, type CreditNews, type ReplyOf } from '@tollgate/contracts';
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
@@ -19,6 +19,8 @@ export interface TestBilling {
   messages: Messages;
   /** Tenants that the test's auth does not know. */
   unknownTenants: Set<string>;
+  /** What metering answers to `metering.spent`. */
+  spent: () => Promise<ReplyOf<'metering.spent'>>;
   /** A new tenant with this credit. */
   tenant(cents?: number): Promise<string>;
   /** News written for a tenant so far, oldest first, as the outbox has it (no relay runs). */
@@ -46,6 +48,7 @@ export function useBilling(
       if (unknownTenants.has(tenantId)) throw new RequestError('not_found', 'No such tenant.');
       return { id: tenantId, name: 'Test', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
     });
+    messages.handle('metering.spent', () => billing.spent());
     await messages.start();
     const topUps = new TopUps(dataSource, messages, { postingIntervalMs, now });
     Object.assign(billing, {
@@ -55,6 +58,7 @@ export function useBilling(
       topUps,
       messages,
       unknownTenants,
+      spent: async () => ({ tenantNanos: '0', keys: [], nextCursor: null }),
       tenant: async (cents = 100_000) => {
         const tenantId = newId('ten');
         if (cents > 0) await topUps.add({ tenantId, amountCents: cents, source: 'manual', ref: 'first' });

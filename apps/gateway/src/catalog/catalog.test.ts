@@ -1,5 +1,5 @@
-import type { ConfigSource, TollgateConfig } from '@tollgate/runtime';
-import { Catalog, stampPrice } from './catalog';
+import { stampPrice, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
+import { Catalog } from './catalog';
 
 const model = (id: string, more: object = {}) => ({
   id,

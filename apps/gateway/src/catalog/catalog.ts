@@ -1,12 +1,10 @@
-import { hash } from 'node:crypto';
 import type { BackendDialect, PriceStamp } from '@tollgate/contracts';
-import { DEFAULT_PASSTHROUGH, FEMTOS_PER_NANO, parsePrice } from '@tollgate/contracts';
-import { backendName, logger } from '@tollgate/runtime';
-import type { BackendConfig, ConfigSource, ModelConfig, PriceConfig, TollgateConfig } from '@tollgate/runtime';
+import { DEFAULT_PASSTHROUGH, FEMTOS_PER_NANO } from '@tollgate/contracts';
+import { backendName, logger, stampPrice } from '@tollgate/runtime';
+import type { BackendConfig, ConfigSource, ModelConfig, TollgateConfig } from '@tollgate/runtime';
 
 /** `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01. */
 const CATALOG_CREATED_SECONDS = 1_767_225_600;
-const PRICE_VERSION_CHARS = 12;
 
 export type Tokenizer = ModelConfig['tokenizer'];
 
@@ -155,18 +153,6 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
     usageBand: model.usageBand,
     row: { id: model.id, object: 'model', created: CATALOG_CREATED_SECONDS, owned_by: model.ownedBy },
   };
-}
-
-/** Prices of the configuration as integers. Embeddings have no output. `version` is a short hash of the prices themselves. */
-export function stampPrice(price: PriceConfig, kind: ModelConfig['kind']): PriceStamp {
-  const numbers = {
-    inputFemtos: String(parsePrice(price.input)),
-    cachedInputFemtos: String(parsePrice(price.cachedInput ?? price.input)),
-    outputFemtos: kind === 'embedding' ? '0' : String(parsePrice(price.output)),
-    // A price per request is in whole units, not per million: "0.01" is 10⁷ nanos.
-    requestNanos: String(parsePrice(price.request)),
-  };
-  return { version: hash('sha256', JSON.stringify(numbers), 'hex').slice(0, PRICE_VERSION_CHARS), ...numbers };
 }
 
 /** OpenAI refuses a body that all the others read alike: it takes one name of the cap only. */

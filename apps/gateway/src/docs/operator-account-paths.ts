@@ -1,5 +1,6 @@
 import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../management/schemas';
 import * as answers from '../operator/response-schemas';
+import { TenantRepairAnswer, TenantRepairBody } from '../operator/repair-schemas';
 import * as requests from '../operator/schemas';
 import type { Code, Endpoint, Paths } from './operator-operation';
 
@@ -92,6 +93,18 @@ export const ACCOUNT_PATHS: Paths = {
     'New requests get 402 `tenant_suspended` from the moment of the answer; those that run go on to their end. Again: the same.',
   ),
   '/tenants/{tenantId}/resume': status('resumeTenant', 'Let a suspended tenant run requests again', 'Again: the same.'),
+  '/tenants/{tenantId}/repair': {
+    post: {
+      id: 'repairTenant',
+      tag: 'Tenants',
+      summary: 'Make what the admission store has of a tenant anew from the books',
+      description:
+        'Version, balance, suspension and budgets as the books have them, and the running sums of its holds. Exact while requests run, and harmless where nothing is wrong.',
+      body: [TenantRepairBody, { dryRun: true }],
+      success: [['200', 'What changed, or would change.', TenantRepairAnswer]],
+      errors: ['not_found'],
+    },
+  },
   '/tenants/{tenantId}/credit': {
     get: {
       id: 'readCredit',

@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import * as management from '../management/schemas';
 import * as backends from '../operator/backend-schemas';
+import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
 import { OPERATOR_PREFIX } from '../operator/routes';
 import * as requests from '../operator/schemas';
@@ -38,7 +39,7 @@ export function operatorDocument(): JsonObject {
       headers: HEADERS,
       schemas: schemaComponents([
         ...namedSchemas({ Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup }),
-        ...namedSchemas(answers, backends, requests),
+        ...namedSchemas(answers, backends, repairs, requests),
       ]),
     },
   };

@@ -9,7 +9,7 @@ const exact = { additionalProperties: false };
 const currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'Of all amounts; from tollgate.yaml.' });
 const page = <T extends TSchema>(rows: T, $id: string) =>
   Type.Object({ data: Type.Array(rows), nextCursor }, { ...exact, $id });
-const answer = <T extends TSchema>(data: T, $id: string) => Type.Object({ data }, { ...exact, $id });
+export const answer = <T extends TSchema>(data: T, $id: string) => Type.Object({ data }, { ...exact, $id });
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 export const Tenant = Type.Object(

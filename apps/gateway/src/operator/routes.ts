@@ -6,6 +6,7 @@ export const OPERATOR_ROUTES: readonly { path: string; methods: readonly string[
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}`, methods: ['GET', 'HEAD'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/suspend`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/resume`, methods: ['POST'] },
+  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/repair`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit`, methods: ['GET', 'HEAD', 'POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit/refund`, methods: ['POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit/adjust`, methods: ['POST'] },

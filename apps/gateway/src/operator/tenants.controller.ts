@@ -5,6 +5,7 @@ import type { FastifyRequest } from 'fastify';
 import { bodyError, trimmedName } from '../management/body';
 import { ApiError } from '../management/envelope';
 import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
+import { TenantRepairBody } from './repair-schemas';
 import { OPERATOR_PREFIX } from './routes';
 import { TenantCreate, TenantsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
@@ -12,6 +13,7 @@ import { TenantLookup } from './tenant-lookup';
 
 const checkQuery = queryCheck(TenantsQuery);
 const checkBody = bodyCheck(TenantCreate, bodyError);
+const checkRepair = bodyCheck(TenantRepairBody, bodyError);
 
 @Controller(`${OPERATOR_PREFIX}/tenants`)
 @UseGuards(SecretGuard)
@@ -48,6 +50,15 @@ export class TenantsController {
   @HttpCode(200)
   resume(@Param('tenantId') tenantId: string) {
     return this.setStatus(tenantId, 'active');
+  }
+
+  /** What the admission store has of the tenant, made anew from the books. */
+  @Post(':tenantId/repair')
+  @HttpCode(200)
+  async repair(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
+    const { dryRun = false } = checkRepair(readJsonObject(request));
+    if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
+    return { data: await this.messages.request('billing.tenants.repair', { tenantId, dryRun }) };
   }
 
   private async setStatus(tenantId: string, status: TenantRow['status']) {

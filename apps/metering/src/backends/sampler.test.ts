@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { usageEvent } from '../sample-events.suite';
+import { ANY_PRICE, usageEvent } from '../sample-events.suite';
 import { useMeteringDatabase } from '../metering-database.suite';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { compareBackends, JUDGE_AFTER_MS } from './compare';
@@ -58,7 +58,7 @@ const booked = (fromMs: number, toMs: number, completionTokens: number, backend 
     completionTokens,
     backend,
   });
-const consume = (...events: object[]) => new UsageConsumer(database.dataSource).consume(events);
+const consume = (...events: object[]) => new UsageConsumer(database.dataSource, ANY_PRICE).consume(events);
 
 it('an hour is what the counters grew by between its ends, whoever did not answer in between', async () => {
   await at(HOUR + 150, 5_000);

@@ -3,7 +3,7 @@ import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { openMeteringDatabase } from '../database';
 import { useMeteringDatabase } from '../metering-database.suite';
-import { KEY, TENANT, usageEvent } from '../sample-events.suite';
+import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.suite';
 import { UsageConsumer } from './usage-consumer';
 
 // Real: Postgres. The consumer is called as the messages seam calls it: batches, any of them again.
@@ -11,7 +11,7 @@ const database = useMeteringDatabase();
 let consumer: UsageConsumer;
 
 beforeAll(() => {
-  consumer = new UsageConsumer(database.dataSource);
+  consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
 });
 beforeEach(() =>
   database.query(
@@ -54,7 +54,7 @@ describe('recording', () => {
       backend: 'http://gpu:8000/v1',
     });
     const result = await consumer.consume([event]);
-    expect(result).toEqual({ recorded: 1, repeated: 0, rejected: 0, disagreements: 0 });
+    expect(result).toEqual({ recorded: 1, repeated: 0, rejected: 0 });
     const { price } = event;
     expect(await database.query('SELECT * FROM metering.usage_event')).toEqual([
       {
@@ -93,15 +93,6 @@ describe('recording', () => {
         defaultBudgets: {},
       },
     ]);
-  });
-
-  it('charges what was settled when the gateway’s cost is not the rated one, and keeps both', async () => {
-    const event = usageEvent({ costNanos: '7' });
-    expect(await consumer.consume([event])).toMatchObject({ recorded: 1, disagreements: 1 });
-    expect(await database.query('SELECT cost_nanos, rated_nanos FROM metering.usage_event')).toEqual([
-      { cost_nanos: '7', rated_nanos: usageEvent().costNanos },
-    ]);
-    expect(await charges()).toMatchObject([{ costNanos: '7' }]);
   });
 
   it('is all or nothing: a failure at its last step leaves nothing, and the batch delivered again is recorded', async () => {
@@ -169,7 +160,7 @@ describe('repeats', () => {
     const other = await openMeteringDatabase(database.url);
     try {
       const events = Array.from({ length: 600 }, (_, i) => usageEvent({ model: `model-${i % 7}` }));
-      const consumers = [consumer, new UsageConsumer(other), new UsageConsumer(other)];
+      const consumers = [consumer, new UsageConsumer(other, ANY_PRICE), new UsageConsumer(other, ANY_PRICE)];
       const results = await Promise.all(
         [0, 100, 200, 150, 50, 250].map((offset, i) => {
           const batch = events.slice(offset, offset + 350);
@@ -199,6 +190,28 @@ describe('bad events', () => {
     { ...usageEvent(), costNanos: '99999999999999999999' },
     { ...usageEvent(), endedAt: 'yesterday' },
   ];
+
+  it('are those, too, that cost what tokens and price do not give: nothing is charged', async () => {
+    const full = BigInt(usageEvent().costNanos);
+    const forged = [2n ** 63n - 1n, full * 100n, full + 1n, full - 1n].map((cost) =>
+      usageEvent({ costNanos: String(cost) }),
+    );
+    const good = usageEvent();
+    expect(await consumer.consume([...forged, good])).toEqual({ recorded: 1, repeated: 0, rejected: 4 });
+    expect((await charges()).map(({ id }) => id)).toEqual([good.id]);
+    expect(await database.query('SELECT DISTINCT tenant_id, reason FROM metering.rejected_event')).toEqual([
+      { tenant_id: TENANT, reason: `costNanos: with overrunNanos not the ${full} that its tokens cost` },
+    ]);
+    await expectSumsToEqualEvents();
+  });
+
+  it('of a request that is recorded are repeats of it: its charge is sent again as it stands', async () => {
+    const event = usageEvent();
+    await consumer.consume([event]);
+    expect(await consumer.consume([{ ...event, costNanos: '7' }])).toEqual({ recorded: 0, repeated: 1, rejected: 0 });
+    expect((await charges()).map(({ costNanos }) => costNanos)).toEqual([event.costNanos, event.costNanos]);
+    expect(await count('rejected_event')).toBe(0);
+  });
 
   it('are set aside whole, with the reason, and the good ones of the batch go through', async () => {
     const batch = TEN_KINDS.flatMap((bad) => [usageEvent(), bad]);

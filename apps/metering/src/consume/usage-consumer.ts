@@ -3,56 +3,64 @@ import { enqueue } from '@tollgate/messaging';
 import { sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
+import type { Prices } from '../price/prices';
 import { rate } from '../price/rate';
 import { chargeOf, storedCharges } from '../publish/charges';
 import { connectionOf } from '../record/copy-in';
 import { addToBackends, sumByBackend } from '../record/backend-hours';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
-import { setAside, type Rejected } from '../record/rejected';
-import { countBatch, type BatchResult } from './metrics';
+import { eventId, setAside, type Rejected } from '../record/rejected';
+import { countBatch, countRefused, type BatchResult } from './metrics';
 import { whyNotUsageEvent } from './read-usage-event';
 
 const UNIQUE_VIOLATION = '23505';
 /** The first is without a look for repeats. Each later one that fails means that another consumer recorded an event of the batch between our look and our write. */
 const MAX_TRIES = 10;
+/** Of a batch: whoever can publish can publish much that is refused. */
+const MAX_LOGGED = 20;
 
 /** Takes in usage events: each is recorded, summed and charged exactly once, however often and to however many consumers it is delivered. */
 export class UsageConsumer {
   /** Whether to look for repeats before writing. Not looking saves a tenth of a batch's time and costs a failed try when there is one; so a batch is taken to be like the last. */
   private expectRepeats = false;
 
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly prices: Prices,
+  ) {}
 
   /**
    * One batch, all or nothing. Throws when the database cannot do it now: deliver the same again.
-   * 1. Bad events aside, so that they hold up nobody. 2. One of each id, ascending. In one transaction: 3. the events that are not recorded yet (the primary key sees to it);
+   * 1. Bad events aside, so that they hold up nobody: what has not the form, and what its tokens and a price that was in force do not give. 2. One of each id, ascending. In one transaction: 3. the events that are not recorded yet (the primary key sees to it);
    * 4. the sums, of the new ones only; 5. the charges into the outbox. The caller acknowledges after the commit.
    */
   async consume(messages: readonly unknown[]): Promise<BatchResult> {
-    const { valid, rejected } = sortOut(messages);
-    const rated = onePerId(valid).map((event): RatedEvent => ({ event, ...rate(event) }));
-    const fresh = await this.commit(rated, rejected);
+    const { rated, rejected } = await this.sortOut(messages);
+    const { fresh, aside } = await this.commit(onePerId(rated), rejected);
     failPoint('recorded');
-    const disagreeing = fresh.filter(({ disagreementNanos }) => disagreementNanos !== null);
-    report(rejected, disagreeing);
-    const result = {
-      recorded: fresh.length,
-      repeated: valid.length - fresh.length,
-      rejected: rejected.length,
-      disagreements: disagreeing.length,
-    };
+    report(aside);
+    const [recorded, refused] = [fresh.length, aside.length];
+    const result = { recorded, repeated: messages.length - recorded - refused, rejected: refused };
     countBatch(result);
     return result;
   }
 
-  private async commit(rated: readonly RatedEvent[], rejected: readonly Rejected[]): Promise<readonly RatedEvent[]> {
+  private async sortOut(messages: readonly unknown[]): Promise<{ rated: RatedEvent[]; rejected: Rejected[] }> {
+    const { valid, rejected } = sortByForm(messages);
+    let sorted = sortByPrice(valid, this.prices);
+    if (sorted.rejected.some(({ wrong }) => wrong === 'price') && (await this.prices.lookAgain()))
+      sorted = sortByPrice(valid, this.prices);
+    return { rated: sorted.rated, rejected: [...rejected, ...sorted.rejected] };
+  }
+
+  private async commit(rated: readonly RatedEvent[], rejected: readonly Rejected[]): Promise<Recorded> {
     for (let attempt = 1; ; attempt++) {
       const look = this.expectRepeats || attempt > 1;
       try {
-        const fresh = await transaction(this.dataSource, (tx) => record(tx, rated, rejected, look));
-        this.expectRepeats = fresh.length < rated.length;
-        return fresh;
+        const recorded = await transaction(this.dataSource, (tx) => record(tx, rated, rejected, look));
+        this.expectRepeats = recorded.fresh.length < rated.length;
+        return recorded;
       } catch (error) {
         if (sqlState(error) !== UNIQUE_VIOLATION || attempt >= MAX_TRIES) throw error;
       }
@@ -60,20 +68,30 @@ export class UsageConsumer {
   }
 }
 
-/** Steps 3 to 5; returns the new ones. Rejects with UNIQUE_VIOLATION when one is recorded already and we did not look, or not late enough. */
+interface Recorded {
+  /** New ones. */
+  fresh: readonly RatedEvent[];
+  /** What was set aside. */
+  aside: readonly Rejected[];
+}
+
+/** Steps 3 to 5. Rejects with UNIQUE_VIOLATION when one is recorded already and we did not look, or not late enough. */
 async function record(
   tx: EntityManager,
   rated: readonly RatedEvent[],
   rejected: readonly Rejected[],
   look: boolean,
-): Promise<readonly RatedEvent[]> {
-  if (rejected.length > 0) await setAside(tx, rejected);
-  if (rated.length === 0) return [];
-  const ids = rated.map(({ event }) => event.id);
+): Promise<Recorded> {
+  // Of a recorded event whatever comes is a repeat, also what would be refused.
+  const refusedIds = rejected.flatMap(({ value, wrong }) => (wrong === 'form' ? [] : [(value as UsageEvent).id]));
+  const ids = [...refusedIds, ...(look ? rated.map(({ event }) => event.id) : [])];
   // A repeat mostly comes from the sweeper, which misses the ledger's confirmation: the charge is sent again, in case that it is lost (a restored backup). Billing takes it once.
-  const again = look ? await storedCharges(tx, ids) : [];
+  const again = ids.length > 0 ? await storedCharges(tx, ids) : [];
   const known = new Set(again.map(({ id }) => id));
+  const aside = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
+  if (aside.length > 0) await setAside(tx, aside);
   const fresh = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
+  if (fresh.length === 0 && again.length === 0) return { fresh, aside };
   const recorded = fresh.length > 0 ? recordEvents(await connectionOf(tx), fresh) : undefined;
   // Made while Postgres copies.
   const sums = sumUp(fresh);
@@ -86,43 +104,48 @@ async function record(
   }
   await enqueue(tx, 'charges', charges);
   failPoint('recording');
-  return fresh;
+  return { fresh, aside };
 }
 
-function sortOut(messages: readonly unknown[]): { valid: UsageEvent[]; rejected: Rejected[] } {
+function sortByForm(messages: readonly unknown[]): { valid: UsageEvent[]; rejected: Rejected[] } {
   const nowMs = Date.now();
   const valid: UsageEvent[] = [];
   const rejected: Rejected[] = [];
   for (const value of messages) {
     const reason = whyNotUsageEvent(value, nowMs);
     if (reason === null) valid.push(value as UsageEvent);
-    else rejected.push({ value, reason });
+    else rejected.push({ value, reason, wrong: 'form' });
   }
   return { valid, rejected };
 }
 
-/** The first of each id, ascending by id. */
-function onePerId(events: readonly UsageEvent[]): UsageEvent[] {
-  const byId = new Map<string, UsageEvent>();
-  for (const event of events) if (!byId.has(event.id)) byId.set(event.id, event);
-  return [...byId.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+function sortByPrice(events: readonly UsageEvent[], prices: Prices): { rated: RatedEvent[]; rejected: Rejected[] } {
+  const rated: RatedEvent[] = [];
+  const rejected: Rejected[] = [];
+  for (const event of events) {
+    const rating = rate(event, prices);
+    if ('chargeNanos' in rating) rated.push({ event, ...rating });
+    else
+      rejected.push({
+        value: event,
+        ...rating,
+        ...(rating.wrong === 'price' && { priceVersion: event.price.version }),
+      });
+  }
+  return { rated, rejected };
 }
 
-function report(rejected: readonly Rejected[], disagreeing: readonly RatedEvent[]): void {
-  const log = logger('metering');
-  for (const { value, reason } of rejected) {
-    const { id } = (value ?? {}) as { id?: unknown };
-    log.error(
-      { reason, eventId: typeof id === 'string' ? id.slice(0, 64) : undefined },
-      'usage event set aside in rejected_event',
-    );
-  }
-  for (const { event, chargeNanos, overrunNanos, disagreementNanos } of disagreeing) {
-    const amounts = {
-      chargeNanos: String(chargeNanos),
-      overrunNanos: String(overrunNanos),
-      ratedNanos: String(disagreementNanos),
-    };
-    log.warn({ eventId: event.id, model: event.model, ...amounts }, 'the settled cost is not the rated cost');
-  }
+/** The first of each id, ascending by id. */
+function onePerId(rated: readonly RatedEvent[]): RatedEvent[] {
+  const byId = new Map<string, RatedEvent>();
+  for (const one of rated) if (!byId.has(one.event.id)) byId.set(one.event.id, one);
+  return [...byId.values()].sort((a, b) => (a.event.id < b.event.id ? -1 : 1));
+}
+
+function report(rejected: readonly Rejected[]): void {
+  for (const { wrong } of rejected) countRefused(wrong);
+  for (const { value, reason } of rejected.slice(0, MAX_LOGGED))
+    logger('metering').error({ reason, eventId: eventId(value) }, 'usage event set aside in rejected_event');
+  const more = rejected.length - MAX_LOGGED;
+  if (more > 0) logger('metering').error({ more }, 'more usage events of the batch set aside in rejected_event');
 }

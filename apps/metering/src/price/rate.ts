@@ -1,20 +1,40 @@
-import { costNanos, type UsageEvent } from '@tollgate/contracts';
+import { costNanos, type PriceStamp, type UsageEvent } from '@tollgate/contracts';
+import type { Prices } from './prices';
 
-/** What a request is charged, in nanos. `disagreementNanos`: what its tokens cost at its prices, when that is not what the gateway settled; else null. */
+const NUMBERS = [
+  'inputFemtos',
+  'cachedInputFemtos',
+  'outputFemtos',
+  'requestNanos',
+] as const satisfies readonly (keyof PriceStamp)[];
+
+/** What a request is charged, and what was served beyond its hold and is not, in nanos. */
 export interface Rating {
   chargeNanos: bigint;
   overrunNanos: bigint;
-  disagreementNanos: bigint | null;
+}
+
+/** Why an event is not charged. `price`: its price is not known (yet). */
+export interface Unrated {
+  reason: string;
+  wrong: 'price' | 'cost';
 }
 
 /**
- * Rates a valid event. The gateway settled the hold at `costNanos`, the rated cost capped by the hold, and put what was above the cap into `overrunNanos`;
- * so cost + overrun must be the rated cost. The charge is what was settled also when they disagree: that, and no more, was held for it, and
- * the ledger must debit what the admission store took. The disagreement is recorded and counted, for a person to look at.
+ * Rates a valid event by the price that was in force, and takes nothing of the money on trust: its price must be one that the configuration gave this model, to the number, and what was settled and
+ * what was beyond the hold must be together what its tokens cost at it. To the nano, there is no tolerance: the exact sum over the tokens is rounded up once (`costNanos` of the contracts), by whoever
+ * makes the event as by us, and the hold caps the rounded sum. A cost below it is refused too: usage that is given away is an error as well.
  */
-export function rate(event: UsageEvent): Rating {
-  const rated = costNanos(event, event.price);
+export function rate(event: UsageEvent, prices: Prices): Rating | Unrated {
+  const price = prices.find(event);
+  if (price === undefined) return { reason: 'price.version: never in force for this model', wrong: 'price' };
+  const wrong = NUMBERS.find((name) => event.price[name] !== price[name]);
+  if (wrong !== undefined) return { reason: `price.${wrong}: not that of its version`, wrong: 'cost' };
   const chargeNanos = BigInt(event.costNanos);
   const overrunNanos = BigInt(event.overrunNanos);
-  return { chargeNanos, overrunNanos, disagreementNanos: chargeNanos + overrunNanos === rated ? null : rated };
+  const rated = costNanos(event, price);
+  if (chargeNanos + overrunNanos !== rated) {
+    return { reason: `costNanos: with overrunNanos not the ${rated} that its tokens cost`, wrong: 'cost' };
+  }
+  return { chargeNanos, overrunNanos };
 }

@@ -3,7 +3,7 @@ import { newId, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.suite';
-import { usageEvent } from '../sample-events.suite';
+import { ANY_PRICE, usageEvent } from '../sample-events.suite';
 import fs from 'node:fs';
 import { MonthSpent } from './month-spent';
 
@@ -13,7 +13,7 @@ const spent = (maxKeysPerPage?: number) => new MonthSpent(database.dataSource, m
 
 /** Records events of one tenant, each with its key and the instant of its end. */
 async function record(events: Pick<UsageEvent, 'tenantId' | 'keyId' | 'endedAt'>[]): Promise<void> {
-  await new UsageConsumer(database.dataSource).consume(events.map((event) => usageEvent(event)));
+  await new UsageConsumer(database.dataSource, ANY_PRICE).consume(events.map((event) => usageEvent(event)));
 }
 const cost = BigInt(usageEvent().costNanos);
 

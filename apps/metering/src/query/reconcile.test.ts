@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.suite';
-import { KEY, usageEvent } from '../sample-events.suite';
+import { ANY_PRICE, KEY, usageEvent } from '../sample-events.suite';
 import { EventRanges } from './event-ranges';
 import { BY_INDEX_SQL, HOURS_SQL, RollUpAudit } from './roll-up-audit';
 
@@ -12,7 +12,7 @@ const tenants = [newId('ten'), newId('ten'), newId('ten')];
 const ids: string[] = [];
 
 beforeAll(async () => {
-  const consumer = new UsageConsumer(database.dataSource);
+  const consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
   const events = Array.from({ length: EVENTS }, (_, i) =>
     usageEvent({
       tenantId: tenants[i % 3]!,

@@ -3,7 +3,7 @@ import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { useMeteringDatabase } from '../metering-database.suite';
-import { KEY, TENANT, usageEvent } from '../sample-events.suite';
+import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.suite';
 import { MAX_GROUPS, UsageQueries } from './usage-query';
 
 const database = useMeteringDatabase();
@@ -15,9 +15,22 @@ const ask = (from: string, to: string, rest: Partial<UsageQuery> = {}) =>
 const requests = async (from: string, to: string, rest: Partial<UsageQuery> = {}) =>
   (await ask(from, to, rest)).totals.requests;
 
+/** Whatever its tokens: by the request. */
+const costing = (nanos: number, changes: Partial<UsageEvent>) =>
+  usageEvent({
+    price: {
+      version: 'v',
+      inputFemtos: '0',
+      cachedInputFemtos: '0',
+      outputFemtos: '0',
+      requestNanos: String(nanos),
+    },
+    ...changes,
+  });
+
 /** One request each: 10 + 1 tokens, a third of a cent. */
 const at = (endedAt: string, changes: Partial<UsageEvent> = {}) =>
-  usageEvent({ endedAt, promptTokens: 10, cachedTokens: 0, completionTokens: 1, costNanos: '3333333', ...changes });
+  costing(3_333_333, { endedAt, promptTokens: 10, cachedTokens: 0, completionTokens: 1, ...changes });
 
 const EVENTS = [
   at('2026-11-20T23:59:59.999Z'),
@@ -31,7 +44,7 @@ const EVENTS = [
 
 beforeAll(async () => {
   queries = new UsageQueries(database.dataSource);
-  await new UsageConsumer(database.dataSource).consume([
+  await new UsageConsumer(database.dataSource, ANY_PRICE).consume([
     ...EVENTS,
     at('2026-11-21T11:00:00.000Z', { tenantId: newId('ten') }),
   ]);
@@ -106,7 +119,7 @@ describe('groups', () => {
 
   it('tell how many of the requests were estimated, whole hours and partial ones alike, and say nothing where none were', async () => {
     const tenantId = newId('ten');
-    await new UsageConsumer(database.dataSource).consume([
+    await new UsageConsumer(database.dataSource, ANY_PRICE).consume([
       at('2026-11-21T10:30:00.000Z', { tenantId, model: 'a', estimated: true }),
       at('2026-11-21T11:30:00.000Z', { tenantId, model: 'a', estimated: true }),
       at('2026-11-21T11:40:00.000Z', { tenantId, model: 'a' }),
@@ -163,10 +176,11 @@ it('any range and grouping gives what the events give, and parts that add up', a
     { seed: 7, numRuns: 300 },
   );
   const recorded = events.map(({ ms, cost, ...rest }) =>
-    at(new Date(DAY_MS + ms).toISOString(), { ...rest, tenantId, costNanos: String(cost) }),
+    costing(cost, { ...rest, tenantId, endedAt: new Date(DAY_MS + ms).toISOString(), cachedTokens: 0 }),
   );
   // In batches of 100 the sums are added to, not only made.
-  for (let i = 0; i < 300; i += 100) await new UsageConsumer(database.dataSource).consume(recorded.slice(i, i + 100));
+  for (let i = 0; i < 300; i += 100)
+    await new UsageConsumer(database.dataSource, ANY_PRICE).consume(recorded.slice(i, i + 100));
   await assertRuns(
     fc.asyncProperty(
       minute,

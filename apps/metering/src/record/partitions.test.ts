@@ -2,7 +2,7 @@ import { idBound, newId } from '@tollgate/contracts';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { openMeteringDatabase } from '../database';
 import { useMeteringDatabase } from '../metering-database.suite';
-import { usageEvent } from '../sample-events.suite';
+import { ANY_PRICE, usageEvent } from '../sample-events.suite';
 import { Partitions } from './partitions';
 
 const database = useMeteringDatabase();
@@ -32,7 +32,7 @@ describe('partitions of usage_event', () => {
   it('are made for the months around now, by any number of processes at once, while events come in', async () => {
     const others = await Promise.all([1, 2].map(() => openMeteringDatabase(database.url)));
     try {
-      const consumer = new UsageConsumer(database.dataSource);
+      const consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
       const writing = Array.from({ length: 5 }, () =>
         consumer.consume(Array.from({ length: 20 }, () => usageEvent({ id: idAt(Date.UTC(2020, 0, 5)) }))),
       );
@@ -53,12 +53,12 @@ describe('partitions of usage_event', () => {
 
   it('part the months at midnight UTC, to the millisecond', async () => {
     const [last, first] = [usageEvent({ id: idAt(DECEMBER_MS - 1) }), usageEvent({ id: idAt(DECEMBER_MS) })];
-    await new UsageConsumer(database.dataSource).consume([first, last]);
+    await new UsageConsumer(database.dataSource, ANY_PRICE).consume([first, last]);
     expect(await homes()).toMatchObject({ [last.id]: 'usage_event_2026_11', [first.id]: 'usage_event_2026_12' });
   });
 
   it('take over what the default partition held for them, and ids stay unique throughout', async () => {
-    const consumer = new UsageConsumer(database.dataSource);
+    const consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
     const march = usageEvent({ id: idAt(Date.UTC(2027, 2, 9)) });
     const june = usageEvent({ id: idAt(Date.UTC(2027, 5, 1)) });
     await consumer.consume([march, june]);

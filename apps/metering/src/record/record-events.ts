@@ -11,7 +11,7 @@ export interface RatedEvent extends Rating {
 
 const COPY_EVENTS = `
   COPY usage_event (id, tenant_id, key_id, model, kind, stream, started_at, ended_at, outcome, estimated, prompt_tokens, cached_tokens, completion_tokens,
-    cost_nanos, overrun_nanos, rated_nanos, price_version, input_femtos, cached_input_femtos, output_femtos, request_nanos, backend) FROM STDIN`;
+    cost_nanos, overrun_nanos, price_version, input_femtos, cached_input_femtos, output_femtos, request_nanos, backend) FROM STDIN`;
 
 /**
  * Writes events of different ids, ascending: two consumers that hold some of the same then wait for each other in the same order, and not in a circle.
@@ -21,13 +21,13 @@ const COPY_EVENTS = `
  */
 export function recordEvents(client: PoolClient, rated: readonly RatedEvent[]): Promise<void> {
   let rows = '';
-  for (const { event, chargeNanos, overrunNanos, disagreementNanos } of rated) {
+  for (const { event, chargeNanos, overrunNanos } of rated) {
     const { price } = event;
     const backend = backendOf(event);
     rows +=
       `${event.id}\t${event.tenantId}\t${event.keyId}\t${escape(event.model)}\t${event.kind}\t${event.stream}\t${event.startedAt}\t${event.endedAt}\t` +
       `${event.outcome}\t${event.estimated}\t${event.promptTokens}\t${event.cachedTokens}\t${event.completionTokens}\t` +
-      `${chargeNanos}\t${overrunNanos}\t${disagreementNanos ?? '\\N'}\t${escape(price.version)}\t` +
+      `${chargeNanos}\t${overrunNanos}\t${escape(price.version)}\t` +
       `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\t${backend === null ? '\\N' : escape(backend)}\n`;
   }
   return copyIn(client, COPY_EVENTS, rows);

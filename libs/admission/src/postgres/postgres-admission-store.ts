@@ -14,6 +14,8 @@ import {
   type LookResult,
   type News,
   type Progress,
+  type Repair,
+  type RepairResult,
   type Settlement,
   type SettleResult,
   type Snapshot,
@@ -28,6 +30,8 @@ import { eachIdOnce } from './each-id-once';
 import { HoldCounts } from './hold-counts';
 import { SharedProbe } from '../shared-probe';
 import { lookCall, lookResult } from './look-call';
+import { readSnapshot } from './read-snapshot';
+import { repairCall } from './repair-call';
 import { cappedNanos, monthOf, numbers, UNLIMITED_NANOS } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
@@ -219,6 +223,12 @@ export class PostgresAdmissionStore extends AdmissionStore {
       : { kind: code as 'withdrawn' | 'overtaken' };
   }
 
+  async repair(repair: Repair): Promise<RepairResult> {
+    await this.connections.callDurablyInBackground(repairCall(repair, this.now()));
+    // Columns have types: what is no hold cannot stand in a row.
+    return { droppedHolds: 0 };
+  }
+
   private async applyBudgets(news: readonly News[]): Promise<void> {
     const changes = news.flatMap(({ tenantId, budgets = [] }) => budgets.map((budget) => ({ tenantId, ...budget })));
     if (changes.length === 0) return;
@@ -243,18 +253,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
       text: 'SELECT * FROM snapshot($1,$2,$3)',
       values: [options.tenantId ?? null, options.after ?? null, options.limit],
     });
-    return rows.map((row) => ({
-      tenantId: row[0]!,
-      version: BigInt(row[1]!),
-      balanceNanos: BigInt(row[2]!),
-      settledNanos: BigInt(row[3]!),
-      pendingNanos: BigInt(row[4]!),
-      pendingHolds: Number(row[5]),
-      settledHolds: Number(row[6]),
-      holdRowsPendingNanos: BigInt(row[7]!),
-      holdRowsSettledNanos: BigInt(row[8]!),
-      oldestSettledId: row[9] ?? null,
-    }));
+    return rows.map(readSnapshot);
   }
 
   async holds({ tenantId, after, limit }: HoldsQuery): Promise<HoldView[]> {

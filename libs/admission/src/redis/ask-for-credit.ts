@@ -1,7 +1,8 @@
 import type { ReplyOf, RequestOf, Subject } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import { readNews } from '../read-news';
-import type { AskForCredit, MonthSpent } from './credit-restorer';
+import type { MonthSpent } from '../admission-store';
+import type { AskForCredit } from './credit-restorer';
 
 /** What a request waits for the books at most; then it is answered 503 and may be tried again. */
 const ASK_DEADLINE_MS = 2_000;
@@ -21,16 +22,21 @@ export interface Requests {
  */
 export function askForCredit(messages: Requests, now: () => number = Date.now): AskForCredit {
   return async (tenantId) => {
-    const months = [now() - MAX_CLOCK_SKEW_MS, now() + MAX_CLOCK_SKEW_MS].map((ms) =>
-      new Date(ms).toISOString().slice(0, 7),
-    );
-    const [news, ...spent] = await Promise.all([
+    const [news, spent] = await Promise.all([
       messages.request('billing.credit.news', { tenantId }, { deadlineMs: ASK_DEADLINE_MS }),
-      ...[...new Set(months)].map((month) => monthSpent(messages, tenantId, month)),
+      askForSpent(messages, tenantId, now),
     ]);
     if (!news) return null;
     return { news: readNews(news), spent };
   };
+}
+
+/** Asks metering for what a tenant has spent in this month; in two of them near the end of one. Rejects when it does not answer. */
+export function askForSpent(messages: Requests, tenantId: string, now: () => number = Date.now): Promise<MonthSpent[]> {
+  const months = [now() - MAX_CLOCK_SKEW_MS, now() + MAX_CLOCK_SKEW_MS].map((ms) =>
+    new Date(ms).toISOString().slice(0, 7),
+  );
+  return Promise.all([...new Set(months)].map((month) => monthSpent(messages, tenantId, month)));
 }
 
 async function monthSpent(messages: Requests, tenantId: string, month: string): Promise<MonthSpent> {

@@ -1,9 +1,10 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { RedisLink } from '@tollgate/redis';
 import { logger } from '@tollgate/runtime';
-import type { News } from '../admission-store';
+import type { MonthSpent, News } from '../admission-store';
 import { tenantKeys } from './by-tenant';
-import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
+import { amount, budgetChanges, nanos } from './json-arguments';
+import { spentChanges } from './repair';
 import type { TenantRegistry } from './tenant-registry';
 
 /** What a request of a tenant that the store does not know waits at most before it is refused with 503. */
@@ -18,13 +19,6 @@ export interface TenantCredit {
   news: News;
   /** For budgets: the calendar month that it is now, or two of them near the end of a month, as the store goes by its own clock. */
   spent: readonly MonthSpent[];
-}
-
-/** Charged in a calendar month (UTC, `YYYY-MM`), by the instants at which requests ended. */
-export interface MonthSpent {
-  month: string;
-  tenantNanos: bigint;
-  keys: readonly { keyId: string; nanos: bigint }[];
 }
 
 /** Asks billing (and metering, for budgets) for a tenant; null: they know no such tenant, so it has no credit. Rejects when they do not answer. */
@@ -112,11 +106,7 @@ function restoreArgument(credit: TenantCredit | null): string {
     nanos(news.balanceNanos),
     news.suspended,
     news.releases,
-    spent.map(({ month, tenantNanos, keys }) => [
-      monthOf(month),
-      nanos(tenantNanos),
-      keys.map(({ keyId, nanos: spentNanos }) => [keyId, nanos(spentNanos)]),
-    ]),
+    spentChanges(spent),
     budgetChanges(news.budgets),
   ]);
 }

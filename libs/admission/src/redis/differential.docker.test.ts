@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { AdmissionStore, AdmitRequest } from '../admission-store';
 import { PostgresAdmissionStore } from '../postgres/postgres-admission-store';
 import { Fixture, START_MS } from '../suite/fixture.suite';
+import { operation, type Operation } from './differential-operations.suite';
 import { RedisAdmissionStore } from './redis-admission-store';
 
 const LEAST_RUNS = 20;
@@ -12,92 +13,6 @@ const TIME_BOX_MS = 10_000;
 
 const database = useTestDatabase();
 const redis = useRedis();
-
-/** Small and large alike: what a store of doubles would round, and what the clamps divide. */
-const nanos = fc.oneof(fc.bigInt(0n, 10_000n), fc.bigInt(0n, 10n ** 13n), fc.bigInt(0n, 4n * 10n ** 18n));
-const femtos = fc.oneof(fc.constant(0n), fc.bigInt(0n, 10n ** 9n), fc.bigInt(0n, 10n ** 15n));
-const tokens = fc.oneof(fc.nat(50), fc.nat(100_000), fc.nat(1_000_000_000));
-const limits = fc.record({
-  requestsPerMinute: fc.constantFrom(3, 7, 997, 1_000_000),
-  tokensPerMinute: fc.constantFrom(97, 100_003, 10 ** 9, 10 ** 12),
-  concurrency: fc.constantFrom(2, 100),
-});
-const budget = fc.option(nanos, { freq: 2 });
-const shape = fc
-  .record({
-    keyLimits: limits,
-    tenantLimits: limits,
-    keyBudgetNanos: budget,
-    tenantBudgetNanos: budget,
-    promptTokens: tokens,
-    promptFemtos: fc.oneof(fc.constant(0n), fc.bigInt(0n, 10n ** 10n), fc.bigInt(0n, 10n ** 24n)),
-    outputFemtosPerToken: femtos,
-    boundIsExact: fc.constantFrom(true, true, true, false),
-    wantOutputTokens: tokens,
-    least: tokens,
-  })
-  .map(({ least, ...rest }) => {
-    const want = rest.wantOutputTokens;
-    return { ...rest, minOutputTokens: want === 0 ? 0 : Math.max(1, Math.min(want, least)) };
-  });
-
-const pick = fc.nat(30);
-const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 5 });
-const operation = fc.oneof(
-  {
-    weight: 5,
-    arbitrary: fc.record({ kind: fc.constant('admit' as const), requests: some(fc.record({ key: fc.nat(1), shape })) }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('extend' as const),
-      holds: some(fc.record({ pick, want: nanos, min: nanos })),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('progress' as const),
-      holds: some(fc.record({ pick, cost: fc.option(nanos), tokens })),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant('settle' as const),
-      holds: some(fc.record({ pick, part: fc.nat(1_001), tokens })),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('void' as const), holds: some(fc.record({ pick })) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('news' as const),
-      balance: nanos,
-      below: fc.boolean(),
-      version: fc.nat(60),
-      releases: some(pick),
-      budgets: fc.array(
-        fc.record({
-          key: fc.option(fc.nat(1)),
-          version: fc.nat(20).map((version) => BigInt(version + 1)),
-          nanos: fc.oneof(nanos, fc.constantFrom('none' as const, 'default' as const)),
-        }),
-        { maxLength: 3 },
-      ),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('sweep' as const) }) },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      kind: fc.constant('wait' as const),
-      ms: fc.oneof(fc.nat(40), fc.nat(15_000), fc.constantFrom(2_678_400_000, -2_678_400_000, -15_000, -100_000)),
-    }),
-  },
-);
-type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 
 /** One tenant with two keys, and every hold that was ever asked for. */
 class Run {
@@ -182,6 +97,47 @@ class Run {
           })),
         };
         await this.onBoth((store) => store.applyNews([news]));
+        return;
+      }
+      case 'withdraw': {
+        const { version, nanos } = operation;
+        await this.onBoth((store) => store.withdraw({ tenantId, version, nanos }));
+        return;
+      }
+      case 'repair': {
+        const { balance, version, spent, isThisMonth, budgets, releases } = operation;
+        const month = new Date(fixture.nowMs - (isThisMonth ? 0 : 40 * 86_400_000)).toISOString().slice(0, 7);
+        const repair = {
+          tenantId,
+          version: BigInt(version),
+          balanceNanos: balance,
+          suspended: version % 11 === 10,
+          releases: this.holds(releases.map((pick) => ({ pick }))).map(({ id }) => id),
+          spent:
+            spent === null
+              ? []
+              : [
+                  {
+                    month,
+                    tenantNanos: spent[0],
+                    keys: this.keyIds.map((keyId, i) => ({ keyId, nanos: spent[i + 1]! })),
+                  },
+                ],
+          budgets: budgets.map(({ key, ...rest }) => ({ keyId: key === null ? null : this.keyIds[key]!, ...rest })),
+        };
+        await this.onBoth((store) => store.repair(repair));
+        await this.onBoth(async (store) => {
+          const [after] = await store.snapshot({ tenantId, limit: 1 });
+          expect(after).toMatchObject({
+            version: BigInt(version),
+            balanceNanos: balance,
+            withdrawnNanos: 0n,
+            settledNanos: after!.holdRowsSettledNanos,
+            pendingNanos: after!.holdRowsPendingNanos,
+            inFlight: BigInt(after!.pendingHolds),
+          });
+          return after;
+        });
         return;
       }
       case 'sweep':

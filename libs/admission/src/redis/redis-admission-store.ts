@@ -15,6 +15,8 @@ import {
   type LookResult,
   type News,
   type Progress,
+  type Repair,
+  type RepairResult,
   type Settlement,
   type SettleResult,
   type Snapshot,
@@ -31,6 +33,7 @@ import { CreditRestorer, TenantUnknownError } from './credit-restorer';
 import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
 import { callLook } from './look-call';
 import { readHolds } from './read-holds';
+import { callRepair } from './repair';
 import { probeWrites, REPLICAS_TIMEOUT_MS } from './probe-writes';
 import { readSnapshots } from './snapshots';
 import { sweepTenants } from './sweep-tenants';
@@ -229,6 +232,11 @@ export class RedisAdmissionStore extends AdmissionStore {
     return code === 'refused'
       ? { kind: code, availableNanos: BigInt(available) }
       : { kind: code as 'withdrawn' | 'overtaken' };
+  }
+
+  async repair(repair: Repair): Promise<RepairResult> {
+    await this.registry.tell([repair.tenantId]);
+    return callRepair(this.background, repair, this.now());
   }
 
   snapshot(options: { tenantId?: string; after?: string; limit: number }): Promise<Snapshot[]> {

@@ -42,7 +42,32 @@ async function readAll(link: RedisLink, ids: readonly string[]): Promise<Snapsho
   return snapshots;
 }
 
+const UNREADABLE = {
+  version: 0n,
+  balanceNanos: 0n,
+  settledNanos: 0n,
+  pendingNanos: 0n,
+  pendingHolds: 0,
+  settledHolds: 0,
+  holdRowsPendingNanos: 0n,
+  holdRowsSettledNanos: 0n,
+  oldestSettledId: null,
+  suspended: false,
+  inFlight: 0n,
+  withdrawnNanos: 0n,
+};
+
 function read(tenantId: string, v: readonly (string | number | null)[]): Snapshot {
+  if (v[0] === 'unreadable') return { ...UNREADABLE, tenantId, unreadable: String(v[1]) };
+  try {
+    return readable(tenantId, v);
+  } catch (error) {
+    // A number of a form that this store never writes.
+    return { ...UNREADABLE, tenantId, unreadable: (error as Error).message };
+  }
+}
+
+function readable(tenantId: string, v: readonly (string | number | null)[]): Snapshot {
   return {
     tenantId,
     version: BigInt(v[0]!),
@@ -54,5 +79,9 @@ function read(tenantId: string, v: readonly (string | number | null)[]): Snapsho
     holdRowsPendingNanos: BigInt(v[6]!),
     holdRowsSettledNanos: BigInt(v[7]!),
     oldestSettledId: v[8] as string | null,
+    suspended: v[9] === '1',
+    // An earlier release of the functions does not tell.
+    inFlight: BigInt(v[10] ?? v[4]!),
+    withdrawnNanos: BigInt(v[11] ?? 0),
   };
 }

@@ -15,7 +15,7 @@ import {
 import { book, type Entry } from './entry';
 import { gather, type NumberedCharge } from './gather';
 import { chargePeriod, periodOf } from './period';
-import { post, postThrough, type Cover } from './post';
+import { partWanted, post, postThrough, type Cover, type Part } from './post';
 
 const CENT = 10_000_000n;
 /** Some thousands of runs, with node:assert in them as Jest's expect takes ten times as long; a failure prints its seed and path, with which it runs again. */
@@ -112,13 +112,40 @@ class MemoryLedger {
 
   private post(): void {
     const could = canPost(this.books);
-    const posted = post(this.books, [...this.months.values()], () => `ent_${++this.ids}`);
-    assert.equal(posted.entries.length > 0, could);
+    const months = [...this.months.values()];
+    const wanted = partWanted(this.books, months);
+    const posted = post(this.books, months, () => `ent_${++this.ids}`, wanted && this.part(wanted));
+    assert.equal(could && wanted !== null, false);
+    if (could || !wanted) assert.equal(posted.entries.length > 0, could);
     this.books = posted.books;
     this.entries.push(...posted.entries);
     this.covers.push(...posted.covers);
     for (const month of posted.months) this.months.set(month.period, month);
     if (could) assert.equal(unpostedNanos(this.books) < CENT, true);
+    else if (wanted) this.assertNoMoreFits();
+  }
+
+  private part({ month, limitNanos }: { month: Month; limitNanos: bigint }): Part | null {
+    let part: Part | null = null;
+    for (const { seq, costNanos } of this.uncovered(month)) {
+      const nanos: bigint = (part?.nanos ?? 0n) + costNanos;
+      if (nanos > limitNanos) return part;
+      part = { period: month.period, toSeq: seq, nanos };
+    }
+    return part;
+  }
+
+  private uncovered({ period, coveredSeq }: Month): NumberedCharge[] {
+    return this.charges.filter((one) => one.period === period && one.seq > coveredSeq);
+  }
+
+  /** With the next charges, as far as they make a cent, the balance would be below zero: more than it pays for is covered of none. */
+  private assertNoMoreFits(): void {
+    const open = [...this.months.values()].filter((month) => month.coveredSeq < month.lastSeq);
+    const next = open.sort((a, b) => (a.period < b.period ? -1 : 1)).flatMap((month) => this.uncovered(month));
+    let nanos = this.books.carriedNanos;
+    while (nanos < CENT && next.length > 0) nanos += next.shift()!.costNanos;
+    assert.equal(nanos / CENT > this.books.balanceCents, true);
   }
 }
 
@@ -153,7 +180,7 @@ describe('the pure core', () => {
     );
   });
 
-  it('posts nothing that it cannot pay for, and all of it once it can', () => {
+  it('posts no charge that it cannot pay for whole, and all of it once it can', () => {
     const topped = book(newBooks('ten_a'), 'ent_1', {
       type: 'topup',
       amountCents: 3n,

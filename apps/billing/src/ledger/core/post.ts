@@ -1,6 +1,6 @@
 import { NANOS_PER_CENT } from '@tollgate/contracts';
 import { LedgerError } from './accounts';
-import { canPost, type Books, type Month } from './books';
+import { canPost, mayPostPart, type Books, type Month } from './books';
 import { book, METERING_SOURCE, type Entry } from './entry';
 import type { Period } from './period';
 
@@ -28,21 +28,48 @@ export interface Posted {
   covers: Cover[];
 }
 
+/** The first charges of a month, up to `toSeq`, and their sum. */
+export interface Part {
+  period: Period;
+  toSeq: bigint;
+  nanos: bigint;
+}
+
+/**
+ * Of books that have gathered more than the balance pays for: the first month that does not fit, and how much of it does; null where nothing is to be looked for. A charge is covered whole or not at all, as
+ * each is named by one entry: so what is left of the balance is less than the next charge. That one was held once, and is no more than a request may cost.
+ */
+export function partWanted(books: Books, months: readonly Month[]): { month: Month; limitNanos: bigint } | null {
+  if (!mayPostPart(books)) return null;
+  // Of a sum of nanos whole cents are debited: up to a cent less a nano is carried on.
+  let limitNanos = (books.balanceCents + 1n) * NANOS_PER_CENT - 1n - books.carriedNanos;
+  for (const month of oldestFirst(months)) {
+    if (month.gatheredNanos > limitNanos) return { month, limitNanos };
+    limitNanos -= month.gatheredNanos;
+  }
+  return null;
+}
+
 /**
  * Posts what has gathered: one entry a month, oldest first, in whole cents, each covering all of the month's charges so far; the sub-cent rest is carried
- * on. Charges of different months never share an entry. Nothing when not a whole cent has gathered or the balance does not pay for it.
+ * on. Charges of different months never share an entry. Nothing when not a whole cent has gathered. Where the balance does not pay for all of it: whole months, oldest first, and of the next one
+ * the `part` that it pays for; the rest stays as it is.
  * @param months the tenant's months with uncovered charges, all of them
+ * @param part of the month that `partWanted` names: the longest that is within its limit; null: not one charge is
  * @param newEntryId called once for each entry
  */
-export function post(books: Books, months: readonly Month[], newEntryId: () => string): Posted {
+export function post(
+  books: Books,
+  months: readonly Month[],
+  newEntryId: () => string,
+  part: Part | null = null,
+): Posted {
   const posted: Posted = { books, months: [], entries: [], covers: [] };
-  const open = months
-    .filter((month) => month.coveredSeq < month.lastSeq)
-    .sort((a, b) => (a.period < b.period ? -1 : 1));
+  const open = oldestFirst(months);
   const gathered = open.reduce((sum, month) => sum + month.gatheredNanos, 0n);
   if (gathered !== books.gatheredNanos)
     throw new LedgerError(`months of ${books.tenantId} hold ${gathered} nanos, its books ${books.gatheredNanos}`);
-  if (!canPost(books)) return posted;
+  if (!canPost(books)) return postPart(posted, open, newEntryId, part);
   for (const [index, month] of open.entries()) {
     const nanos = posted.books.carriedNanos + month.gatheredNanos;
     const amountCents = nanos / NANOS_PER_CENT;
@@ -51,6 +78,32 @@ export function post(books: Books, months: readonly Month[], newEntryId: () => s
     postMonth(posted, month, amountCents, nanos % NANOS_PER_CENT, newEntryId);
   }
   return posted;
+}
+
+function postPart(posted: Posted, open: readonly Month[], newEntryId: () => string, part: Part | null): Posted {
+  const { books } = posted;
+  const wanted = partWanted(books, open);
+  if (!wanted) return posted;
+  if (part && (part.period !== wanted.month.period || part.nanos > wanted.limitNanos || part.nanos < 0n))
+    throw new LedgerError(`a part of ${part.period} of ${books.tenantId} is not what its balance covers`);
+  for (const month of open) {
+    const isPart = month.period === wanted.month.period;
+    if (isPart && !part) break;
+    const taken = isPart
+      ? { toSeq: part!.toSeq, nanos: part!.nanos }
+      : { toSeq: month.lastSeq, nanos: month.gatheredNanos };
+    const nanos = posted.books.carriedNanos + taken.nanos;
+    // Of a month that is not covered whole, a rest of less than a cent goes on gathering.
+    if (isPart && nanos < NANOS_PER_CENT) break;
+    postMonth(posted, month, nanos / NANOS_PER_CENT, nanos % NANOS_PER_CENT, newEntryId, taken);
+    if (isPart) break;
+  }
+  // Months that only hand on what they have wait for their cent.
+  return posted.entries.length > 0 ? posted : { books, months: [], entries: [], covers: [] };
+}
+
+function oldestFirst(months: readonly Month[]): Month[] {
+  return months.filter((month) => month.coveredSeq < month.lastSeq).sort((a, b) => (a.period < b.period ? -1 : 1));
 }
 
 /**
@@ -83,6 +136,7 @@ function postMonth(
   amountCents: bigint,
   carriedOutNanos: bigint,
   newEntryId: () => string,
+  taken: { toSeq: bigint; nanos: bigint } = { toSeq: month.lastSeq, nanos: month.gatheredNanos },
 ): void {
   const { carriedNanos, gatheredNanos, lastCover } = posted.books;
   const fromSeq = month.coveredSeq + 1n;
@@ -92,7 +146,7 @@ function postMonth(
       type: 'usage',
       amountCents: -amountCents,
       source: METERING_SOURCE,
-      ref: coverRef(month.period, fromSeq, month.lastSeq),
+      ref: coverRef(month.period, fromSeq, taken.toSeq),
       period: month.period,
       overrunCents: posted.books.overrunNanos / NANOS_PER_CENT,
     });
@@ -105,8 +159,8 @@ function postMonth(
     number: lastCover + 1n,
     period: month.period,
     fromSeq,
-    toSeq: month.lastSeq,
-    chargesNanos: month.gatheredNanos,
+    toSeq: taken.toSeq,
+    chargesNanos: taken.nanos,
     carriedInNanos: carriedNanos,
     amountCents,
     carriedOutNanos,
@@ -116,12 +170,12 @@ function postMonth(
     ...posted.books,
     lastCover: lastCover + 1n,
     carriedNanos: carriedOutNanos,
-    gatheredNanos: gatheredNanos - month.gatheredNanos,
+    gatheredNanos: gatheredNanos - taken.nanos,
   };
   posted.months.push({
     ...month,
-    coveredSeq: month.lastSeq,
-    gatheredNanos: 0n,
+    coveredSeq: taken.toSeq,
+    gatheredNanos: month.gatheredNanos - taken.nanos,
     debitedCents: month.debitedCents + amountCents,
   });
 }

@@ -161,13 +161,8 @@ local function restore(keys, args)
   return 1
 end
 
--- Reads all of the tenant's holds: for reconcile, not for a request. Nothing, or version, balance, settled, pending, numbers of pending and settled holds, their sums, and the
--- least id among the settled ones.
-local function snapshot(keys)
+local function read_snapshot(keys)
   local t = load_tenant(keys)
-  if not t.exists then
-    return false
-  end
   local pending, settled, pending_holds, settled_holds, oldest = 0, 0, 0, 0, false
   for _, packed in ipairs(redis.call('HVALS', keys[PENDING])) do
     pending_holds = pending_holds + 1
@@ -180,7 +175,29 @@ local function snapshot(keys)
     settled = add(settled, cost)
     oldest = (not oldest or all[i] < oldest) and all[i] or oldest
   end
-  return { text(t.version), text(t.balance), text(t.settled), text(t.pending), pending_holds, settled_holds, text(pending), text(settled), oldest }
+  if not t.exists then
+    return false
+  end
+  local withdrawn = 0
+  for _, one in ipairs(withdrawals_of(keys)) do
+    if less(t.version, one[1]) then
+      withdrawn = add(withdrawn, one[2])
+    end
+  end
+  return {
+    text(t.version), text(t.balance), text(t.settled), text(t.pending), pending_holds, settled_holds, text(pending), text(settled), oldest,
+    t.suspended and '1' or '0', text(t.in_flight), text(withdrawn),
+  }
+end
+
+-- Reads all of the tenant's holds: for reconcile, not for a request. Nothing, or version, balance, settled, pending, numbers of pending and settled holds, their sums, the least id among the settled ones,
+-- whether it is suspended, how many requests run, and what was withdrawn for versions to come; or 'unreadable' and why: what stands there was not written by this library.
+local function snapshot(keys)
+  local ok, found = pcall(read_snapshot, keys)
+  if not ok then
+    return { 'unreadable', tostring(type(found) == 'table' and found.err or found) }
+  end
+  return found
 end
 
 -- args: now_ms or '', an id, a limit. Now (ms), then of the holds with greater ids, ascending: id, state, nanos, and the instant (ms) of the last sign of life, or the record.

@@ -1,0 +1,14 @@
+import { PostgresAdmissionStore } from '@tollgate/admission';
+import { PATIENT_CALL_MS } from '@tollgate/testing';
+import { tenantRepairsSuite } from './tenant-repairs.suite';
+
+const COLUMNS = { balance: 'balance_nanos', settled: 'settled_nanos', suspended: 'suspended', in_flight: 'in_flight' };
+
+describe('in the admission store on Postgres', () =>
+  tenantRepairsSuite((database) => ({
+    store: new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS }),
+    spoil: {
+      set: (tenantId, field, value) =>
+        database.query(`UPDATE admission.tenant SET ${COLUMNS[field]} = $2 WHERE tenant_id = $1`, [tenantId, value]),
+    },
+  })));

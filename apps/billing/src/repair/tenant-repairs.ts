@@ -1,0 +1,126 @@
+import { askForSpent, readNews, type AdmissionStore, type MonthSpent } from '@tollgate/admission';
+import type { RequestOf, TenantRepair } from '@tollgate/contracts';
+import type { Messages } from '@tollgate/messaging';
+import { transaction } from '@tollgate/postgres';
+import { logger } from '@tollgate/runtime';
+import type { DataSource, EntityManager } from 'typeorm';
+import { allBudgetNews } from '../budgets/budget-rows';
+import { lockBooks } from '../ledger/books-store';
+import { creditNews, type Books } from '../ledger/core/books';
+import { poisonOf, stateChanges, type Poison } from './state-changes';
+
+const HOLDS_PAGE = 500;
+
+/** A repair that was made because the books cannot have led to what stood there. */
+export interface Healed extends TenantRepair {
+  poison: Poison | 'behind';
+}
+
+/**
+ * Makes what the admission store has of a tenant what the books say: whoever can write there, or a restored copy, can put a version above the books', and no news undoes it.
+ *
+ * All under the lock of the tenant's books, so nobody makes a version meanwhile:
+ * 1. the books, and every budget; 2. the store's settled holds of which the books have the charge: their release may be on its way, and until then they would count twice;
+ * 3. the store's state is made anew of both and of the tenant's holds, in one step.
+ * News in flight are of this version or an older one: they release holds and change nothing else. So it is exact, while requests run, and may be done at any time.
+ */
+export class TenantRepairs {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly messages: Messages,
+    private readonly admission: AdmissionStore,
+    private readonly options: { now: () => Date },
+  ) {}
+
+  /** For a person. @throws RequestError not_found; UnavailableError when auth or the admission store does not answer */
+  async repair({ tenantId, dryRun = false }: RequestOf<'billing.tenants.repair'>): Promise<TenantRepair> {
+    await this.messages.request('auth.tenants.get', { tenantId });
+    const spent = dryRun ? [] : await this.spent(tenantId);
+    return transaction(this.dataSource, async (tx) => {
+      const { books, snapshot } = await this.look(tx, tenantId);
+      const changes = stateChanges(books, snapshot);
+      if (dryRun) return { tenantId, changes, droppedHolds: 0, repaired: false };
+      return { tenantId, changes, ...(await this.makeAnew(tx, books, spent)), repaired: true };
+    });
+  }
+
+  /**
+   * Repairs a tenant whose state the books do not give; null: they do.
+   * @param heardOf a version that the store must have heard of by now: news that is lost, or a forged state that passes for an old one
+   */
+  async heal(tenantId: string, heardOf?: bigint): Promise<Healed | null> {
+    // Most are looked at for nothing: metering is asked only where it is needed, and before the lock.
+    if ((await this.whatIsWrong(tenantId, heardOf)) === null) return null;
+    const spent = await this.spent(tenantId);
+    return transaction(this.dataSource, async (tx) => {
+      const { books, snapshot, poison } = await this.judge(tx, tenantId, heardOf);
+      if (poison === null) return null;
+      const changes = stateChanges(books, snapshot);
+      return { tenantId, poison, changes, ...(await this.makeAnew(tx, books, spent)), repaired: true };
+    });
+  }
+
+  private whatIsWrong(tenantId: string, heardOf?: bigint): Promise<Healed['poison'] | null> {
+    return transaction(this.dataSource, async (tx) => (await this.judge(tx, tenantId, heardOf)).poison);
+  }
+
+  private async judge(tx: EntityManager, tenantId: string, heardOf: bigint | undefined) {
+    const { books, snapshot } = await this.look(tx, tenantId);
+    const intents = await tx.query<unknown[]>('SELECT FROM withdrawal_intent WHERE tenant_id = $1 LIMIT 1', [tenantId]);
+    let poison: Healed['poison'] | null = poisonOf(books, snapshot, intents.length > 0);
+    if (poison === null && snapshot && heardOf !== undefined && snapshot.version < heardOf) poison = 'behind';
+    return { books, snapshot, poison };
+  }
+
+  private async look(tx: EntityManager, tenantId: string) {
+    const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
+    const [snapshot] = await this.admission.snapshot({ tenantId, limit: 1 });
+    return { books, snapshot };
+  }
+
+  private async makeAnew(tx: EntityManager, books: Books, spent: readonly MonthSpent[]) {
+    const { tenantId } = books;
+    const releases = await this.gathered(tx, tenantId);
+    const { budgets = [], ...news } = readNews({
+      ...creditNews(books, releases),
+      budgets: await allBudgetNews(tx, tenantId),
+    });
+    return this.admission.repair({ ...news, budgets, spent });
+  }
+
+  /** The settled holds of the store whose charge is in the books. */
+  private async gathered(tx: EntityManager, tenantId: string): Promise<string[]> {
+    const ids: string[] = [];
+    for (let after: string | undefined; ;) {
+      const page = await this.holds(tenantId, after);
+      if (page === null) return ids;
+      const rows = await tx.query<{ id: string }[]>('SELECT id FROM charge WHERE id = ANY($1) AND tenant_id = $2', [
+        page.filter(({ state }) => state === 'settled').map(({ id }) => id),
+        tenantId,
+      ]);
+      ids.push(...rows.map(({ id }) => id));
+      if (page.length < HOLDS_PAGE) return ids;
+      after = page.at(-1)!.id;
+    }
+  }
+
+  /** Null: what stands there cannot be read. Then the sweeper sends what is owed, and the releases come with the repeats. */
+  private async holds(tenantId: string, after: string | undefined) {
+    try {
+      return await this.admission.holds({ tenantId, limit: HOLDS_PAGE, ...(after === undefined ? {} : { after }) });
+    } catch (error) {
+      logger('billing').warn({ err: error, tenantId }, 'the holds of a tenant cannot be read before its repair');
+      return null;
+    }
+  }
+
+  /** For the budgets of the month. A repair of the credit does not wait for metering to be back. */
+  private async spent(tenantId: string): Promise<MonthSpent[]> {
+    try {
+      return await askForSpent(this.messages, tenantId, () => this.options.now().getTime());
+    } catch (error) {
+      logger('billing').warn({ err: error, tenantId }, 'a tenant is repaired without what it spent in this month');
+      return [];
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { createInterface } from 'node:readline/promises';
+import type { ReconcileReport, TenantRepair } from '@tollgate/contracts';
+import type { Context } from './commands';
+import { UsageFailure } from './failure';
+import { counted, table } from './table';
+
+const TIMEOUT_MS = 30_000;
+
+/** What the admission store has of a tenant, made anew from the books: shows what changes, then does it; with `dryRun` only shows it. */
+export async function repairTenant({ client, output }: Context, tenantId: string, dryRun: boolean): Promise<void> {
+  const planned = await ask({ client }, tenantId, true);
+  if (dryRun) return output.answer(planned, `${changes(planned)}\nNothing was changed.`);
+  if (!output.json) output.note(changes(planned));
+  const done = await ask({ client }, tenantId, false);
+  const dropped = done.droppedHolds > 0 ? ` ${counted(done.droppedHolds, 'hold')} could not be read and are gone.` : '';
+  output.answer(done, `Repaired from the books.${dropped}`);
+}
+
+/** Repairs the tenants of which reconcile found something, when the person agrees. False: there are none, or the person does not. */
+export async function repairAll(context: Context, report: ReconcileReport, yes: boolean): Promise<boolean> {
+  const { client, output } = context;
+  const ids = [...new Set(report.differences.map(({ tenantId }) => tenantId))].filter((id) => id !== '').sort();
+  const planned: TenantRepair[] = [];
+  for (const id of ids) {
+    const plan = await ask({ client }, id, true);
+    if (plan.changes.length > 0) planned.push(plan);
+  }
+  if (planned.length === 0) {
+    output.note(
+      'The admission store has of each tenant what the books say: there is nothing that a repair would mend.',
+    );
+    return false;
+  }
+  for (const plan of planned) output.note(changes(plan));
+  if (!yes && !(await agrees(`Repair ${counted(planned.length, 'tenant')} from the books?`))) return false;
+  for (const { tenantId } of planned) {
+    const done = await ask({ client }, tenantId, false);
+    output.note(
+      `${tenantId}: repaired.${done.droppedHolds > 0 ? ` ${counted(done.droppedHolds, 'hold')} dropped.` : ''}`,
+    );
+  }
+  return true;
+}
+
+async function ask({ client }: Pick<Context, 'client'>, tenantId: string, dryRun: boolean): Promise<TenantRepair> {
+  const path = `/tenants/${encodeURIComponent(tenantId)}/repair`;
+  return (await client.post<{ data: TenantRepair }>(path, { dryRun }, TIMEOUT_MS)).data;
+}
+
+function changes({ tenantId, changes: all }: TenantRepair): string {
+  const rows = all.map(({ what, from, to }) => [what, from, to]);
+  return `${tenantId}:\n${table(['WHAT', 'IN THE ADMISSION STORE', 'BY THE BOOKS'], rows, 'The admission store has what the books say.')}`;
+}
+
+async function agrees(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) throw new UsageFailure('Nobody can be asked here: give --yes to repair without.');
+  const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());
+  } finally {
+    prompt.close();
+  }
+}

@@ -1,0 +1,172 @@
+import type { UsageEvent } from '@tollgate/contracts';
+import { stampPrice, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
+import { UsageConsumer } from '../consume/usage-consumer';
+import { openMeteringDatabase } from '../database';
+import { useMeteringDatabase } from '../metering-database.suite';
+import { auditRejected, openRejected, waitingFor } from '../record/rejected';
+import { usageEvent } from '../sample-events.suite';
+import { PriceVersions } from './price-versions';
+
+// Real: Postgres. The configuration is a file that the test changes, which is read when the test or an event says so.
+const database = useMeteringDatabase();
+beforeEach(() =>
+  database.query(
+    'TRUNCATE metering.usage_event, metering.usage_hour, metering.tenant_sum, metering.rejected_event, metering.outbox, metering.price_version',
+  ),
+);
+
+type Model = [id: string, kind: 'chat' | 'embedding', output: string];
+
+const price = (output: string) => ({ input: '1', output, request: '0' });
+const configOf = (...models: Model[]) =>
+  ({ models: models.map(([id, kind, output]) => ({ id, kind, price: price(output) })) }) as TollgateConfig;
+
+class Config {
+  current: TollgateConfig;
+  listeners: ((config: TollgateConfig) => void)[] = [];
+  refreshes = 0;
+  constructor(public file: TollgateConfig) {
+    this.current = file;
+  }
+  onChange(listener: (config: TollgateConfig) => void): void {
+    this.listeners.push(listener);
+  }
+  async refresh(): Promise<void> {
+    this.refreshes++;
+    if (this.file === this.current) return;
+    this.current = this.file;
+    for (const listener of this.listeners) listener(this.current);
+  }
+}
+
+async function replica(config?: Config, { lookEveryMs = 0, dataSource = database.dataSource } = {}) {
+  const prices = new PriceVersions(dataSource, config as unknown as ConfigSource, lookEveryMs);
+  await prices.start();
+  return { prices, consumer: new UsageConsumer(dataSource, prices) };
+}
+
+const eventAt = (output: string, changes: Partial<UsageEvent> = {}) =>
+  usageEvent({
+    model: 'm',
+    price: stampPrice(price(output), changes.kind === 'embedding' ? 'embedding' : 'chat'),
+    ...changes,
+  });
+const kept = () =>
+  database.query<{ model: string; kind: string; version: string }>(
+    'SELECT model, kind, version FROM metering.price_version ORDER BY first_seen_at, model, kind',
+  );
+
+describe('prices that are or were in force', () => {
+  it('rate events that come after the price was changed, also after a restart, and by each replica', async () => {
+    const config = new Config(configOf(['m', 'chat', '2']));
+    const { prices, consumer } = await replica(config);
+    const late = [eventAt('2'), eventAt('2')];
+    config.file = configOf(['m', 'chat', '3']);
+    await config.refresh();
+    expect(await consumer.consume([late[0], eventAt('3')])).toMatchObject({ recorded: 2, rejected: 0 });
+    await prices.stop();
+    // One that never had the first price in its file, as it starts only now.
+    const other = await replica(new Config(configOf(['m', 'chat', '3'])));
+    expect(await other.consumer.consume([late[1]])).toMatchObject({ recorded: 1, rejected: 0 });
+    expect(await kept()).toHaveLength(2);
+  });
+
+  it('are a model’s own, and a kind’s own', async () => {
+    const { consumer } = await replica(
+      new Config(configOf(['m', 'chat', '2'], ['dear', 'chat', '200'], ['e', 'embedding', '0'])),
+    );
+    const of = (events: UsageEvent[]) => consumer.consume(events);
+    expect(
+      await of([eventAt('2', { kind: 'completion' }), eventAt('0', { model: 'e', kind: 'embedding' })]),
+    ).toMatchObject({
+      recorded: 2,
+    });
+    expect(
+      await of([
+        // At the price of another model, or a price that nobody has, which agrees with its own cost.
+        eventAt('2', { model: 'dear' }),
+        eventAt('200'),
+        eventAt('0.1'),
+        eventAt('0', { kind: 'embedding' }),
+        eventAt('2', { model: 'none' }),
+      ]),
+    ).toMatchObject({ recorded: 0, rejected: 5 });
+    expect(await database.query('SELECT DISTINCT reason FROM metering.rejected_event')).toEqual([
+      { reason: 'price.version: never in force for this model' },
+    ]);
+  });
+
+  it('that a gateway read before metering are looked for at once in the file', async () => {
+    const config = new Config(configOf(['m', 'chat', '2']));
+    const { prices, consumer } = await replica(config);
+    config.file = configOf(['m', 'chat', '3']);
+    expect(await consumer.consume([eventAt('3')])).toMatchObject({ recorded: 1, rejected: 0 });
+    await prices.stop();
+    expect(await kept()).toHaveLength(2);
+  });
+
+  it('that another replica has read are found in the table', async () => {
+    const stale = new Config(configOf(['m', 'chat', '2']));
+    const { consumer } = await replica(stale);
+    const other = await openMeteringDatabase(database.url);
+    try {
+      await replica(new Config(configOf(['m', 'chat', '3'])), { dataSource: other });
+      expect(await consumer.consume([eventAt('3')])).toMatchObject({ recorded: 1 });
+    } finally {
+      await other.destroy();
+    }
+  });
+
+  it('are looked for once in a while, however many events name one that nobody knows', async () => {
+    const config = new Config(configOf(['m', 'chat', '2']));
+    const { consumer } = await replica(config, { lookEveryMs: 3_600_000 });
+    for (let i = 0; i < 20; i++) await consumer.consume([eventAt('9')]);
+    expect(config.refreshes).toBe(1);
+  });
+});
+
+describe('an event whose price is not known yet', () => {
+  it('is set aside once, counted up by each repeat, recorded once its price is known, and not open any more then', async () => {
+    const config = new Config(configOf(['m', 'chat', '2']));
+    const { consumer } = await replica(config);
+    const event = eventAt('3');
+    for (let times = 1; times <= 3; times++) {
+      expect(await consumer.consume([event])).toEqual({ recorded: 0, repeated: 0, rejected: 1 });
+      expect(await database.query('SELECT event_id, times::int FROM metering.rejected_event')).toEqual([
+        { event_id: event.id, times },
+      ]);
+    }
+    expect(await openRejected(database.dataSource)).toBe(1);
+    expect(await auditRejected(database.dataSource)).toMatchObject({
+      differences: [{ check: 'no usage event is set aside', tenantId: event.tenantId, ids: [event.id] }],
+    });
+    config.file = configOf(['m', 'chat', '3']);
+    expect(await consumer.consume([event])).toEqual({ recorded: 1, repeated: 0, rejected: 0 });
+    expect(await openRejected(database.dataSource)).toBe(0);
+    expect(await auditRejected(database.dataSource)).toEqual({ differences: [] });
+  });
+
+  it('is handed out again for its price, though nobody sends it any more, and no other event is', async () => {
+    const { consumer } = await replica(new Config(configOf(['m', 'chat', '2'])));
+    const waiting = Array.from({ length: 1_100 }, () => eventAt('3'));
+    await consumer.consume([...waiting, eventAt('4'), { ...eventAt('3'), costNanos: '1', kind: 'video' }]);
+    const later = await replica(new Config(configOf(['m', 'chat', '3'])));
+    const handed: unknown[] = [];
+    for await (const part of waitingFor(database.dataSource, later.prices.all())) {
+      handed.push(...part);
+      await later.consumer.consume(part);
+    }
+    expect(new Set(handed.map((event) => (event as UsageEvent).id))).toEqual(new Set(waiting.map(({ id }) => id)));
+    expect(await openRejected(database.dataSource)).toBe(2);
+    for await (const again of waitingFor(database.dataSource, later.prices.all())) expect(again).toEqual([]);
+  });
+});
+
+it('a person can dismiss what was set aside', async () => {
+  const { consumer } = await replica(new Config(configOf(['m', 'chat', '2'])));
+  const forged = eventAt('2', { costNanos: String(2n ** 63n - 1n) });
+  await consumer.consume([forged, 'text']);
+  expect((await auditRejected(database.dataSource)).differences).toHaveLength(2);
+  await database.query('UPDATE metering.rejected_event SET dismissed_at = now() WHERE event_id = $1', [forged.id]);
+  expect((await auditRejected(database.dataSource)).differences).toMatchObject([{ tenantId: '', ids: [] }]);
+});

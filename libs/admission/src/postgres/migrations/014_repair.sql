@@ -1,0 +1,83 @@
+-- A tenant's state made anew from what the books say and what its holds are, whatever version stands there.
+
+-- As in 009, with what else a look at the books compares: who is suspended, how many requests run, and what was withdrawn for versions to come.
+DROP FUNCTION snapshot(text, text, int);
+CREATE FUNCTION snapshot(p_tenant_id text, p_after text, p_limit int)
+RETURNS TABLE (
+  tenant_id text, version bigint, balance_nanos bigint, settled_nanos bigint, pending_nanos bigint,
+  pending_holds bigint, settled_holds bigint, rows_pending_nanos bigint, rows_settled_nanos bigint, oldest_settled_id text,
+  suspended boolean, in_flight bigint, withdrawn_nanos numeric)
+LANGUAGE sql STABLE AS $$
+  WITH page AS MATERIALIZED (
+    SELECT * FROM tenant t
+    WHERE (p_tenant_id IS NULL OR t.tenant_id = p_tenant_id) AND (p_after IS NULL OR t.tenant_id > p_after)
+    ORDER BY t.tenant_id LIMIT p_limit
+  )
+  SELECT page.tenant_id, page.version, page.balance_nanos, page.settled_nanos, page.pending_nanos,
+    sums.pending_holds, sums.settled_holds, sums.pending_nanos, sums.settled_nanos, sums.oldest_settled_id, page.suspended, page.in_flight,
+    (SELECT coalesce(sum(w.nanos), 0) FROM withdrawal w WHERE w.tenant_id = page.tenant_id AND w.version > page.version)
+  FROM page, LATERAL (
+    SELECT count(*) FILTER (WHERE state = 'pending') AS pending_holds, coalesce(sum(hold_nanos) FILTER (WHERE state = 'pending'), 0)::bigint AS pending_nanos,
+      count(*) FILTER (WHERE state = 'settled') AS settled_holds, coalesce(sum(cost_nanos) FILTER (WHERE state = 'settled'), 0)::bigint AS settled_nanos,
+      min(id) FILTER (WHERE state = 'settled') AS oldest_settled_id
+    FROM hold h WHERE h.tenant_id = page.tenant_id
+  ) sums ORDER BY page.tenant_id
+$$;
+
+-- Spent in this month: key '' is the tenant's own; none at all: it is left as it stands. What the store has counts between what metering has, and that and all that is settled here.
+-- Budgets: none but these. No withdrawal is left: the books are locked, so none that they have not inside will be booked.
+CREATE FUNCTION repair(
+  p_now_ms bigint, p_tenant_id text, p_version bigint, p_balance_nanos bigint, p_suspended boolean,
+  p_spent_month int[], p_spent_key_id text[], p_spent_nanos bigint[],
+  p_budget_key_id text[], p_budget_version bigint[], p_budget_nanos bigint[], p_release_id text[])
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  -- Buckets further from full than this were never an honest request's: a token bucket may be moved beyond its minute by what settlements corrected.
+  LONGEST_REFILL_US constant bigint := 3600000000;
+  v_now_us bigint;
+  v_month int;
+  v_is_told boolean;
+BEGIN
+  PERFORM lock_tenants(ARRAY[p_tenant_id]);
+  v_now_us := now_us(p_now_ms);
+  v_month := month_of(v_now_us);
+  v_is_told := v_month = ANY (p_spent_month);
+  DELETE FROM withdrawal w WHERE w.tenant_id = p_tenant_id;
+  DELETE FROM hold h WHERE h.id = ANY (p_release_id) AND h.tenant_id = p_tenant_id AND h.state = 'settled';
+  INSERT INTO key_state (tenant_id, key_id)
+    SELECT p_tenant_id, id FROM (
+      SELECT h.key_id AS id FROM hold h WHERE h.tenant_id = p_tenant_id
+      UNION SELECT u.key_id FROM unnest(p_spent_month, p_spent_key_id) AS u (month, key_id) WHERE u.key_id <> '' AND u.month = v_month
+      UNION SELECT u FROM unnest(p_budget_key_id) u WHERE u <> '') wanted
+    ON CONFLICT DO NOTHING;
+  UPDATE key_state k SET pending_nanos = s.pending_nanos, in_flight = s.in_flight, budget_nanos = b.nanos, budget_version = coalesce(b.version, 0),
+      month = CASE WHEN v_is_told THEN v_month ELSE k.month END,
+      spent_nanos = CASE WHEN NOT v_is_told THEN k.spent_nanos
+        ELSE least(greatest(CASE WHEN k.month >= v_month THEN k.spent_nanos ELSE 0 END, s.spent_nanos), s.spent_nanos + s.settled_nanos) END
+    FROM (
+      SELECT o.key_id, coalesce(sum(h.hold_nanos) FILTER (WHERE h.state = 'pending'), 0)::bigint AS pending_nanos, count(h.id) FILTER (WHERE h.state = 'pending') AS in_flight,
+        coalesce(sum(h.cost_nanos) FILTER (WHERE h.state = 'settled'), 0)::bigint AS settled_nanos,
+        coalesce((SELECT u.nanos FROM unnest(p_spent_month, p_spent_key_id, p_spent_nanos) AS u (month, key_id, nanos) WHERE u.key_id = o.key_id AND u.month = v_month), 0) AS spent_nanos
+      FROM key_state o LEFT JOIN hold h ON h.tenant_id = p_tenant_id AND h.key_id = o.key_id
+      WHERE o.tenant_id = p_tenant_id GROUP BY o.key_id) s
+    LEFT JOIN unnest(p_budget_key_id, p_budget_version, p_budget_nanos) AS b (key_id, version, nanos) ON b.key_id = s.key_id
+    WHERE k.tenant_id = p_tenant_id AND k.key_id = s.key_id;
+  UPDATE tenant t SET version = p_version, balance_nanos = p_balance_nanos, suspended = p_suspended,
+      settled_nanos = s.settled_nanos, pending_nanos = s.pending_nanos, in_flight = s.in_flight, budget_nanos = b.nanos, budget_version = coalesce(b.version, 0),
+      month = CASE WHEN v_is_told THEN v_month ELSE t.month END,
+      spent_nanos = CASE WHEN NOT v_is_told THEN t.spent_nanos
+        ELSE least(greatest(CASE WHEN t.month >= v_month THEN t.spent_nanos ELSE 0 END, s.spent_nanos), s.spent_nanos + s.settled_nanos) END
+    FROM (
+      SELECT coalesce(sum(h.hold_nanos) FILTER (WHERE h.state = 'pending'), 0)::bigint AS pending_nanos, count(h.id) FILTER (WHERE h.state = 'pending') AS in_flight,
+        coalesce(sum(h.cost_nanos) FILTER (WHERE h.state = 'settled'), 0)::bigint AS settled_nanos,
+        coalesce((SELECT u.nanos FROM unnest(p_spent_month, p_spent_key_id, p_spent_nanos) AS u (month, key_id, nanos) WHERE u.key_id = '' AND u.month = v_month), 0) AS spent_nanos
+      FROM hold h WHERE h.tenant_id = p_tenant_id) s
+    LEFT JOIN unnest(p_budget_key_id, p_budget_version, p_budget_nanos) AS b (key_id, version, nanos) ON b.key_id = ''
+    WHERE t.tenant_id = p_tenant_id;
+  UPDATE bucket b SET
+      requests_full_us = CASE WHEN b.requests_full_us BETWEEN 0 AND v_now_us + 60000000 THEN b.requests_full_us ELSE 0 END,
+      tokens_full_us = CASE WHEN b.tokens_full_us BETWEEN 0 AND v_now_us + LONGEST_REFILL_US THEN b.tokens_full_us ELSE 0 END,
+      written_us = least(b.written_us, v_now_us)
+    WHERE b.tenant_id = p_tenant_id;
+END
+$$;

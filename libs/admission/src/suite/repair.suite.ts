@@ -1,0 +1,190 @@
+import { newId } from '@tollgate/contracts';
+import type { Budget, Repair } from '../admission-store';
+import { TOKEN_NANOS, useFixture, type OpenStore } from './fixture.suite';
+
+const FORGED = 999_999_999n;
+const MONTH = '2026-05';
+
+/** A tenant's state made anew from the books, whatever somebody wrote into it. */
+export function repairSuite(open: OpenStore): void {
+  const fixture = useFixture(open);
+  const news = (version: bigint, tokens: bigint, more: { suspended?: boolean; releases?: string[] } = {}) =>
+    fixture().store.applyNews([
+      {
+        tenantId: fixture().tenantId,
+        version,
+        balanceNanos: tokens * TOKEN_NANOS,
+        releases: [],
+        suspended: false,
+        ...more,
+      },
+    ]);
+  const repair = (version: bigint, tokens: bigint, more: Partial<Repair> = {}) =>
+    fixture().store.repair({
+      tenantId: fixture().tenantId,
+      version,
+      balanceNanos: tokens * TOKEN_NANOS,
+      suspended: false,
+      budgets: [],
+      spent: [],
+      releases: [],
+      ...more,
+    });
+  const affords = (tokens: number, more = {}) =>
+    fixture().admit(fixture().request({ wantOutputTokens: tokens, minOutputTokens: tokens, ...more }));
+
+  it('of a forged version: what it granted is gone, and a genuine top-up counts again', async () => {
+    await news(3n, 10n);
+    await news(FORGED, 1_000_000n);
+    expect(await affords(100_000)).toMatchObject({ kind: 'held' });
+    // What no news can undo.
+    await news(4n, 20n);
+    expect(await fixture().sums()).toMatchObject({ version: FORGED });
+    expect(await repair(4n, 20n)).toEqual({ droppedHolds: 0 });
+    expect(await fixture().sums()).toMatchObject({ version: 4n, balanceNanos: 20n * TOKEN_NANOS, pendingHolds: 1 });
+    expect(await affords(1)).toMatchObject({ kind: 'refused', reason: 'credit_held' });
+    await news(5n, 100_050n);
+    expect(await affords(50)).toMatchObject({ kind: 'held' });
+  });
+
+  it('of a suspension that the books do not have', async () => {
+    await news(3n, 10n);
+    await news(FORGED, 10n, { suspended: true });
+    expect(await affords(1)).toMatchObject({ reason: 'tenant_suspended' });
+    expect(await fixture().sums()).toMatchObject({ suspended: true });
+    await repair(3n, 10n);
+    expect(await affords(1)).toMatchObject({ kind: 'held' });
+  });
+
+  it('keeps every hold: what runs is extended and settled as before, and what is settled is owed until it is released', async () => {
+    const f = fixture();
+    await news(1n, 100n);
+    const [running, settled, released] = [await f.hold(), await f.hold(), await f.hold()];
+    await f.settle(settled, 7n * TOKEN_NANOS);
+    await f.settle(released, 9n * TOKEN_NANOS);
+    // The books have gathered the last one, and the news of it is on its way. A release of what runs is none.
+    await repair(2n, 91n, { releases: [released, running] });
+    const after = {
+      version: 2n,
+      balanceNanos: 91n * TOKEN_NANOS,
+      settledNanos: 7n * TOKEN_NANOS,
+      pendingNanos: 10n * TOKEN_NANOS,
+      pendingHolds: 1,
+      settledHolds: 1,
+      inFlight: 1n,
+    };
+    expect(await f.sums()).toMatchObject(after);
+    await news(2n, 91n, { releases: [released] });
+    expect(await f.sums()).toMatchObject(after);
+    const { tenantId } = f;
+    expect(await f.store.extend([{ id: running, tenantId, wantNanos: 5n * TOKEN_NANOS, minNanos: 1n }])).toMatchObject([
+      { kind: 'extended' },
+    ]);
+    expect(await f.settle(running, 15n * TOKEN_NANOS)).toMatchObject({ kind: 'settled' });
+    f.nowMs += 120_000;
+    expect((await f.sweep()).map(({ id }) => id).sort()).toEqual([running, settled].sort());
+    await news(3n, 69n, { releases: [running, settled] });
+    expect(await f.sums()).toMatchObject({ settledNanos: 0n, pendingNanos: 0n, inFlight: 0n });
+    expect(await affords(69)).toMatchObject({ kind: 'held' });
+  });
+
+  it('leaves expiry as it was: what died is charged what it recorded', async () => {
+    const f = fixture();
+    await news(1n, 100n);
+    const id = await f.hold();
+    await f.progress(id, 4);
+    await repair(1n, 100n);
+    f.nowMs += 11_000;
+    expect(await f.sweep()).toMatchObject([{ id, outcome: 'expired', costNanos: String(4n * TOKEN_NANOS) }]);
+    expect(await f.sums()).toMatchObject({ settledNanos: 4n * TOKEN_NANOS, pendingNanos: 0n });
+  });
+
+  it('is not undone by news of older versions, nor by its own version again', async () => {
+    await repair(5n, 50n);
+    await news(4n, 1_000n);
+    await news(5n, 1_000n);
+    expect(await fixture().sums()).toMatchObject({ version: 5n, balanceNanos: 50n * TOKEN_NANOS });
+    await news(6n, 60n);
+    expect(await fixture().sums()).toMatchObject({ version: 6n, balanceNanos: 60n * TOKEN_NANOS });
+  });
+
+  it('takes away withdrawals that the books do not have: they are available again', async () => {
+    const f = fixture();
+    await news(1n, 100n);
+    const { tenantId } = f;
+    expect(await f.store.withdraw({ tenantId, version: FORGED, nanos: 90n * TOKEN_NANOS })).toEqual({
+      kind: 'withdrawn',
+    });
+    expect(await f.sums()).toMatchObject({ balanceNanos: 10n * TOKEN_NANOS, withdrawnNanos: 90n * TOKEN_NANOS });
+    await repair(1n, 100n);
+    expect(await f.sums()).toMatchObject({ balanceNanos: 100n * TOKEN_NANOS, withdrawnNanos: 0n });
+    expect(await f.store.withdraw({ tenantId, version: 2n, nanos: 100n * TOKEN_NANOS })).toEqual({ kind: 'withdrawn' });
+  });
+
+  it('leaves no budget but those of the books, whatever versions were there', async () => {
+    const f = fixture();
+    await f.news(1_000n * TOKEN_NANOS);
+    const forged = (keyId: string | null): Budget => ({ keyId, version: FORGED, nanos: 0n });
+    await f.store.applyNews([
+      {
+        tenantId: f.tenantId,
+        version: 2n,
+        balanceNanos: 1_000n * TOKEN_NANOS,
+        releases: [],
+        suspended: false,
+        budgets: [forged(null), forged(f.keyId)],
+      },
+    ]);
+    expect(await affords(1)).toMatchObject({ reason: 'budget_reached' });
+    await repair(2n, 1_000n, { budgets: [{ keyId: f.keyId, version: 3n, nanos: 20n * TOKEN_NANOS }] });
+    expect(await affords(21)).toMatchObject({ kind: 'held', outputTokens: 20 });
+    await f.news(1_000n * TOKEN_NANOS, { budgets: [{ keyId: f.keyId, version: 4n, nanos: 'none' }] });
+    expect(await affords(100)).toMatchObject({ kind: 'held' });
+  });
+
+  it('of what was spent in the month: at least what metering has, and at most that and what is settled here', async () => {
+    const f = fixture();
+    const budget = { tenantBudgetNanos: 100n * TOKEN_NANOS };
+    await news(1n, 1_000n);
+    await f.settle(await f.hold(), 10n * TOKEN_NANOS);
+    const spent = (tokens: bigint) => ({ spent: [{ month: MONTH, tenantNanos: tokens * TOKEN_NANOS, keys: [] }] });
+    await repair(1n, 1_000n, spent(60n));
+    expect(await affords(41, budget)).toMatchObject({ kind: 'held', outputTokens: 40 });
+    f.nowMs += 11_000;
+    await f.sweep();
+    // 60 stands there: more than metering and the settled hold can give.
+    await repair(1n, 1_000n, spent(5n));
+    expect(await affords(86, budget)).toMatchObject({ kind: 'held', outputTokens: 85 });
+  });
+
+  it('of a tenant of which nothing was heard: it is known from then on', async () => {
+    const f = fixture();
+    const tenantId = newId('ten');
+    await f.store.repair({
+      tenantId,
+      version: 3n,
+      balanceNanos: 5n,
+      suspended: false,
+      budgets: [],
+      spent: [],
+      releases: [],
+    });
+    expect(await f.sums(tenantId)).toMatchObject({ version: 3n, balanceNanos: 5n, withdrawnNanos: 0n });
+  });
+
+  it('is exact beyond the integers of a double', async () => {
+    const f = fixture();
+    const { tenantId } = f;
+    const balanceNanos = 3_999_999_999_999_999_999n;
+    await f.store.repair({
+      tenantId,
+      version: 3n,
+      balanceNanos,
+      suspended: false,
+      budgets: [],
+      spent: [],
+      releases: [],
+    });
+    expect(await f.sums()).toMatchObject({ version: 3n, balanceNanos });
+  });
+}

@@ -1,0 +1,73 @@
+import { costNanos, newId, type PriceStamp, type UsageDraft } from '@tollgate/contracts';
+import { stampPrice } from '@tollgate/runtime';
+import { assertRuns } from '@tollgate/testing';
+import fc from 'fast-check';
+import { toUsageEvent } from '../../apps/gateway/src/usage/usage-event';
+import { whyNotUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
+import { rate } from '../../apps/metering/src/price/rate';
+
+const decimal = fc
+  .tuple(fc.nat(999_999), fc.integer({ min: 0, max: 999_999_999 }))
+  .map(([whole, nanos]) => `${whole}.${String(nanos).padStart(9, '0')}`);
+const price = fc.oneof(
+  fc.record({ input: decimal, cachedInput: decimal, output: decimal, request: decimal }),
+  // Fractions of a nano, and nothing at all.
+  fc.constantFrom(
+    { input: '0.000000001', cachedInput: '0.000000001', output: '0.000000001', request: '0' },
+    { input: '0', output: '0', request: '0' },
+  ),
+);
+const ended = fc.record({
+  price,
+  kind: fc.constantFrom('chat' as const, 'completion' as const, 'embedding' as const),
+  tokens: fc
+    .record({
+      promptTokens: fc.nat(2 ** 31 - 1),
+      cached: fc.double({ min: 0, max: 1, noNaN: true }),
+      completionTokens: fc.oneof(fc.nat(9), fc.nat(2 ** 31 - 1)),
+    })
+    .map(({ promptTokens, cached, completionTokens }) => ({
+      promptTokens,
+      cachedTokens: Math.floor(promptTokens * cached),
+      completionTokens,
+    })),
+  /** What is held, as a part of the cost in thousandths. */
+  heldPerMille: fc.oneof(fc.constant(1_000n), fc.bigInt({ min: 0n, max: 2_000n })),
+  estimated: fc.boolean(),
+  outcome: fc.constantFrom(
+    'complete' as const,
+    'client_closed' as const,
+    'upstream_error' as const,
+    'credit_ended' as const,
+    'expired' as const,
+  ),
+});
+
+it('every event that a gateway makes is rated by metering at what it says, whatever was held', async () => {
+  await assertRuns(
+    fc.property(ended, ({ price, kind, tokens, heldPerMille, estimated, outcome }) => {
+      const stamp: PriceStamp = stampPrice(price, kind === 'embedding' ? 'embedding' : 'chat');
+      const at = new Date();
+      const draft: UsageDraft = {
+        id: newId('req'),
+        tenantId: newId('ten'),
+        keyId: newId('key'),
+        model: 'm',
+        kind,
+        stream: true,
+        price: stamp,
+        startedAt: at.toISOString(),
+      };
+      const full = costNanos(tokens, stamp);
+      const holdNanos = (full * heldPerMille) / 1_000n;
+      const event = toUsageEvent(draft, { tokens, estimated, outcome, holdNanos, endedMs: at.getTime() });
+      expect(whyNotUsageEvent(event)).toBeNull();
+      const chargeNanos = holdNanos < full ? holdNanos : full;
+      expect(rate(event, { find: () => stamp, lookAgain: async () => false })).toEqual({
+        chargeNanos,
+        overrunNanos: full - chargeNanos,
+      });
+    }),
+    { seed: 12, leastRuns: 2_000 },
+  );
+});
