@@ -16,7 +16,7 @@ interface Answer {
   headers?: Record<string, string>;
 }
 
-const PROBES = ['/livez', '/readyz', '/metrics'] as const;
+const PROBES = ['/livez', '/readyz', '/trafficz', '/metrics'] as const;
 export type ProbePath = (typeof PROBES)[number];
 
 /** Who asks for it: its `Authorization`, and what /metrics wants there (undefined: nothing). */
@@ -34,6 +34,9 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
       const readiness = await health.readiness();
       return json(readiness.status === 'ok' ? 200 : 503, readiness);
     }
+    // For load balancers. 404 and not 503: HAProxy then sends nothing new and lets what runs go on, where it would end it for a process that is down.
+    case '/trafficz':
+      return health.takesWork() ? json(200, { status: 'ok' }) : json(404, { status: 'no new work' });
     case '/metrics':
       if (!mayRead(caller))
         return { ...json(401, { status: 'unauthorized' }), headers: { 'www-authenticate': 'Bearer' } };
@@ -41,7 +44,7 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
   }
 }
 
-/** /livez (the event loop turns), /readyz (every required dependency answers) and /metrics, for the platform and Prometheus: a port of its own, without a secret but for /metrics where there is a token. */
+/** /livez (the event loop turns), /readyz (every required dependency answers), /trafficz (send it new work) and /metrics, for the platform, load balancers and Prometheus: a port of its own, without a secret but for /metrics where there is a token. */
 export class HealthServer {
   private constructor(
     private readonly server: Server,
