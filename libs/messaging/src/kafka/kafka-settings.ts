@@ -56,7 +56,7 @@ export function kafkaConnection(settings: KafkaSettings, clientId: string): Kafk
 export function kafkaMessages(
   settings: KafkaSettings,
   clientId: string,
-  tuning: Pick<KafkaMessagesOptions, 'concurrentPartitions'> = {},
+  tuning: Pick<KafkaMessagesOptions, 'concurrentPartitions' | 'startsWithoutBrokers'> = {},
 ): KafkaMessages {
   return new KafkaMessages({
     connection: kafkaConnection(settings, clientId),

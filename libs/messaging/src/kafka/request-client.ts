@@ -34,6 +34,7 @@ export class RequestClient {
   private readonly replies: SupervisedConsumer;
   /** The next reply to read, known before anything is asked: the group commits nothing, and a consumer that joins it again, also before its first reply, would skip to the end. */
   private nextOffset = '0';
+  private reads = false;
   private closed = false;
 
   constructor(
@@ -76,13 +77,18 @@ export class RequestClient {
     });
   }
 
-  /** Resolves when replies are read. */
+  /** Resolves when replies are read. May be called again after it has failed. */
   async start(): Promise<void> {
     const topic = this.names.topic('replies');
     // It also shows that publishing works.
     await this.publisher.setClock(topic);
-    this.nextOffset = await endOf(this.connection, topic, this.partition);
-    this.replies.start();
+    const end = await endOf(this.connection, topic, this.partition);
+    if (this.closed) throw new UnavailableError('messages are closed');
+    if (!this.reads) {
+      this.reads = true;
+      this.nextOffset = end;
+      this.replies.start();
+    }
     let timer: NodeJS.Timeout | undefined;
     // If it takes longer, requests wait for it as they wait for their answers.
     const refused = this.replies.refused.then(() => Promise.reject(this.replies.lack!));
