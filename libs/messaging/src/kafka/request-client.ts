@@ -4,7 +4,7 @@ import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
 import { logger } from '@tollgate/runtime';
 import { unreadableRequests } from '../message-metrics';
 import { MessagesRefusedError } from '../messages';
-import { endOf } from './apply-topics';
+import { endOf, withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { isClockRecord, MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readReply, requestTopic, serviceOf, writeRequest } from './request-message';
@@ -18,6 +18,9 @@ const MAX_PENDING_REQUESTS = 10_000;
 const READY_TIMEOUT_MS = 8_000;
 const SESSION_TIMEOUT_MS = 30_000;
 const HEARTBEAT_MS = 1_000;
+/** For the end, which waits for nobody that is silent. */
+const REMOVE_GROUPS_TIMEOUT_MS = 1_000;
+const MAX_REMEMBERED_GROUPS = 100;
 
 interface Pending {
   resolve: (reply: unknown) => void;
@@ -35,6 +38,9 @@ export class RequestClient {
   /** The next reply to read, known before anything is asked: the group commits nothing, and a consumer that joins it again, also before its first reply, would skip to the end. */
   private nextOffset = '0';
   private reads = false;
+  private groupId = '';
+  /** Those that it has been in: one, unless connections broke. */
+  private readonly joined = new Set<string>();
   private closed = false;
 
   constructor(
@@ -51,12 +57,15 @@ export class RequestClient {
       alone: true,
       config: () => ({
         // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's session is over.
-        groupId: names.group('replies', randomUUID()),
+        groupId: (this.groupId = names.group('replies', randomUUID())),
         partitionAssigners: [onlyPartition(partition)],
         sessionTimeout: SESSION_TIMEOUT_MS,
         heartbeatInterval: HEARTBEAT_MS,
       }),
-      onJoin: (consumer) => consumer.seek({ topic, partition, offset: this.nextOffset }),
+      onJoin: (consumer) => {
+        if (this.joined.size < MAX_REMEMBERED_GROUPS) this.joined.add(this.groupId);
+        consumer.seek({ topic, partition, offset: this.nextOffset });
+      },
       run: () => ({
         autoCommit: false,
         eachBatch: async ({ batch }) => {
@@ -127,6 +136,18 @@ export class RequestClient {
     this.closed = true;
     for (const { reject } of this.pending.values()) reject(new UnavailableError('messages are closed'));
     await this.replies.stop();
+    await this.removeGroups();
+  }
+
+  /** Nobody joins them again. Those that it cannot remove (it was killed, lacks the right, or the brokers are silent) the brokers remove when they look for groups without members and offsets. */
+  private async removeGroups(): Promise<void> {
+    if (this.joined.size === 0) return;
+    const removing = withAdmin(this.connection, REMOVE_GROUPS_TIMEOUT_MS, (admin) =>
+      admin.deleteGroups([...this.joined]),
+    );
+    await removing.catch((error: unknown) =>
+      logger('kafka').debug({ err: error }, 'groups of replies are left to the brokers'),
+    );
   }
 
   private async ask(id: string, subject: Subject, request: unknown, deadlineMs: number): Promise<void> {
