@@ -151,8 +151,8 @@ export class ComposedDeployment implements Deployment {
     return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   }
 
-  /** A network that leads to this server alone. */
-  network(server: 'redis' | 'kafka'): string {
+  /** A network that leads to this server alone; `default` to all the others, and from the load balancer. */
+  network(server: 'redis' | 'kafka' | 'default'): string {
     return `${this.project}_${server}`;
   }
 

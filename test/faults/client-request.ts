@@ -13,6 +13,8 @@ export interface Outcome {
   requestId: string | null;
   /** Tokens of output that arrived, by their time of arrival. */
   arrivalsMs: number[];
+  /** The longest time in which nothing came of it: from its beginning to the head, between two tokens, or until it was seen to be broken. */
+  silenceMs: number;
   /** Null: it arrived whole. Else `503 overloaded`, `broken`, `event timeout_error`, … */
   failure: string | null;
   /** Of an answer that arrived whole, from the usage in it. */
@@ -41,8 +43,15 @@ export async function ask(inferenceUrl: string, { tenantId, key, body }: Asked):
     endedMs: 0,
     requestId: null,
     arrivalsMs: [],
+    silenceMs: 0,
     failure: null,
     costNanos: 0,
+  };
+  let heardMs = performance.now();
+  const heard = () => {
+    const nowMs = performance.now();
+    outcome.silenceMs = Math.max(outcome.silenceMs, nowMs - heardMs);
+    heardMs = nowMs;
   };
   try {
     const response = await fetch(`${inferenceUrl}/chat/completions`, {
@@ -51,23 +60,26 @@ export async function ask(inferenceUrl: string, { tenantId, key, body }: Asked):
       body: JSON.stringify({ model: 'sim', ...body }),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
+    heard();
     outcome.requestId = response.headers.get('x-request-id');
     if (!response.ok) outcome.failure = `${response.status} ${codeOf(await response.text())}`;
-    else if (body.stream) await readStream(response, outcome);
+    else if (body.stream) await readStream(response, outcome, heard);
     else readAnswer(JSON.parse(await response.text()) as Parsed, outcome);
   } catch (error) {
     outcome.failure = (error as Error).name === 'TimeoutError' ? `silent for ${TIMEOUT_MS} ms` : 'broken';
   }
+  heard();
   outcome.endedMs = Date.now();
   return outcome;
 }
 
-async function readStream(response: Response, outcome: Outcome): Promise<void> {
+async function readStream(response: Response, outcome: Outcome, heard: () => void): Promise<void> {
   const decoder = new TextDecoder();
   let rest = '';
   let last: Parsed = {};
   let done = false;
   for await (const bytes of response.body!) {
+    heard();
     const events = (rest + decoder.decode(bytes as Uint8Array, { stream: true })).split('\n\n');
     rest = events.pop()!;
     for (const event of events) {

@@ -242,6 +242,22 @@ describe('past its own deadline', () => {
     expect(charged).toBeGreaterThan(0);
   });
 
+  it('whoever waits for a silent backend is told so, as nothing pays for the answer any more', async () => {
+    const stream = await open('a silent backend');
+    const arrived = new Promise<ServerResponse>((resolve) => waiting.set('a silent one', resolve));
+    const answering = ask('a silent one', false);
+    const silent = await arrived;
+    const stopped = new Promise((resolve) => silent.once('close', resolve));
+    standStill('no sign of life answered').begin();
+    // Not a byte comes from either backend, and the store says nothing of the holds.
+    const answer = await answering;
+    await Promise.all([stream.done, stopped]);
+    standStill('no sign of life answered').end();
+    expect(answer.status).toBe(503);
+    expect(stream.text).toMatch(/"code":"overloaded_error"\}\}\n\ndata: \[DONE\]\n\n$/);
+    expect((await look([stream])).get(stream.id!)).toMatchObject({ state: 'settled', charged: delivered(stream) });
+  });
+
   it('a plain answer is not given any more, and nobody pays', async () => {
     const arrived = new Promise<ServerResponse>((resolve) => waiting.set('plain', resolve));
     const answering = ask('plain', false);

@@ -28,10 +28,11 @@ async function sql(url: string, ...statements: string[]): Promise<void> {
   }
 }
 
+// A gateway waits for brokers that do not say what is wrong (come-and-go.docker.test.ts).
 describe('Kafka', () => {
   it('that does not answer', () =>
     refused(
-      ALL,
+      WITH_DATABASE,
       { KAFKA_BROKERS: '127.0.0.1:1' },
       /^tollgate: Kafka cannot be used at 127\.0\.0\.1:1 .*ECONNREFUSED.*: check KAFKA_BROKERS/,
     ));
@@ -53,7 +54,7 @@ describe('Kafka', () => {
 
   it('that expects a user', () =>
     refused(
-      ['gateway'],
+      ['auth'],
       { KAFKA_BROKERS: deployment.kafka.securedBrokers.join() },
       /\(without TLS, without a user\).* check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM/,
     ));
@@ -66,7 +67,7 @@ describe('Kafka', () => {
     ));
 
   it('that speaks no TLS', () =>
-    refused(['gateway'], { KAFKA_TLS: 'true' }, /\(with TLS, without a user\).* check KAFKA_BROKERS, KAFKA_TLS/));
+    refused(['billing'], { KAFKA_TLS: 'true' }, /\(with TLS, without a user\).* check KAFKA_BROKERS, KAFKA_TLS/));
 
   it('without the topics', () =>
     refused(ALL, { KAFKA_TOPIC_PREFIX: 'other.' }, /missing: "other\.usage-events".*tollgate topics apply/));

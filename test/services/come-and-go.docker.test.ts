@@ -1,5 +1,6 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { eventually, type TestContainer } from '@tollgate/testing';
+import { call } from '../e2e/deployment';
 import { useDeployment } from './deployment';
 import type { App, ServiceProcess } from './service-process';
 import { chat, newTenant, type Tenant } from './first-steps';
@@ -7,6 +8,9 @@ import { ALL } from './refusals';
 
 /** Of a dependency that went away or came back: bounded by the checks' own time-outs. */
 const NOTICE_TIMEOUT_MS = 30_000;
+/** Until groups are joined again, and what waited has taken the whole way through the services. */
+const BACK_TIMEOUT_MS = 200_000;
+const WITH_KAFKA_BACK_TIMEOUT_MS = 400_000;
 /** From a signal during a start to the end of the process, on a machine of which it has a core: on one that is busier in proportion. */
 const START_CUT_LIMIT_MS = 2_000;
 /** The load lags behind by a minute: what starts right now is counted by itself. */
@@ -87,6 +91,40 @@ it.each([
       timeoutMs: NOTICE_TIMEOUT_MS,
     });
   },
+);
+
+it(
+  'a gateway starts while Kafka is silent: who is known is served, the rest is told to come again, and all of it works when Kafka is there',
+  async () => {
+    const own = await newTenant(services.gateway);
+    const usage = (gateway: ServiceProcess) =>
+      call<{ data: { totals: { requests: number } }; error: { code: string } }>(
+        `${gateway.addresses.publicUrl}/_api/v1/usage`,
+        own.token,
+      );
+    const { kafka } = deployment;
+    await kafka.pause();
+    let gateway: ServiceProcess;
+    try {
+      gateway = await deployment.start('gateway');
+      expect((await gateway.readiness()).dependencies['kafka']).toMatchObject({ ok: false, required: false });
+      expect((await chat(gateway, own.key)).status).toBe(200);
+      expect(await usage(gateway)).toMatchObject({ status: 503, body: { error: { code: 'unavailable' } } });
+    } finally {
+      await kafka.unpause();
+    }
+    await eventually(
+      async () => {
+        expect((await gateway.readiness()).dependencies['kafka']).toMatchObject({ ok: true });
+        // The second is what had waited: nobody has asked for anything since.
+        expect(await usage(gateway)).toMatchObject({ status: 200, body: { data: { totals: { requests: 2 } } } });
+      },
+      { timeoutMs: BACK_TIMEOUT_MS, everyMs: 100 },
+    );
+    expect(await gateway.end()).toBe(0);
+    await expectReadiness(READY);
+  },
+  WITH_KAFKA_BACK_TIMEOUT_MS,
 );
 
 it('goes on after all of them were away together, without a restart of any service', async () => {

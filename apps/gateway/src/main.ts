@@ -50,7 +50,7 @@ runService(
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       takeDown.add(() => config.close());
       const url = settings.REDIS_URL;
-      const messages = kafkaMessages(settings, 'gateway');
+      const messages = kafkaMessages(settings, 'gateway', { startsWithoutBrokers: true });
       const admission = new RedisAdmissionStore({
         url,
         settledReplicas: settings.REDIS_SETTLED_REPLICAS,
@@ -64,7 +64,7 @@ runService(
       );
       // Each has connections of its own, and no request runs without both.
       health.depend('redis', { required: true, check: () => Promise.all([admission.check(), credentials.check()]) });
-      // Inference goes on without it: usage waits in its holds.
+      // Inference begins and goes on without it: usage waits in its holds.
       health.depend('kafka', { required: false, check: () => messages.check() });
       await Promise.all([admission.start(), credentials.start()]);
 

@@ -13,15 +13,26 @@ class WatchedStore extends PostgresAdmissionStore {
   readonly admitCalls: number[] = [];
   readonly lookCalls: number[] = [];
   readonly progressCalls: string[][] = [];
+  readonly voided: string[] = [];
+  override answersWithinMs = { admit: Infinity, settle: Infinity };
+  answerOfAdmit: Promise<void> | undefined;
   failNextProgress = false;
   progressTakesMs = 0;
   readonly progressStartsMs: number[] = [];
   private progressUnderWay = 0;
   mostProgressAtOnce = 0;
 
-  override admit(requests: readonly AdmitRequest[]) {
+  override async admit(requests: readonly AdmitRequest[]) {
     this.admitCalls.push(requests.length);
-    return super.admit(requests);
+    const results = await super.admit(requests);
+    await this.answerOfAdmit;
+    return results;
+  }
+
+  override async void(holds: readonly { id: string; tenantId: string }[]) {
+    const results = await super.void(holds);
+    for (const [index, { id }] of holds.entries()) if (results[index]) this.voided.push(id);
+    return results;
   }
 
   override look(requests: readonly LookRequest[]) {
@@ -171,6 +182,19 @@ describe('the admission client', () => {
     await eventually(async () =>
       expect(await f.sweep()).toMatchObject(ids.map(() => ({ completionTokens: 7, outcome: 'expired' }))),
     );
+  });
+
+  it('gives a hold back whose request was refused before it was there', async () => {
+    const f = fixture();
+    watched().answersWithinMs = { admit: 1, settle: 1 };
+    let answer = () => {};
+    watched().answerOfAdmit = new Promise((resolve) => (answer = resolve));
+    const impatient = new AdmissionClient(watched());
+    const request = f.request();
+    await expect(impatient.admit(request)).rejects.toThrow(UnavailableError);
+    answer();
+    await eventually(() => expect(watched().voided).toEqual([request.draft.id]));
+    await impatient.close();
   });
 
   it('goes on telling after a call that failed', async () => {

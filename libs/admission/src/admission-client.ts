@@ -34,10 +34,15 @@ export class AdmissionClient {
     private readonly store: AdmissionStore,
     options: { signOfLifeIntervalMs?: number } = {},
   ) {
-    this.admits = new BatchQueue((requests) => store.admit(requests));
-    this.looks = new BatchQueue((requests) => store.look(requests));
+    const { admit, settle } = store.answersWithinMs;
+    // Nobody runs under a hold that was made for a request which is refused by now.
+    const onLate = ({ draft: { id, tenantId } }: AdmitRequest, { kind }: AdmitResult) => {
+      if (kind === 'held') this.void({ id, tenantId }).catch(() => {});
+    };
+    this.admits = new BatchQueue((requests) => store.admit(requests), { answersWithinMs: admit, onLate });
+    this.looks = new BatchQueue((requests) => store.look(requests), { answersWithinMs: admit });
     this.extensions = new BatchQueue((requests) => store.extend(requests));
-    this.settlements = new BatchQueue((settlements) => store.settle(settlements));
+    this.settlements = new BatchQueue((settlements) => store.settle(settlements), { answersWithinMs: settle });
     this.voids = new BatchQueue((holds) => store.void(holds));
     this.signs = new SignsOfLife(store, options.signOfLifeIntervalMs);
   }

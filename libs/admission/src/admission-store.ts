@@ -232,6 +232,8 @@ export abstract class AdmissionStore {
   readonly asksForTenants: boolean = false;
   /** For so long a hold lives after its admission, and after each sign of life. */
   readonly leaseMs: number = DEFAULT_LEASE_MS;
+  /** Whoever asks one of them through the client has an answer or an UnavailableError so long after it asked, with its time in the queue. */
+  readonly answersWithinMs: { admit: number; settle: number } = { admit: Infinity, settle: Infinity };
 
   /**
    * For each, all or nothing and in order: tenant active, requests, tokens, concurrency, budgets, credit. Safe to repeat by id. Need not wait for the disk.

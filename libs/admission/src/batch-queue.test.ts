@@ -1,4 +1,5 @@
 import { UnavailableError } from '@tollgate/contracts';
+import { stat } from 'node:fs';
 import { BatchQueue } from './batch-queue';
 
 /** A call that the test answers by hand. */
@@ -104,4 +105,81 @@ describe('a batch queue', () => {
     calls[1]!.answer(['2']);
     expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
   });
+});
+
+describe('a batch queue whose store falls silent', () => {
+  const ANSWERS_WITHIN_MS = 950;
+  /** As of a link: a call is given up after so long. */
+  const CALL_MS = 700;
+  const late: [number, string][] = [];
+  let answerIn: (items: readonly number[]) => number | null;
+  let queue: BatchQueue<number, string>;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    late.length = 0;
+    const call = (items: readonly number[]) =>
+      new Promise<string[]>((resolve, reject) => {
+        const inMs = answerIn(items);
+        if (inMs === null) setTimeout(() => reject(new UnavailableError('no answer in time')), CALL_MS);
+        else setTimeout(() => resolve(echo(items)), inMs);
+      });
+    const onLate = (item: number, result: string) => void late.push([item, result]);
+    queue = new BatchQueue(call, { answersWithinMs: ANSWERS_WITHIN_MS, onLate });
+  });
+  afterEach(() => jest.useRealTimers());
+
+  /** What becomes of it, and when after its own start. */
+  function push(item: number): { state: string; tookMs: number } {
+    const pushedMs = performance.now();
+    const outcome = { state: 'waits', tookMs: 0 };
+    const settle = (state: string) => Object.assign(outcome, { state, tookMs: performance.now() - pushedMs });
+    queue.push(item).then(settle, (error: Error) => settle(error.name));
+    return outcome;
+  }
+
+  it('refuses each within a second of its own start, also who came while another call was under way', async () => {
+    answerIn = (items) => (items.includes(1) ? CALL_MS - 10 : null);
+    const first = push(1);
+    await jest.advanceTimersByTimeAsync(10);
+    const second = push(2);
+    await jest.advanceTimersByTimeAsync(800);
+    const third = push(3);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(first).toMatchObject({ state: '1' });
+    expect([second.state, third.state]).toEqual(['UnavailableError', 'UnavailableError']);
+    expect(Math.max(second.tookMs, third.tookMs)).toBeLessThan(1_000);
+  });
+
+  it('does not try a second time for longer than that', async () => {
+    answerIn = () => null;
+    const only = push(1);
+    await jest.advanceTimersByTimeAsync(3_000);
+    expect(only).toMatchObject({ state: 'UnavailableError' });
+    expect(only.tookMs).toBeLessThan(1_000);
+  });
+
+  it('tells of what was answered after its refusal, and gives every call some time', async () => {
+    answerIn = ([item]) => ({ 1: 900, 2: 240, 3: 1_200 })[item!] ?? 0;
+    const first = push(1);
+    await jest.advanceTimersByTimeAsync(10);
+    const second = push(2);
+    await jest.advanceTimersByTimeAsync(1_500);
+    const third = push(3);
+    await jest.advanceTimersByTimeAsync(1_500);
+    expect([first.state, second.state, third.state]).toEqual(['1', '2', 'UnavailableError']);
+    expect(late).toEqual([[3, '3']]);
+  });
+});
+
+it('after a standstill of its own process a batch queue reads what was answered before it judges', async () => {
+  const queue = new BatchQueue<number, string>(
+    (items) => new Promise((resolve) => stat(__filename, () => resolve(echo(items)))),
+    { answersWithinMs: 300 },
+  );
+  const asked = queue.push(1);
+  await turn();
+  const until = performance.now() + 600;
+  while (performance.now() < until);
+  expect(await asked).toBe('1');
 });

@@ -19,7 +19,7 @@ export interface RunningRequest {
   prepare?: () => Promise<void>;
   /** What was delivered until now: recorded once a second. */
   delivered: () => Progress['delivered'];
-  /** The hold is gone (expired, settled or void by another): nothing pays for the request any more, so end it. Called once, after which it is no longer tracked. */
+  /** The hold is gone (expired, settled or void by another), or its deadline has passed: nothing pays for the request any more, so end it. Called once, after which it is no longer tracked. */
   onLost: () => void;
 }
 
@@ -58,6 +58,7 @@ export class SignsOfLife {
 
   private async tellAll(): Promise<void> {
     const startedMs = performance.now();
+    this.endOverdue();
     const requests = [...this.running.values()];
     await Promise.all(requests.map((request) => this.prepare(request)));
     for (let from = 0; from < requests.length && !this.stopped; from += MAX_HOLDS_PER_CALL) {
@@ -65,6 +66,16 @@ export class SignsOfLife {
     }
     const tookMs = performance.now() - startedMs;
     this.timer = this.running.size > 0 ? this.schedule(Math.max(0, this.intervalMs - tookMs)) : undefined;
+  }
+
+  /** First of all, as after a standstill it is too late for another sign of life; and while the store is away, when nobody else would say so to a request whose backend says nothing either. */
+  private endOverdue(): void {
+    for (const request of this.running.values()) if (request.deadline?.passed) this.lose(request);
+  }
+
+  private lose(request: RunningRequest): void {
+    this.running.delete(request.id);
+    request.onLost();
   }
 
   /** Where it fails, `delivered` tells what it can. */
@@ -111,8 +122,7 @@ export class SignsOfLife {
     for (const [index, request] of alive.entries()) {
       if (pending[index] === true) request.deadline?.renew(sentMs);
       if (pending[index] !== false || this.running.get(request.id) !== request) continue;
-      this.running.delete(request.id);
-      request.onLost();
+      this.lose(request);
     }
   }
 

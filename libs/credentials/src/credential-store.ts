@@ -30,8 +30,11 @@ export interface CredentialRecord {
  * refused, as nobody can say what was revoked meanwhile; without the store of the admission beside it nothing runs anyway. The check catches up as soon as it is back.
  */
 export abstract class CredentialStore {
-  /** Writes records (upsert by hash, only if `version` is newer) and tells every process. Durable when it returns. */
-  abstract put(records: readonly CredentialRecord[]): Promise<void>;
+  /**
+   * Writes records (upsert by hash, only if `version` is newer) and tells every process. Durable when it returns.
+   * @param readAtMs when they were read from the books, by the books' clock: a store that forgets revoked credentials refuses what is so old that it may be from before that (UnavailableError: read again)
+   */
+  abstract put(records: readonly CredentialRecord[], readAtMs?: number): Promise<void>;
   /**
    * From memory when it is there, synchronously: the hot path awaits nothing. Unknown values are not remembered in any way that could grow.
    * Rejects with UnavailableError when the store must be asked and does not answer in time.

@@ -4,6 +4,8 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 /** A service that cannot reach Redis says so within a second: connecting, and asking for the cluster's slots. */
 const CONNECT_TIMEOUT_MS = 500;
 const RECONNECT_DELAY_MS = 100;
+/** Of a connection on which nothing is sent, as one that only listens: a server that is gone without a word is noticed 10 s later. Where something is asked, its own time limit is far shorter. */
+const KEEP_ALIVE_MS = 5_000;
 /** A dead server does not answer a farewell. */
 const DISCONNECT_TIMEOUT_MS = 100;
 /** While Redis reads its data after a restart it is asked so often whether it is done. */
@@ -75,6 +77,7 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
   const common: RedisOptions = {
     connectionName: name,
     connectTimeout: CONNECT_TIMEOUT_MS,
+    keepAlive: KEEP_ALIVE_MS,
     maxLoadingRetryTime: LOADING_RETRY_MS,
     autoResendUnfulfilledCommands: false,
     // Whoever listens subscribes when the connection is ready, and hears of a refusal.

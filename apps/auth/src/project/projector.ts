@@ -21,10 +21,13 @@ interface Row {
   expires_at: Date | null;
   revoked_at: Date | null;
   version: number;
+  /** When it was read, epoch milliseconds by the database's clock. */
+  read_at_ms: string;
 }
 
 const SELECT = `
-  SELECT hash, kind, credential.id, tenant_id, plan, profile, scopes, expires_at, revoked_at, version
+  SELECT hash, kind, credential.id, tenant_id, plan, profile, scopes, expires_at, revoked_at, version,
+         floor(extract(epoch FROM statement_timestamp()) * 1000) AS read_at_ms
     FROM credential JOIN tenant ON tenant.id = tenant_id`;
 const JUST_REVOKED = `${SELECT} WHERE revoked_at > now() - interval '1 minute' ORDER BY revoked_at DESC LIMIT $1`;
 const UNPROJECTED = 'projected_version < version';
@@ -118,7 +121,7 @@ export class Projector {
 
   private async write(queries: Queries, rows: Row[]): Promise<number> {
     if (rows.length === 0) return 0;
-    await this.store.put(rows.map(toRecord));
+    await this.store.put(rows.map(toRecord), Number(rows[0]!.read_at_ms));
     await queries.query(MARK, [rows.map(({ id }) => id), rows.map(({ version }) => version)]);
     return rows.length;
   }

@@ -16,6 +16,8 @@ export interface AcceptOptions {
 }
 
 const RETRY_AFTER_SECONDS = 1;
+/** A connection on which nothing comes or goes for so long is asked for a sign of life by the kernel, once a second; after ten without an answer it is closed, and its request with it. */
+const KEEP_ALIVE_PROBES_AFTER_MS = 10_000;
 /** Requests whose client waits to be told that it may send the body. */
 const owed = new WeakSet<IncomingMessage>();
 
@@ -28,6 +30,8 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   const server = createServer({
     // Asked for here, to be refused in the envelope.
     requireHostHeader: false,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_PROBES_AFTER_MS,
     requestTimeout: requestTimeoutMs,
     ...(keepAliveTimeoutMs !== undefined && { keepAliveTimeout: keepAliveTimeoutMs }),
   });

@@ -12,11 +12,13 @@ import type {
 import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { ExactCounting } from './exact-counting';
+import { WaitingLines } from './waiting-line';
 
 /** Output that a stream's hold covers at once, per choice; extended before it is used up. */
 export const STREAM_SLICE_TOKENS = 1_024;
 /** What a request without `max_tokens` is content with when running requests hold the rest. */
 const LEAST_OPEN_OUTPUT_TOKENS = 256;
+const MINUTE_MS = 60_000;
 /** A longer prompt is not counted before it has to be: 1 ms. */
 const MAX_EAGER_COUNT_BYTES = 16 * 1024;
 
@@ -73,13 +75,14 @@ export type Admission =
 /** Limits and hold for one request: by the cheap bound of its prompt first, by the exact count where that would refuse or clamp. */
 export class Admitter {
   private readonly exactCounting = new ExactCounting();
+  private readonly lines = new WaitingLines();
 
   constructor(private readonly client: AdmissionClient) {}
 
   /** Whether any request of this key would be admitted now. Rejects with UnavailableError when the store does not answer. */
-  look(of: Omit<LookRequest, 'isPaid'>, isPaid: boolean): Promise<LookResult> {
+  async look(of: Omit<LookRequest, 'isPaid'>, isPaid: boolean): Promise<LookResult> {
     const { tenantId, keyId, tenantLimits, keyLimits, tenantBudgetNanos, keyBudgetNanos } = of;
-    return this.client.look({
+    const result = await this.client.look({
       tenantId,
       keyId,
       tenantLimits,
@@ -88,6 +91,7 @@ export class Admitter {
       keyBudgetNanos,
       isPaid,
     });
+    return result.kind === 'refused' ? this.inLine(result, of, null) : result;
   }
 
   /** Rejects with UnavailableError when the store does not answer. */
@@ -102,11 +106,38 @@ export class Admitter {
       const result = await this.client.admit(request);
       if (result.kind === 'held') return held(ask, prompt, request, result);
       if (SHORT_CREDIT.has(result.reason)) this.exactCounting.wasShort(tenantId, nowMs);
-      if (prompt.exact || !isForExactCount(result.reason)) return result as Admission;
+      if (prompt.exact || !isForExactCount(result.reason)) {
+        const { promptTokens, wantOutputTokens } = request;
+        const of = { ...ask, tenantId, keyId: ask.draft.keyId };
+        return this.inLine(result, of, promptTokens + wantOutputTokens) as Admission;
+      }
       prompt = { tokens: ask.countExactly(), exact: true };
     }
   }
+
+  /**
+   * Behind those that wait for the same limit.
+   * @param tokens that each of them needs, as far as is known
+   */
+  private inLine<R extends Refused>(
+    refused: R,
+    { tenantId, keyId, tenantLimits, keyLimits }: Owner,
+    tokens: number | null,
+  ): R {
+    const { reason, scope, retryAfterMs: exactMs } = refused;
+    if (exactMs === null) return refused;
+    const [owner, limits] = scope === 'key' ? [keyId, keyLimits] : [tenantId, tenantLimits];
+    // Where running requests are in the way, the exact time is when the next of them is expected to end, and so on.
+    let everyMs = exactMs;
+    if (reason === 'requests') everyMs = MINUTE_MS / limits.requestsPerMinute;
+    else if (reason === 'tokens' && tokens !== null) everyMs = (MINUTE_MS * tokens) / limits.tokensPerMinute;
+    const retryAfterMs = this.lines.take({ line: `${reason} ${owner}`, exactMs, everyMs }, performance.now());
+    return { ...refused, retryAfterMs };
+  }
 }
+
+type Refused = Pick<Extract<ClientAdmitResult, { kind: 'refused' }>, 'reason' | 'scope' | 'retryAfterMs'>;
+type Owner = Pick<LookRequest, 'tenantId' | 'keyId' | 'tenantLimits' | 'keyLimits'>;
 
 function held(
   ask: AdmissionAsk,

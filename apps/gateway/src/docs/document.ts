@@ -13,7 +13,7 @@ const DESCRIPTION = `Model inference behind the OpenAI wire format, billed from 
 
 Clients made for the OpenAI wire format work by changing only the base URL and the key. Times are ISO 8601 UTC with milliseconds, money is integer
 cents. Every answer has an \`x-request-id\`: yours if it matches \`[A-Za-z0-9_-]{1,64}\`. 402 means that the credit or a budget is used up, and retrying does
-not help; 429 says in \`Retry-After\` when the same request would be admitted (an estimate where your running requests are in the way). An unknown path is 404 and a known one with another method 405
+not help; 429 says in \`Retry-After\` when the same request would be admitted (an estimate where your running requests are in the way), behind those of yours that were told so before it: retry then. An unknown path is 404 and a known one with another method 405
 with \`Allow\`, in the envelope of the surface. The service is pre-launch; the interface may change.`;
 
 const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });

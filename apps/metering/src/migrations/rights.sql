@@ -8,7 +8,7 @@ GRANT USAGE ON SCHEMA metering TO tollgate_metering;
 GRANT SELECT ON ALL TABLES IN SCHEMA metering TO tollgate_metering;
 ALTER DEFAULT PRIVILEGES IN SCHEMA metering GRANT SELECT ON TABLES TO tollgate_metering;
 
--- Events are written once, through the whole table; its months are made by add_month (003).
+-- Events are written once, through the whole table; its months are made by add_month (004).
 GRANT INSERT ON usage_event TO tollgate_metering;
 GRANT EXECUTE ON FUNCTION add_month(int, int) TO tollgate_metering;
 
@@ -20,6 +20,9 @@ GRANT INSERT, UPDATE (requests, estimated, prompt_tokens, cached_tokens, complet
 GRANT INSERT, DELETE ON backend_unbilled TO tollgate_metering;
 GRANT INSERT, UPDATE ON engine_sample, engine_hour TO tollgate_metering;
 
-GRANT INSERT, UPDATE (reason, times, last_at) ON rejected_event TO tollgate_metering;
+GRANT INSERT, UPDATE (reason, times, last_at, price_version) ON rejected_event TO tollgate_metering;
 GRANT INSERT, UPDATE, DELETE ON outbox TO tollgate_metering;
 GRANT INSERT ON outbox_refused TO tollgate_metering;
+
+-- Prices that were in force, for good.
+GRANT INSERT ON price_version TO tollgate_metering;

@@ -41,6 +41,8 @@ import { settleResult, tuple } from './hold-values';
 import type { RedisAdmissionOptions } from './redis-admission-options';
 import { TenantRegistry } from './tenant-registry';
 
+/** A request that waited behind a call has so much more than one call in all: less than a second. */
+const QUEUE_TIME_MS = 250;
 /** Sweep, news and snapshot: not in the way of a request, so on a connection of their own. */
 const BACKGROUND_TIMEOUT_MS = 10_000;
 const FAMILY = 'tollgate_admission_v1'; // Seam and version of the data.
@@ -64,6 +66,7 @@ export class RedisAdmissionStore extends AdmissionStore {
   private readonly registry: TenantRegistry;
   private readonly restorer: CreditRestorer | undefined;
   override readonly leaseMs: number;
+  override readonly answersWithinMs: { admit: number; settle: number };
   private readonly now: () => number | '';
   private readonly writes = new SharedProbe(() => probeWrites(this.settling, this.settledReplicas));
 
@@ -78,6 +81,8 @@ export class RedisAdmissionStore extends AdmissionStore {
     this.settledReplicas = options.settledReplicas ?? 0;
     this.settling =
       this.settledReplicas > 0 ? new RedisLink({ ...common, name: 'tollgate-admission-settlements' }) : this.link;
+    const admit = callTimeoutMs + QUEUE_TIME_MS;
+    this.answersWithinMs = { admit, settle: admit + (this.settledReplicas > 0 ? REPLICAS_TIMEOUT_MS : 0) };
     this.registry = new TenantRegistry(this.link, this.background);
     this.restorer =
       options.onUnknownTenant &&

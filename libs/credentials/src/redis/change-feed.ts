@@ -6,10 +6,14 @@ import { KEYS } from './keys';
 /** The longest that a change whose notification was lost stays unseen, give or take a round trip: well below the promised second. */
 export const CHECK_INTERVAL_MS = 300;
 const MAX_RECORDS_PER_CHECK = 1_000;
+/** Changes that nobody asked for in so long may be forgotten by the store: half of the time that it remembers a revocation since it was written (lua/credentials.lua). */
+const MAX_UNHEARD_MS = 12 * 3_600_000;
 
 export interface FeedListener {
   /** Records that were written since the last call, in the order of their changes. */
   changed(records: CredentialRecord[]): void;
+  /** So much time has passed since the last call that changes may be missing. */
+  missed(): void;
   /** All that was written before this moment of `performance.now()` has been told. */
   upTo(ms: number): void;
   /** The store lacks credentials, or may lack some (after a restart or a failover). Called at every check while that is so. */
@@ -39,6 +43,7 @@ export class ChangeFeed {
   private seen = 0;
   private generation = '';
   private complete = true;
+  private heard = now();
   private stopped = false;
   private woken = false;
   private wakeUp: () => void = () => {};
@@ -54,6 +59,7 @@ export class ChangeFeed {
     const askedMs = performance.now();
     const { number, generation } = await this.ask(Number.MAX_SAFE_INTEGER);
     [this.seen, this.generation] = [number, generation];
+    this.heard = now();
     this.listener.upTo(askedMs);
     this.link.client.on('ready', () => this.wake());
     this.woken = true;
@@ -95,6 +101,7 @@ export class ChangeFeed {
   private async check(): Promise<void> {
     for (;;) {
       const askedMs = performance.now();
+      const asked = now();
       const store = await this.ask(this.seen);
       const { generation, number, changed } = store;
       if (generation !== this.generation) {
@@ -108,10 +115,12 @@ export class ChangeFeed {
         this.seen = 0;
         continue;
       }
+      if (sinceMs(this.heard) > MAX_UNHEARD_MS) this.listener.missed();
       this.listener.changed(changed);
       this.seen = store.last;
       this.tell(store);
       if (changed.length >= MAX_RECORDS_PER_CHECK) continue;
+      this.heard = asked;
       this.listener.upTo(askedMs);
       return;
     }
@@ -146,3 +155,8 @@ export class ChangeFeed {
     });
   }
 }
+
+/** By two clocks: the one that nobody sets, and the one that goes on while a machine sleeps. */
+const now = () => ({ monotonicMs: performance.now(), wallMs: Date.now() });
+const sinceMs = ({ monotonicMs, wallMs }: ReturnType<typeof now>) =>
+  Math.max(performance.now() - monotonicMs, Date.now() - wallMs);

@@ -1,2 +1,2 @@
 /** One slot for all, so that changes have one order (lua/credentials.lua). */
-export const KEYS = ['tgc:{credentials}:records', 'tgc:{credentials}:changes', 'tgc:{credentials}:meta'];
+export const KEYS = ['records', 'changes', 'meta', 'ends'].map((name) => `tgc:{credentials}:${name}`);

@@ -45,6 +45,7 @@ export class RedisCredentialStore extends CredentialStore {
     this.memory = new CredentialMemory((hashes) => this.read(hashes));
     this.feed = new ChangeFeed(this.link, {
       changed: (records) => this.memory.apply(records),
+      missed: () => this.memory.forgetAll(),
       upTo: (ms) => this.memory.upTo(ms),
       notComplete: () => this.filler.notComplete(),
     });
@@ -62,14 +63,14 @@ export class RedisCredentialStore extends CredentialStore {
     this.feed.wake();
   }
 
-  async put(records: readonly CredentialRecord[]): Promise<void> {
+  async put(records: readonly CredentialRecord[], readAtMs?: number): Promise<void> {
     for (let from = 0; from < records.length; from += MAX_RECORDS_PER_WRITE) {
       const batch = records.slice(from, from + MAX_RECORDS_PER_WRITE);
       const args = batch.flatMap((record) => [record.hash, record.version, JSON.stringify(record)]);
       await this.link.one({
         function: 'put',
         keys: KEYS,
-        args: [CHANNEL, randomUUID(), this.filler.id, FILLER_LEASE_MS, ...args],
+        args: [CHANNEL, randomUUID(), this.filler.id, FILLER_LEASE_MS, readAtMs ?? '', ...args],
       });
       // In force here at once; the other processes hear of it.
       this.memory.apply(batch);

@@ -119,6 +119,9 @@ export async function withAdmin<T>(
 /** The brokers answered, and this is what is wrong. */
 class TopicsError extends StartError {}
 
+/** They do not answer, or not in a way that says what is wrong. */
+export class BrokersAwayError extends StartError {}
+
 /** The line for brokers that cannot be used, with the cure. */
 export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown): StartError {
   const why = error instanceof Error ? error.message : String(error);
@@ -135,7 +138,7 @@ export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown
       `Kafka ${at} refuses ${sasl ? `"${sasl.username}"` : 'this client'}: ${lack?.message ?? why}: grant it (docs/operating.md)`,
       { cause: error },
     );
-  return new StartError(
+  return new BrokersAwayError(
     `Kafka cannot be used ${at}: ${why}: check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM with its user`,
     { cause: error },
   );

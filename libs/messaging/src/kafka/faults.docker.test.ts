@@ -242,6 +242,41 @@ describe('a start that cannot succeed', () => {
     }
   });
 
+  it.each([
+    ['silent', () => kafka.pause(), () => kafka.unpause()],
+    ['gone', () => kafka.stop(), () => kafka.start()],
+  ])(
+    'that are %s do not stop the start of who may begin without them: connected when they are there',
+    async (_, take, bring) => {
+      const store = await KafkaStore.create(kafka.brokers);
+      const other = store.open();
+      const recorded = { recorded: 1 };
+      other.handle('auth.tokens.used', async () => recorded);
+      await other.start();
+      const received = new Received();
+      const messages = store.open({ startsWithoutBrokers: true });
+      messages.consume(TOPIC, SUITE_GROUP, received.handler);
+      const ask = () => messages.request('auth.tokens.used', { uses: [] }, { deadlineMs: 15_000 });
+      await take();
+      try {
+        await messages.start();
+        await expect(messages.check()).rejects.toThrow();
+        await expect(messages.publish(TOPIC, [news('t', 1)])).rejects.toThrow(UnavailableError);
+        await expect(ask()).rejects.toThrow(UnavailableError);
+      } finally {
+        await bring();
+      }
+      await eventually(() => messages.check(), { timeoutMs: 60_000 });
+      await eventually(() => messages.publish(TOPIC, [news('t', 2)]), { timeoutMs: 60_000 });
+      await eventually(() => expect(received.messages.map(({ version }) => version)).toContain(news('t', 2).version), {
+        timeoutMs: 60_000,
+      });
+      expect(await eventually(ask, { timeoutMs: 60_000 })).toEqual(recorded);
+      await Promise.all([messages.close(), other.close()]);
+      await store.close();
+    },
+  );
+
   async function failedStart(connection: KafkaMessagesOptions['connection']) {
     let error!: Error;
     const tookMs = await leastMs(10_000, async () => {

@@ -26,6 +26,7 @@ import { groupLag } from './group-lag';
 import { waitingMessages } from '../message-metrics';
 import { GroupConsumer, type ConsumedGroup, type ConsumerTuning } from './group-consumer';
 import { MAX_MESSAGE_BYTES, Publisher } from './publisher';
+import { PatientStart } from './patient-start';
 import { RequestClient } from './request-client';
 import { RequestServer, type AnyHandler } from './request-server';
 import { RightMissingError } from './rights';
@@ -44,13 +45,15 @@ export interface KafkaMessagesOptions extends Partial<ConsumerTuning> {
   /** In front of the name of each topic and group; empty by default. */
   topicPrefix?: string;
   topics?: Topics;
+  /** `start` does not wait for brokers that are away: they are connected to in the background. False by default. */
+  startsWithoutBrokers?: boolean;
 }
 
 type State = 'new' | 'starting' | 'started' | 'closed';
 
 /**
  * Messages on Kafka. See README.md for what carries each guarantee. `start` rejects within 10 s when the brokers cannot be reached or a topic is missing or wrong; it creates
- * nothing (`applyTopics` does). After that Kafka may come and go: `publish` and `request` reject with UnavailableError within a bounded time meanwhile, and consuming goes on by itself.
+ * nothing (`applyTopics` does). With `startsWithoutBrokers` only brokers that answer make it reject. After that Kafka may come and go: `publish` and `request` reject with UnavailableError within a bounded time meanwhile, and consuming goes on by itself.
  */
 export class KafkaMessages extends Messages {
   private readonly connection: KafkaConnection;
@@ -68,6 +71,9 @@ export class KafkaMessages extends Messages {
   private servers: RequestServer[] = [];
   private stopMeasuring: () => void = () => {};
   private state: State = 'new';
+  /** Where it may start without brokers. */
+  private readonly patient: PatientStart | undefined;
+  private stopsConsuming = false;
   private closing: Promise<void> | undefined;
 
   constructor(options: KafkaMessagesOptions) {
@@ -87,6 +93,11 @@ export class KafkaMessages extends Messages {
     this.topicsToCheck = { topics, topicPrefix, ...(service && { service }) };
     this.client = new RequestClient(connection, this.names, this.publisher, this.signatures);
     this.probe = new BrokerProbe(connection);
+    if (options.startsWithoutBrokers)
+      this.patient = new PatientStart(
+        () => this.connect(),
+        () => this.begin(),
+      );
   }
 
   consume<T extends Topic>(
@@ -118,15 +129,29 @@ export class KafkaMessages extends Messages {
     this.assertNew();
     this.state = 'starting';
     try {
+      await (this.patient ? this.patient.start() : this.connect());
+    } catch (error) {
+      if (this.state === 'starting') this.state = 'new';
+      throw error;
+    }
+    if (!this.patient) this.begin();
+  }
+
+  /** Can be tried again after it has failed. */
+  private async connect(): Promise<void> {
+    try {
       // Before anything else connects: what asks for a topic that is missing only fails again and again.
       await checkTopics(this.connection, this.topicsToCheck);
       await this.client.start();
     } catch (error) {
-      if (this.state === 'starting') this.state = 'new';
       // They went away in the middle of the start, or refuse what it takes.
       const known = error instanceof UnavailableError || error instanceof RightMissingError;
       throw known ? unusable(this.connection, error) : error;
     }
+  }
+
+  private begin(): void {
+    if (this.state !== 'starting' || this.stopsConsuming) return;
     this.consumers = [...this.groups.values()].map(
       (group) => new GroupConsumer(this.connection, group, this.names, this.publisher, this.signatures, this.tuning),
     );
@@ -167,11 +192,15 @@ export class KafkaMessages extends Messages {
   /** Rejects with the reason when the brokers do not answer now, or do not let us consume. */
   async check(): Promise<void> {
     await this.probe.ask((admin) => admin.describeCluster());
+    const { problem } = this.patient ?? {};
+    if (problem !== undefined) throw new UnavailableError(`Kafka is not connected to yet: ${problem}`);
     for (const { lack } of [...this.consumers, ...this.servers, this.client])
       if (lack) throw new UnavailableError(`Kafka does not let us consume: ${lack.message}`);
   }
 
   async stopConsuming(): Promise<void> {
+    this.stopsConsuming = true;
+    this.patient?.stop();
     this.publisher.hurry();
     const stopping = [...this.consumers.splice(0), ...this.servers.splice(0)];
     await Promise.all(stopping.map((one) => one.stop()));

@@ -65,7 +65,7 @@ export function kafkaConnection(settings: KafkaSettings, clientId: string): Kafk
 export function kafkaMessages(
   settings: KafkaSettings & MessageKeysSettings,
   service: Service,
-  tuning: Pick<KafkaMessagesOptions, 'concurrentPartitions'> = {},
+  tuning: Pick<KafkaMessagesOptions, 'concurrentPartitions' | 'startsWithoutBrokers'> = {},
 ): KafkaMessages {
   return new KafkaMessages({
     connection: kafkaConnection(settings, `tollgate-${service}`),

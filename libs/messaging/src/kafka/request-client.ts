@@ -14,7 +14,7 @@ import { AssignerProtocol, type KafkaMessage, type PartitionAssigner } from 'kaf
 import { logger } from '@tollgate/runtime';
 import { forgedMessages, unreadableRequests } from '../message-metrics';
 import { MessagesRefusedError } from '../messages';
-import { endOf } from './apply-topics';
+import { endOf, withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { isClockRecord, MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readReply, requestTopic, writeRequest } from './request-message';
@@ -29,6 +29,9 @@ const MAX_PENDING_REQUESTS = 10_000;
 const READY_TIMEOUT_MS = 8_000;
 const SESSION_TIMEOUT_MS = 30_000;
 const HEARTBEAT_MS = 1_000;
+/** For the end, which waits for nobody that is silent. */
+const REMOVE_GROUPS_TIMEOUT_MS = 1_000;
+const MAX_REMEMBERED_GROUPS = 100;
 
 interface Pending {
   /** Who answers, and as whom it was asked. */
@@ -48,6 +51,10 @@ export class RequestClient {
   private readonly replies: SupervisedConsumer;
   /** The next reply to read, known before anything is asked: the group commits nothing, and a consumer that joins it again, also before its first reply, would skip to the end. */
   private nextOffset = '0';
+  private reads = false;
+  private groupId = '';
+  /** Those that it has been in: one, unless connections broke. */
+  private readonly joined = new Set<string>();
   private closed = false;
 
   constructor(
@@ -67,12 +74,15 @@ export class RequestClient {
       alone: true,
       config: () => ({
         // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's session is over.
-        groupId: groups + randomUUID(),
+        groupId: (this.groupId = groups + randomUUID()),
         partitionAssigners: [onlyPartition(partition)],
         sessionTimeout: SESSION_TIMEOUT_MS,
         heartbeatInterval: HEARTBEAT_MS,
       }),
-      onJoin: (consumer) => consumer.seek({ topic, partition, offset: this.nextOffset }),
+      onJoin: (consumer) => {
+        if (this.joined.size < MAX_REMEMBERED_GROUPS) this.joined.add(this.groupId);
+        consumer.seek({ topic, partition, offset: this.nextOffset });
+      },
       run: () => ({
         autoCommit: false,
         eachBatch: async ({ batch }) => {
@@ -83,13 +93,18 @@ export class RequestClient {
     });
   }
 
-  /** Resolves when replies are read. */
+  /** Resolves when replies are read. May be called again after it has failed. */
   async start(): Promise<void> {
     const topic = this.names.topic('replies');
     // It also shows that publishing works.
     await this.publisher.setClock(topic);
-    this.nextOffset = await endOf(this.connection, topic, this.partition);
-    this.replies.start();
+    const end = await endOf(this.connection, topic, this.partition);
+    if (this.closed) throw new UnavailableError('messages are closed');
+    if (!this.reads) {
+      this.reads = true;
+      this.nextOffset = end;
+      this.replies.start();
+    }
     let timer: NodeJS.Timeout | undefined;
     // If it takes longer, requests wait for it as they wait for their answers.
     const refused = this.replies.refused.then(() => Promise.reject(this.replies.lack!));
@@ -131,6 +146,18 @@ export class RequestClient {
     this.closed = true;
     for (const { reject } of this.pending.values()) reject(new UnavailableError('messages are closed'));
     await this.replies.stop();
+    await this.removeGroups();
+  }
+
+  /** Nobody joins them again. Those that it cannot remove (it was killed, lacks the right, or the brokers are silent) the brokers remove when they look for groups without members and offsets. */
+  private async removeGroups(): Promise<void> {
+    if (this.joined.size === 0) return;
+    const removing = withAdmin(this.connection, REMOVE_GROUPS_TIMEOUT_MS, (admin) =>
+      admin.deleteGroups([...this.joined]),
+    );
+    await removing.catch((error: unknown) =>
+      logger('kafka').debug({ err: error }, 'groups of replies are left to the brokers'),
+    );
   }
 
   private async ask(id: string, subject: Subject, request: unknown, deadlineMs: number): Promise<void> {

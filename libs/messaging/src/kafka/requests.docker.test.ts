@@ -4,6 +4,7 @@ import { metrics } from '@tollgate/runtime';
 import { eventually, leastMs, useKafka } from '@tollgate/testing';
 import { DEFAULT_REQUEST_DEADLINE_MS, MessagesRefusedError } from '../messages';
 import type { KafkaMessages } from './kafka-messages';
+import { withAdmin } from './apply-topics';
 import { KafkaStore, TEST_BROKER } from './test-store.suite';
 
 const kafka = useKafka(TEST_BROKER);
@@ -162,4 +163,38 @@ describe('request–reply on Kafka, with several replicas', () => {
     expect(handled).toContain('now');
     expect(handled).not.toContain('late');
   });
+});
+
+describe('the group in which a replica reads its replies', () => {
+  // Of the brokers, ten minutes unless told otherwise.
+  const tidy = useKafka({
+    settings: { ...TEST_BROKER.settings, KAFKA_OFFSETS_RETENTION_CHECK_INTERVAL_MS: '1000' },
+  });
+  const TIDY_TIMEOUT_MS = 150_000;
+
+  it(
+    'goes with it: removed by itself in the end, and by the brokers where it died',
+    async () => {
+      const store = await KafkaStore.create(tidy.brokers);
+      const groups = () =>
+        withAdmin(store.connection, TIDY_TIMEOUT_MS, async (admin) =>
+          (await admin.listGroups()).groups.map(({ groupId }) => groupId).filter((id) => id.includes('.replies.')),
+        );
+      const lasting = store.open();
+      await lasting.start();
+      const [own] = await groups();
+      const dying = await store.spawnConsumer(0);
+      await eventually(async () => expect(await groups()).toHaveLength(2), { timeoutMs: TIDY_TIMEOUT_MS });
+      await dying.kill();
+      // When its session is over. The one that somebody reads in stays.
+      await eventually(async () => expect(await groups()).toEqual([own]), {
+        timeoutMs: TIDY_TIMEOUT_MS,
+        everyMs: 500,
+      });
+      await lasting.close();
+      await eventually(async () => expect(await groups()).toEqual([]), { timeoutMs: TIDY_TIMEOUT_MS });
+      await store.close();
+    },
+    2 * TIDY_TIMEOUT_MS,
+  );
 });

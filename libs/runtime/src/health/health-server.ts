@@ -19,7 +19,7 @@ interface Answer {
   headers?: Record<string, string>;
 }
 
-const PROBES = ['/livez', '/readyz', '/metrics'] as const;
+const PROBES = ['/livez', '/readyz', '/trafficz', '/metrics'] as const;
 export type ProbePath = (typeof PROBES)[number];
 
 /** Who asks. */
@@ -48,6 +48,9 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
       const { status } = readiness;
       return json(status === 'ok' ? 200 : 503, caller.mayReadReasons ? readiness : { status });
     }
+    // For load balancers. 404 and not 503: HAProxy then sends nothing new and lets what runs go on, where it would end it for a process that is down.
+    case '/trafficz':
+      return health.takesWork() ? json(200, { status: 'ok' }) : json(404, { status: 'no new work' });
     case '/metrics':
       if (!caller.mayReadMetrics)
         return { ...json(401, { status: 'unauthorized' }), headers: { 'www-authenticate': 'Bearer' } };
@@ -55,7 +58,7 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
   }
 }
 
-/** /livez (the event loop turns), /readyz (every required dependency answers) and /metrics, for the platform and Prometheus: a port of its own, without a secret but for /metrics where there is a token. What is wrong /readyz tells not everybody. */
+/** /livez (the event loop turns), /readyz (every required dependency answers), /trafficz (send it new work) and /metrics, for the platform, load balancers and Prometheus: a port of its own, without a secret but for /metrics where there is a token. What is wrong /readyz tells not everybody. */
 export class HealthServer {
   private constructor(
     private readonly server: Server,

@@ -1,3 +1,4 @@
+import { eventually } from '@tollgate/testing';
 import { Health, type Readiness } from './health';
 import type { IncomingMessage } from 'node:http';
 import { answerProbe, HealthServer, probeCaller } from './health-server';
@@ -85,6 +86,64 @@ it('tells what is wrong to its own machine and to who has the token, and to othe
   }
   const response = await fetch(`${server.url}/readyz`, { headers: { forwarded: 'for=203.0.113.9' } });
   expect([response.status, await response.json()]).toEqual([503, { status: 'unavailable' }]);
+});
+
+describe('what a load balancer is told', () => {
+  const trafficz = async () => (await fetch(`${server.url}/trafficz`)).status;
+
+  it('is 404 while nothing new is to come: in the start, without what is required, and from the stop on', async () => {
+    let away = false;
+    health.depend('store', {
+      required: true,
+      check: () => (away ? Promise.reject(new Error('gone')) : Promise.resolve()),
+    });
+    health.depend('spare', { required: false, check: () => Promise.reject(new Error('gone')) });
+    expect(await trafficz()).toBe(404);
+    health.state = 'serving';
+    await eventually(async () => expect(await trafficz()).toBe(200));
+    away = true;
+    await eventually(async () => expect(await trafficz()).toBe(404));
+    away = false;
+    await eventually(async () => expect(await trafficz()).toBe(200));
+    health.state = 'stopping';
+    expect(await trafficz()).toBe(404);
+  });
+
+  it('waits for no dependency: one that is silent changes the answer, and makes none late', async () => {
+    let silent = false;
+    let looks = 0;
+    const check = () => {
+      looks += 1;
+      return silent ? new Promise<void>(() => {}) : Promise.resolve();
+    };
+    health.state = 'serving';
+    health.depend('store', { required: true, check });
+    await eventually(() => expect(health.takesWork()).toBe(true));
+    silent = true;
+    const before = looks;
+    const now = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 300);
+    try {
+      // In this very turn of the event loop, by what was known, and it has looked again.
+      expect([health.takesWork(), looks]).toEqual([true, before + 1]);
+    } finally {
+      now.mockRestore();
+    }
+    await eventually(() => expect(health.takesWork()).toBe(false));
+  });
+
+  it('is 404 for a process that stood still, until it has looked again', async () => {
+    health.state = 'serving';
+    await eventually(() => expect(health.takesWork()).toBe(true));
+    const now = jest.spyOn(performance, 'now');
+    const thawedMs = performance.now() + 60_000;
+    now.mockReturnValue(thawedMs);
+    try {
+      expect(health.takesWork()).toBe(false);
+      await eventually(() => expect(health.takesWork()).toBe(true));
+    } finally {
+      now.mockRestore();
+    }
+  });
 });
 
 it('serves the metrics of the process, and nothing else', async () => {

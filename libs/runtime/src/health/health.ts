@@ -2,6 +2,8 @@
 const CHECK_TIMEOUT_MS = 1_000;
 /** However often somebody asks, a dependency is not asked more often than this. */
 const CACHE_MS = 250;
+/** What was found longer ago is not known any more: this process stood still, or nobody has asked. */
+const KNOWN_FOR_MS = 3_000;
 
 export interface Dependency {
   /** Without it the process is not ready; the others are only reported. */
@@ -28,6 +30,8 @@ export class Health {
   state: 'starting' | 'serving' | 'stopping' = 'starting';
   private readonly dependencies = new Map<string, Dependency>();
   private last: { atMs: number; states: Promise<[string, DependencyState][]> } | undefined;
+  /** What the last look to come to its end found, by when it began. */
+  private known: { atMs: number; lacking: boolean } | undefined;
 
   depend(name: string, dependency: Dependency): void {
     this.dependencies.set(name, dependency);
@@ -36,15 +40,35 @@ export class Health {
 
   /** Within CHECK_TIMEOUT_MS. */
   async readiness(): Promise<Readiness> {
-    const now = performance.now();
-    if (!this.last || now - this.last.atMs > CACHE_MS)
-      this.last = { atMs: now, states: Promise.all([...this.dependencies].map((entry) => look(entry))) };
-    const states = await this.last.states;
-    const lacking = states.some(([, { ok, required }]) => required && !ok);
-    const status = this.state !== 'serving' ? this.state : lacking ? 'unavailable' : 'ok';
+    const states = await this.states();
+    const status = this.state !== 'serving' ? this.state : isLacking(states) ? 'unavailable' : 'ok';
     return { status, dependencies: Object.fromEntries(states) };
   }
+
+  /**
+   * The same for load balancers, which take a late answer for a dead process: whether to send it new work, at once, by what is known. A dependency that is silent changes it
+   * within CHECK_TIMEOUT_MS; asking looks again.
+   */
+  takesWork(): boolean {
+    void this.states();
+    if (this.state !== 'serving' || !this.known) return false;
+    return !this.known.lacking && performance.now() - this.known.atMs <= KNOWN_FOR_MS;
+  }
+
+  private states(): Promise<[string, DependencyState][]> {
+    const atMs = performance.now();
+    if (this.last && atMs - this.last.atMs <= CACHE_MS) return this.last.states;
+    const states = Promise.all([...this.dependencies].map((entry) => look(entry)));
+    this.last = { atMs, states };
+    void states.then((found) => {
+      if (!this.known || this.known.atMs < atMs) this.known = { atMs, lacking: isLacking(found) };
+    });
+    return states;
+  }
 }
+
+const isLacking = (states: readonly [string, DependencyState][]): boolean =>
+  states.some(([, { ok, required }]) => required && !ok);
 
 async function look([name, { required, check }]: [string, Dependency]): Promise<[string, DependencyState]> {
   let timer: NodeJS.Timeout | undefined;

@@ -3,9 +3,16 @@
 --   2 changes  zset  credential hash by the number of its last change
 --   3 meta     hash  number: of the last change; generation: a token made by the first write into an empty store; complete: the run id of the server on which auth has
 --                    last written all credentials; filler, filler_until: who is at it, and until when (ms) nobody else need be
+--   4 ends     zset  hash of a revoked credential by when (ms) it is forgotten
 -- A store without `complete` may lack credentials: nothing is read from it. A store that is complete on another server than this one (a restart, a failover, a slot that moved) serves, and auth
 -- writes all anew, as its last moments may be lost.
-local RECORDS, CHANGES, META = 1, 2, 3
+local RECORDS, CHANGES, META, ENDS = 1, 2, 3, 4
+-- A credential that was revoked is remembered for so long, and since it was last written for so long: until every process has heard of it, or knows that it has not.
+local REVOKED_MS, WRITTEN_MS = 30 * 86400000, 86400000
+-- What was read from the books longer ago may be from before a revocation that is forgotten here: half of the former. As much the clocks of the two servers may differ.
+local MAX_READ_AGE_MS = 15 * 86400000
+-- Forgotten by one call.
+local MAX_FORGOTTEN = 200
 -- Arguments of one command: Lua's stack bears a few thousand.
 local MAX_UNPACKED = 1000
 
@@ -22,25 +29,54 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
--- args: the channel, a token for the case that the store is empty, the writer and its lease (ms), and hash, version, record of each. Keeps those that are newer than what is there, each as a
+-- When it is forgotten; nil: not at all.
+local function end_of(record, now_ms)
+  -- As it is written by everybody: nothing is decoded for the many that are good.
+  if record:find('"revokedAtMs":null', 1, true) then
+    return nil
+  end
+  local revoked_ms = cjson.decode(record).revokedAtMs
+  return type(revoked_ms) == 'number' and math.max(revoked_ms + REVOKED_MS, now_ms + WRITTEN_MS) or nil
+end
+
+-- Unknown from now on, and refused as such. `put` lets nobody bring an older version back.
+local function forget_revoked(keys, now_ms)
+  local over = redis.call('ZRANGEBYSCORE', keys[ENDS], '-inf', whole(now_ms), 'LIMIT', 0, MAX_FORGOTTEN)
+  if #over > 0 then
+    redis.call('HDEL', keys[RECORDS], unpack(over))
+    redis.call('ZREM', keys[CHANGES], unpack(over))
+    redis.call('ZREM', keys[ENDS], unpack(over))
+  end
+end
+
+-- args: the channel, a token for the case that the store is empty, the writer and its lease (ms), when (ms) the records were read from the books or '', and hash, version, record of each. Keeps those that are newer than what is there, each as a
 -- change of its own. Numbers follow the clock: what is written into an emptied store, or into an older copy, is behind all that anybody has seen, and if the clock was set back it is far before it, which
 -- a reader notices.
 local function put(keys, args)
   redis.call('HSETNX', keys[META], 'generation', args[2])
   local now = now_us()
+  local now_ms = now / 1000
+  if args[5] ~= '' and now_ms - tonumber(args[5]) > MAX_READ_AGE_MS then
+    return redis.error_reply('LATE the records were read too long ago')
+  end
+  forget_revoked(keys, now_ms)
   if redis.call('HGET', keys[META], 'filler') == args[3] then
-    redis.call('HSET', keys[META], 'filler_until', whole(now / 1000 + args[4]))
+    redis.call('HSET', keys[META], 'filler_until', whole(now_ms + args[4]))
   end
   local before = tonumber(redis.call('HGET', keys[META], 'number') or 0)
   local number = math.max(before, now)
   local changed = false
-  for i = 5, #args, 3 do
+  for i = 6, #args, 3 do
     local hash, version = args[i], tonumber(args[i + 1])
     local packed = redis.call('HGET', keys[RECORDS], hash)
     if not packed or cmsgpack.unpack(packed) < version then
       number, changed = number + 1, true
       redis.call('HSET', keys[RECORDS], hash, cmsgpack.pack(version, args[i + 2]))
       redis.call('ZADD', keys[CHANGES], whole(number), hash)
+      local forgotten_ms = end_of(args[i + 2], now_ms)
+      if forgotten_ms then
+        redis.call('ZADD', keys[ENDS], whole(forgotten_ms), hash)
+      end
     end
   end
   if changed then

@@ -1,0 +1,98 @@
+import { WaitingLines } from './waiting-line';
+
+const MINUTE_MS = 60_000;
+const SPREAD_MS = 400;
+
+/** A limit of so many requests a minute, as the admission store keeps it: a bucket of a minute's worth, refilled evenly, and empty at the start. */
+class Bucket {
+  private fullAtMs = MINUTE_MS;
+  readonly everyMs: number;
+
+  constructor(requestsPerMinute: number) {
+    this.everyMs = MINUTE_MS / requestsPerMinute;
+  }
+
+  /** 0: it passes. Else how long until it would. */
+  take(nowMs: number): number {
+    const after = Math.max(this.fullAtMs, nowMs) + this.everyMs;
+    if (after > nowMs + MINUTE_MS) return after - nowMs - MINUTE_MS;
+    this.fullAtMs = after;
+    return 0;
+  }
+}
+
+/** Clients of one key that come within a moment, and again when they are told to: how often each had to. */
+function tries(
+  clients: number,
+  requestsPerMinute: number,
+  tell: (exactMs: number, nowMs: number, n: number) => number,
+): number[] {
+  const bucket = new Bucket(requestsPerMinute);
+  const coming = Array.from({ length: clients }, (_, n) => ({ n, atMs: (n / clients) * SPREAD_MS, tries: 0 }));
+  const served: number[] = [];
+  while (coming.length > 0) {
+    coming.sort((a, b) => a.atMs - b.atMs);
+    const client = coming[0]!;
+    client.tries += 1;
+    const exactMs = bucket.take(client.atMs);
+    if (exactMs === 0) served.push(coming.shift()!.tries);
+    // As the header has it: whole seconds.
+    else client.atMs += Math.max(1, Math.ceil(tell(exactMs, client.atMs, client.n) / 1_000)) * 1_000;
+  }
+  return served;
+}
+
+const most = (numbers: readonly number[]) => Math.max(...numbers);
+const mean = (numbers: readonly number[]) => numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
+
+describe('who is refused by the same limit', () => {
+  it.each([
+    [45, 30],
+    [45, 60],
+    [200, 600],
+    [60, 60],
+  ])('is told when its turn is: %i clients of a key with %i requests a minute need few tries', (clients, perMinute) => {
+    let state = 1;
+    const random = () => (state = (state * 16_807) % 2_147_483_647) / 2_147_483_647;
+    const lines = new WaitingLines(random);
+    const everyMs = MINUTE_MS / perMinute;
+    const exact = tries(clients, perMinute, (exactMs) => exactMs);
+    const inLine = tries(clients, perMinute, (exactMs, nowMs) => lines.take({ line: 'key', exactMs, everyMs }, nowMs));
+    process.stderr.write(
+      `${clients} clients, ${perMinute} a minute: tries by the exact time ${most(exact)} at most, ${mean(exact).toFixed(1)} on average; in line ${most(inLine)}, ${mean(inLine).toFixed(1)}\n`,
+    );
+    expect(inLine).toHaveLength(clients);
+    expect(most(inLine)).toBeLessThanOrEqual(4);
+    expect(mean(inLine)).toBeLessThan(mean(exact) / 2);
+  });
+
+  it('needs a few more with two gateways, which do not know of each other’s lines', () => {
+    const gateways = [new WaitingLines(() => 0.5), new WaitingLines(() => 0.5)];
+    const everyMs = MINUTE_MS / 60;
+    const told = tries(40, 60, (exactMs, nowMs, n) => gateways[n % 2]!.take({ line: 'key', exactMs, everyMs }, nowMs));
+    expect(most(told)).toBeLessThanOrEqual(8);
+  });
+
+  it('is told the exact time where it is alone, and never an earlier one', () => {
+    const lines = new WaitingLines(() => 0);
+    const wait = { line: 'key', exactMs: 1_500, everyMs: 1_000 };
+    expect(lines.take(wait, 0)).toBe(1_500);
+    expect([lines.take(wait, 0), lines.take(wait, 0)]).toEqual([2_500, 3_500]);
+    // Another limit, and one of another key.
+    expect(lines.take({ ...wait, line: 'other' }, 0)).toBe(1_500);
+    // The others have had their turns.
+    expect(lines.take(wait, 10_000)).toBe(1_500);
+    expect(lines.take({ ...wait, exactMs: 9_000 }, 10_000)).toBe(9_000);
+  });
+
+  it('is told a little later than its place, by a quarter at the most, and the line adds a minute at the most', () => {
+    const lines = new WaitingLines(() => 1);
+    const wait = { line: 'key', exactMs: 1_000, everyMs: 1_000 };
+    const told = Array.from({ length: 100 }, () => lines.take(wait, 0));
+    for (const [place, ms] of told.entries()) {
+      expect(ms).toBeGreaterThanOrEqual(Math.min(1_000 * (place + 1), MINUTE_MS));
+      expect(ms).toBeLessThanOrEqual(Math.min(1_000 + 1_250 * place, MINUTE_MS));
+    }
+    expect(lines.take({ ...wait, exactMs: 90_000 }, 0)).toBe(90_000);
+  });
+});

@@ -1,0 +1,90 @@
+import { UnavailableError } from '@tollgate/contracts';
+import { configureLogging } from '@tollgate/runtime';
+import { eventually, useRedis } from '@tollgate/testing';
+import type { CredentialRecord } from '../credential-store';
+import { aRecord } from '../record.suite';
+import { RedisCredentialStore } from './redis-credential-store';
+
+configureLogging({ level: 'silent', pretty: false });
+
+const DAY_MS = 86_400_000;
+const redis = useRedis();
+const cli = async (...command: string[]) =>
+  (await redis.exec(['redis-cli', '-p', String(redis.port), ...command])).trim();
+const key = (name: string) => `tgc:{credentials}:${name}`;
+const opened: RedisCredentialStore[] = [];
+afterEach(async () => void (await Promise.all(opened.splice(0).map((store) => store.close()))));
+
+async function open(records: readonly CredentialRecord[] = []): Promise<RedisCredentialStore> {
+  const store = new RedisCredentialStore({ url: redis.url });
+  opened.push(store);
+  store.refillWith(() => store.put(records));
+  await store.start();
+  await eventually(async () => expect(await store.lookup(aRecord().hash)).toBeNull());
+  return store;
+}
+
+/** As when it was written so long ago that it is forgotten. */
+const letEnd = (hash: string) => cli('ZADD', key('ends'), '1', hash);
+
+describe('a credential that was revoked', () => {
+  it('leaves Redis 30 days later, with all that told of it, and is refused as unknown then', async () => {
+    const store = await open();
+    const good = aRecord();
+    const revokedAtMs = Date.now();
+    const revoked = aRecord({ version: 2, revokedAtMs });
+    await store.put([good, revoked]);
+    expect(Number(await cli('ZSCORE', key('ends'), revoked.hash))).toBe(revokedAtMs + 30 * DAY_MS);
+    expect(await cli('ZSCORE', key('ends'), good.hash)).toBe('');
+    await letEnd(revoked.hash);
+    await store.put([aRecord()]);
+    for (const look of [
+      ['HEXISTS', key('records')],
+      ['ZRANK', key('changes')],
+      ['ZRANK', key('ends')],
+    ])
+      expect([look[0], await cli(...look, revoked.hash)]).toEqual([look[0], look[0] === 'HEXISTS' ? '0' : '']);
+    const later = await open();
+    expect(await later.lookup(revoked.hash)).toBeNull();
+    expect(await later.lookup(good.hash)).toMatchObject({ revokedAtMs: null });
+  });
+
+  it('does not come back: who writes what it read long ago is refused, and has to read again', async () => {
+    const store = await open();
+    const before = aRecord();
+    await store.put([{ ...before, version: 2, revokedAtMs: Date.now() }]);
+    // While it is known, its version tells.
+    await store.put([before], Date.now());
+    expect(await (await open()).lookup(before.hash)).toMatchObject({ version: 2 });
+    await letEnd(before.hash);
+    const late = store.put([before], Date.now() - 16 * DAY_MS);
+    await expect(late).rejects.toThrow(UnavailableError);
+    // Nor does its refusal depend on whether it is forgotten yet.
+    await store.put([aRecord()], Date.now());
+    await expect(store.put([before], Date.now() - 16 * DAY_MS)).rejects.toThrow(UnavailableError);
+    expect(await (await open()).lookup(before.hash)).toBeNull();
+  });
+
+  it('is remembered for a day after it was written anew, however long ago it was revoked: every process hears of it', async () => {
+    const store = await open();
+    const revoked = aRecord({ version: 2, revokedAtMs: Date.now() - 100 * DAY_MS });
+    const before = Date.now();
+    await store.put([revoked]);
+    expect(Number(await cli('ZSCORE', key('ends'), revoked.hash))).toBeGreaterThanOrEqual(before + DAY_MS);
+  });
+
+  it('a process that has not heard of changes for half a day forgets all that it knew', async () => {
+    const known = aRecord();
+    const store = await open();
+    await store.put([known]);
+    expect(await store.lookup(known.hash)).toMatchObject({ version: 1 });
+    expect(store.size).toBe(1);
+    const later = performance.now() + DAY_MS;
+    const now = jest.spyOn(performance, 'now').mockReturnValue(later);
+    try {
+      await eventually(() => expect(store.size).toBe(0));
+    } finally {
+      now.mockRestore();
+    }
+  });
+});
