@@ -116,7 +116,7 @@ export function faultSuite(tollgate: ComposedDeployment): void {
   });
 
   it('Redis emptied: 503 for a moment, never a refusal for want of credit or of a key', async () => {
-    const empty = async () => void (await tollgate.compose('exec', '-T', 'redis', 'redis-cli', 'FLUSHALL'));
+    const empty = async () => void (await tollgate.redis('FLUSHALL'));
     const { failed } = await trials.run('redis emptied', empty, { empties: true });
     expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
   });

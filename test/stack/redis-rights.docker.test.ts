@@ -250,7 +250,11 @@ describe('refused', () => {
     expect((await as('health', 'PING')).trim()).toBe('PONG');
   });
 
-  it('in its file no password is to be read', () => {
+  it('in its file no password is to be read, and its lines are those that an operator is shown', () => {
+    const shown = execFileSync(process.execPath, [CLI, 'redis', 'rights'], { encoding: 'utf8' }).trim().split('\n');
+    const own = secret('redis-users').replace(/#[0-9a-f]{64}/g, '>PASSWORD');
+    for (const line of shown) expect(own.split('\n')).toContain(line);
+    expect(shown).toHaveLength(REDIS_USERS.length);
     for (const user of [...REDIS_USERS, 'admin'] as const)
       expect(secret('redis-users')).not.toContain(passwordOf(user));
   });
