@@ -191,6 +191,21 @@ describe('with its own user and no refusal,', () => {
     await eventually(() => billing!.withdraw({ tenantId: unknown, version: 2n, nanos: 5n }));
   });
 
+  it('Redis has all that they wrote after a restart', async () => {
+    const f = fixture;
+    f.store = await admissionOf('gateway');
+    await f.news(BALANCE);
+    await eventually(async () => expect(await f.admit()).toMatchObject({ kind: 'held' }));
+    const settled = await f.hold();
+    await f.settle(settled, TOKEN_NANOS);
+    f.store = await admissionOf('billing');
+    const before = await f.sums();
+    expect(before).toMatchObject({ pendingHolds: 1, settledHolds: 1 });
+    await redis.stop();
+    await redis.start();
+    expect(await f.sums()).toEqual(before);
+  });
+
   it.each(['gateway', 'billing'] as const)('%s waits for the replicas that it is told to wait for', async (user) => {
     fixture.store = await admissionOf(user, 1);
     await fixture.news(BALANCE);
