@@ -43,7 +43,7 @@ export function useComposed(env: Record<string, string> = {}): ComposedDeploymen
 export class ComposedDeployment implements Deployment {
   readonly project = `tollgate-test-${process.pid}`;
   readonly database: Database = (work) => {
-    const password = readFileSync(join(this.directory, 'secrets', 'postgres-password'), 'utf8').trim();
+    const password = this.secret('postgres-password');
     const port = Number(this.env['TOLLGATE_TEST_POSTGRES_PORT']);
     const authority = join(this.directory, 'secrets', 'tls-ca');
     const ssl = this.env['TOLLGATE_STACK_TLS'] === 'true' && { ca: readFileSync(authority), servername: 'postgres' };
@@ -101,6 +101,7 @@ export class ComposedDeployment implements Deployment {
           operatorUrl,
           docsUrl,
           operatorSecret,
+          metricsToken: this.secret('metrics-token'),
         };
       }),
     );
@@ -151,9 +152,25 @@ export class ComposedDeployment implements Deployment {
     return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   }
 
-  /** A network that leads to this server alone; `default` to all the others, and from the load balancer. */
-  network(server: 'redis' | 'kafka' | 'default'): string {
+  /** A network that leads to this server alone; `gateways`: to the gateways, from the load balancer. */
+  network(server: Server | 'gateways'): string {
     return `${this.project}_${server}`;
+  }
+
+  /** redis-cli as the user for people, who may do everything. */
+  redis(...command: string[]): Promise<string> {
+    return this.redisAs('admin', this.secret('admin-redis-password'), ...command);
+  }
+
+  /** redis-cli as this user. */
+  redisAs(user: string, password: string, ...command: string[]): Promise<string> {
+    const login = ['-e', `REDISCLI_AUTH=${password}`, 'redis', 'redis-cli', '--user', user];
+    return this.compose('exec', '-T', ...login, ...command);
+  }
+
+  /** One of the secrets that were made at the first start. */
+  secret(name: string): string {
+    return readFileSync(join(this.directory, 'secrets', name), 'utf8').trim();
   }
 
   /** Waits until all services of ours are ready. */
@@ -166,7 +183,11 @@ export class ComposedDeployment implements Deployment {
   async isReady(container: string): Promise<void> {
     await eventually(
       async () => {
-        const { status, body } = await call(`${await this.urlOf(container, 9090)}/readyz`, '');
+        // With the token it says what is wrong.
+        const { status, body } = await call(
+          `${await this.urlOf(container, 9090)}/readyz`,
+          this.secret('metrics-token'),
+        );
         if (status !== 200) throw new Error(`${container} is not ready: ${JSON.stringify(body)}`);
       },
       { timeoutMs: READY_TIMEOUT_MS, everyMs: 200 },

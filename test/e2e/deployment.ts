@@ -7,6 +7,8 @@ export interface Ready {
   operatorUrl: string;
   docsUrl: string;
   operatorSecret: string;
+  /** What its /metrics wants. */
+  metricsToken?: string;
   demo?: { tenantId: string; key: string; token: string };
 }
 

@@ -242,7 +242,10 @@ interface Report {
 export async function underWay(gateways: readonly Ready[], count: number): Promise<void> {
   await eventually(
     async () => {
-      const scraped = gateways.map(async (one) => (await fetch(`${new URL(one.operatorUrl).origin}/metrics`)).text());
+      const scraped = gateways.map(async ({ operatorUrl, metricsToken }) => {
+        const headers = metricsToken === undefined ? {} : { authorization: `Bearer ${metricsToken}` };
+        return (await fetch(`${new URL(operatorUrl).origin}/metrics`, { headers })).text();
+      });
       const counts = (await Promise.all(scraped)).map((text) => /^tollgate_requests_in_flight (\d+)$/m.exec(text)![1]);
       expect(counts.reduce((sum, one) => sum + Number(one), 0)).toBe(count);
     },

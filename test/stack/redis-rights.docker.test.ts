@@ -191,6 +191,21 @@ describe('with its own user and no refusal,', () => {
     await eventually(() => billing!.withdraw({ tenantId: unknown, version: 2n, nanos: 5n }));
   });
 
+  it('Redis has all that they wrote after a restart', async () => {
+    const f = fixture;
+    f.store = await admissionOf('gateway');
+    await f.news(BALANCE);
+    await eventually(async () => expect(await f.admit()).toMatchObject({ kind: 'held' }));
+    const settled = await f.hold();
+    await f.settle(settled, TOKEN_NANOS);
+    f.store = await admissionOf('billing');
+    const before = await f.sums();
+    expect(before).toMatchObject({ pendingHolds: 1, settledHolds: 1 });
+    await redis.stop();
+    await redis.start();
+    expect(await f.sums()).toEqual(before);
+  });
+
   it.each(['gateway', 'billing'] as const)('%s waits for the replicas that it is told to wait for', async (user) => {
     fixture.store = await admissionOf(user, 1);
     await fixture.news(BALANCE);
@@ -250,7 +265,11 @@ describe('refused', () => {
     expect((await as('health', 'PING')).trim()).toBe('PONG');
   });
 
-  it('in its file no password is to be read', () => {
+  it('in its file no password is to be read, and its lines are those that an operator is shown', () => {
+    const shown = execFileSync(process.execPath, [CLI, 'redis', 'rights'], { encoding: 'utf8' }).trim().split('\n');
+    const own = secret('redis-users').replace(/#[0-9a-f]{64}/g, '>PASSWORD');
+    for (const line of shown) expect(own.split('\n')).toContain(line);
+    expect(shown).toHaveLength(REDIS_USERS.length);
     for (const user of [...REDIS_USERS, 'admin'] as const)
       expect(secret('redis-users')).not.toContain(passwordOf(user));
   });

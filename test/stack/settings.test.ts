@@ -21,14 +21,19 @@ const SECRETS = [
   'Tr0ub4dor&3',
   ...[8, 16, 32].map((bytes) => randomBytes(bytes).toString('base64url')),
 ];
-const { MAX, MAX_SCALE, BITS } = JSON.parse(
+const { MAX, MAX_SCALE, MEMORY, BITS } = JSON.parse(
   execFileSync(process.execPath, [
     '--input-type=module',
     '--eval',
-    `import { MAX, MAX_SCALE, entropyBits } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
-     console.log(JSON.stringify({ MAX, MAX_SCALE, BITS: ${JSON.stringify(SECRETS)}.map(entropyBits) }))`,
+    `import { MAX, MAX_SCALE, MEMORY, entropyBits } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
+     console.log(JSON.stringify({ MAX, MAX_SCALE, MEMORY, BITS: ${JSON.stringify(SECRETS)}.map(entropyBits) }))`,
   ]).toString(),
-) as { MAX: Record<string, number>; MAX_SCALE: number; BITS: number[] };
+) as {
+  MAX: Record<string, number>;
+  MAX_SCALE: number;
+  MEMORY: Record<string, { mib: number; part?: string; share?: number }>;
+  BITS: number[];
+};
 
 /** Who reads it in its container. */
 const READ_BY: Record<string, SettingsClass> = {
@@ -52,6 +57,21 @@ it('npm run stack takes the numbers that the services take, and no others', () =
 
 it('npm run stack judges a secret as the gateway does', () => {
   expect(BITS).toEqual(SECRETS.map(entropyBits));
+});
+
+it('every container has limits of memory and processes, and those that npm run stack sets are the compose file’s own', () => {
+  const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
+  const defaults = Object.fromEntries(
+    [...compose.matchAll(/\$\{TOLLGATE_(\w+)_MIB:-(\d+)\}/g)].map(([, name, mib]) => [name, Number(mib)]),
+  );
+  const set = Object.entries(MEMORY).flatMap(([server, { mib, part, share }]) => [
+    [`${server}_MEMORY`, mib],
+    ...(part ? [[`${server}_${part}`, mib * share!]] : []),
+  ]);
+  expect(defaults).toEqual(Object.fromEntries(set));
+  const table = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');
+  for (const [server, { mib }] of Object.entries(MEMORY))
+    expect(table).toMatch(new RegExp(`\\| \`TOLLGATE_${server}_MEMORY_MIB\` +\\| ${mib} `));
 });
 
 it('as many of each service as may be started have their connections to PostgreSQL, and their places at the load balancer', () => {

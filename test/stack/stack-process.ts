@@ -1,11 +1,20 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 const ROOT = resolve(__dirname, '../..');
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+
+export const BACKEND_KEY = 'sk-of-a-backend-4711-not-to-be-shown';
+const GUARDED_MODEL = `  - id: guarded
+    kind: chat
+    contextTokens: 1024
+    maxOutputTokens: 512
+    price: { input: '0', output: '0' }
+    backends: [{ url: 'http://backend.invalid/v1', apiKey: '\${STACK_TEST_BACKEND_KEY}' }]
+`;
 
 export interface Ended {
   code: number | null;
@@ -24,6 +33,8 @@ export class Stack {
     TOLLGATE_PORT: '0',
     TOLLGATE_DATA_DIR: this.dataDirectory,
     TOLLGATE_LAME_DUCK_SECONDS: '1',
+    TOLLGATE_CONFIG: this.writeConfig(),
+    STACK_TEST_BACKEND_KEY: BACKEND_KEY,
   };
 
   up(args: string[] = [], env: Record<string, string> = {}): Promise<Ended> {
@@ -32,6 +43,20 @@ export class Stack {
 
   down(args: string[] = []): Promise<Ended> {
     return this.node([join(ROOT, 'tools/stack/stack.mjs'), 'down', ...args]);
+  }
+
+  /** What nobody is to be shown: each file in the directory of secrets, by its name, and the key that tollgate.yaml names. */
+  secrets(): [name: string, value: string][] {
+    const directory = join(this.dataDirectory, 'secrets');
+    const files = readdirSync(directory).flatMap((name) => {
+      const lines_ = lines(readFileSync(join(directory, name), 'utf8'));
+      return lines_.map((line): [string, string] => [name, line]);
+    });
+    return [...files, ['backend key', BACKEND_KEY]];
+  }
+
+  secret(name: string): string {
+    return readFileSync(join(this.dataDirectory, 'secrets', name), 'utf8').trim();
   }
 
   /** The `tollgate` command of this checkout, which finds the stack by its data directory. */
@@ -59,6 +84,25 @@ export class Stack {
     );
   }
 
+  /** By service, the address of each of its containers in each of their networks. */
+  async addresses(): Promise<Map<string, string[]>> {
+    const found = new Map<string, string[]>();
+    for (const { Config: config, NetworkSettings: settings } of JSON.parse(
+      await docker('inspect', ...(await this.all())),
+    )) {
+      const service = String(config.Labels['com.docker.compose.service']);
+      const networks: { IPAddress: string }[] = Object.values(settings.Networks);
+      const own = networks.flatMap(({ IPAddress: address }) => (address === '' ? [] : address));
+      found.set(service, [...(found.get(service) ?? []), ...own]);
+    }
+    return found;
+  }
+
+  /** Ids of all containers, those that have ended too. */
+  async all(): Promise<string[]> {
+    return lines(await docker('ps', '--all', '--quiet', '--no-trunc', ...this.mine()));
+  }
+
   /** Whatever there still is of the project: containers, networks, volumes. */
   async remains(): Promise<string[]> {
     const found = await Promise.all([
@@ -72,6 +116,14 @@ export class Stack {
   async remove(): Promise<void> {
     await this.down(['--volumes']);
     rmSync(this.dataDirectory, { recursive: true, force: true });
+  }
+
+  /** The shipped one, and a model whose backend wants a key. */
+  private writeConfig(): string {
+    const file = join(this.dataDirectory, 'tollgate.yaml');
+    const shipped = readFileSync(join(ROOT, 'tollgate.yaml'), 'utf8');
+    writeFileSync(file, shipped.replace(/^plans:$/m, `${GUARDED_MODEL}plans:`));
+    return file;
   }
 
   private readonly mine = (): string[] => ['--filter', `label=com.docker.compose.project=${this.project}`];

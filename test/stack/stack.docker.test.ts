@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import OpenAI from 'openai';
 import { docker, Stack } from './stack-process';
+import { wallsSuite } from './walls.suite';
 
 // Real: everything, as `npm run stack` makes it.
 const START_TIMEOUT_MS = 420_000;
@@ -156,6 +157,8 @@ describe('npm run stack', () => {
     expect(failures).toEqual([]);
   });
 
+  wallsSuite(stack, () => ({ tenantId, operatorUrl: ready.operatorUrl }));
+
   it('publishes on 127.0.0.1 alone; our containers write nothing and have no rights of root', async () => {
     const ids = (await Promise.all([...OURS, 'haproxy'].map((service) => stack.containers(service)))).flat();
     for (const container of JSON.parse(await docker('inspect', ...ids))) {
@@ -287,7 +290,8 @@ describe('npm run stack', () => {
 async function served(container: string): Promise<number> {
   const metrics = await docker(
     ...['exec', container, 'node', '--eval'],
-    "fetch('http://127.0.0.1:9090/metrics').then((answer) => answer.text()).then(console.log)",
+    `const authorization = 'Bearer ' + fs.readFileSync('/run/secrets/metrics-token', 'utf8').trim();
+     fetch('http://127.0.0.1:9090/metrics', { headers: { authorization } }).then((answer) => answer.text()).then(console.log)`,
   );
   const counts = [...metrics.matchAll(/^tollgate_requests_total\{[^}]*\} (\d+)$/gm)].map(([, count]) => Number(count));
   return counts.reduce((sum, count) => sum + count, 0);

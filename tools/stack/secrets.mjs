@@ -1,14 +1,19 @@
 // The secrets of the composed services: a file each in <data directory>/secrets, which docker-compose.yml mounts into the containers that need it. Nothing of them is in the environment of a container,
 // so neither `docker inspect` nor `docker compose config` shows them.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { ROOT } from '../setup/prepare.mjs';
+
+const load = createRequire(import.meta.url);
 
 /** The directory keeps others out; the files must be readable by whatever user a container runs as. */
 export const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o444;
 const WRITABLE_MODE = 0o600;
 const PASSWORD_BYTES = 24;
+const ID_CHARS = 12;
 /** Logins of PostgreSQL (deploy/postgres/roles.sql): what each service signs in as, and the owner of its schema, for its migrations. */
 const DATABASE_LOGINS = ['auth', 'metering', 'billing', 'auth_owner', 'metering_owner', 'billing_owner'];
 /** Each has a user of its own at Kafka, which the job `topics` makes. */
@@ -23,16 +28,18 @@ export const hasPasswords = (dataDirectory, older) =>
 /**
  * Makes what is missing, and writes what is derived. Safe to repeat: what was made once stays.
  * @param {string} dataDirectory
- * @param {{ operatorSecret: string, metricsToken: string, tls: boolean }} given
+ * @param {{ operatorSecret: string, metricsToken: string, configSecrets: string, tls: boolean }} given
  * @param {Record<string, string>} older the variables of an older stack.env, which had the passwords
  */
-export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, tls }, older) {
+export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, configSecrets, tls }, older) {
   const directory = secretsDirectory(dataDirectory);
   mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
   const write = (name, content) => writeSecret(join(directory, name), tls ? overTls(name, content) : content);
   const once = (name, olderName) => {
     const file = join(directory, name);
-    if (!existsSync(file)) write(name, older[olderName] || randomBytes(PASSWORD_BYTES).toString('hex'));
+    // Of the metrics token an earlier version wrote an empty one.
+    if (!existsSync(file) || readFileSync(file, 'utf8').trim() === '')
+      write(name, older[olderName] || randomBytes(PASSWORD_BYTES).toString('hex'));
     return readFileSync(file, 'utf8').trim();
   };
 
@@ -43,8 +50,27 @@ export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, tls }
     write(`${name}-database-url`, `postgres://${login}:${password}@postgres:5432/tollgate`);
   }
   for (const user of KAFKA_USERS) once(`kafka-${user}-password`);
+  makeRedisUsers(once, write);
   write('operator-secret', operatorSecret);
-  write('metrics-token', metricsToken);
+  if (metricsToken) write('metrics-token', metricsToken);
+  else once('metrics-token');
+  write('config-secrets', configSecrets);
+}
+
+/** What tells one set of users of Redis from another, and no secret: Redis reads them at its start alone. */
+export const redisUsersId = (dataDirectory) =>
+  createHash('sha256')
+    .update(readFileSync(join(secretsDirectory(dataDirectory), 'redis-users')))
+    .digest('hex')
+    .slice(0, ID_CHARS);
+
+/** A user of Redis for each service, one for people, and the file that tells Redis of them. */
+function makeRedisUsers(once, write) {
+  // Compiled by now.
+  const { aclFile, REDIS_USERS } = load(join(ROOT, 'libs/redis/dist/rights.js'));
+  const passwords = Object.fromEntries([...REDIS_USERS, 'admin'].map((user) => [user, once(`${user}-redis-password`)]));
+  for (const user of REDIS_USERS) write(`${user}-redis-url`, `redis://${user}:${passwords[user]}@redis:6379`);
+  write('redis-users', aclFile(passwords).trim());
 }
 
 /** The address of a server, in a container where its authority is mounted, as docker-compose.tls.yml does. */

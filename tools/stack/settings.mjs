@@ -1,10 +1,10 @@
 // The settings of `npm run stack`: those of `npm start` from the environment, and the secrets (secrets.mjs). All of it is what docker-compose.yml asks for.
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
-import { hasPasswords, makeSecrets, secretsDirectory } from './secrets.mjs';
+import { hasPasswords, makeSecrets, redisUsersId, secretsDirectory } from './secrets.mjs';
 
 const MAX_PORT = 65_535;
 /** The largest values, those of the services' own settings: what they refuse is refused before anything is started. */
@@ -15,6 +15,20 @@ export const MAX = {
   TOLLGATE_LAME_DUCK_SECONDS: 300,
   TOLLGATE_INVOICE_CLOSE_MINUTES: 28_800,
 };
+/** MiB that the containers of each may have, and how much of it is for data or JavaScript's heap, as in docker-compose.yml. The rest is for connections, buffers, code; in a gateway for its workers too, in Redis for its rewrites. */
+export const MEMORY = {
+  POSTGRES: { mib: 4_096 },
+  REDIS: { mib: 2_048, part: 'DATA', share: 1 / 2 },
+  KAFKA: { mib: 1_536 },
+  GATEWAY: { mib: 4_096, part: 'HEAP', share: 1 / 4 },
+  AUTH: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  METERING: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  BILLING: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  SIMULATOR: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  HAPROXY: { mib: 512 },
+};
+const MIN_MEMORY_MIB = 128;
+const MAX_MEMORY_MIB = 999_999;
 /** Between the last moment at which a service should have ended and the moment at which it is killed. */
 const STOP_RESERVE_S = 15;
 const OWN_SERVERS = [
@@ -69,6 +83,7 @@ export function readSettings(env) {
     problems.push(
       `TOLLGATE_OPERATOR_SECRET is too easy to guess: it needs at least ${OPERATOR_SECRET_MIN_BITS} bits of chance. Make one with: openssl rand -hex 32`,
     );
+  const memory = memoryOf(given, problems);
   const images = choice('TOLLGATE_IMAGES', 'official', ['official', 'local']);
   const logLevel = choice('TOLLGATE_LOG_LEVEL', 'info', LOG_LEVELS);
   const demo = choice('TOLLGATE_DEMO', 'true', ['true', 'false']) === 'true';
@@ -98,13 +113,13 @@ export function readSettings(env) {
     TOLLGATE_PORT: String(port),
     TOLLGATE_OPERATOR_PORT: String(operatorPort),
     TOLLGATE_CONFIG: configFile,
-    TOLLGATE_CONFIG_SECRETS: join(dataDirectory, 'stack.config-secrets.env'),
     TOLLGATE_DRAIN_SECONDS: String(drainSeconds),
     TOLLGATE_LAME_DUCK_SECONDS: String(lameDuckSeconds),
     TOLLGATE_STOP_SECONDS: String(drainSeconds + lameDuckSeconds + STOP_RESERVE_S),
     TOLLGATE_INVOICE_CLOSE_MINUTES: String(invoiceCloseMinutes),
     TOLLGATE_LOG_LEVEL: logLevel,
     TOLLGATE_OPERATOR_ALLOWED_HOSTS: given('TOLLGATE_OPERATOR_ALLOWED_HOSTS') ?? '',
+    ...memory,
     TOLLGATE_SECRETS: secretsDirectory(dataDirectory),
     ...(given('NODE_EXTRA_CA_CERTS') ? { TOLLGATE_BUILD_CA: resolve(env.NODE_EXTRA_CA_CERTS) } : {}),
   };
@@ -112,23 +127,53 @@ export function readSettings(env) {
   return { project, dataDirectory, configFile, envFile, secrets, secretsAreNew, demo, compose };
 }
 
-/** Makes the secrets, and keeps what was settled where `docker compose --env-file` finds it, and the environment variables that tollgate.yaml refers to beside it. */
+function memoryOf(given, problems) {
+  const variables = {};
+  for (const [server, { mib, part, share }] of Object.entries(MEMORY)) {
+    const name = `TOLLGATE_${server}_MEMORY_MIB`;
+    const text = given(name) ?? String(mib);
+    const limit = /^\d{1,6}$/.test(text) ? Number(text) : 0;
+    if (limit < MIN_MEMORY_MIB)
+      problems.push(`${name} must be a whole number from ${MIN_MEMORY_MIB} to ${MAX_MEMORY_MIB}`);
+    variables[name] = String(limit);
+    if (part) variables[`TOLLGATE_${server}_${part}_MIB`] = String(Math.floor(limit * share));
+  }
+  return variables;
+}
+
+/** Makes the secrets, and keeps what was settled where `docker compose --env-file` finds it. */
 export function writeSettings({ dataDirectory, envFile, configFile, secrets, compose }, env) {
   writable(dataDirectory, () => {
     // Before the file is written anew: an older one has the passwords.
-    makeSecrets(dataDirectory, secrets, readOlder(envFile));
+    makeSecrets(dataDirectory, { ...secrets, configSecrets: configSecrets(configFile, env) }, readOlder(envFile));
+    compose.TOLLGATE_REDIS_USERS = redisUsersId(dataDirectory);
+    // Of an earlier version, for the environment of containers.
+    rmSync(join(dataDirectory, 'stack.config-secrets.env'), { force: true });
     const lines = Object.entries(compose).map(([name, value]) => `${name}=${quoted(value)}`);
     writeFileSync(envFile, `${lines.join('\n')}\n`, { mode: 0o600 });
-    const named = [...readFileSync(configFile, 'utf8').matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g)].map(
-      ([, name]) => name,
-    );
-    const set = [...new Set(named)].filter((name) => env[name]);
-    // Read by Compose as well, which would take a $ for the beginning of a name.
-    writeFileSync(compose.TOLLGATE_CONFIG_SECRETS, set.map((name) => `${name}=${quoted(env[name])}\n`).join(''), {
-      mode: 0o600,
-    });
   });
 }
+
+/** What tollgate.yaml names as `${NAME}`, from the environment or the operator's own TOLLGATE_CONFIG_SECRETS_FILE, a line each. */
+function configSecrets(configFile, env) {
+  const file = env.TOLLGATE_CONFIG_SECRETS_FILE;
+  const given = { ...(file ? parseEnv(readFileSync(file, 'utf8')) : {}), ...withoutEmpty(env) };
+  const named = readFileSync(configFile, 'utf8').matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g);
+  const set = [...new Set([...named].map(([, name]) => name))].filter((name) => given[name]);
+  return set.map((name) => `${name}=${enclosed(name, given[name])}`).join('\n');
+}
+
+/** As `parseEnv` reads it: what stands between two of the same marks is taken as it is, but for \n between double ones. */
+function enclosed(name, value) {
+  const mark = ["'", '`', '"'].find((each) => !value.includes(each) && !(each === '"' && value.includes('\\n')));
+  if (mark === undefined)
+    throw new SetupError(
+      `${name} has every kind of quotation mark: put it in a file, and name that in tollgate.yaml as file:…`,
+    );
+  return `${mark}${value}${mark}`;
+}
+
+const withoutEmpty = (env) => Object.fromEntries(Object.entries(env).filter(([, value]) => value));
 
 /** As `entropyBits` of libs/runtime, which is not built yet when this runs; test/stack/settings.test.ts compares the two. */
 export function entropyBits(secret) {

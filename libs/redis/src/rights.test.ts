@@ -59,5 +59,5 @@ it('an ACL file has no password in it, and nobody gets in without one but to PIN
   const lines = aclFile(passwords).trimEnd().split('\n');
   for (const password of Object.values(passwords)) expect(lines.join()).not.toContain(password);
   const open = lines.filter((line) => !/ #[0-9a-f]{64} /.test(line));
-  expect(open).toEqual(['user default off resetpass -@all', 'user health on nopass +ping']);
+  expect(open).toEqual(['user default off resetpass ~* &* +@all', 'user health on nopass +ping']);
 });

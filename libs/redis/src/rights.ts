@@ -115,6 +115,8 @@ export type RedisUser = keyof typeof REDIS_RIGHTS;
 export const REDIS_USERS = Object.keys(REDIS_RIGHTS) as RedisUser[];
 /** For people. */
 const ADMIN_RULES = '~* &* +@all';
+/** Nobody can sign in as `default`, which is off. Redis itself replays its append-only file with these rights: without them it would leave out every transaction, which is what a function writes, and say so nowhere but in ACL LOG. */
+const DEFAULT_RULES = '~* &* +@all';
 /** Of the container's own check, which so needs no password: PING says that it serves, or still loads. */
 const HEALTH_RULES = 'nopass +ping';
 
@@ -137,7 +139,7 @@ export const aclLine = (user: RedisUser, password: string): string => `user ${us
 export function aclFile(passwords: Record<RedisUser | 'admin', string>): string {
   const hashed = (user: RedisUser | 'admin') => `#${hash('sha256', passwords[user], 'hex')}`;
   return [
-    'user default off resetpass -@all',
+    `user default off resetpass ${DEFAULT_RULES}`,
     ...REDIS_USERS.map((user) => aclLine(user, hashed(user))),
     `user health on ${HEALTH_RULES}`,
     `user admin on ${hashed('admin')} ${ADMIN_RULES}`,

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BACKEND_KEY, docker, type Stack } from './stack-process';
+
+/** A packet that is dropped is never answered. */
+const CONNECT_TIMEOUT_S = 10;
+/** Who reaches whom, and who not. */
+const STORES = ['postgres:5432', 'redis:6379', 'kafka:9092'];
+const REACHES: Record<string, [wanted: string[], forbidden: string[]]> = {
+  haproxy: [
+    ['gateway:8080', 'gateway:8081', 'gateway:9090'],
+    [...STORES, 'auth:9090', 'metering:9090', 'billing:9090', 'simulator:9000'],
+  ],
+  simulator: [[], [...STORES, 'auth:9090', 'billing:9090', 'haproxy:8080']],
+  gateway: [['redis:6379', 'kafka:9092', 'simulator:9000'], ['postgres:5432']],
+  auth: [STORES, ['simulator:9000', 'haproxy:8080']],
+  billing: [STORES, ['simulator:9000', 'haproxy:8080']],
+  metering: [[...STORES, 'simulator:9000'], ['haproxy:8080']],
+  functions: [['redis:6379'], ['postgres:5432', 'kafka:9092', 'simulator:9000', 'haproxy:8080']],
+};
+
+/** Between the parts, on a stack that serves: what each can see and reach. */
+export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorUrl: string }): void {
+  it('shows no secret: neither docker inspect, of any container, nor docker compose config', async () => {
+    const ids = await stack.all();
+    const shown = [
+      await docker('inspect', ...ids),
+      await stack.compose('config'),
+      readFileSync(join(stack.dataDirectory, 'stack.env'), 'utf8'),
+    ];
+    const secrets = stack.secrets();
+    expect(secrets.map(([name]) => name)).toEqual(
+      expect.arrayContaining([
+        'operator-secret',
+        'gateway-redis-url',
+        'auth-database-url',
+        'metrics-token',
+        'config-secrets',
+        'backend key',
+      ]),
+    );
+    const seen = secrets.filter(([, value]) => shown.some((text) => text.includes(value)));
+    expect(seen.map(([name]) => name)).toEqual([]);
+    // It did get there.
+    const [gateway = ''] = await stack.containers('gateway');
+    expect(await docker('exec', gateway, 'cat', '/run/secrets/config-secrets')).toContain(BACKEND_KEY);
+    const [auth = ''] = await stack.containers('auth');
+    expect((await docker('exec', auth, 'ls', '/run/secrets')).split('\n')).not.toContain('config-secrets');
+  });
+
+  it('who has no business with a part does not reach it, by name or by address', async () => {
+    const addresses = await stack.addresses();
+    const reached = await Promise.all(
+      Object.entries(REACHES).map(async ([from, [wanted, forbidden]]) => {
+        const [container = ''] = await stack.containers(from);
+        const targets = [...wanted, ...forbidden].flatMap((to) => {
+          const [server = '', port = ''] = to.split(':');
+          return [server, ...(addresses.get(server) ?? [])].map((host) => ({ to, path: `/dev/tcp/${host}/${port}` }));
+        });
+        const tries = targets.map(
+          ({ to, path }) => `timeout ${CONNECT_TIMEOUT_S} bash -c '<${path}' 2>/dev/null && echo ${to} &`,
+        );
+        const answers = await docker('exec', container, 'bash', '-c', `${tries.join('\n')}\nwait`);
+        return answers.split('\n').flatMap((to) => (to === '' ? [] : `${from} → ${to}`));
+      }),
+    );
+    const expected = Object.entries(REACHES).flatMap(([from, [wanted]]) => wanted.map((to) => `${from} → ${to}`));
+    expect([...new Set(reached.flat())].sort()).toEqual(expected.sort());
+  });
+
+  it('Redis lets nobody in without a password, from its own network either', async () => {
+    const [redis = ''] = await stack.containers('redis');
+    const image = await docker('inspect', '--format', '{{.Config.Image}}', redis);
+    const ask = (...args: string[]) => {
+      const network = `${stack.project}_redis`;
+      return docker('run', '--rm', '--network', network, image, 'redis-cli', '-h', 'redis', ...args);
+    };
+    expect(await ask('PING')).toMatch(/NOAUTH/);
+    expect(await ask('HSET', `tga:{${of().tenantId}}:credit`, 'balance', '1')).toMatch(/NOAUTH/);
+    const as = (user: string, ...args: string[]) =>
+      ask('--no-auth-warning', '--user', user, '--pass', stack.secret(`${user}-redis-password`), ...args);
+    expect(await as('auth', 'HSET', `tga:{${of().tenantId}}:credit`, 'balance', '1')).toMatch(/NOPERM/);
+    expect(await as('gateway', 'HSET', 'tgc:{credentials}:records', 'x', '1')).toMatch(/NOPERM/);
+    // By now all services have done what they do, and Redis tells of no refusal but these.
+    const refusals = (await as('admin', 'ACL', 'LOG')).split('\n');
+    const valuesOf = (field: string) => refusals.flatMap((line, at) => (line === field ? refusals[at + 1]! : []));
+    expect([valuesOf('username').sort(), valuesOf('object')]).toEqual([
+      ['auth', 'gateway'],
+      ['tgc:{credentials}:records', `tga:{${of().tenantId}}:credit`],
+    ]);
+  });
+
+  it('metrics, and what is wrong with whom, are for who has the token', async () => {
+    const [simulator = ''] = await stack.containers('simulator');
+    const ask = async (url: string, token = '') =>
+      JSON.parse(
+        await docker(
+          ...['exec', simulator, 'node', '--eval'],
+          `fetch('${url}', { headers: { authorization: 'Bearer ${token}' } }).then(async (answer) => console.log(JSON.stringify([answer.status, await answer.text()])))`,
+        ),
+      ) as [number, string];
+    const token = stack.secret('metrics-token');
+    expect((await ask('http://gateway:9090/metrics'))[0]).toBe(401);
+    expect(await ask('http://gateway:9090/readyz')).toEqual([200, '{"status":"ok"}\n']);
+    expect((await ask('http://gateway:9090/readyz', token))[1]).toContain('"redis":{"ok":true');
+    expect((await ask('http://gateway:9090/metrics', token))[1]).toContain('# TYPE tollgate_');
+    // On the port of the operator API as well, which is asked through the load balancer.
+    const { operatorUrl } = of();
+    expect((await fetch(`${operatorUrl}/metrics`)).status).toBe(401);
+    expect(await (await fetch(`${operatorUrl}/readyz`)).json()).toEqual({ status: 'ok' });
+  });
+
+  it('every container has limits of memory and processes', async () => {
+    for (const { Name: name, HostConfig: host } of JSON.parse(await docker('inspect', ...(await stack.all())))) {
+      expect({ name, limited: host.Memory > 0 && host.PidsLimit > 0 }).toEqual({ name, limited: true });
+    }
+  });
+}
