@@ -27,6 +27,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'metering.events.digest': ['billing'],
   'metering.events.list': ['billing'],
   'metering.rollups.audit': ['billing'],
+  'metering.rejected.audit': ['billing'],
   'metering.backends.unbilled': ['gateway'],
   'metering.backends.compare': ['gateway'],
 
@@ -45,6 +46,9 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'billing.entry.requests': ['gateway'],
   'billing.request.entry': ['gateway'],
   'billing.tenants.tell': ['auth'],
+  'billing.tenants.repair': ['gateway'],
+  'billing.journal.heads': ['gateway'],
+  'billing.journal.compare': ['gateway'],
   'billing.invoices.list': ['gateway'],
   'billing.invoices.close': ['gateway'],
   'billing.invoices.void': ['gateway'],

@@ -66,7 +66,11 @@ export function describeServiceRights(kafka: KafkaServer): void {
     it('can do all that its service does: every topic from its producers to its consumers, every subject from its askers to its service', async () => {
       const received = new Map<string, string[]>();
       const services = SERVICES.map((service) => {
-        const messages = new KafkaMessages({ connection: as(service), topicPrefix: prefix, identity: { ...TEST_IDENTITY, services: [service] } });
+        const messages = new KafkaMessages({
+          connection: as(service),
+          topicPrefix: prefix,
+          identity: { ...TEST_IDENTITY, services: [service] },
+        });
         for (const topic of Object.keys(TOPICS) as Topic[])
           for (const [group, owner] of Object.entries(TOPICS[topic].groups))
             if (owner === service)
@@ -201,7 +205,11 @@ export function describeServiceRights(kafka: KafkaServer): void {
 
     it('that does not log in, or not with its password, is refused', async () => {
       const open = (connection: KafkaConnection) => {
-        const messages = new KafkaMessages({ connection, topicPrefix: prefix, identity: { ...TEST_IDENTITY, services: ['gateway'] } });
+        const messages = new KafkaMessages({
+          connection,
+          topicPrefix: prefix,
+          identity: { ...TEST_IDENTITY, services: ['gateway'] },
+        });
         return expect(messages.start().finally(() => messages.close())).rejects;
       };
       await open({ brokers: kafka.securedBrokers, clientId: 'test' }).toThrow(/without a user/);
