@@ -61,7 +61,6 @@ export class ComposedDeployment implements Deployment {
       COMPOSE_FILE: [join(ROOT, 'docker-compose.yml'), join(__dirname, 'composed.yml')].join(delimiter),
       // The images of this checkout, not those of another one on the same machine.
       TOLLGATE_TAG: `test-${createHash('sha256').update(ROOT).digest('hex').slice(0, 8)}`,
-      TOLLGATE_PORT: '0',
       TOLLGATE_DATA_DIR: this.directory,
       TOLLGATE_CONFIG: writeConfig(this.directory),
       ...env,
@@ -79,7 +78,8 @@ export class ComposedDeployment implements Deployment {
 
   async start(): Promise<Ready> {
     // The same through all restarts, unlike those that Docker chooses.
-    this.env['TOLLGATE_TEST_POSTGRES_PORT'] ??= String(await freePort());
+    for (const port of ['TOLLGATE_TEST_POSTGRES_PORT', 'TOLLGATE_PORT', 'TOLLGATE_OPERATOR_PORT'])
+      this.env[port] ??= String(await freePort());
     const scale = ['--scale', 'metering=2', '--scale', 'billing=2'];
     const stdout = await this.run('node', [join(ROOT, 'tools/stack/stack.mjs'), 'up', '--json', ...scale]);
     const ready = JSON.parse(stdout) as Ready;

@@ -8,8 +8,8 @@ import { operator, type Database, type Ready } from './deployment';
 /** For what takes the whole way through the services, on a machine that does much else. */
 const ARRIVAL_TIMEOUT_MS = 20_000;
 
-/** Nanos per token of the models in CONFIG. */
-export const PRICE = { input: 5_000, output: 20_000 };
+/** Nanos per token of `sim`, and of the shipped `sim-embed`. */
+export const PRICE = { input: 5_000, output: 20_000, embedding: 20 };
 
 const LIMITS = '{ requestsPerMinute: 1000000, tokensPerMinute: 1000000000, concurrency: 10000 }';
 const MODEL = `

@@ -3,74 +3,99 @@ import { PRICE } from '../e2e/fixtures';
 /** A client that waits longer has given up. */
 const TIMEOUT_MS = 20_000;
 
+export type Kind = 'plain' | 'stream' | 'embeddings';
+
 /** What one request came to, as its client saw it. Times are epoch milliseconds. */
 export interface Outcome {
   tenantId: string;
-  stream: boolean;
+  /** The key that it was asked with. */
+  keyId: string;
+  kind: Kind;
   startedMs: number;
   endedMs: number;
   /** `req_…`, as soon as the client was told, of a refusal too; null: it never was. */
   requestId: string | null;
   /** Tokens of output that arrived, by their time of arrival. */
   arrivalsMs: number[];
-  /** The longest time in which nothing came of it: from its beginning to the head, between two tokens, or until it was seen to be broken. */
-  silenceMs: number;
+  /** Tokens of output that it asked for: an answer has no more. */
+  askedTokens: number;
+  /** When the client heard nothing for the longest time: from its begin or a sign of life (a head, bytes) to the next one, or to the end. */
+  silence: Silence;
   /** Null: it arrived whole. Else `503 overloaded`, `broken`, `event timeout_error`, … */
   failure: string | null;
   /** Of an answer that arrived whole, from the usage in it. */
   costNanos: number;
 }
 
+export interface Silence {
+  fromMs: number;
+  untilMs: number;
+}
+
 interface Parsed {
   id?: string;
-  usage?: { prompt_tokens: number; completion_tokens: number };
+  usage?: { prompt_tokens: number; completion_tokens?: number };
   error?: { code: string | null; type: string };
   choices?: { delta?: { content?: string } }[];
 }
 
 export interface Asked {
   tenantId: string;
+  keyId: string;
   key: string;
-  body: Record<string, unknown> & { stream: boolean };
+  kind: Kind;
+  /** Of output. */
+  tokens: number;
+  body: Record<string, unknown>;
 }
 
-/** One chat. Never rejects: whatever happens is the outcome. */
-export async function ask(inferenceUrl: string, { tenantId, key, body }: Asked): Promise<Outcome> {
+/** One request. Never rejects: whatever happens is the outcome. */
+export async function ask(inferenceUrl: string, asked: Asked): Promise<Outcome> {
+  const { tenantId, keyId, key, kind, tokens, body } = asked;
+  const nowMs = Date.now();
   const outcome: Outcome = {
     tenantId,
-    stream: body.stream,
-    startedMs: Date.now(),
+    keyId,
+    kind,
+    startedMs: nowMs,
     endedMs: 0,
     requestId: null,
     arrivalsMs: [],
-    silenceMs: 0,
+    askedTokens: tokens,
+    silence: { fromMs: nowMs, untilMs: nowMs },
     failure: null,
     costNanos: 0,
   };
-  let heardMs = performance.now();
-  const heard = () => {
-    const nowMs = performance.now();
-    outcome.silenceMs = Math.max(outcome.silenceMs, nowMs - heardMs);
-    heardMs = nowMs;
-  };
+  const heard = listener(outcome);
   try {
-    const response = await fetch(`${inferenceUrl}/chat/completions`, {
+    const response = await fetch(`${inferenceUrl}/${kind === 'embeddings' ? 'embeddings' : 'chat/completions'}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'sim', ...body }),
+      body: JSON.stringify(body),
       signal: AbortSignal.timeout(TIMEOUT_MS),
     });
     heard();
     outcome.requestId = response.headers.get('x-request-id');
     if (!response.ok) outcome.failure = `${response.status} ${codeOf(await response.text())}`;
-    else if (body.stream) await readStream(response, outcome, heard);
+    else if (kind === 'stream') await readStream(response, outcome, heard);
     else readAnswer(JSON.parse(await response.text()) as Parsed, outcome);
   } catch (error) {
     outcome.failure = (error as Error).name === 'TimeoutError' ? `silent for ${TIMEOUT_MS} ms` : 'broken';
   }
-  heard();
   outcome.endedMs = Date.now();
+  heard();
   return outcome;
+}
+
+/** To be called at each sign of life: keeps the longest silence between two of them. */
+function listener(outcome: Outcome): () => void {
+  let fromMs = outcome.startedMs;
+  return () => {
+    const untilMs = Date.now();
+    const { silence } = outcome;
+    if (untilMs - fromMs > silence.untilMs - silence.fromMs) outcome.silence = { fromMs, untilMs };
+    fromMs = untilMs;
+  };
 }
 
 async function readStream(response: Response, outcome: Outcome, heard: () => void): Promise<void> {
@@ -97,7 +122,8 @@ async function readStream(response: Response, outcome: Outcome, heard: () => voi
 function readAnswer({ id, usage, error }: Parsed, outcome: Outcome): void {
   if (id) outcome.requestId = requestIdOf(id);
   if (error || !usage) outcome.failure = `event ${error?.code ?? error?.type}`;
-  else outcome.costNanos = usage.prompt_tokens * PRICE.input + usage.completion_tokens * PRICE.output;
+  else if (outcome.kind === 'embeddings') outcome.costNanos = usage.prompt_tokens * PRICE.embedding;
+  else outcome.costNanos = usage.prompt_tokens * PRICE.input + usage.completion_tokens! * PRICE.output;
 }
 
 const requestIdOf = (id: string) => id.replace('chatcmpl-', 'req_');

@@ -4,12 +4,22 @@ import type { Outcome } from './client-request';
 
 const NANOS_PER_CENT = 10_000_000;
 
+/** Whether the ledger may lack an answer that its client saw whole: only where a gateway died together with an emptied Redis (docs/money.md). */
+export type MayLack = (outcome: Outcome) => boolean;
+export const LACKS_NOTHING: MayLack = () => false;
+
 /** Answers that their client saw whole and the ledger has not, or not at their exact cost: empty when all is well. */
-export function missing(outcomes: readonly Outcome[], books: ReadonlyMap<string, Books>): string[] {
-  return outcomes.flatMap(({ failure, requestId, tenantId, costNanos }) => {
+export function missing(
+  outcomes: readonly Outcome[],
+  books: ReadonlyMap<string, Books>,
+  mayLack: MayLack = LACKS_NOTHING,
+): string[] {
+  return outcomes.flatMap((outcome) => {
+    const { failure, requestId, tenantId, costNanos } = outcome;
     if (failure !== null) return [];
     const charged = books.get(tenantId)?.charges.get(requestId!);
-    return charged === costNanos ? [] : `${requestId}: ${charged} charged, ${costNanos} answered`;
+    if (charged === costNanos || (charged === undefined && mayLack(outcome))) return [];
+    return `${requestId}: ${charged} charged, ${costNanos} answered`;
   });
 }
 
@@ -37,8 +47,9 @@ export function faultsOf(
   outcomes: readonly Outcome[],
   books: ReadonlyMap<string, Books>,
   creditOf: (tenantId: string) => Credit,
+  mayLack: MayLack = LACKS_NOTHING,
 ): string[] {
-  const faults = missing(outcomes, books);
+  const faults = missing(outcomes, books, mayLack);
   const known = new Set(outcomes.map(({ requestId }) => requestId));
   for (const [tenantId, own] of books) {
     const { charges, debitCents, carriedNanos, balanceCents, coveredTwice } = own;
@@ -62,9 +73,12 @@ export function faultsOf(
   return faults;
 }
 
-/** It may have run, and had not heard its id when it broke; a 502 is the load balancer's, with an id of its own. */
+/** It may have run, and had not heard its id when it broke; what the load balancer itself says has an id of its own, a UUID. */
 const isNameless = ({ failure, requestId }: Outcome) =>
-  failure !== null && (failure.startsWith('502 ') || (!requestId && /^(broken|silent)/.test(failure)));
+  failure !== null &&
+  (requestId === null ? /^(broken|silent)/.test(failure) : /^50\d .*/.test(failure) && isUuid(requestId));
+
+const isUuid = (requestId: string) => requestId.includes('-');
 
 /** For want of credit or by a limit: it did not run. A 503 may have run, when the admission store took its settlement and could not say so any more. */
 const isRefused = ({ failure }: Outcome) => failure !== null && /^4\d\d /.test(failure);

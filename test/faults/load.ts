@@ -6,12 +6,13 @@ import { randomFrom } from './random';
 /** A request begins so often, whatever became of those before it. */
 const EVERY_MS = 25;
 const STREAMED_SHARE = 0.4;
+const EMBEDDED_SHARE = 0.1;
 export const TOKENS_PER_SECOND = 40;
 /** Beyond it none begins until some have ended: a hang must not exhaust this process. */
 const MAX_RUNNING = 400;
 const ANSWERS_TIMEOUT_MS = 60_000;
 
-/** A steady load of streamed and plain chats of several tenants and keys, and the client's own list of what became of each. */
+/** A steady load of streamed and plain chats and of embeddings, of several tenants and keys, and the client's own list of what became of each. */
 export class Load {
   /** In the order in which they ended. */
   readonly outcomes: Outcome[] = [];
@@ -24,12 +25,13 @@ export class Load {
     private readonly inferenceUrl: () => string,
     private readonly tenants: readonly TestTenant[],
     seed: number,
+    private readonly everyMs = EVERY_MS,
   ) {
     this.random = randomFrom(seed);
   }
 
   start(): void {
-    this.timer ??= setInterval(() => this.begin(), EVERY_MS);
+    this.timer ??= setInterval(() => this.begin(), this.everyMs);
   }
 
   /** Begins no more, and waits for those that run. */
@@ -60,13 +62,21 @@ export class Load {
   }
 
   private next(): Asked {
-    const { id, key } = this.tenants[Math.floor(this.random() * this.tenants.length)]!;
-    const stream = this.random() < STREAMED_SHARE;
+    const { id: tenantId, keyId, key } = this.tenants[Math.floor(this.random() * this.tenants.length)]!;
+    const kind = this.random();
     const size = this.random();
-    const messages = [{ role: 'user', content: `question ${this.begun++}` }];
-    const simulator = stream
-      ? { tokensPerSecond: TOKENS_PER_SECOND, answerTokens: 10 + Math.floor(size * 70) }
-      : { firstTokenDelayMs: 10 + Math.floor(size * 140), answerTokens: 5 + Math.floor(size * 35) };
-    return { tenantId: id, key, body: { stream, messages, simulator } };
+    const text = `question ${this.begun++}`;
+    const asking = { tenantId, keyId, key };
+    if (kind < EMBEDDED_SHARE)
+      return { ...asking, kind: 'embeddings', tokens: 0, body: { model: 'sim-embed', input: text } };
+    const chat = { model: 'sim', messages: [{ role: 'user', content: text }] };
+    if (kind < EMBEDDED_SHARE + STREAMED_SHARE) {
+      const tokens = 10 + Math.floor(size * 70);
+      const simulator = { tokensPerSecond: TOKENS_PER_SECOND, answerTokens: tokens };
+      return { ...asking, kind: 'stream', tokens, body: { ...chat, stream: true, simulator } };
+    }
+    const tokens = 5 + Math.floor(size * 35);
+    const simulator = { firstTokenDelayMs: 10 + Math.floor(size * 140), answerTokens: tokens };
+    return { ...asking, kind: 'plain', tokens, body: { ...chat, simulator } };
   }
 }

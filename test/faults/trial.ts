@@ -3,7 +3,7 @@ import type { ComposedDeployment } from '../e2e/composed';
 import { operator } from '../e2e/deployment';
 import { answered, ledgerOf, reconciled, type Books, type TestTenant } from '../e2e/fixtures';
 import type { Outcome } from './client-request';
-import { booksOf, faultsOf, leftNanos, missing } from './ledger-check';
+import { booksOf, faultsOf, LACKS_NOTHING, leftNanos, missing, type MayLack } from './ledger-check';
 import type { Load } from './load';
 
 /** Once a fault is over all must be well within this time, and once nothing runs any more again. A fault of a server is over when it listens again. */
@@ -30,6 +30,16 @@ export interface Trial {
   books: Map<string, Books>;
 }
 
+export interface TrialOptions {
+  /** Redis loses what it knew; what ran at that moment, and what billing had not gathered, is not counted against the credit any more (docs/money.md) and may be charged beyond it. */
+  empties?: boolean;
+  /** Of several faults at once, whose ends follow from each other: how long each of the two phases may take. */
+  dustTimeoutMs?: number;
+  mayLack?: MayLack;
+  /** What else is to be done when the fault is over, before the load ends. */
+  afterwards?: () => Promise<void>;
+}
+
 /** Does faults under load, one after the other, and checks the books after each. */
 export class Trials {
   readonly done: Trial[] = [];
@@ -46,12 +56,10 @@ export class Trials {
     this.creditCents = new Map(tenants.map(({ id, creditCents }) => [id, creditCents]));
   }
 
-  /**
-   * Rejects unless, once the dust has settled, every answer that its client saw whole is in the ledger exactly once, and nobody was charged more than its credit. `empties`: Redis loses what it knew; what
-   * ran at that moment, and what billing had not gathered, is not counted against the credit any more (docs/money.md) and may be charged beyond it.
-   */
-  async run(fault: string, doIt: () => Promise<void>, { empties = false } = {}): Promise<Trial> {
+  /** Rejects unless, once the dust has settled, every answer that its client saw whole is in the ledger exactly once, and nobody was charged more than its credit. */
+  async run(fault: string, doIt: () => Promise<void>, options: TrialOptions = {}): Promise<Trial> {
     const { load } = this;
+    const { empties = false, dustTimeoutMs = DUST_TIMEOUT_MS } = options;
     await this.tollgate.allReady();
     await this.topUpScarce();
     load.start();
@@ -61,13 +69,15 @@ export class Trials {
     try {
       await doIt();
       const endedMs = Date.now();
-      const bookedMs = await this.untilBooked(endedMs);
+      const bookedMs = await this.untilBooked(endedMs, options);
+      await options.afterwards?.();
       await load.answers(ANSWERS_AFTER);
       await load.pause();
       const outcomes = load.outcomes.slice(from);
       const failed = this.failedOf(outcomes).filter((outcome) => outcome.endedMs >= begunMs);
       const pausedMs = Date.now();
-      const books = await this.untilWell(empties ? { fromMs: begunMs - GATHER_SLACK_MS, untilMs: endedMs } : undefined);
+      const emptied = empties ? { fromMs: begunMs - GATHER_SLACK_MS, untilMs: endedMs } : undefined;
+      const books = await this.untilWell(emptied, options);
       const lastFailureMs = Math.max(0, ...failed.map((outcome) => outcome.endedMs));
       const trial = {
         fault,
@@ -78,8 +88,8 @@ export class Trials {
         books,
       };
       this.done.push(trial);
-      if (trial.recoveryMs > DUST_TIMEOUT_MS) throw new Error(`${fault}: felt for ${trial.recoveryMs} ms`);
-      if (trial.settledMs > DUST_TIMEOUT_MS) throw new Error(`${fault}: not settled for ${trial.settledMs} ms`);
+      if (trial.recoveryMs > dustTimeoutMs) throw new Error(`${fault}: felt for ${trial.recoveryMs} ms`);
+      if (trial.settledMs > dustTimeoutMs) throw new Error(`${fault}: not settled for ${trial.settledMs} ms`);
       return trial;
     } finally {
       await load.pause();
@@ -105,22 +115,30 @@ export class Trials {
     const path = `/_operator/v1/tenants/${id}/credit`;
     const body = { amountCents, ref: `top-up-${++this.topUps}` };
     await answered(() => operator(this.tollgate.ready).post(path, body), 201);
-    this.creditCents.set(id, this.creditCents.get(id)! + amountCents);
+    this.credited(id, amountCents);
+  }
+
+  /** What the tenant was given (or, negative, paid back) besides. */
+  credited(tenantId: string, cents: number): void {
+    this.creditCents.set(tenantId, this.creditCents.get(tenantId)! + cents);
   }
 
   /** When every answer that had been seen at `endedMs` was in the ledger. */
-  private async untilBooked(endedMs: number): Promise<number> {
+  private async untilBooked(endedMs: number, { mayLack, dustTimeoutMs }: TrialOptions): Promise<number> {
     const seen = this.load.outcomes.filter((outcome) => outcome.endedMs <= endedMs);
-    await eventually(async () => none('missing in the ledger', missing(seen, await this.books())), {
-      timeoutMs: DUST_TIMEOUT_MS,
+    await eventually(async () => none('missing in the ledger', missing(seen, await this.books(), mayLack)), {
+      timeoutMs: dustTimeoutMs ?? DUST_TIMEOUT_MS,
       everyMs: 100,
     });
     return Date.now();
   }
 
   /** `emptied`: when Redis was, if it was. */
-  private async untilWell(emptied?: { fromMs: number; untilMs: number }): Promise<Map<string, Books>> {
-    await reconciled(this.tollgate.ready, DUST_TIMEOUT_MS);
+  private async untilWell(
+    emptied: { fromMs: number; untilMs: number } | undefined,
+    { dustTimeoutMs = DUST_TIMEOUT_MS, mayLack = LACKS_NOTHING }: TrialOptions,
+  ): Promise<Map<string, Books>> {
+    await reconciled(this.tollgate.ready, dustTimeoutMs);
     return eventually(
       async () => {
         const books = await this.books();
@@ -128,10 +146,10 @@ export class Trials {
           cents: this.creditCents.get(id)!,
           mayOverdrawNanos: emptied ? this.chargedWithin(emptied, id, books.get(id)!) : 0,
         });
-        none('wrong in the ledger', faultsOf(this.load.outcomes, books, creditOf));
+        none('wrong in the ledger', faultsOf(this.load.outcomes, books, creditOf, mayLack));
         return books;
       },
-      { timeoutMs: DUST_TIMEOUT_MS, everyMs: 200 },
+      { timeoutMs: dustTimeoutMs, everyMs: 200 },
     );
   }
 

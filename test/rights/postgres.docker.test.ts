@@ -1,6 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { checkSchema, migrate, sqlState } from '@tollgate/postgres';
+import type { ConfigSource } from '@tollgate/runtime';
 import { usePostgresServer } from '@tollgate/testing';
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,8 +17,16 @@ import { CENT, charge } from '../../apps/billing/src/testing/billing.suite';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { UsageConsumer } from '../../apps/metering/src/consume/usage-consumer';
 import { MIGRATIONS as METERING, openMeteringDatabase } from '../../apps/metering/src/database';
+import { PriceVersions } from '../../apps/metering/src/price/price-versions';
 import { Partitions } from '../../apps/metering/src/record/partitions';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 import { usageEvent } from '../reconcile/books';
+
+/** A configuration whose prices metering is to know for good. */
+const PRICED = {
+  current: { models: [{ id: 'sim', kind: 'chat', price: { input: '1', output: '2', request: '0' } }] },
+  onChange: () => {},
+} as unknown as ConfigSource;
 
 // deploy/postgres/roles.sql and the migrations on a real server, begun from an installation of before, where each service's login owned its schema.
 const SERVICES = ['auth', 'metering', 'billing'] as const;
@@ -145,8 +154,9 @@ it('the services find their schemas with their own logins, and do their work', a
   const metering = await openMeteringDatabase(url('metering'));
   try {
     await new Partitions(metering).ensure(NOW_MS);
+    await new PriceVersions(metering, PRICED).start();
     const event = usageEvent(tenantId, newId('key'), 5);
-    expect(await new UsageConsumer(metering).consume([event, event])).toMatchObject({ recorded: 1 });
+    expect(await new UsageConsumer(metering, ANY_PRICE).consume([event, event])).toMatchObject({ recorded: 1 });
     const [{ home, owner } = { home: '', owner: '' }] = await ask<{ home: string; owner: string }>(
       postgres.url,
       `SELECT tableoid::regclass::text AS home, (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = e.tableoid) AS owner FROM metering.usage_event e WHERE id = '${event.id}'`,
