@@ -17,7 +17,7 @@ import { CENT, charge } from '../../apps/billing/src/testing/billing.suite';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { UsageConsumer } from '../../apps/metering/src/consume/usage-consumer';
 import { MIGRATIONS as METERING, openMeteringDatabase } from '../../apps/metering/src/database';
-import { PriceVersions } from '../../apps/metering/src/price/price-versions';
+import { PriceVersions } from '../../apps/metering/src/record/price-versions';
 import { Partitions } from '../../apps/metering/src/record/partitions';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 import { usageEvent } from '../reconcile/books';

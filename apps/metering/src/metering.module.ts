@@ -20,7 +20,7 @@ import { recordUnbilled } from './backends/unbilled';
 import { openEvents } from './consume/metrics';
 import { UsageConsumer } from './consume/usage-consumer';
 import { openMeteringDatabase } from './database';
-import { PriceVersions } from './price/price-versions';
+import { PriceVersions } from './record/price-versions';
 import type { Prices } from './price/prices';
 import { EventRanges } from './query/event-ranges';
 import { MonthSpent } from './query/month-spent';

@@ -1,7 +1,7 @@
 import type { PriceStamp, UsageDraft } from '@tollgate/contracts';
 import { logger, stampPrice, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
-import type { Prices } from './prices';
+import type { Prices } from '../price/prices';
 
 /** Whoever can publish events can name any version: the sources are looked at this often at most. */
 const LOOK_EVERY_MS = 1_000;

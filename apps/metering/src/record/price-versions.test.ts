@@ -3,7 +3,7 @@ import { stampPrice, type ConfigSource, type TollgateConfig } from '@tollgate/ru
 import { UsageConsumer } from '../consume/usage-consumer';
 import { openMeteringDatabase } from '../database';
 import { useMeteringDatabase } from '../metering-database.suite';
-import { auditRejected, openRejected, waitingFor } from '../record/rejected';
+import { auditRejected, openRejected, waitingFor } from './rejected';
 import { usageEvent } from '../sample-events.suite';
 import { PriceVersions } from './price-versions';
 
