@@ -52,7 +52,7 @@ export const REDIS_RIGHTS = {
       PROBE,
       {
         for: 'read, changes',
-        keys: credentials('records', 'changes', 'meta'),
+        keys: credentials('records', 'changes', 'meta', 'ends'),
         commands: [...CALL, 'hmget', 'hexists', 'zrangebyscore'],
       },
       { for: 'not_complete: auth is to write them anew', keys: credentials('meta'), commands: ['hget', 'hdel'] },
@@ -65,8 +65,8 @@ export const REDIS_RIGHTS = {
     grants: [
       {
         for: 'put, changes, begin_filling, end_filling, not_complete',
-        keys: credentials('records', 'changes', 'meta'),
-        commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrangebyscore'],
+        keys: credentials('records', 'changes', 'meta', 'ends'),
+        commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem', 'zrangebyscore'],
       },
     ],
   },
@@ -92,9 +92,25 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'wait'],
     grants: [
       {
-        for: 'apply_news, restore, withdraw, snapshot, holds',
+        for: 'apply_news, restore, withdraw, repair, snapshot, holds',
         keys: tenant,
-        commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'hgetall', 'hvals', 'zrem'],
+        commands: [
+          ...[
+            ...CALL,
+            'hmget',
+            'hget',
+            'hset',
+            'hsetnx',
+            'hdel',
+            'hexists',
+            'hgetall',
+            'hvals',
+            'zadd',
+            'zrange',
+            'zrem',
+          ],
+          ...['type', 'del'],
+        ],
       },
       {
         for: 'the lists of tenants',
