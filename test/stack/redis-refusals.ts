@@ -37,12 +37,13 @@ export const NOBODY = [
   'GET other',
   'SET other 1',
   'SET tga:{ten_x}:credit 1',
-  `DEL ${TENANT_KEY}`,
   `RENAME ${TENANT_KEY} tga:{ten_y}:credit`,
   `DUMP ${TENANT_KEY}`,
   `EXPIRE ${TENANT_KEY} 1`,
 ];
-const WRITE_CREDIT = [`HSET ${TENANT_KEY} balance 1`, `FCALL any 1 ${TENANT_KEY}`];
+/** Billing repairs. */
+const REMOVE_CREDIT = `DEL ${TENANT_KEY}`;
+const WRITE_CREDIT = [REMOVE_CREDIT, `HSET ${TENANT_KEY} balance 1`, `FCALL any 1 ${TENANT_KEY}`];
 const READ_CREDENTIALS = [`HMGET ${CREDENTIAL_KEYS[0]} x`, `ZRANGEBYSCORE ${CREDENTIAL_KEYS[1]} 0 1`];
 const WRITE_CREDENTIALS = [
   `HSET ${CREDENTIAL_KEYS[0]} x 1`,
@@ -54,9 +55,16 @@ const WRITE_CREDENTIALS = [
 ];
 const LOAD = ['FUNCTION LOAD #!lua', 'FUNCTION LOAD REPLACE #!lua', 'FUNCTION LIST'];
 export const OWN: Record<RedisUser | 'health', string[]> = {
-  gateway: [...WRITE_CREDENTIALS, ...LOAD, `HGETALL ${CREDENTIAL_KEYS[0]}`, 'ZRANGE tga:{registry0}:tenants 0 -1'],
+  gateway: [
+    REMOVE_CREDIT,
+    ...WRITE_CREDENTIALS,
+    ...LOAD,
+    `HGETALL ${CREDENTIAL_KEYS[0]}`,
+    'ZRANGE tga:{registry0}:tenants 0 -1',
+  ],
   auth: [...WRITE_CREDIT, ...LOAD, 'ZADD tga:{registry0}:tenants 0 x', 'SET tga:{probe0}:write 1'],
   metering: [
+    REMOVE_CREDIT,
     ...READ_CREDENTIALS,
     ...WRITE_CREDENTIALS,
     ...LOAD,
@@ -67,7 +75,7 @@ export const OWN: Record<RedisUser | 'health', string[]> = {
     ...READ_CREDENTIALS,
     ...WRITE_CREDENTIALS,
     ...LOAD,
-    'ZADD tga:{ten_x}:unconfirmed 1 x',
+    'ZRANGEBYSCORE tga:{ten_x}:unconfirmed 0 1',
     'SUBSCRIBE tgc:changed',
   ],
   functions: [...WRITE_CREDIT, ...READ_CREDENTIALS, ...WRITE_CREDENTIALS, `HGET ${TENANT_KEY} balance`],

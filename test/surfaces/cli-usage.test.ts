@@ -200,7 +200,7 @@ async function below(path: readonly string[]): Promise<string[]> {
   expect([path, code]).toEqual([path, 0]);
   expect(stdout).toContain(`$ tollgate ${path.join(' ')}`);
   const [, list = ''] = stdout.split('\nCommands:\n');
-  const names = [...list.split('\n\n')[0]!.matchAll(/^  ([a-z]+)\b/gm)].map(([, name]) => name!);
+  const names = [...list.split('\n\n')[0]!.matchAll(/^  ([a-z-]+)\b/gm)].map(([, name]) => name!);
   if (names.length === 0) expect(stdout).toContain('--json');
   return names.filter((name) => name !== 'help');
 }

@@ -163,6 +163,9 @@ end
 
 local function read_snapshot(keys)
   local t = load_tenant(keys)
+  if not t.exists and redis.call('EXISTS', keys[PENDING], keys[SETTLED]) == 0 then
+    return false
+  end
   local pending, settled, pending_holds, settled_holds, oldest = 0, 0, 0, 0, false
   for _, packed in ipairs(redis.call('HVALS', keys[PENDING])) do
     pending_holds = pending_holds + 1
@@ -194,10 +197,15 @@ end
 -- whether it is suspended, how many requests run, and what was withdrawn for versions to come; or 'unreadable' and why: what stands there was not written by this library.
 local function snapshot(keys)
   local ok, found = pcall(read_snapshot, keys)
-  if not ok then
-    return { 'unreadable', tostring(type(found) == 'table' and found.err or found) }
+  if ok then
+    return found
   end
-  return found
+  local why = tostring(type(found) == 'table' and found.err or found)
+  -- A right that is missing says nothing of what stands there.
+  if why:find('NOPERM', 1, true) then
+    return redis.error_reply(why)
+  end
+  return { 'unreadable', why }
 end
 
 -- args: now_ms or '', an id, a limit. Now (ms), then of the holds with greater ids, ascending: id, state, nanos, and the instant (ms) of the last sign of life, or the record.
