@@ -26,6 +26,7 @@ function livesForMs(deadline: HoldDeadline): number {
 /** A store that answers as the test says. */
 class FakeStore {
   leaseMs = LEASE_MS;
+  answersWithinMs = { admit: Infinity, settle: Infinity };
   progress: (signs: readonly Progress[]) => Promise<(boolean | Error)[]> = async (signs) => signs.map(() => true);
   admit = async (requests: readonly AdmitRequest[]) => {
     // On its way, and at the disk.
