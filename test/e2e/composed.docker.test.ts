@@ -1,18 +1,21 @@
 import { useComposed } from './composed';
 import { crashSuite } from './crash.suite';
+import { kafkaUsersSuite } from './kafka-users.suite';
 import { overspendSuite, sharedOverspendSuite } from './overspend.suite';
 import { quickstartSuite } from './quickstart.suite';
 import { replicasSuite } from './replicas.suite';
 import { secretsSuite } from './secrets.suite';
 import { stoppingSuite } from './stopping.suite';
 
-// One start for all of them: two gateways, two of metering, two of billing, and the load balancer.
+// One start for all of them: two gateways, two of metering, two of billing, and the load balancer; the stores by TLS alone.
 const tollgate = useComposed({
   TOLLGATE_LOG_LEVEL: 'trace',
   TOLLGATE_DRAIN_SECONDS: '6',
   TOLLGATE_LAME_DUCK_SECONDS: '1',
+  TOLLGATE_STACK_TLS: 'true',
 });
 quickstartSuite(tollgate);
+kafkaUsersSuite(tollgate);
 replicasSuite(tollgate);
 overspendSuite(tollgate);
 sharedOverspendSuite(tollgate);

@@ -1,0 +1,50 @@
+import type { ComposedDeployment, Service } from './composed';
+
+/** Run inside a service's container, with its own settings and its own password: what comes of publishing to each of these topics. */
+const PUBLISH = `
+const { Kafka, logLevel } = require('kafkajs');
+const { readFileSync } = require('node:fs');
+const { KAFKA_BROKERS, KAFKA_USERNAME: username, KAFKA_PASSWORD_FILE, KAFKA_CA_FILE } = process.env;
+const [user, ...topics] = process.argv.slice(1);
+const password = readFileSync(KAFKA_PASSWORD_FILE, 'utf8').trim();
+const sasl = user === 'nobody' ? undefined : { mechanism: 'scram-sha-512', username, password };
+const ssl = KAFKA_CA_FILE ? { ca: readFileSync(KAFKA_CA_FILE) } : false;
+const retry = { retries: 3 };
+const kafka = new Kafka({ brokers: [KAFKA_BROKERS], ssl, sasl, retry, logLevel: logLevel.NOTHING });
+(async () => {
+  const outcomes = {};
+  for (const topic of topics) {
+    const producer = kafka.producer({ allowAutoTopicCreation: false, retry });
+    outcomes[topic] = await producer.connect()
+      .then(() => producer.send({ topic, messages: [{ key: 'ten_x', value: '{}' }] }))
+      .then(() => 'published', (error) => error.type ?? error.cause?.type ?? error.name);
+    await producer.disconnect();
+  }
+  console.log(JSON.stringify(outcomes));
+})();`;
+const REFUSED = 'TOPIC_AUTHORIZATION_FAILED';
+
+export function kafkaUsersSuite(tollgate: ComposedDeployment): void {
+  async function publish(service: Service, user: 'its own' | 'nobody', ...topics: string[]): Promise<unknown> {
+    const [container = ''] = await tollgate.containers(service);
+    return JSON.parse(await tollgate.docker('exec', container, 'node', '-e', PUBLISH, user, ...topics));
+  }
+
+  describe('the Kafka user of a service', () => {
+    it.each([
+      ['gateway', ['charges', 'credit-news', 'tenant-news', 'charges.dead']],
+      ['auth', ['charges', 'credit-news', 'usage-events', 'requests.metering']],
+      ['metering', ['credit-news', 'tenant-news', 'requests.billing', 'requests.auth']],
+      ['billing', ['charges', 'usage-events', 'tenant-news']],
+    ] as const)('cannot say as %s what others say, from its own container', async (service, topics) => {
+      const refused = Object.fromEntries(topics.map((topic) => [topic, REFUSED]));
+      expect(await publish(service, 'its own', ...topics)).toEqual(refused);
+    });
+
+    it('is needed: without one nobody is let in', async () => {
+      expect(await publish('gateway', 'nobody', 'usage-events')).toEqual({
+        'usage-events': expect.stringMatching(/^KafkaJS(Connection|NumberOfRetriesExceeded|NonRetriable)/),
+      });
+    });
+  });
+}
