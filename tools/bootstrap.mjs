@@ -24,6 +24,7 @@ const COMMANDS = {
   'stack:down': () => launch([join(ROOT, 'tools', 'stack', 'stack.mjs'), 'down', ...args]).exited,
   bench: () =>
     launch([join(ROOT, 'tools', 'bench', args.includes('--hostile') ? 'hostile.mjs' : 'bench.mjs'), ...args]).exited,
+  nemesis: () => launch([join(ROOT, 'tools', 'nemesis', 'nemesis.mjs'), ...args]).exited,
 };
 
 /** As `start`, compiled and started again whenever a source changes. Looked at, not watched: watching loses files that an editor replaces. */

@@ -1,0 +1,89 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import type { ComposedDeployment } from '../../e2e/composed';
+
+const EVERY_MS = 100;
+/** Remembered for so long: longer than any round. */
+const MEMORY_MS = 15 * 60_000;
+/** Processor time of the work that is asked for each time. */
+export const WORK_MS = 5;
+/** Does it, and says so. */
+const WORKER = `process.stdin.on('data', () => {
+  const before = process.cpuUsage();
+  for (let spent; !spent || spent.user + spent.system < ${WORK_MS * 1_000}; ) spent = process.cpuUsage(before);
+  process.stdout.write('.');
+})`;
+
+interface Sample {
+  fromMs: number;
+  untilMs: number;
+}
+
+/**
+ * A little piece of work beside the requests to Tollgate, again and again: it waits for the machine alone. It is done in a container that no fault touches, as the engine's containers together may get less of a machine
+ * than what runs outside of them. Where it takes a second instead of 5 ms, whatever a request needs of the services took two hundred times as long.
+ */
+export class Control {
+  private samples: Sample[] = [];
+  /** Asked for and not done yet. */
+  private open: Sample | undefined;
+  private readonly timer: NodeJS.Timeout;
+  private dueMs = Date.now();
+
+  private constructor(private readonly child: ChildProcess) {
+    child.stdout!.on('data', () => this.hear());
+    // Of a container that is being removed: then nobody asks any more.
+    child.stdin!.on('error', () => this.stop());
+    this.timer = setInterval(() => this.ask(), EVERY_MS);
+  }
+
+  static async start(tollgate: ComposedDeployment): Promise<Control> {
+    const [container] = await tollgate.containers('simulator');
+    const stdio = ['pipe', 'pipe', 'inherit'] as const;
+    const child = spawn('docker', ['exec', '--interactive', container!, 'node', '-e', WORKER], { stdio: [...stdio] });
+    const answered = new Promise<void>((resolve, reject) => {
+      child.stdout!.once('data', () => resolve());
+      child.once('exit', () => reject(new Error('the control process ended')));
+    });
+    child.stdin!.write('.');
+    await answered;
+    return new Control(child);
+  }
+
+  /** The longest that it took of those that were under way between the two. */
+  longestMs(fromMs: number, untilMs: number): number {
+    return Math.max(0, ...this.within(fromMs, untilMs));
+  }
+
+  meanMs(fromMs: number, untilMs: number): number {
+    const took = this.within(fromMs, untilMs);
+    return took.reduce((sum, ms) => sum + ms, 0) / Math.max(1, took.length);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+    this.child.kill();
+  }
+
+  private within(fromMs: number, untilMs: number): number[] {
+    return [...this.samples, ...(this.open ? [{ ...this.open, untilMs: Date.now() }] : [])]
+      .filter((one) => one.fromMs <= untilMs && one.untilMs >= fromMs)
+      .map((one) => one.untilMs - one.fromMs);
+  }
+
+  private ask(): void {
+    if (this.open) return;
+    const nowMs = Date.now();
+    // From when it was due: who stands still asks late.
+    this.open = { fromMs: Math.min(nowMs, this.dueMs), untilMs: Infinity };
+    this.child.stdin!.write('.');
+  }
+
+  private hear(): void {
+    const untilMs = Date.now();
+    if (this.open) this.samples.push({ ...this.open, untilMs });
+    this.open = undefined;
+    this.dueMs = untilMs + EVERY_MS;
+    if ((this.samples[0]?.untilMs ?? untilMs) < untilMs - MEMORY_MS)
+      this.samples = this.samples.slice(this.samples.length >> 1);
+  }
+}

@@ -1,0 +1,126 @@
+import { eventually } from '@tollgate/testing';
+import type { ComposedDeployment, Server } from '../../e2e/composed';
+import type { Clocks } from './clocks';
+import { isService, type Part, type PlannedFault } from './plan';
+
+/** On a busy machine the engine may not get hold of all processes of a container at once: then they all go on. */
+const PAUSE_TIMEOUT_MS = 10_000;
+const ANSWER_TIMEOUT_MS = 1_000;
+const BACK_TIMEOUT_MS = 120_000;
+
+/** A fault that can be begun and, once it was, ended. */
+export interface Inflicted {
+  planned: PlannedFault;
+  begin(): Promise<void>;
+  end(): Promise<void>;
+}
+
+interface Attachment {
+  network: string;
+  aliases: string[];
+}
+
+/** Looks up its containers: nothing is to be asked while the fault is on. */
+export async function prepare(tollgate: ComposedDeployment, clocks: Clocks, planned: PlannedFault): Promise<Inflicted> {
+  const all = await tollgate.containers(planned.part);
+  const containers = planned.replicas.map((index) => all[index]!);
+  const each = (work: (container: string) => Promise<unknown>) => async () => {
+    await Promise.all(containers.map(work));
+  };
+  const { kind, part } = planned;
+  switch (kind) {
+    case 'kill':
+      return { planned, begin: each((one) => tollgate.docker('kill', one)), end: each((one) => start(tollgate, one)) };
+    case 'restart': {
+      let restarting = Promise.resolve();
+      const begin = async () => {
+        restarting = each((one) => tollgate.docker('restart', one))();
+        // Its failure is told at the end.
+        restarting.catch(() => {});
+      };
+      return { planned, begin, end: () => restarting };
+    }
+    case 'pause':
+      return {
+        planned,
+        begin: each((one) => eventually(() => tollgate.docker('pause', one), { timeoutMs: PAUSE_TIMEOUT_MS })),
+        end: each((one) => tollgate.docker('unpause', one)),
+      };
+    case 'freeze':
+      return {
+        planned,
+        begin: each((one) => signal(tollgate, part, one, 'STOP')),
+        end: each((one) => signal(tollgate, part, one, 'CONT')),
+      };
+    case 'cut': {
+      const attachments = new Map<string, Attachment[]>();
+      for (const one of containers) attachments.set(one, await attachmentsOf(tollgate, one, planned.cutFrom!));
+      return {
+        planned,
+        begin: each(async (one) => {
+          for (const { network } of attachments.get(one)!) await tollgate.docker('network', 'disconnect', network, one);
+        }),
+        end: each(async (one) => {
+          for (const { network, aliases } of attachments.get(one)!)
+            await tollgate.docker('network', 'connect', ...aliases.flatMap((name) => ['--alias', name]), network, one);
+        }),
+      };
+    }
+    case 'empty': {
+      const empty = 'redis-cli FUNCTION FLUSH && redis-cli FLUSHALL';
+      return {
+        planned,
+        begin: each((one) => tollgate.docker('exec', one, 'sh', '-c', empty)),
+        end: () => Promise.resolve(),
+      };
+    }
+    case 'clock': {
+      const set = (one: string, offsetMs: number) =>
+        part === 'redis' ? clocks.setRedis(tollgate, one, offsetMs) : clocks.setService(tollgate, one, offsetMs);
+      return { planned, begin: each((one) => set(one, planned.clockMs!)), end: each((one) => set(one, 0)) };
+    }
+  }
+}
+
+/** What ended by itself may have been started again by its restart policy: then there is nothing to do. */
+const start = (tollgate: ComposedDeployment, container: string) => tollgate.docker('start', container);
+
+/**
+ * To the main process. That of a service is not process 1, which is Docker's own and would stop alone: all but that one get it, from inside. Of PostgreSQL only the one that takes connections stands
+ * still: those that are open go on.
+ */
+async function signal(
+  tollgate: ComposedDeployment,
+  part: Part,
+  container: string,
+  name: 'STOP' | 'CONT',
+): Promise<void> {
+  if (isService(part)) await tollgate.docker('exec', container, 'bash', '-c', `kill -${name} -1`);
+  else await tollgate.docker('kill', '--signal', name, container);
+}
+
+/** The networks of a container and its names in them, without which nobody finds it when it is back. */
+async function attachmentsOf(
+  tollgate: ComposedDeployment,
+  container: string,
+  from: 'redis' | 'kafka' | 'all',
+): Promise<Attachment[]> {
+  const text = await tollgate.docker('inspect', '--format', '{{json .NetworkSettings.Networks}}', container);
+  const networks = JSON.parse(text) as Record<string, { Aliases: string[] | null }>;
+  const all = Object.entries(networks).map(([network, { Aliases }]) => ({ network, aliases: Aliases ?? [] }));
+  return from === 'all' ? all : all.filter(({ network }) => network === tollgate.network(from));
+}
+
+/** Waits until what the fault was done to is there again: a server listens, a service is ready. */
+export async function isBack(tollgate: ComposedDeployment, { part, replicas }: PlannedFault): Promise<void> {
+  if (part === 'haproxy') return answers(tollgate);
+  if (!isService(part)) return tollgate.listens(part as Server);
+  const all = await tollgate.containers(part);
+  await Promise.all(replicas.map((index) => tollgate.isReady(all[index]!)));
+}
+
+/** Waits until the load balancer answers anything. Its port is the engine's, which takes connections as soon as the container is begun, and leaves them without a word until something listens in it. */
+async function answers(tollgate: ComposedDeployment): Promise<void> {
+  const ask = () => fetch(`${tollgate.ready.inferenceUrl}/models`, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+  await eventually(async () => (await ask()).arrayBuffer(), { timeoutMs: BACK_TIMEOUT_MS, everyMs: 50 });
+}

@@ -1,0 +1,170 @@
+import type { ComposedDeployment } from '../../e2e/composed';
+import { operator } from '../../e2e/deployment';
+import type { TestTenant } from '../../e2e/fixtures';
+import { ask } from '../client-request';
+
+const EVERY_MS = 1_500;
+/** At once: each is asked again until it has an answer, for as long as the faults last. */
+const MAX_RUNNING = 12;
+const RETRY_MS = 500;
+/** From the end of the faults until each has had its answer. */
+const FINISH_TIMEOUT_MS = 150_000;
+/** An operator who waits longer asks again. */
+const CALL_TIMEOUT_MS = 15_000;
+const REFUNDED_SHARE = 0.3;
+const REPEATED_SHARE = 0.5;
+const MAX_CENTS = 50;
+const REVOKE_AFTER_MS = 2_000;
+const PROBE_INTERVAL_MS = 250;
+/** A revocation that was answered is in force everywhere after so long: one that the credential store could not be told of, as soon as that is back. */
+const REVOKED_MS = 5_000;
+
+interface Entry {
+  id: string;
+}
+
+interface Move {
+  tenantId: string;
+  cents: number;
+}
+
+/**
+ * What an operator does while faults last: top-ups and refunds, each with a `ref` and asked again until it is answered, and half of them once more; and the revocation of a key. Each must be booked exactly
+ * once, and nobody be served with the revoked key.
+ */
+export class Operations {
+  readonly findings: string[] = [];
+  booked = 0;
+  private readonly running = new Set<Promise<void>>();
+  /** Nobody knows whether they were booked, as no answer came: by their `ref`. */
+  private readonly unanswered = new Map<string, Move>();
+  private timers: NodeJS.Timeout[] = [];
+  private begun = 0;
+  private overMs = Infinity;
+  private giveUpMs = Infinity;
+  private isAbandoned = false;
+
+  /** `credited` is told of each that was booked. */
+  constructor(
+    private readonly tollgate: ComposedDeployment,
+    private readonly tenantIds: readonly string[],
+    /** Of these the one that has nothing to pay back. */
+    private readonly scarceId: string,
+    private readonly revoked: TestTenant,
+    private readonly random: () => number,
+    private readonly credited: (tenantId: string, cents: number) => void,
+  ) {}
+
+  start(): void {
+    this.timers = [
+      setInterval(() => this.running.size < MAX_RUNNING && this.keep(this.move()), EVERY_MS),
+      setTimeout(() => this.keep(this.revoke()), REVOKE_AFTER_MS),
+    ];
+  }
+
+  /** Everything is back. */
+  faultsAreOver(): void {
+    this.overMs = Date.now();
+  }
+
+  /** Begins no more, and waits until each has had its answer. */
+  async finish(): Promise<void> {
+    await this.end(FINISH_TIMEOUT_MS);
+    const refs = [...this.unanswered.keys()];
+    const { rows } = await this.tollgate.database((client) =>
+      client.query<{ ref: string }>(
+        `SELECT ref FROM billing.journal_entry WHERE tenant_id = ANY($1) AND ref = ANY($2)`,
+        [this.tenantIds, refs],
+      ),
+    );
+    for (const { ref } of rows) this.credited(this.unanswered.get(ref)!.tenantId, this.unanswered.get(ref)!.cents);
+  }
+
+  /** Begins no more, and gives those up that have no answer yet: something else went wrong. */
+  async stop(): Promise<void> {
+    this.isAbandoned = true;
+    await this.end(0);
+  }
+
+  private async end(timeoutMs: number): Promise<void> {
+    for (const timer of this.timers) clearTimeout(timer);
+    this.giveUpMs = Math.min(this.giveUpMs, Date.now() + timeoutMs);
+    while (this.running.size > 0) await Promise.all(this.running);
+  }
+
+  private keep(work: Promise<void>): void {
+    const kept = work
+      .catch((error: unknown) => void (this.isAbandoned || this.findings.push((error as Error).message)))
+      .finally(() => this.running.delete(kept));
+    this.running.add(kept);
+  }
+
+  private async move(): Promise<void> {
+    const tenantId = this.tenantIds[Math.floor(this.random() * this.tenantIds.length)]!;
+    const isRefund = this.random() < REFUNDED_SHARE && tenantId !== this.scarceId;
+    const again = this.random() < REPEATED_SHARE;
+    const amountCents = 1 + Math.floor(this.random() * MAX_CENTS);
+    const ref = `nemesis-${++this.begun}`;
+    const path = `/_operator/v1/tenants/${tenantId}/credit${isRefund ? '/refund' : ''}`;
+    const cents = isRefund ? -amountCents : amountCents;
+    this.unanswered.set(ref, { tenantId, cents });
+    const entry = await this.answered<{ data: Entry }>('POST', path, { amountCents, ref });
+    if (!entry) return;
+    this.unanswered.delete(ref);
+    this.booked++;
+    this.credited(tenantId, cents);
+    if (!again) return;
+    const repeated = await this.answered<{ data: Entry }>('POST', path, { amountCents, ref });
+    if (repeated && JSON.stringify(repeated) !== JSON.stringify(entry))
+      this.findings.push(`${ref}: its repeat answered ${JSON.stringify(repeated)}, not ${JSON.stringify(entry)}`);
+  }
+
+  private async revoke(): Promise<void> {
+    const { id: tenantId, keyId, key } = this.revoked;
+    await this.answered('DELETE', `/_operator/v1/tenants/${tenantId}/keys/${keyId}`);
+    const answeredMs = Date.now();
+    const asked = { tenantId, keyId, key, kind: 'embeddings' as const, tokens: 0 };
+    // Until it has been refused in the end: no fault may leave it in force.
+    for (;;) {
+      const { startedMs, failure } = await ask(this.tollgate.ready.inferenceUrl, {
+        ...asked,
+        // Of no model that there is: a key in force is answered 404, and nothing is charged.
+        body: { model: 'no-such-model', input: 'revoked?' },
+      });
+      const sinceMs = startedMs - Math.max(answeredMs, this.overMs);
+      if (sinceMs > REVOKED_MS && failure?.startsWith('404'))
+        throw new Error(`${keyId}: accepted ${sinceMs} ms after its revocation was answered and all was back`);
+      if (failure?.startsWith('401') && this.giveUpMs < Infinity) return;
+      if (Date.now() > this.giveUpMs) throw new Error(`${keyId}: revoked, and answered ${failure} in the end`);
+      await new Promise((resolve) => setTimeout(resolve, PROBE_INTERVAL_MS));
+    }
+  }
+
+  /** Asked again, with the same `ref`, until it is answered: undefined when it is refused, or never answered, which is a finding. */
+  private async answered<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T | undefined> {
+    for (;;) {
+      const { status, body: answer } = await this.once<T>(method, path, body);
+      if (status >= 200 && status < 300) return answer;
+      if (status !== 0 && status < 500) {
+        this.findings.push(`${method} ${path} ${JSON.stringify(body)}: ${status} ${JSON.stringify(answer)}`);
+        return undefined;
+      }
+      if (Date.now() > this.giveUpMs)
+        throw new Error(`${method} ${path} ${JSON.stringify(body)}: ${status} in the end: ${JSON.stringify(answer)}`);
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+
+  /** Status 0: no answer. */
+  private async once<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; body: T }> {
+    const api = operator(this.tollgate.ready);
+    const late = new Promise<never>((_, reject) =>
+      setTimeout(() => reject(new Error('no answer')), CALL_TIMEOUT_MS).unref(),
+    );
+    try {
+      return await Promise.race([method === 'POST' ? api.post<T>(path, body) : api.delete<T>(path), late]);
+    } catch {
+      return { status: 0, body: undefined as T };
+    }
+  }
+}

@@ -1,0 +1,187 @@
+import { eventually } from '@tollgate/testing';
+import type { ComposedDeployment } from '../../e2e/composed';
+import { operator } from '../../e2e/deployment';
+import { answered, createTenant, type Books, type TestTenant } from '../../e2e/fixtures';
+import type { Outcome } from '../client-request';
+import { Load } from '../load';
+import { randomFrom } from '../random';
+import { failureKinds, Trials, type Trial } from '../trial';
+import type { Clocks } from './clocks';
+import { WORK_MS, type Control } from './control';
+import { isBack, prepare, type Inflicted } from './inflict';
+import { Operations } from './operations';
+import { describeRound, type PlannedFault, type PlannedRound } from './plan';
+import { countBooked, mayLackAnswers, waitsOf, wrongAnswers, wrongCharges, type Measure, type Waits } from './verdict';
+
+const TENANTS = 2;
+const CREDIT_CENTS = 100_000;
+const SCARCE_BEGIN_CENTS = 1;
+/** A quarter of the load of single faults: what is looked for here is what goes wrong, and not how much of it the machine bears. */
+const LOAD_EVERY_MS = 100;
+/**
+ * Several faults whose ends follow from each other: a killed consumer's session (3 s) after a killed broker's (6 s), a dead gateway's hold (10 s) after that, and its record, which is handed out again after 5 s.
+ */
+const DUST_LIMIT_MS = 45_000;
+/** Processor time of a recovery, one step after the other: starts, groups that form again, what has gathered. */
+const RECOVERY_WORK_MS = 2_000;
+/** What has not come until then never comes. */
+const DUST_TIMEOUT_MS = 150_000;
+/** What ended just before the first fault may be unpublished still. */
+const PUBLISH_SLACK_MS = 2_000;
+
+export interface RoundResult {
+  planned: PlannedRound;
+  begunAt: Date;
+  /** Empty when all was well. */
+  findings: string[];
+  requests: number;
+  whole: number;
+  /** Of those: lost where the documents say that they may be. */
+  lacking: number;
+  failures: string;
+  operations: number;
+  waits: Waits;
+  /** The longest and the mean time for 5 ms of work. */
+  machine: { maxMs: number; meanMs: number };
+  /** Null: it did not come so far. */
+  trial: Pick<Trial, 'recoveryMs' | 'settledMs'> | null;
+  books: ReadonlyMap<string, Books>;
+  outcomes: readonly Outcome[];
+}
+
+/** One round of a plan on a running deployment: its tenants are its own. Rejects only when it could not be begun. */
+export async function playRound(
+  tollgate: ComposedDeployment,
+  clocks: Clocks,
+  control: Control,
+  planned: PlannedRound,
+): Promise<RoundResult> {
+  const seed = Math.imul(planned.seed, 31) + planned.number;
+  await tollgate.allReady();
+  const { tenants, scarce, revoked } = await makeTenants(tollgate);
+  const load = new Load(() => tollgate.ready.inferenceUrl, [...tenants, scarce], seed, LOAD_EVERY_MS);
+  const given = [...tenants, revoked].map(({ id }) => ({ id, creditCents: CREDIT_CENTS }));
+  const trials = new Trials(tollgate, load, [...given, { id: scarce.id, creditCents: SCARCE_BEGIN_CENTS }], scarce);
+  const ids = [...new Set(tenants.map(({ id }) => id)), scarce.id];
+  const operations = new Operations(tollgate, ids, scarce.id, revoked, randomFrom(seed), (id, cents) =>
+    trials.credited(id, cents),
+  );
+  const faults = await Promise.all(planned.faults.map((fault) => prepare(tollgate, clocks, fault)));
+
+  const begunAt = new Date();
+  let [begunMs, backMs] = [begunAt.getTime(), Infinity];
+  const findings: string[] = [];
+  const measure: Measure = { control };
+  let trial: Trial | null = null;
+  const mayLack = mayLackAnswers(planned)
+    ? ({ endedMs }: Outcome) => endedMs >= begunMs - PUBLISH_SLACK_MS && endedMs <= backMs
+    : undefined;
+  const inflict = async () => {
+    begunMs = Date.now();
+    operations.start();
+    await inflictAll(faults, async ({ part }, fromMs) => {
+      if (part !== 'haproxy') return;
+      await isBack(
+        tollgate,
+        planned.faults.find((fault) => fault.part === part)!,
+      );
+      measure.nobody = { fromMs, untilMs: Date.now() };
+    });
+    await eventually(() => isAllBack(tollgate, planned), { timeoutMs: DUST_TIMEOUT_MS });
+    backMs = Date.now();
+    operations.faultsAreOver();
+  };
+  try {
+    trial = await trials.run(describeRound(planned), inflict, {
+      empties: planned.faults.some(({ kind }) => kind === 'empty'),
+      dustTimeoutMs: DUST_TIMEOUT_MS,
+      afterwards: () => operations.finish(),
+      ...(mayLack && { mayLack }),
+    });
+  } catch (error) {
+    findings.push((error as Error).message);
+  } finally {
+    await operations.stop();
+    await load.pause();
+  }
+  const outcomes = load.outcomes.filter(({ endedMs }) => endedMs >= begunMs);
+  const books = trial?.books ?? new Map<string, Books>();
+  findings.push(...operations.findings, ...wrongAnswers(outcomes, measure, (one) => trials.isSpent(one), begunMs));
+  if (trial) findings.push(...wrongCharges(planned, outcomes, await chargedTokens(tollgate, outcomes), begunMs));
+  if (trial) {
+    const limitMs = DUST_LIMIT_MS + (RECOVERY_WORK_MS / WORK_MS) * control.meanMs(begunMs, Date.now());
+    for (const [what, ms] of [
+      ['felt', trial.recoveryMs],
+      ['not settled', trial.settledMs],
+    ] as const)
+      if (ms > limitMs) findings.push(`${what} for ${ms} ms, and the limit is ${Math.round(limitMs)} ms`);
+  }
+  const booked = countBooked(outcomes, books);
+  return {
+    planned,
+    begunAt,
+    findings,
+    requests: outcomes.length,
+    whole: booked.whole,
+    lacking: trial ? booked.lacking : 0,
+    failures: failureKinds(trials.failedOf(outcomes)),
+    operations: operations.booked,
+    waits: waitsOf(outcomes, measure),
+    machine: { maxMs: control.longestMs(begunMs, Date.now()), meanMs: control.meanMs(begunMs, Date.now()) },
+    trial,
+    books,
+    outcomes,
+  };
+}
+
+async function isAllBack(tollgate: ComposedDeployment, { faults }: PlannedRound): Promise<void> {
+  await Promise.all(faults.map((fault) => isBack(tollgate, fault)));
+  await tollgate.allReady();
+}
+
+/** Each begins and ends by the plan, whatever the others do; rejects when one could not, after all of them. `ended` is told of each, and when it began. */
+async function inflictAll(
+  faults: readonly Inflicted[],
+  ended: (fault: PlannedFault, begunMs: number) => Promise<void>,
+): Promise<void> {
+  const startMs = Date.now();
+  const until = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.max(0, startMs + ms - Date.now())));
+  const played = await Promise.allSettled(
+    faults.map(async ({ planned, begin, end }) => {
+      await until(planned.beginMs);
+      const begunMs = Date.now();
+      await begin();
+      await until(planned.endMs);
+      await end();
+      await ended(planned, begunMs);
+    }),
+  );
+  const failed = played.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+  if (failed.length > 0) throw new Error(`not inflicted: ${failed.join('; ')}`);
+}
+
+async function makeTenants(
+  tollgate: ComposedDeployment,
+): Promise<{ tenants: TestTenant[]; scarce: TestTenant; revoked: TestTenant }> {
+  const made = Array.from({ length: TENANTS + 1 }, () => createTenant(tollgate.ready, CREDIT_CENTS));
+  const [scarce, revoked, ...rich] = await Promise.all([createTenant(tollgate.ready, SCARCE_BEGIN_CENTS), ...made]);
+  const seconds = rich.map(async ({ id }) => {
+    const path = `/_operator/v1/tenants/${id}/keys`;
+    const ask = () => operator(tollgate.ready).post<{ data: { id: string; key: string } }>(path, { name: 'second' });
+    const { id: keyId, key } = (await answered(ask, 201)).data;
+    return { id, keyId, key };
+  });
+  return { tenants: [...rich, ...(await Promise.all(seconds))], scarce: scarce!, revoked: revoked! };
+}
+
+/** By request id. */
+async function chargedTokens(tollgate: ComposedDeployment, outcomes: readonly Outcome[]): Promise<Map<string, number>> {
+  const ids = outcomes.filter(({ failure }) => failure !== null).map(({ requestId }) => requestId);
+  const { rows } = await tollgate.database((client) =>
+    client.query<{ id: string; completion_tokens: number }>(
+      'SELECT id, completion_tokens FROM metering.usage_event WHERE id = ANY($1)',
+      [ids.filter(Boolean)],
+    ),
+  );
+  return new Map(rows.map(({ id, completion_tokens }) => [id, completion_tokens]));
+}
