@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { aclFile, aclLine, REDIS_RIGHTS, REDIS_USERS, rulesOf } from './rights';
+import { aclFile, aclLine, REDIS_RIGHTS, REDIS_USERS, rulesOf, type RedisUser, type Rights } from './rights';
 
 /** What the processes call besides functions: the lists of tenants, the write that nobody reads, whether a shard is there. */
 const DIRECT = ['fcall', 'exists', 'set', 'zadd', 'zrange', 'zrangebylex'];
@@ -42,9 +42,23 @@ it('no service may load functions, and nobody but auth may write a credential', 
   }
 });
 
-it('docs/rights.md has the lines that an operator pastes', () => {
-  const docs = readFileSync(join(__dirname, '../../../docs/rights.md'), 'utf8').split('\n');
-  expect(docs).toEqual(expect.arrayContaining(REDIS_USERS.map((user) => aclLine(user, '>PASSWORD'))));
+/** What docs/rights.md says of a user, as one line: a bullet for what touches no key, and one for each grant. */
+function documentOf(user: RedisUser): string {
+  const { what, commands, grants, ...rest }: Rights = REDIS_RIGHTS[user];
+  const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(' ');
+  return [
+    `### \`${user}\` in Redis: ${what}`,
+    ...(rest.channels ?? []).map((channel) => `- On channel ${code([channel])}.`),
+    `- Without a key: ${code(commands)}.`,
+    ...grants.map((grant) => `- On ${code(grant.keys)}: ${code(grant.commands)}. For: ${grant.for}.`),
+  ].join(' ');
+}
+
+it('docs/rights.md has the rights of each user, and the lines that an operator pastes', () => {
+  const docs = readFileSync(join(__dirname, '../../../docs/rights.md'), 'utf8');
+  const sections = docs.split(/^(?=#+ |```)/m).map((section) => section.trim().replace(/\s+/g, ' '));
+  expect(sections.filter((section) => /^### `\w+` in Redis/.test(section))).toEqual(REDIS_USERS.map(documentOf));
+  expect(docs.split('\n')).toEqual(expect.arrayContaining(REDIS_USERS.map((user) => aclLine(user, '>PASSWORD'))));
 });
 
 it('an ACL file has no password in it, and nobody gets in without one but to PING', () => {

@@ -9,7 +9,7 @@ interface Grant {
   commands: readonly string[];
 }
 
-interface Rights {
+export interface Rights {
   what: string;
   /** Pub/sub. */
   channels?: readonly string[];

@@ -11,11 +11,11 @@ import {
 import { requestTopic } from './request-message';
 import type { Names, Topics } from './topic-plan';
 
-/** What a service's user may do at the brokers. READ and WRITE let it DESCRIBE, too. */
+/** What a service's user may do at the brokers. READ, WRITE and DELETE let it DESCRIBE, too. */
 export interface Right {
   /** As the brokers name the user: `User:gateway`. */
   principal: string;
-  operation: 'READ' | 'WRITE' | 'DESCRIBE_CONFIGS';
+  operation: 'READ' | 'WRITE' | 'DELETE' | 'DESCRIBE_CONFIGS';
   resource: 'topic' | 'group';
   name: string;
   /** All resources whose names begin so, rather than the one of this name. */
@@ -72,7 +72,8 @@ function rightsOf(service: Service, topics: Topics, names: Names, principal: str
   }
   // Each asks for the brokers' time by a record of its own in the replies.
   addTopic(names.topic('replies'), 'READ', 'WRITE');
-  add('READ', 'group', names.replyGroups(service), true);
+  // A replica removes its own group when it stops. The brokers refuse that of one that still reads, and none of these keeps an offset: nothing can be lost with them.
+  for (const operation of ['READ', 'DELETE'] as const) add(operation, 'group', names.replyGroups(service), true);
   return rights;
 }
 

@@ -18,6 +18,7 @@ import { applyTopics, withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { KafkaMessages } from './kafka-messages';
 import { Publisher } from './publisher';
+import { itRemovesGroupsOfItsOwnRepliesAlone } from './reply-group-rights.suite';
 import { planRights } from './rights-plan';
 import { applyScramUsers } from './scram-users';
 import { TEST_IDENTITY } from './sign/test-identity.suite';
@@ -202,6 +203,8 @@ export function describeServiceRights(kafka: KafkaServer): void {
         );
       },
     );
+
+    itRemovesGroupsOfItsOwnRepliesAlone({ topics: TOPICS, names, administrator, as });
 
     it('that does not log in, or not with its password, is refused', async () => {
       const open = (connection: KafkaConnection) => {
