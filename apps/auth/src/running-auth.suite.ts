@@ -55,6 +55,7 @@ export interface RunningAuth {
   tenant(plan?: string): Promise<string>;
   /** The credential store of another process: a gateway's. */
   edge: CredentialStore;
+  messages: Messages;
   projector: Projector;
   config: TollgateConfig;
   close(): Promise<void>;
@@ -78,6 +79,7 @@ export async function startAuth(
   return {
     request,
     edge,
+    messages,
     config: config.current,
     projector: app.get(Projector, { strict: false }),
     async refusal(subject, body) {

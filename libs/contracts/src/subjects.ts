@@ -43,23 +43,23 @@ export interface Subjects {
   'auth.tenants.setStatus': [{ tenantId: string; status: TenantRow['status'] }, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
-  /** not_found (tenant), invalid_profile */
+  /** not_found (tenant), invalid_profile. In force when it is answered, or as soon as the credential store is back. */
   'auth.keys.create': [
     { tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string },
     KeyRow,
   ];
   /** not_found: no such key of this tenant. */
   'auth.keys.get': [{ tenantId: string; id: string }, KeyDetails];
-  /** not_found. Revoking again succeeds. */
+  /** not_found. In force everywhere within a second of the answer. UnavailableError: it may not be in force yet, and may be committed; again. Revoking again succeeds. */
   'auth.keys.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
-  /** not_found (tenant), invalid_scope */
+  /** not_found (tenant), invalid_scope. As auth.keys.create. */
   'auth.tokens.create': [
     { tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string },
     TokenRow,
   ];
-  /** not_found. Revoking again succeeds. */
+  /** As auth.keys.revoke. */
   'auth.tokens.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
   /** Advances lastUsedAt, never back. */
   'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
