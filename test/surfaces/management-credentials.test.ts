@@ -1,8 +1,12 @@
 import { mintCredential, newId, SCOPES, type Scope } from '@tollgate/contracts';
+import { configureLogging } from '@tollgate/runtime';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
-import { type Asked, managementApi } from './ask';
-import { useServices } from './services';
+import { type Asked, managementApi, send } from './ask';
+import { OPERATOR_SECRET, useServices } from './services';
+import { runTollgate } from './tollgate-process';
 
+// A store that is away is a subject here; each time would be a warning.
+configureLogging({ level: 'silent', pretty: false });
 const services = useServices();
 /** Of a token that is to be used before it expires. */
 const LIFE_MS = 5_000;
@@ -117,5 +121,61 @@ describe('what is not there', () => {
   ])('answers 405 with Allow to %s %s', async (method, path, allow) => {
     const { headers } = await expectRefusal(path, { method }, 405, 'method_not_allowed');
     expect(headers.get('allow')).toBe(allow);
+  });
+});
+
+describe('a revocation while the credential store takes nothing', () => {
+  const last = 'credentials.last_change';
+  beforeEach(() => services.database.query(`ALTER TABLE ${last} ADD CONSTRAINT away CHECK (number < 0) NOT VALID`));
+  afterEach(() => services.database.query(`ALTER TABLE ${last} DROP CONSTRAINT IF EXISTS away`));
+  const comeBack = () => services.database.query(`ALTER TABLE ${last} DROP CONSTRAINT away`);
+  const isRevoked = async (id: string) => {
+    const [row] = await services.database.query<{ revoked: boolean }>(
+      'SELECT revoked_at_ms IS NOT NULL AS revoked FROM credentials.credential WHERE id = $1',
+      [id],
+    );
+    return row!.revoked;
+  };
+  let issued: { tenantId: string; token: string; tokenId: string; key: string; keyId: string };
+  beforeAll(async () => {
+    const made = await services.tenant();
+    const { json } = await ask('/keys', { token: made.token, body: { name: 'to be revoked' } });
+    issued = { ...made, key: json.data.key, keyId: json.data.id };
+  });
+  const models = () => send(`${services.publicUrl}/v1/models`, { token: issued.key });
+  const STILL = (kind: string) => `The ${kind} may still be accepted. Repeat the revocation until it succeeds.`;
+
+  it('of a key, by the management API: 503 with Retry-After and what to do; a repeat is 204 once the store has it', async () => {
+    const revoke = () => ask(`/keys/${issued.keyId}`, { method: 'DELETE', token: issued.token });
+    for (let time = 0; time < 2; time++) {
+      const { status, headers, json } = await revoke();
+      expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+      expect(json).toEqual({ error: { code: 'unavailable', message: STILL('key') } });
+    }
+    expect((await models()).status).toBe(200);
+    expect((await ask('/keys?limit=1', { token: issued.token })).json.data[0].status).toBe('active');
+    await comeBack();
+    expect((await revoke()).status).toBe(204);
+    expect(await isRevoked(issued.keyId)).toBe(true);
+    expect(await inForceAfterMs(async () => expect((await models()).status).toBe(401))).toBeLessThan(1_000);
+    expect((await ask('/keys?limit=1', { token: issued.token })).json.data[0].status).toBe('revoked');
+  });
+
+  it('of a token, by the operator API and on the command line: the same', async () => {
+    const { tenantId, tokenId } = issued;
+    const revoke = () =>
+      send(`${services.operatorUrl}/_operator/v1/tenants/${tenantId}/tokens/${tokenId}`, {
+        token: OPERATOR_SECRET,
+        method: 'DELETE',
+      });
+    const { status, headers, json } = await revoke();
+    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    expect(json).toEqual({ error: { code: 'unavailable', message: STILL('token') } });
+    const env = { TOLLGATE_OPERATOR_URL: services.operatorUrl, TOLLGATE_OPERATOR_SECRET: OPERATOR_SECRET };
+    const typed = await runTollgate(['token', 'revoke', tenantId, tokenId], env);
+    expect([typed.code, typed.stdout, typed.stderr]).toEqual([1, '', `tollgate: ${STILL('token')}\n`]);
+    await comeBack();
+    expect((await revoke()).status).toBe(204);
+    expect(await isRevoked(tokenId)).toBe(true);
   });
 });

@@ -192,4 +192,26 @@ describe('a suspended tenant', () => {
     expect(await turn('resume')).toBe('active');
     expect(await inForceAfterMs(async () => expect((await chat()).status).toBe(200))).toBeLessThan(SECOND_MS);
   });
+
+  it('is not said to be suspended, nor a budget set, while the admission store takes nothing: 503 and what to do; a repeat succeeds once it is in force', async () => {
+    const { tenantId, chat } = await customer();
+    const suspend = () => ask(`/tenants/${tenantId}/suspend`, { method: 'POST' });
+    const budget = () => ask(`/tenants/${tenantId}/budget`, { method: 'PUT', body: { monthlyBudgetCents: 0 } });
+    const table = 'ALTER TABLE admission.tenant';
+    // Writes of this tenant fail; all else is well.
+    await services.database.query(`${table} ADD CONSTRAINT away CHECK (tenant_id <> '${tenantId}') NOT VALID`);
+    for (const [change, message] of [
+      [budget, 'What was in force before may still be. Set the budget again until it succeeds.'],
+      [suspend, 'New requests of the tenant may still be admitted. Repeat the suspension until it succeeds.'],
+    ] as const) {
+      const { status, headers, json } = await change();
+      expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+      expect(json).toEqual({ error: { code: 'unavailable', message } });
+    }
+    await services.database.query(`${table} DROP CONSTRAINT away`);
+    expect((await budget()).status).toBe(200);
+    expect((await chat()).status).toBe(402);
+    expect((await suspend()).json.data.status).toBe('suspended');
+    expect((await chat()).json.error.code).toBe('tenant_suspended');
+  });
 });

@@ -3,10 +3,12 @@ import { NestFactory } from '@nestjs/core';
 import {
   mintCredential,
   RequestError,
+  UnavailableError,
   type CredentialKind,
   type ReplyOf,
   type RequestOf,
   type Subject,
+  type TenantNews,
 } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
 import { Messages, PostgresMessages } from '@tollgate/messaging';
@@ -47,6 +49,12 @@ class Seams {
   }
 }
 
+/** What billing was asked to bring into force, and did. */
+export interface FakeBilling {
+  isAway: boolean;
+  actedOn: TenantNews[];
+}
+
 export interface RunningAuth {
   request<S extends Subject>(subject: S, request: RequestOf<S>, options?: { deadlineMs: number }): Promise<ReplyOf<S>>;
   /** The code that the request is refused with. */
@@ -55,6 +63,7 @@ export interface RunningAuth {
   tenant(plan?: string): Promise<string>;
   /** The credential store of another process: a gateway's. */
   edge: CredentialStore;
+  billing: FakeBilling;
   projector: Projector;
   config: TollgateConfig;
   close(): Promise<void>;
@@ -73,11 +82,18 @@ export async function startAuth(
   await Promise.all([store.start(), edge.start()]);
   const imports = [Seams.of(messages, store, config), AuthModule.register({ databaseUrl: url })];
   const app = await NestFactory.createApplicationContext({ module: class Root {}, imports }, { logger: false });
+  const billing: FakeBilling = { isAway: false, actedOn: [] };
+  messages.handle('billing.tenants.tell', async (news) => {
+    if (billing.isAway) throw new UnavailableError('the admission store is away');
+    billing.actedOn.push(news);
+    return { told: true };
+  });
   await messages.start();
   const request: RunningAuth['request'] = (subject, body, options) => messages.request(subject, body, options);
   return {
     request,
     edge,
+    billing,
     config: config.current,
     projector: app.get(Projector, { strict: false }),
     async refusal(subject, body) {

@@ -80,9 +80,12 @@ export function registerHandlers(parts: BillingParts): void {
   messages.handle('billing.tenants.tell', async (news) => {
     const whyNot = whyNotTenantNews(news);
     if (whyNot !== null) throw new RequestError('invalid_parameter', whyNot);
-    await status.apply([news]);
-    committed(null);
-    watch?.look(news.tenantId);
+    try {
+      await status.enforce(news);
+    } finally {
+      committed(null);
+      watch?.look(news.tenantId);
+    }
     return { told: true };
   });
   messages.handle('billing.credit.news', async ({ tenantId }) => {
@@ -117,9 +120,11 @@ export function registerHandlers(parts: BillingParts): void {
   });
   messages.handle('billing.invoices.void', (request) => booked(invoices.void(request)));
   messages.handle('billing.budget.set', async (request) => {
-    const state = await budgets.set(request);
-    committed(null);
-    return state;
+    try {
+      return await budgets.set(request);
+    } finally {
+      committed(null);
+    }
   });
   messages.handle('billing.budget.get', (request) => budgets.get(request));
   messages.handle('billing.budget.keys', (request) => budgets.keys(request));

@@ -39,27 +39,27 @@ export interface Subjects {
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
 
-  /** not_found. The same status again succeeds. Running requests end as they would; new ones are refused from the answer on, within a second of it at the latest. */
+  /** not_found. The same status again succeeds. Running requests end as they would; new ones are refused from the answer on, within a second of it at the latest. UnavailableError: it may not be in force yet, and may be committed; again. */
   'auth.tenants.setStatus': [{ tenantId: string; status: TenantRow['status'] }, TenantRow];
 
   'auth.keys.list': [{ tenantId: string } & PageQuery, Page<KeyRow>];
-  /** not_found (tenant), invalid_profile */
+  /** not_found (tenant), invalid_profile. In force when it is answered, or as soon as the credential store is back. */
   'auth.keys.create': [
     { tenantId: string; name: string; hash: string; last4: string; profile?: string; expiresAt?: string },
     KeyRow,
   ];
   /** not_found: no such key of this tenant. */
   'auth.keys.get': [{ tenantId: string; id: string }, KeyDetails];
-  /** not_found. Revoking again succeeds. */
+  /** not_found. In force everywhere within a second of the answer. UnavailableError: it may not be in force yet, and may be committed; again. Revoking again succeeds. */
   'auth.keys.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
-  /** not_found (tenant), invalid_scope */
+  /** not_found (tenant), invalid_scope. As auth.keys.create. */
   'auth.tokens.create': [
     { tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string },
     TokenRow,
   ];
-  /** not_found. Revoking again succeeds. */
+  /** As auth.keys.revoke. */
   'auth.tokens.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
   /** Advances lastUsedAt, never back. */
   'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
@@ -123,7 +123,8 @@ export interface Subjects {
   'billing.journal.compare': [{ heads: JournalHead[] }, { differences: Difference[] }];
   /**
    * Sets the monthly budget of a tenant (`keyId` null) or of a key. not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets. `thresholdsPercent`: null for
-   * those of the configuration; absent: as they are. The same again changes nothing.
+   * those of the configuration; absent: as they are. In force when it is answered; UnavailableError: it may not be yet, and may be committed; again. The same again
+   * changes nothing.
    */
   'billing.budget.set': [
     { tenantId: string; keyId: string | null; budgetCents: SetBudget; thresholdsPercent?: number[] | null },
@@ -157,7 +158,7 @@ export interface Subjects {
       invoice: { period: string; accountingNumber: number; status: 'paid' | 'void' } | null;
     },
   ];
-  /** The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered. invalid_parameter */
+  /** The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered, also when it was told before. invalid_parameter; UnavailableError: it does not take it now. */
   'billing.tenants.tell': [TenantNews, { told: true }];
   /**
    * Makes what the admission store has of a tenant anew from the books and from the tenant's holds, whatever version stands there; `dryRun`: says what that would change. not_found; UnavailableError when the

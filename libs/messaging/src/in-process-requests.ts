@@ -44,7 +44,9 @@ export class InProcessRequests {
       return copy((await handler(request)) as ReplyOf<S>);
     } catch (error) {
       if (error instanceof RequestError) throw new RequestError(error.code, error.message);
-      logger('messaging').error({ err: error, subject }, 'a request handler failed');
+      if (error instanceof UnavailableError)
+        logger('messaging').warn({ reason: error.message, subject }, 'a request cannot be answered now');
+      else logger('messaging').error({ err: error, subject }, 'a request handler failed');
       throw new UnavailableError(`"${subject}" could not be answered`);
     }
   }

@@ -89,7 +89,6 @@ export async function playRound(
     });
     await eventually(() => isAllBack(tollgate, planned), { timeoutMs: DUST_TIMEOUT_MS });
     backMs = Date.now();
-    operations.faultsAreOver();
   };
   try {
     trial = await trials.run(describeRound(planned), inflict, {

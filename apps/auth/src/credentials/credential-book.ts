@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { isId, newId, RequestError, type CredentialKind, type Page, type PageQuery } from '@tollgate/contracts';
+import { logger } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
 import { Projector } from '../project/projector';
@@ -27,6 +28,10 @@ export class CredentialBook {
     private readonly projector: Projector,
   ) {}
 
+  /**
+   * In force everywhere when it returns if the credential store answers, and as soon as the loop has projected it otherwise. It is answered either way: its value is shown in
+   * this one answer, a repeat would be another credential, and one that does not work yet lets in nobody who should not be.
+   */
   async issue(kind: CredentialKind, { expiresAt, ...fields }: NewCredential): Promise<Credential> {
     const credential = this.database.credentials.create({
       ...fields,
@@ -39,7 +44,11 @@ export class CredentialBook {
       projectedVersion: 0,
     });
     await this.database.credentials.insert(credential);
-    await this.projector.project(credential.id);
+    try {
+      await this.projector.project(credential.id);
+    } catch (error) {
+      logger('auth').warn({ reason: (error as Error).message }, 'a new credential is answered, and not in force yet');
+    }
     return credential;
   }
 
@@ -60,8 +69,8 @@ export class CredentialBook {
   }
 
   /**
-   * In force everywhere when it returns if the credential store answers, and as soon as it does otherwise. Again: the first `revokedAt` stands.
-   * RequestError not_found, also for another tenant's.
+   * The credential store has it when it returns: in force everywhere within a second. Again: the first `revokedAt` stands, and it is projected anew, as the table alone does not tell what the edge knows.
+   * RequestError not_found, also for another tenant's; UnavailableError when the store does not take it: it is committed, the loop will project it, and a repeat tells when.
    */
   async revoke(kind: CredentialKind, tenantId: string, id: string): Promise<{ revokedAt: string }> {
     const [rows] = isId(ID_PREFIX[kind], id)

@@ -54,3 +54,12 @@ export class Credential {
   @Column({ name: 'projected_version', type: 'int' })
   projectedVersion!: number;
 }
+
+/** Since when it is revoked, as far as the edge knows: a revocation that is committed and not projected is told to nobody, as the credential may still be accepted. */
+export function revokedAtEdge({
+  revokedAt,
+  version,
+  projectedVersion,
+}: Pick<Credential, 'revokedAt' | 'version' | 'projectedVersion'>): Date | null {
+  return projectedVersion >= version ? revokedAt : null;
+}

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { RequestError, type KeyDetails, type KeyRow, type Page, type RequestOf } from '@tollgate/contracts';
 import { ConfigSource } from '@tollgate/runtime';
 import { CredentialBook } from '../credentials/credential-book';
-import type { Credential } from '../credentials/credential.entity';
+import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
 import { Tenants } from '../tenants/tenants';
 
 /** `auth.keys.*`: inference keys. */
@@ -40,7 +40,8 @@ export class Keys {
   }
 }
 
-function toRow({ id, name, last4, createdAt, expiresAt, revokedAt }: Credential): KeyRow {
-  const status = revokedAt ? 'revoked' : expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
+function toRow(key: Credential): KeyRow {
+  const { id, name, last4, createdAt, expiresAt } = key;
+  const status = revokedAtEdge(key) ? 'revoked' : expiresAt && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
   return { id, name, last4, status, createdAt: createdAt.toISOString(), expiresAt: expiresAt?.toISOString() ?? null };
 }

@@ -1,7 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { RedisCredentialStore, type CredentialRecord } from '@tollgate/credentials';
 import { configureLogging } from '@tollgate/runtime';
-import { eventually, useRedis, useTestDatabase } from '@tollgate/testing';
+import { eventually, inForceAfterMs, useRedis, useTestDatabase } from '@tollgate/testing';
 import { minted, startAuth, type RunningAuth } from '../running-auth.suite';
 
 // A store that was emptied is the subject here; each would be a warning.
@@ -152,4 +152,34 @@ it('is emptied while auth is away: known keys go on, unknown ones are 503; fille
   replicas.push(await startAuth(database.url, () => new RedisCredentialStore({ url: redis.url })));
   for (const gateway of gateways)
     await eventually(async () => expect(await gateway.lookup(other.hash)).toMatchObject({ tenantId }));
+});
+
+it('is away: a revocation is committed and not answered; once a repeat is answered no gateway lets the key in a second later, nor one that has just started', async () => {
+  const [first, second] = replicas as [RunningAuth, RunningAuth];
+  const tenantId = await first.tenant();
+  const { hash, last4 } = minted('key');
+  const { id } = await first.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+  for (const gateway of gateways)
+    await eventually(async () => expect(await gateway.lookup(hash)).toMatchObject({ id }));
+  const revoke = (by: RunningAuth) => by.request('auth.keys.revoke', { tenantId, id });
+  await redis.pause();
+  try {
+    for (const replica of replicas) await expect(revoke(replica)).rejects.toThrow(UnavailableError);
+    expect((await first.request('auth.keys.list', { tenantId })).data).toMatchObject([{ id, status: 'active' }]);
+  } finally {
+    await redis.unpause();
+  }
+  const { revokedAt } = await eventually(() => revoke(second));
+  const answeredMs = performance.now();
+  const cold = new RedisCredentialStore({ url: redis.url });
+  await cold.start();
+  expect(await cold.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) });
+  await cold.close();
+  for (const gateway of gateways) {
+    const look = async () => gateway.lookup(hash);
+    // A gateway that cannot ask yet lets nobody in either.
+    const letsNobodyIn = async () => expect(await look().then((record) => record?.revokedAtMs, String)).not.toBe(null);
+    expect(await inForceAfterMs(letsNobodyIn, answeredMs)).toBeLessThan(REVOCATION_LIMIT_MS);
+    await eventually(async () => expect(await look()).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }));
+  }
 });

@@ -1,4 +1,4 @@
-import { hashCredential, newId } from '@tollgate/contracts';
+import { hashCredential, newId, UnavailableError } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { minted, startAuth, useAuth } from '../running-auth.suite';
@@ -51,38 +51,112 @@ it('a revocation that was committed and not projected is in force at the edge wi
   expect(tookMs).toBeLessThan(1_000);
 });
 
-it('a store that fails does not fail a committed change, and has it as soon as it works again', async () => {
-  const { hash, last4 } = minted('key');
-  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
-  await auth.edge.lookup(hash);
-  await database.query('ALTER TABLE credentials.last_change RENAME TO gone');
-  const { revokedAt } = await auth.request('auth.keys.revoke', { tenantId, id });
-  expect(await unprojected()).toBe(1);
-  await database.query('ALTER TABLE credentials.gone RENAME TO last_change');
-  await eventually(async () =>
-    expect(await auth.edge.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }),
-  );
-  await eventually(async () => expect(await unprojected()).toBe(0));
-});
+describe('the store is away', () => {
+  /** From now on nothing is projected but by who changes it. */
+  const holdTheLoop = () => database.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-auth-projection', 0))`);
+  const releaseTheLoop = () => database.query('SELECT pg_advisory_unlock_all()');
+  /** It can be read, and refuses what is written. */
+  const goAway = () =>
+    database.query('ALTER TABLE credentials.last_change ADD CONSTRAINT away CHECK (number < 0) NOT VALID');
+  const comeBack = () => database.query('ALTER TABLE credentials.last_change DROP CONSTRAINT IF EXISTS away');
+  const committed = async (id: string) =>
+    (
+      await database.query<{ revoked_at: Date | null; version: number; projected_version: number }>(
+        'SELECT revoked_at, version, projected_version FROM auth.credential WHERE id = $1',
+        [id],
+      )
+    )[0]!;
+  const inTheStore = async (hash: string) =>
+    (
+      await database.query<{ revoked: boolean }>(
+        'SELECT revoked_at_ms IS NOT NULL AS revoked FROM credentials.credential WHERE hash = $1',
+        [hash],
+      )
+    )[0];
+  const create = (kind: 'key' | 'token', { hash, last4 }: ReturnType<typeof minted>) =>
+    kind === 'key'
+      ? auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 })
+      : auth.request('auth.tokens.create', { tenantId, name: 't', hash, last4, scopes: ['keys:read'] });
+  const isListedAsRevoked = async (kind: 'key' | 'token') =>
+    kind === 'key'
+      ? (await auth.request('auth.keys.list', { tenantId })).data[0]!.status === 'revoked'
+      : (await auth.request('auth.tokens.list', { tenantId })).data[0]!.revokedAt !== null;
+  beforeEach(holdTheLoop);
+  afterEach(async () => {
+    await comeBack();
+    await releaseTheLoop();
+  });
 
-it('a store that hangs keeps no request beyond its deadline, and no change from being committed at once', async () => {
-  const { hash, last4 } = minted('key');
-  const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
-  await auth.edge.lookup(hash);
-  await database.query('BEGIN');
-  await database.query('LOCK TABLE credentials.last_change');
-  // Each is answered while the store still hangs.
-  const patient = { deadlineMs: 15_000 };
-  const first = auth.request('auth.keys.revoke', { tenantId, id }, patient);
-  await eventually(async () => expect(await unprojected()).toBe(1));
-  // Now the loop is in the middle of a batch with this key; another change of it does not wait for that.
-  await eventually(async () => expect(await database.query(PROJECTING)).toHaveLength(1));
-  const again = auth.request('auth.keys.revoke', { tenantId, id }, patient);
-  expect(await again).toEqual(await first);
-  expect(await unprojected()).toBe(1);
-  await database.query('COMMIT');
-  await eventually(async () => expect(await auth.edge.lookup(hash)).toMatchObject({ version: 2 }));
-  await eventually(async () => expect(await unprojected()).toBe(0));
+  it.each(['key', 'token'] as const)(
+    'the revocation of a %s is committed, not answered and not listed; the store refuses it as soon as a repeat is answered',
+    async (kind) => {
+      const value = minted(kind);
+      const { id } = await create(kind, value);
+      const revoke = () => auth.request(kind === 'key' ? 'auth.keys.revoke' : 'auth.tokens.revoke', { tenantId, id });
+      await goAway();
+      await expect(revoke()).rejects.toThrow(UnavailableError);
+      const first = await committed(id);
+      expect(first).toEqual({ revoked_at: expect.any(Date), version: 2, projected_version: 1 });
+      // Nor is a repeat, of which the table says that it is revoked already.
+      await expect(revoke()).rejects.toThrow(UnavailableError);
+      expect(await inTheStore(value.hash)).toEqual({ revoked: false });
+      expect(await isListedAsRevoked(kind)).toBe(false);
+      await comeBack();
+      expect(await revoke()).toEqual({ revokedAt: first.revoked_at!.toISOString() });
+      expect(await inTheStore(value.hash)).toEqual({ revoked: true });
+      expect(await isListedAsRevoked(kind)).toBe(true);
+      expect(await committed(id)).toEqual({ ...first, projected_version: 2 });
+      await eventually(async () =>
+        expect(await auth.edge.lookup(value.hash)).toMatchObject({ revokedAtMs: first.revoked_at!.getTime() }),
+      );
+    },
+  );
+
+  it('a revocation that nobody repeats is in force as soon as the store is back', async () => {
+    const value = minted('key');
+    const { id } = await create('key', value);
+    await goAway();
+    await expect(auth.request('auth.keys.revoke', { tenantId, id })).rejects.toThrow(UnavailableError);
+    await releaseTheLoop();
+    await comeBack();
+    await eventually(async () => expect(await inTheStore(value.hash)).toEqual({ revoked: true }));
+    await eventually(async () => expect(await unprojected()).toBe(0));
+  });
+
+  it.each(['key', 'token'] as const)(
+    'a new %s is answered all the same, as it is shown only once, and works as soon as the store is back',
+    async (kind) => {
+      const value = minted(kind);
+      await goAway();
+      const { id } = await create(kind, value);
+      expect(await committed(id)).toEqual({ revoked_at: null, version: 1, projected_version: 0 });
+      expect(await auth.edge.lookup(value.hash)).toBeNull();
+      await releaseTheLoop();
+      await comeBack();
+      await eventually(async () => expect(await auth.edge.lookup(value.hash)).toMatchObject({ id, version: 1 }));
+    },
+  );
+
+  it('one that hangs keeps no request beyond its deadline, and no change from being committed at once', async () => {
+    await releaseTheLoop();
+    const value = minted('key');
+    const { id } = await create('key', value);
+    await database.query('BEGIN');
+    await database.query('LOCK TABLE credentials.last_change');
+    // Each is refused while the store still hangs.
+    const patient = { deadlineMs: 15_000 };
+    const first = auth.request('auth.keys.revoke', { tenantId, id }, patient);
+    const firstRefused = expect(first).rejects.toThrow('could not be answered');
+    await eventually(async () => expect(await unprojected()).toBe(1));
+    // Now the loop is in the middle of a batch with this key; another change of it does not wait for that.
+    await eventually(async () => expect(await database.query(PROJECTING)).toHaveLength(1));
+    await expect(auth.request('auth.keys.revoke', { tenantId, id }, patient)).rejects.toThrow('could not be answered');
+    await firstRefused;
+    expect(await unprojected()).toBe(1);
+    await database.query('COMMIT');
+    await eventually(async () => expect(await auth.edge.lookup(value.hash)).toMatchObject({ version: 2 }));
+    await eventually(async () => expect(await unprojected()).toBe(0));
+  });
 });
 
 it('writes all records anew for a store that lost them: known to the edge again, with the newest version', async () => {

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { CredentialKind } from '@tollgate/contracts';
+import { UnavailableError, type CredentialKind } from '@tollgate/contracts';
 import { CredentialStore, type CredentialRecord } from '@tollgate/credentials';
 import { transaction } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { AuthDatabase } from '../database';
 
@@ -41,7 +40,7 @@ type Queries = Pick<EntityManager, 'query'>;
  * Brings credentials from auth's tables to the credential store, where the edge reads them.
  *
  *   1. A change commits with a higher `version`: the row is unprojected from that moment.
- *   2. Its handler calls `project` before it answers.
+ *   2. Its handler calls `project` before it answers; a revocation that is not projected is not answered as done.
  *   3. What that left (the process died, the store did not answer) `projectDue` finds, in any process.
  *
  * The store keeps the newest version, so a record may be written twice, late or by several at once.
@@ -53,16 +52,13 @@ export class Projector {
     private readonly store: CredentialStore,
   ) {}
 
-  /** Never rejects: the change is committed, and stays so when the store fails; the loop tries again. */
+  /** The store has the record as it is now when this returns. UnavailableError when it does not take it: the change stays committed, and the loop tries again. */
   async project(id: string): Promise<void> {
     try {
       const { dataSource } = this.database;
       await this.write(dataSource, await dataSource.query<Row[]>(`${SELECT} WHERE credential.id = $1`, [id]));
     } catch (error) {
-      logger('auth').warn(
-        { id, reason: (error as Error).message },
-        'credential not yet projected; it will be tried again',
-      );
+      throw new UnavailableError(`${id} is committed and not yet projected: ${(error as Error).message}`);
     }
   }
 

@@ -1,7 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Messages, OutboxRelay } from '@tollgate/messaging';
-import type { TenantNews } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { UnavailableError, type TenantNews } from '@tollgate/contracts';
 import { AuthDatabase } from '../database';
 
 /** Less than who asked for the change waits. */
@@ -20,17 +19,16 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   /**
-   * After the commit: the outbox tells it for certain, and billing is asked to act on it at once, so that it is in force when the change is answered. Never rejects: the
-   * change is committed.
+   * After the commit: the outbox tells it for certain, and billing is asked to act on it at once: it is in force when this returns. UnavailableError when nobody can say that it is:
+   * the change stays committed, the outbox brings it into force, and a repeat tells when.
    */
   async tell(news: TenantNews): Promise<void> {
     this.relay.wake();
     try {
       await this.messages.request('billing.tenants.tell', news, { deadlineMs: TELL_DEADLINE_MS });
     } catch (error) {
-      logger('auth').warn(
-        { tenantId: news.tenantId, reason: (error as Error).message },
-        'billing hears of it by topic',
+      throw new UnavailableError(
+        `the status of ${news.tenantId} is committed, and billing hears of it by topic: ${(error as Error).message}`,
       );
     }
   }

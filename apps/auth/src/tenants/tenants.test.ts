@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newId } from '@tollgate/contracts';
+import { newId, UnavailableError } from '@tollgate/contracts';
 import { OUTBOX_TABLE_SQL } from '@tollgate/messaging';
 import { eventually } from '@tollgate/testing';
 import { useAuth } from '../running-auth.suite';
@@ -79,6 +79,21 @@ describe('suspension', () => {
     );
     expect(row).toEqual({ version: 2 });
     await eventually(async () => expect(await told(tenantId)).toEqual([]));
+  });
+
+  it('is committed and not answered while it cannot come into force; a repeat is answered once billing has acted on it', async () => {
+    const tenantId = await auth.tenant();
+    const suspend = () => auth.request('auth.tenants.setStatus', { tenantId, status: 'suspended' });
+    auth.billing.isAway = true;
+    try {
+      for (let time = 0; time < 2; time++) await expect(suspend()).rejects.toThrow(UnavailableError);
+    } finally {
+      auth.billing.isAway = false;
+    }
+    expect(await auth.request('auth.tenants.get', { tenantId })).toMatchObject({ status: 'suspended' });
+    expect(await suspend()).toMatchObject({ id: tenantId, status: 'suspended' });
+    const acted = auth.billing.actedOn.filter((news) => news.tenantId === tenantId);
+    expect(acted).toEqual([{ tenantId, version: 1, status: 'suspended' }]);
   });
 
   it('refuses an unknown tenant and another status', async () => {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { RequestError, SCOPES, type Page, type RequestOf, type TokenRow } from '@tollgate/contracts';
 import { transaction } from '@tollgate/postgres';
 import { CredentialBook } from '../credentials/credential-book';
-import type { Credential } from '../credentials/credential.entity';
+import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
 import { AuthDatabase } from '../database';
 import { Tenants } from '../tenants/tenants';
 
@@ -62,7 +62,8 @@ export class Tokens {
   }
 }
 
-function toRow({ id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt }: Credential): TokenRow {
+function toRow(token: Credential): TokenRow {
+  const { id, name, last4, scopes, createdAt, lastUsedAt, expiresAt } = token;
   return {
     id,
     name,
@@ -71,6 +72,6 @@ function toRow({ id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revo
     createdAt: createdAt.toISOString(),
     lastUsedAt: lastUsedAt?.toISOString() ?? null,
     expiresAt: expiresAt?.toISOString() ?? null,
-    revokedAt: revokedAt?.toISOString() ?? null,
+    revokedAt: revokedAtEdge(token)?.toISOString() ?? null,
   };
 }

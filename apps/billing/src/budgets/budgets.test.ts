@@ -1,5 +1,5 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
-import { newId } from '@tollgate/contracts';
+import { newId, UnavailableError } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { CENT } from '../testing/billing.suite';
 import { allBudgetNews } from './budget-rows';
@@ -33,7 +33,7 @@ describe('budgets', () => {
     ]);
   });
 
-  it('is in force when the change is answered; where the admission store is away it is committed all the same, and told by the news', async () => {
+  it('is in force when it is answered; while the admission store is away it is committed, not answered and told by the news, and a repeat is answered once it is in force', async () => {
     const tenantId = await t.billing.tenant();
     const inForce = () =>
       database.query('SELECT budget_nanos AS nanos FROM admission.tenant WHERE tenant_id = $1', [tenantId]);
@@ -43,12 +43,16 @@ describe('budgets', () => {
     const away = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
     const told = (await t.billing.news(tenantId)).length;
     const { budgets } = t.replica(away);
-    expect(await budgets.set({ tenantId, keyId: null, budgetCents: 700 })).toMatchObject({ budgetCents: 700 });
+    const set = { tenantId, keyId: null, budgetCents: 700 };
+    for (let time = 0; time < 2; time++) await expect(budgets.set(set)).rejects.toThrow(UnavailableError);
     await away.close();
     expect(await inForce()).toEqual([{ nanos: String(500n * CENT) }]);
     expect((await t.billing.news(tenantId)).slice(told)).toMatchObject([
       { budgets: [{ version: '2', budgetNanos: String(700n * CENT) }] },
     ]);
+    expect(await t.budgets.set(set)).toMatchObject({ budgetCents: 700 });
+    expect(await inForce()).toEqual([{ nanos: String(700n * CENT) }]);
+    expect((await t.billing.news(tenantId)).slice(told)).toHaveLength(1);
   });
 
   it('lists the keys that have their own, in pages', async () => {

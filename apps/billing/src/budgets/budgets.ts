@@ -10,7 +10,7 @@ import {
 import { enqueue, type Messages } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
-import { tellAdmission } from '../consume/tell-admission';
+import { enforceAtAdmission } from '../consume/tell-admission';
 import { lockBooks } from '../ledger/books-store';
 import { creditNews } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
@@ -34,7 +34,7 @@ type SetRequest = RequestOf<'billing.budget.set'>;
 
 /**
  * Monthly budgets of tenants and keys. A change, the news of it and the thresholds that it makes reached commit together, under the lock of the tenant's books; admission is told
- * at once, and by the news. Money is not moved by any of it: the books' version stays.
+ * at once, and by the news; it is answered once admission has it. Money is not moved by any of it: the books' version stays.
  */
 export class Budgets {
   constructor(
@@ -44,22 +44,23 @@ export class Budgets {
     private readonly options: BudgetOptions = {},
   ) {}
 
-  /** RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets; UnavailableError when auth does not answer. */
+  /** RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets; UnavailableError when auth or the admission store does not answer: set it again. */
   async set(request: SetRequest): Promise<BudgetState> {
     const { tenantId } = request;
     validate(request);
     const keyId = await this.find(request);
     const { state, news } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
-      const changed = await write(tx, request, keyId);
-      const news = changed ? [{ ...creditNews(books, []), budgets: [budgetNews(changed)] }] : [];
+      const { row, changed } = await write(tx, request, keyId);
+      // Of one that stays as it is too: the store may have been away when it was set.
+      const news = row ? [{ ...creditNews(books, []), budgets: [budgetNews(row)] }] : [];
       if (changed) {
         await this.recordReached(tx, tenantId, keyId);
         await enqueue(tx, 'credit-news', news);
       }
       return { state: await budgetState(tx, { tenantId, keyId, period: this.period() }, this.thresholds()), news };
     });
-    if (news.length > 0) await tellAdmission(this.admission, news);
+    if (news.length > 0) await enforceAtAdmission(this.admission, news);
     return state;
   }
 
@@ -111,12 +112,12 @@ export class Budgets {
   }
 }
 
-/** The row as it is now, or null when nothing of it changed. The tenant's books are locked. */
+/** The row as it is now (none: it was never set), and whether it changed. The tenant's books are locked. */
 async function write(
   tx: EntityManager,
   { tenantId, budgetCents, thresholdsPercent }: SetRequest,
   keyId: string,
-): Promise<BudgetRow | null> {
+): Promise<{ row: BudgetRow | undefined; changed: boolean }> {
   const [before] = await tx.query<BudgetRow[]>(
     'SELECT key_id, version, kind, cents, thresholds FROM budget WHERE tenant_id = $1 AND key_id = $2',
     [tenantId, keyId],
@@ -124,7 +125,7 @@ async function write(
   const thresholds = thresholdsPercent === undefined ? (before?.thresholds ?? null) : thresholdsPercent;
   const same =
     setBudget(before) === budgetCents && JSON.stringify(before?.thresholds ?? null) === JSON.stringify(thresholds);
-  if (same) return null;
+  if (same) return { row: before, changed: false };
   if (!before && keyId !== '') await assertRoom(tx, tenantId);
   const kind = typeof budgetCents === 'number' ? 'amount' : budgetCents;
   const [row] = await tx.query<BudgetRow[]>(
@@ -134,7 +135,7 @@ async function write(
      RETURNING key_id, version, kind, cents, thresholds`,
     [tenantId, keyId, kind, kind === 'amount' ? budgetCents : null, thresholds],
   );
-  return row!;
+  return { row, changed: true };
 }
 
 async function assertRoom(tx: EntityManager, tenantId: string): Promise<void> {

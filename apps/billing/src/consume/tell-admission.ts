@@ -6,7 +6,7 @@ import { logger } from '@tollgate/runtime';
 const BOOKED_WAIT_MS = 2_000;
 
 /**
- * Tells the admission store at once what was just committed and is on its way as news too: a suspension or a budget is then in force when its change is answered, whatever the topic takes. Never
+ * Tells the admission store at once what was just committed and is on its way as news too: it is then in force at once, whatever the topic takes. Never
  * rejects: news may come twice and in any order, and where the store cannot be reached, those of the topic will.
  */
 export async function tellAdmission(admission: AdmissionStore, news: readonly CreditNews[]): Promise<void> {
@@ -15,6 +15,14 @@ export async function tellAdmission(admission: AdmissionStore, news: readonly Cr
   } catch (error) {
     logger('billing').warn({ err: error }, 'the admission store hears of a change by the news alone');
   }
+}
+
+/**
+ * The same for what limits a tenant (a suspension, a budget), which is answered once it is in force. Rejects when the store does not take it: the change is committed, the news of the topic bring it, and whoever
+ * asked for it asks again.
+ */
+export async function enforceAtAdmission(admission: AdmissionStore, news: readonly CreditNews[]): Promise<void> {
+  await admission.applyNews(news.map(readNews));
 }
 
 /** The same for money, which is in force when it is answered. A store that does not answer in time does not keep the answer back: the books have the entry, and the news are on their way. */

@@ -1,6 +1,6 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import type { TenantNews } from '@tollgate/contracts';
-import { newId } from '@tollgate/contracts';
+import { newId, UnavailableError } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { useBilling } from '../testing/billing.suite';
 import { TenantStatus, whyNotTenantNews } from './tenant-status';
@@ -36,6 +36,25 @@ describe('what auth tells of a tenant', () => {
     await apply({ tenantId, version: 3, status: 'suspended' });
     expect(await suspensions(tenantId)).toEqual([false, true]);
     await apply({ tenantId, version: 4, status: 'active' });
+    expect(await suspensions(tenantId)).toEqual([false, true, false]);
+  });
+
+  it('is in force when it was asked for at once; while the store is away it is committed and refused, also again, until a repeat has brought it there', async () => {
+    const tenantId = await billing.tenant(10);
+    const away = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
+    const enforce = (at: PostgresAdmissionStore, version: number, status: TenantNews['status']) =>
+      new TenantStatus(billing.dataSource, at, { postingIntervalMs: 0 }).enforce({ tenantId, version, status });
+    const inForce = async () => (await store.snapshot({ tenantId, limit: 1 }))[0]?.suspended;
+    for (let time = 0; time < 2; time++) await expect(enforce(away, 1, 'suspended')).rejects.toThrow(UnavailableError);
+    await away.close();
+    expect(await suspensions(tenantId)).toEqual([false, true]);
+    expect(await inForce()).not.toBe(true);
+    await enforce(store, 1, 'suspended');
+    expect(await inForce()).toBe(true);
+    // A change that comes after a later one brings that into force.
+    await apply({ tenantId, version: 3, status: 'active' });
+    await enforce(store, 2, 'suspended');
+    expect(await inForce()).toBe(false);
     expect(await suspensions(tenantId)).toEqual([false, true, false]);
   });
 

@@ -1,10 +1,10 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import { isId, type TenantNews } from '@tollgate/contracts';
+import { isId, type CreditNews, type TenantNews } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
-import { tellAdmission } from '../consume/tell-admission';
-import { lockBooks, saveBooks } from '../ledger/books-store';
+import { enforceAtAdmission, tellAdmission } from '../consume/tell-admission';
+import { lockBooks, readBooks, saveBooks } from '../ledger/books-store';
 import { creditNews } from '../ledger/core/books';
 
 /**
@@ -20,13 +20,29 @@ export class TenantStatus {
 
   /** Of readable news (`whyNotTenantNews`). */
   async apply(batch: readonly TenantNews[]): Promise<void> {
+    await tellAdmission(this.admission, await this.takeIn(batch));
+  }
+
+  /**
+   * The admission store has the tenant's newest status when this returns, also where the news came before and the store was away. Rejects when it does not take it: what is
+   * committed goes there with the news.
+   */
+  async enforce(news: TenantNews): Promise<void> {
+    await this.takeIn([news]);
+    const books = await readBooks(this.dataSource.manager, news.tenantId);
+    // Of a tenant that was never anything but active, and has no credit, there is nothing to tell.
+    if (books && books.version > 0n) await enforceAtAdmission(this.admission, [creditNews(books, [])]);
+  }
+
+  /** Commits what is newer, and gives the news of the books that it makes. */
+  private async takeIn(batch: readonly TenantNews[]): Promise<CreditNews[]> {
     const newest = new Map<string, TenantNews>();
     for (const news of batch) {
       const known = newest.get(news.tenantId);
       if (!known || known.version < news.version) newest.set(news.tenantId, news);
     }
-    if (newest.size === 0) return;
-    const news = await transaction(this.dataSource, async (tx) => {
+    if (newest.size === 0) return [];
+    return transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(tx, newest.keys());
       const told = [...newest.values()];
       const [rows] = await tx.query<[{ tenant_id: string }[], number]>(
@@ -43,7 +59,6 @@ export class TenantStatus {
       await enqueue(tx, 'credit-news', news);
       return news;
     });
-    await tellAdmission(this.admission, news);
   }
 }
 

@@ -69,7 +69,9 @@ export const MANAGEMENT_PATHS: JsonObject = {
       id: 'createKey',
       scope: 'keys:write',
       summary: 'Issue an inference key',
-      description: 'The key is in this answer and nowhere else, ever: store it now.',
+      description:
+        'The key is in this answer and nowhere else, ever: store it now. It works at once; where the store of the credentials is away at that moment, as soon as that is back. 503 ' +
+        '`unavailable`: a key that nobody knows may have been recorded; ask again for another, and revoke that one if it is in the list.',
       rest: {
         requestBody: {
           required: true,
@@ -101,7 +103,9 @@ export const MANAGEMENT_PATHS: JsonObject = {
       id: 'revokeKey',
       scope: 'keys:write',
       summary: 'Revoke an inference key',
-      description: 'In force everywhere within a second. A key that is revoked already: 204 again.',
+      description:
+        'In force everywhere within a second of the answer. A key that is revoked already: 204 again. 503 `unavailable`: the revocation may be recorded, and the key may still be ' +
+        'accepted; repeat the request until it is answered with 204.',
       rest: {
         parameters: [
           { name: 'id', in: 'path', required: true, description: 'Id of the key.', schema: { type: 'string' } },

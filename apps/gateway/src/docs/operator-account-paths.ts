@@ -7,6 +7,12 @@ import type { Code, Endpoint, Paths } from './operator-operation';
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
 
+const NOT_YET = '503 `unavailable`: the change may be recorded, and not in force yet; repeat it until it succeeds.';
+const WORKS =
+  'It works at once; where the store of the credentials is away at that moment, as soon as that is back. 503 `unavailable`: one that nobody knows may have been recorded; ask again for another, and revoke that one if it is in the list.';
+const REVOKED = (what: 'key' | 'token') =>
+  `In force everywhere within a second of the answer. Again: the same. 503 \`unavailable\`: the revocation may be recorded, and the ${what} may still be accepted; repeat it until it succeeds.`;
+
 const budget = (id: string, whose: string): Paths[string] => ({
   get: {
     id: `read${id}Budget`,
@@ -21,7 +27,7 @@ const budget = (id: string, whose: string): Paths[string] => ({
     id: `set${id}Budget`,
     tag: 'Budgets',
     summary: `Set the monthly budget of ${whose}`,
-    description: 'In force when it is answered, for running streams too: they are not extended beyond it.',
+    description: `In force when it is answered, for running streams too: they are not extended beyond it. ${NOT_YET}`,
     body: [requests.BudgetSet, { monthlyBudgetCents: 10_000, thresholdsPercent: [50, 90] }],
     success: [['200', 'The budget.', answers.BudgetAnswer]],
     errors: BUDGET,
@@ -90,9 +96,14 @@ export const ACCOUNT_PATHS: Paths = {
   '/tenants/{tenantId}/suspend': status(
     'suspendTenant',
     'Suspend a tenant',
-    'New requests get 402 `tenant_suspended` from the moment of the answer; those that run go on to their end. Again: the same.',
+    'New requests get 402 `tenant_suspended` from the moment of the answer; those that run go on to their end. Again: the same. ' +
+      NOT_YET,
   ),
-  '/tenants/{tenantId}/resume': status('resumeTenant', 'Let a suspended tenant run requests again', 'Again: the same.'),
+  '/tenants/{tenantId}/resume': status(
+    'resumeTenant',
+    'Let a suspended tenant run requests again',
+    `Again: the same. ${NOT_YET}`,
+  ),
   '/tenants/{tenantId}/repair': {
     post: {
       id: 'repairTenant',
@@ -168,7 +179,7 @@ export const ACCOUNT_PATHS: Paths = {
       id: 'createKey',
       tag: 'Credentials',
       summary: 'Issue an inference key',
-      description: 'The key is in this answer and nowhere else, ever.',
+      description: `The key is in this answer and nowhere else, ever. ${WORKS}`,
       body: [KeyCreate, { name: 'backend' }],
       success: [['201', 'The key, this once.', answers.OperatorKeyCreated]],
       errors: ['not_found', 'name_required', 'invalid_name', 'invalid_profile', 'invalid_expires_at'],
@@ -179,7 +190,7 @@ export const ACCOUNT_PATHS: Paths = {
       id: 'revokeKey',
       tag: 'Credentials',
       summary: 'Revoke an inference key',
-      description: 'In force everywhere within a second. Again: the same.',
+      description: REVOKED('key'),
       errors: ['not_found'],
     },
   },
@@ -197,7 +208,7 @@ export const ACCOUNT_PATHS: Paths = {
       id: 'createToken',
       tag: 'Credentials',
       summary: 'Make a management token',
-      description: 'The token is in this answer and nowhere else, ever. Scopes do not imply one another.',
+      description: `The token is in this answer and nowhere else, ever. Scopes do not imply one another. ${WORKS}`,
       body: [requests.TokenCreate, { name: 'ops', scopes: ['usage:read', 'billing:read'] }],
       success: [['201', 'The token, this once.', answers.OperatorTokenCreated]],
       errors: ['not_found', 'name_required', 'invalid_name', 'invalid_scope', 'invalid_expires_at'],
@@ -208,7 +219,7 @@ export const ACCOUNT_PATHS: Paths = {
       id: 'revokeToken',
       tag: 'Credentials',
       summary: 'Revoke a management token',
-      description: 'In force everywhere within a second. Again: the same.',
+      description: REVOKED('token'),
       errors: ['not_found'],
     },
   },

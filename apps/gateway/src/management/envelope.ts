@@ -68,13 +68,18 @@ export function sendError(table: ErrorTable, component: string, error: unknown, 
   if (status >= 500) {
     const requestId = reply.getHeader('x-request-id');
     // An unavailable dependency is expected to happen: one line. What nobody expected is logged with its stack.
-    if (status === 503) logger(component).warn({ requestId, reason: String(error) }, 'answered 503');
+    if (status === 503) logger(component).warn({ requestId, reason: String(causeOf(error)) }, 'answered 503');
     else logger(component).error({ requestId, err: error }, 'answered 500');
   }
   void reply
     .code(status)
     .headers({ 'cache-control': 'no-store', ...headers })
     .send(body);
+}
+
+/** What a message in words of our own was said for. */
+function causeOf(error: unknown): unknown {
+  return error instanceof ApiError && error.cause !== undefined ? error.cause : error;
 }
 
 function answer(table: ErrorTable, code: string, message?: string, headers: Record<string, string> = {}): ErrorAnswer {

@@ -4,6 +4,7 @@ import { Messages } from '@tollgate/messaging';
 import type { FastifyRequest } from 'fastify';
 import { EnvelopeFilter } from './envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
+import { revokeCredential } from './in-force';
 import { issueKey, KEY_NOTE, readKeyBody } from './issue-key';
 import { MANAGEMENT_PREFIX } from './routes';
 import { KeysQuery } from './schemas';
@@ -39,7 +40,7 @@ export class KeysController {
   async revoke(@FromCaller() { tenantId }: Caller, @Param('id') id: string) {
     // An id of another form is no key of anybody: nobody need be asked.
     if (!isId('key', id)) throw managementError('not_found', 'No such key.');
-    await this.messages.request('auth.keys.revoke', { tenantId, id });
+    await revokeCredential(this.messages, 'key', { tenantId, id });
   }
 }
 

@@ -1,10 +1,11 @@
 import { Controller, Get, Param, Put, Query, Req, UseGuards } from '@nestjs/common';
-import { isId, type BudgetState } from '@tollgate/contracts';
+import { isId, type BudgetState, type RequestOf } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { ConfigSource, type PlanConfig } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { bodyError } from '../management/body';
 import { ApiError } from '../management/envelope';
+import { inForce } from '../management/in-force';
 import { KeysQuery } from '../management/schemas';
 import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
 import { OPERATOR_PREFIX } from './routes';
@@ -35,8 +36,7 @@ export class BudgetController {
   async set(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const wanted = readBudget(request);
     const byDefault = await this.defaultOfTenant(tenantId);
-    const state = await this.messages.request('billing.budget.set', { tenantId, keyId: null, ...wanted });
-    return this.answer(state, byDefault);
+    return this.answer(await this.inForce({ tenantId, keyId: null, ...wanted }), byDefault);
   }
 
   /** The keys that have a budget of their own. */
@@ -59,7 +59,12 @@ export class BudgetController {
   async setKey(@Param('tenantId') tenantId: string, @Param('id') keyId: string, @Req() request: FastifyRequest) {
     const wanted = readBudget(request);
     const byDefault = await this.defaultOfKey(tenantId, keyId);
-    return this.answer(await this.messages.request('billing.budget.set', { tenantId, keyId, ...wanted }), byDefault);
+    return this.answer(await this.inForce({ tenantId, keyId, ...wanted }), byDefault);
+  }
+
+  private inForce(wanted: RequestOf<'billing.budget.set'>): Promise<BudgetState> {
+    const message = 'What was in force before may still be. Set the budget again until it succeeds.';
+    return inForce(this.messages.request('billing.budget.set', wanted), message);
   }
 
   private async defaultOfTenant(tenantId: string): Promise<number | null> {

@@ -3,6 +3,7 @@ import { isId } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../management/envelope';
+import { revokeCredential } from '../management/in-force';
 import { issueKey, KEY_NOTE, readKeyBody } from '../management/issue-key';
 import { KeysQuery } from '../management/schemas';
 import { queryCheck, readJsonObject } from '../management/validate';
@@ -39,6 +40,6 @@ export class OperatorKeysController {
   @HttpCode(204)
   async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string) {
     if (!isId('ten', tenantId) || !isId('key', id)) throw new ApiError('not_found', 'No such key.');
-    await this.messages.request('auth.keys.revoke', { tenantId, id });
+    await revokeCredential(this.messages, 'key', { tenantId, id });
   }
 }

@@ -4,6 +4,7 @@ import { Messages } from '@tollgate/messaging';
 import type { FastifyRequest } from 'fastify';
 import { bodyError, trimmedName } from '../management/body';
 import { ApiError } from '../management/envelope';
+import { inForce } from '../management/in-force';
 import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
 import { TenantRepairBody } from './repair-schemas';
 import { OPERATOR_PREFIX } from './routes';
@@ -14,6 +15,12 @@ import { TenantLookup } from './tenant-lookup';
 const checkQuery = queryCheck(TenantsQuery);
 const checkBody = bodyCheck(TenantCreate, bodyError);
 const checkRepair = bodyCheck(TenantRepairBody, bodyError);
+
+/** Of a change of the status of which nobody can say that it is in force. */
+const MAY_STILL_BE = {
+  suspended: 'New requests of the tenant may still be admitted. Repeat the suspension until it succeeds.',
+  active: 'New requests of the tenant may still be refused. Repeat this until it succeeds.',
+} as const;
 
 @Controller(`${OPERATOR_PREFIX}/tenants`)
 @UseGuards(SecretGuard)
@@ -63,6 +70,7 @@ export class TenantsController {
 
   private async setStatus(tenantId: string, status: TenantRow['status']) {
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
-    return { data: await this.messages.request('auth.tenants.setStatus', { tenantId, status }) };
+    const change = this.messages.request('auth.tenants.setStatus', { tenantId, status });
+    return { data: await inForce(change, MAY_STILL_BE[status]) };
   }
 }

@@ -4,6 +4,7 @@ import { Messages } from '@tollgate/messaging';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../management/envelope';
 import { bodyError, futureInstant, trimmedName } from '../management/body';
+import { revokeCredential } from '../management/in-force';
 import { TokensQuery } from '../management/schemas';
 import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
 import { OPERATOR_PREFIX } from './routes';
@@ -50,6 +51,6 @@ export class OperatorTokensController {
   @HttpCode(204)
   async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string) {
     if (!isId('ten', tenantId) || !isId('tok', id)) throw new ApiError('not_found', 'No such token.');
-    await this.messages.request('auth.tokens.revoke', { tenantId, id });
+    await revokeCredential(this.messages, 'token', { tenantId, id });
   }
 }

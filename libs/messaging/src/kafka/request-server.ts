@@ -1,4 +1,12 @@
-import { ASKERS, askersOf, RequestError, type RequestService, type Service, type Subject } from '@tollgate/contracts';
+import {
+  ASKERS,
+  askersOf,
+  RequestError,
+  UnavailableError,
+  type RequestService,
+  type Service,
+  type Subject,
+} from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { KafkaMessage } from 'kafkajs';
 import { expiredRequests, forgedMessages, unreadableRequests } from '../message-metrics';
@@ -173,7 +181,9 @@ export class RequestServer {
       return { reply: (await handler(request.request)) ?? null };
     } catch (error) {
       if (error instanceof RequestError) return { refusal: { code: error.code, message: error.message } };
-      this.log().error({ err: error, subject }, 'a request handler failed');
+      if (error instanceof UnavailableError)
+        this.log().warn({ reason: error.message, subject }, 'a request cannot be answered now');
+      else this.log().error({ err: error, subject }, 'a request handler failed');
       return { unavailable: true };
     }
   }
