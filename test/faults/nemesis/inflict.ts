@@ -15,11 +15,6 @@ export interface Inflicted {
   end(): Promise<void>;
 }
 
-interface Attachment {
-  network: string;
-  aliases: string[];
-}
-
 /** Looks up its containers: nothing is to be asked while the fault is on. */
 export async function prepare(tollgate: ComposedDeployment, clocks: Clocks, planned: PlannedFault): Promise<Inflicted> {
   const all = await tollgate.containers(planned.part);
@@ -53,17 +48,11 @@ export async function prepare(tollgate: ComposedDeployment, clocks: Clocks, plan
         end: each((one) => signal(tollgate, part, one, 'CONT')),
       };
     case 'cut': {
-      const attachments = new Map<string, Attachment[]>();
-      for (const one of containers) attachments.set(one, await attachmentsOf(tollgate, one, planned.cutFrom!));
+      const cuts = await Promise.all(containers.map((one) => cutOff(tollgate, one, planned.cutFrom!)));
       return {
         planned,
-        begin: each(async (one) => {
-          for (const { network } of attachments.get(one)!) await tollgate.docker('network', 'disconnect', network, one);
-        }),
-        end: each(async (one) => {
-          for (const { network, aliases } of attachments.get(one)!)
-            await tollgate.docker('network', 'connect', ...aliases.flatMap((name) => ['--alias', name]), network, one);
-        }),
+        begin: async () => void (await Promise.all(cuts.map((cut) => cut.begin()))),
+        end: async () => void (await Promise.all(cuts.map((cut) => cut.end()))),
       };
     }
     case 'empty': {
@@ -99,16 +88,32 @@ async function signal(
   else await tollgate.docker('kill', '--signal', name, container);
 }
 
-/** The networks of a container and its names in them, without which nobody finds it when it is back. */
-async function attachmentsOf(
+/** A container without the network of one server, or without any. It may come back with other addresses. */
+export async function cutOff(
   tollgate: ComposedDeployment,
   container: string,
   from: 'redis' | 'kafka' | 'all',
-): Promise<Attachment[]> {
+): Promise<Pick<Inflicted, 'begin' | 'end'>> {
   const text = await tollgate.docker('inspect', '--format', '{{json .NetworkSettings.Networks}}', container);
-  const networks = JSON.parse(text) as Record<string, { Aliases: string[] | null }>;
-  const all = Object.entries(networks).map(([network, { Aliases }]) => ({ network, aliases: Aliases ?? [] }));
-  return from === 'all' ? all : all.filter(({ network }) => network === tollgate.network(from));
+  // Without its names in a network nobody finds it when it is back.
+  const networks = Object.entries(JSON.parse(text) as Record<string, { Aliases: string[] | null }>)
+    .map(([network, { Aliases }]) => ({ network, aliases: Aliases ?? [] }))
+    .filter(({ network }) => from === 'all' || network === tollgate.network(from));
+  return {
+    begin: async () => {
+      for (const { network } of networks) await tollgate.docker('network', 'disconnect', network, container);
+    },
+    end: async () => {
+      for (const { network, aliases } of networks)
+        await tollgate.docker(
+          'network',
+          'connect',
+          ...aliases.flatMap((name) => ['--alias', name]),
+          network,
+          container,
+        );
+    },
+  };
 }
 
 /** Waits until what the fault was done to is there again: a server listens, a service is ready. */

@@ -1,4 +1,11 @@
-import { Client } from 'undici';
+import { buildConnector, Client } from 'undici';
+
+declare module 'node:net' {
+  interface Socket {
+    /** Node has the last two; its types do not yet. */
+    setKeepAlive(enable: boolean, initialDelayMs: number, intervalMs: number, count: number): this;
+  }
+}
 
 /** What a call to a backend may take, in milliseconds. */
 export interface UpstreamLimits {
@@ -31,6 +38,13 @@ const MAX_CONNECTIONS_PER_ORIGIN = 16_384;
 const MAX_IDLE_PER_ORIGIN = 512;
 const KEEP_ALIVE_MS = 30_000;
 const KEEP_ALIVE_MAX_MS = 600_000;
+/**
+ * A backend that vanished, or was cut off, without closing the connection is noticed 5 s after its last packet, whether a request waits there or none. Not while a request's own
+ * bytes are unacknowledged: that is for the system to bound (`net.ipv4.tcp_retries2`).
+ */
+const PROBE_AFTER_MS = 2_000;
+const PROBE_INTERVAL_MS = 1_000;
+const MAX_UNANSWERED_PROBES = 3;
 /** Of an answer's head. */
 const MAX_HEADER_BYTES = 16 * 1024;
 
@@ -46,13 +60,21 @@ export class Connection {
     this.client = new Client(origin, {
       pipelining: 1,
       allowH2: false,
-      connect: { timeout: connectTimeoutMs },
+      connect: probing(buildConnector({ timeout: connectTimeoutMs })),
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
     });
     this.client.on('disconnect', () => (this.kept = false));
   }
+}
+
+function probing(connect: buildConnector.connector): buildConnector.connector {
+  return (options, done) =>
+    connect(options, (...result) => {
+      result[1]?.setKeepAlive(true, PROBE_AFTER_MS, PROBE_INTERVAL_MS, MAX_UNANSWERED_PROBES);
+      done(...result);
+    });
 }
 
 interface Origin {
