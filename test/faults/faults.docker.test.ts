@@ -1,4 +1,12 @@
 import { useComposed } from '../e2e/composed';
 import { faultSuite } from './faults.suite';
+import { Clocks } from './nemesis/clocks';
+import { nemesisEnvironment } from './nemesis/environment';
+import { nemesisSuite } from './nemesis.suite';
 
-faultSuite(useComposed({ TOLLGATE_DRAIN_SECONDS: '10', TOLLGATE_LAME_DUCK_SECONDS: '5' }));
+// One start for both.
+const clocks = new Clocks();
+const tollgate = useComposed(nemesisEnvironment(clocks));
+afterAll(() => clocks.remove());
+faultSuite(tollgate);
+nemesisSuite(tollgate, clocks);

@@ -1,0 +1,41 @@
+import type { ComposedDeployment } from '../e2e/composed';
+import type { Clocks } from './nemesis/clocks';
+import { Control } from './nemesis/control';
+import { planOf } from './nemesis/plan';
+import { planText, roundText } from './nemesis/report';
+import { playRound, type RoundResult } from './nemesis/round';
+
+/** The same in each run, so that what CI plays does not change under anybody's feet: `npm run nemesis` finds more. */
+const CI_SEED = 21;
+const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? CI_SEED);
+const PAIRS = 10;
+const LEAST_PAIRS = 3;
+/** No further pair begins after it. */
+const BOX_MS = 240_000;
+const TIMEOUT_MS = 900_000;
+
+/** Two faults at once, by a plan that follows from a seed. */
+export function nemesisSuite(tollgate: ComposedDeployment, clocks: Clocks): void {
+  let control: Control;
+  beforeAll(async () => (control = await Control.start(tollgate)));
+  afterAll(() => control.stop());
+
+  it(
+    'two faults at once: nothing is lost, doubled or beyond the credit, and no client waits long',
+    async () => {
+      const planned = planOf(SEED, PAIRS, { triples: false });
+      process.stderr.write(`\nNemesis (TOLLGATE_TEST_SEED=${SEED}):\n${planText(planned)}\n`);
+      const results: RoundResult[] = [];
+      const untilMs = Date.now() + BOX_MS;
+      for (const round of planned) {
+        if (results.length >= LEAST_PAIRS && Date.now() >= untilMs) break;
+        const result = await playRound(tollgate, clocks, control, round);
+        process.stderr.write(`${roundText(result)}\n`);
+        results.push(result);
+      }
+      process.stderr.write(`Seed ${SEED}: ${results.length} of ${PAIRS} pairs in the time\n\n`);
+      expect(results.flatMap(({ findings }) => findings)).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+}
