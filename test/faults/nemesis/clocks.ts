@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ComposedDeployment } from '../../e2e/composed';
 
-/** How a line of Redis' function libraries asks for the time, and what it asks instead. */
+/** How Redis' function libraries ask for the time, and what they ask instead. */
 const ASKS_TIME = `redis.call('TIME')`;
 const asksShifted = (seconds: number) =>
   `(function() local t = redis.call('TIME') t[1] = tostring(tonumber(t[1]) + ${seconds}) return t end)()`;
-const ANY_SHIFTED = `(function() local t = .* return t end)()`;
+const ANY_SHIFTED = /\(function\(\) local t = redis\.call\('TIME'\) t\[1\] = .*? return t end\)\(\)/g;
 
 /** The clocks of running containers, which can be set. The folder is to be mounted into the services (clocks.yml), by the environment of the deployment. */
 export class Clocks {
@@ -26,22 +26,19 @@ export class Clocks {
   }
 
   /** What the function libraries take for Redis' time: each is loaded anew with another way of asking for it. What loads them meanwhile (an emptied Redis) sets it right. */
-  async setRedis(tollgate: ComposedDeployment, container: string, offsetMs: number): Promise<void> {
-    const edit =
-      offsetMs === 0
-        ? `s/${pattern(ANY_SHIFTED)}/${ASKS_TIME}/`
-        : `s/${pattern(ASKS_TIME)}/${asksShifted(offsetMs / 1_000)}/`;
-    const script = `set -e
-      for name in $(redis-cli --raw FUNCTION LIST | grep -A1 '^library_name$' | grep '^tollgate_'); do
-        redis-cli --raw FUNCTION LIST LIBRARYNAME "$name" WITHCODE | sed -n '/^#!lua/,$p' | sed "${edit}" | redis-cli -x FUNCTION LOAD REPLACE
-      done`;
-    await tollgate.docker('exec', container, 'sh', '-c', script);
+  async setRedis(tollgate: ComposedDeployment, offsetMs: number): Promise<void> {
+    const listed = await tollgate.redis('--json', 'FUNCTION', 'LIST', 'LIBRARYNAME', 'tollgate_*', 'WITHCODE');
+    const libraries = JSON.parse(listed) as { library_name: string; library_code: string }[];
+    for (const { library_name: name, library_code: code } of libraries) {
+      const right = code.replaceAll(ANY_SHIFTED, ASKS_TIME);
+      const shown = offsetMs === 0 ? right : right.replaceAll(ASKS_TIME, asksShifted(offsetMs / 1_000));
+      const answer = await tollgate.redis('FUNCTION', 'LOAD', 'REPLACE', shown);
+      if (answer.trim() !== name) throw new Error(`Redis did not take ${name}: ${answer}`);
+    }
+    if (libraries.length === 0) throw new Error('Redis has no function library, so its clock was not moved');
   }
 
   remove(): void {
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
-
-/** As a basic regular expression of sed, with `.*` as it is. */
-const pattern = (text: string) => text.replace(/[[\]^$/]/g, '\\$&').replace(/\.(?!\*)/g, '\\.');

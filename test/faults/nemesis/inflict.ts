@@ -56,16 +56,17 @@ export async function prepare(tollgate: ComposedDeployment, clocks: Clocks, plan
       };
     }
     case 'empty': {
-      const empty = 'redis-cli FUNCTION FLUSH && redis-cli FLUSHALL';
-      return {
-        planned,
-        begin: each((one) => tollgate.docker('exec', one, 'sh', '-c', empty)),
-        end: () => Promise.resolve(),
+      const begin = async () => {
+        for (const command of ['FUNCTION FLUSH', 'FLUSHALL']) {
+          const answer = await tollgate.redis(...command.split(' '));
+          if (answer.trim() !== 'OK') throw new Error(`Redis was not emptied: ${answer}`);
+        }
       };
+      return { planned, begin, end: () => Promise.resolve() };
     }
     case 'clock': {
       const set = (one: string, offsetMs: number) =>
-        part === 'redis' ? clocks.setRedis(tollgate, one, offsetMs) : clocks.setService(tollgate, one, offsetMs);
+        part === 'redis' ? clocks.setRedis(tollgate, offsetMs) : clocks.setService(tollgate, one, offsetMs);
       return { planned, begin: each((one) => set(one, planned.clockMs!)), end: each((one) => set(one, 0)) };
     }
   }

@@ -5,7 +5,7 @@ import { WORK_MS, type Control } from './control';
 
 /** No client waits longer for a first byte, the next bytes or an error. */
 export const WAIT_LIMIT_MS = 5_000;
-/** Processor time of all services and servers one after the other, until a client has its first byte or an error, with what is queued before it: generous. */
+/** Processor time of all services and servers, one after the other, until a client has its first byte or an error: 10 ms for its own request (on one connection), and as much for each of nine before it in line. */
 const REQUEST_WORK_MS = 100;
 /** What a stream delivered is recorded once a second; this much may pass until the record has arrived. */
 const RECORD_MS = 1_000;
@@ -35,12 +35,16 @@ export function waitsOf(outcomes: readonly Outcome[], measure: Measure): Waits {
   return { p50Ms: waits[Math.floor(waits.length / 2)] ?? 0, maxMs: waits.at(-1) ?? 0, rawMaxMs };
 }
 
+/** What a client may have waited for the machine between the two. */
+export const explainedMs = (control: Control, fromMs: number, untilMs: number): number =>
+  (REQUEST_WORK_MS / WORK_MS) * control.meanMs(fromMs, untilMs);
+
 /** The longest silence, from when there was somebody to answer, less what the machine explains. */
-function waitMs({ silence }: Outcome, { control, nobody }: Measure): number {
+export function waitMs({ silence }: Outcome, { control, nobody }: Measure): number {
   const { untilMs } = silence;
   const isAsked = nobody && silence.fromMs < nobody.untilMs && untilMs > nobody.fromMs;
   const fromMs = isAsked ? Math.min(nobody.untilMs, untilMs) : silence.fromMs;
-  return Math.max(0, untilMs - fromMs - (REQUEST_WORK_MS / WORK_MS) * control.meanMs(fromMs, untilMs));
+  return Math.max(0, untilMs - fromMs - explainedMs(control, fromMs, untilMs));
 }
 
 /** Clients that waited for too long, and those that were told what is not true. */
