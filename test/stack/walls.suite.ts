@@ -19,6 +19,22 @@ const REACHES: Record<string, [wanted: string[], forbidden: string[]]> = {
   functions: [['redis:6379'], ['postgres:5432', 'kafka:9092', 'simulator:9000', 'haproxy:8080']],
 };
 
+/** Where the money is written down. */
+const BOOKS = ['billing.journal_entry', 'billing.posting', 'billing.charge', 'billing.invoice', 'metering.usage_event'];
+/** Run in a container, with the login that its service has: what each statement is refused with. */
+const ASK_DATABASE = `
+  const { Client } = require('pg');
+  const url = require('node:fs').readFileSync(process.env.DATABASE_URL_FILE, 'utf8').trim();
+  const client = new Client({ connectionString: url });
+  client.connect().then(async () => {
+    const codes = [];
+    for (const sql of process.argv.slice(1))
+      codes.push(await client.query(sql).then(() => 'done', (error) => error.code));
+    console.log(JSON.stringify(codes));
+    await client.end();
+  });`;
+const NO_RIGHT = '42501';
+
 /** Between the parts, on a stack that serves: what each can see and reach. */
 export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorUrl: string }): void {
   it('shows no secret: neither docker inspect, of any container, nor docker compose config', async () => {
@@ -89,6 +105,21 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
       ['tgc:{credentials}:records', `tga:{${of().tenantId}}:credit`],
     ]);
   });
+
+  it.each(['auth', 'metering', 'billing'])(
+    'the database login of %s changes and deletes nothing in the books',
+    async (service) => {
+      const [container = ''] = await stack.containers(service);
+      const statements = BOOKS.flatMap((table) => [
+        `DELETE FROM ${table}`,
+        `UPDATE ${table} SET id = id`,
+        `TRUNCATE ${table} CASCADE`,
+        `ALTER TABLE ${table} DISABLE TRIGGER ALL`,
+      ]);
+      const ask = (...sql: string[]) => docker('exec', container, 'node', '--eval', ASK_DATABASE, ...sql);
+      expect(JSON.parse(await ask('SELECT 1', ...statements))).toEqual(['done', ...statements.map(() => NO_RIGHT)]);
+    },
+  );
 
   it('metrics, and what is wrong with whom, are for who has the token', async () => {
     const [simulator = ''] = await stack.containers('simulator');
