@@ -2,17 +2,19 @@
 --
 -- HAProxy can do this by itself (`on-marked-down shutdown-sessions`). But it takes an address that DNS has just named for up until the first
 -- check fails, and would then end the requests that are still connecting to it. Those go on to another gateway, because nothing was sent yet.
--- So this ends sessions only where a check was answered at the same address.
+-- So this ends sessions only where a check failed after others were answered at the same address.
 
 local function watch(server)
-  local answered = false
-  server:event_sub({ "SERVER_CHECK", "SERVER_DOWN", "SERVER_INETADDR" }, function(event, data)
+  local answered, failed = false, false
+  server:event_sub({ "SERVER_CHECK", "SERVER_DOWN" }, function(event, data)
     if event == "SERVER_CHECK" then
-      answered = answered or data.check.result ~= "FAILED"
+      failed = data.check.result == "FAILED"
+      answered = answered or not failed
       return
     end
-    local ends = event == "SERVER_DOWN" and answered and data.reference
-    answered = false
+    -- A gateway that DNS no longer names is down too, without a failed check: what runs there goes on.
+    local ends = answered and failed and data.reference
+    answered, failed = false, false
     if ends then
       core.log(core.notice, "Ending what runs on " .. data.proxy_name .. "/" .. data.name .. ".")
       data.reference:shut_sess()
