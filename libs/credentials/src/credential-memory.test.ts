@@ -65,6 +65,24 @@ it('gives out a change that arrived while the store was asked, and not the older
   expect(memory.lookup(record.hash)).toEqual(revoked);
 });
 
+it('gives out what it knows, and not an older record of a store that lost its last writes', async () => {
+  const record = aRecord();
+  const { memory, reads } = setUp([record]);
+  const first = memory.lookup(record.hash);
+  await turn();
+  reads[0]!.answer();
+  await first;
+  const revoked = { ...record, version: record.version + 1, revokedAtMs: Date.now() };
+  memory.apply([revoked]);
+  memory.upTo(-Infinity);
+  const again = memory.lookup(record.hash);
+  await turn();
+  reads[1]!.answer();
+  expect(await again).toEqual(revoked);
+  memory.upTo(Infinity);
+  expect(memory.lookup(record.hash)).toEqual(revoked);
+});
+
 it('does not remember what was read from a store that was replaced meanwhile', async () => {
   const record = aRecord();
   const { memory, reads } = setUp([record]);

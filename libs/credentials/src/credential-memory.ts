@@ -121,8 +121,10 @@ export class CredentialMemory {
     this.reading = false;
   }
 
-  private settle(miss: Miss, record: CredentialRecord | null, remember: boolean): void {
+  private settle(miss: Miss, found: CredentialRecord | null, remember: boolean): void {
     if (this.misses.get(miss.hash) === miss) this.misses.delete(miss.hash);
+    // A store that lost its last writes has an older record than this process knows.
+    const record = found && remember ? newer(found, this.records.peek(miss.hash) ?? null) : found;
     if (record && remember) this.records.set(miss.hash, record);
     miss.resolve(record);
   }

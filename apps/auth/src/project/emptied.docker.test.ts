@@ -172,9 +172,12 @@ it('is away: a revocation is committed and not answered; once a repeat is answer
   const { revokedAt } = await eventually(() => revoke(second));
   const answeredMs = performance.now();
   const cold = new RedisCredentialStore({ url: redis.url });
-  await cold.start();
-  expect(await cold.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) });
-  await cold.close();
+  try {
+    await cold.start();
+    await eventually(async () => expect(await cold.lookup(hash)).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }));
+  } finally {
+    await cold.close();
+  }
   for (const gateway of gateways) {
     const look = async () => gateway.lookup(hash);
     // A gateway that cannot ask yet lets nobody in either.
