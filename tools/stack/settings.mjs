@@ -15,6 +15,8 @@ export const MAX = {
   TOLLGATE_LAME_DUCK_SECONDS: 300,
   TOLLGATE_INVOICE_CLOSE_MINUTES: 28_800,
 };
+/** From 3 s to 15 minutes (Linux's own) without an acknowledgement until a connection ends. */
+const TCP_RETRIES = Array.from({ length: 13 }, (_, index) => String(index + 3));
 /** MiB that the containers of each may have, and how much of it is for data or JavaScript's heap, as in docker-compose.yml. The rest is for connections, buffers, code; in a gateway for its workers too, in Redis for its rewrites. */
 export const MEMORY = {
   POSTGRES: { mib: 4_096 },
@@ -71,6 +73,7 @@ export function readSettings(env) {
   const drainSeconds = number('TOLLGATE_DRAIN_SECONDS', 30);
   const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS', 5);
   const invoiceCloseMinutes = number('TOLLGATE_INVOICE_CLOSE_MINUTES', 60);
+  const tcpRetries = choice('TOLLGATE_TCP_RETRIES', '3', TCP_RETRIES);
   const project = given('COMPOSE_PROJECT_NAME') ?? 'tollgate';
   if (!/^[a-z0-9][a-z0-9_-]*$/.test(project))
     problems.push('COMPOSE_PROJECT_NAME must be small letters, digits, - and _');
@@ -117,6 +120,7 @@ export function readSettings(env) {
     TOLLGATE_LAME_DUCK_SECONDS: String(lameDuckSeconds),
     TOLLGATE_STOP_SECONDS: String(drainSeconds + lameDuckSeconds + STOP_RESERVE_S),
     TOLLGATE_INVOICE_CLOSE_MINUTES: String(invoiceCloseMinutes),
+    TOLLGATE_TCP_RETRIES: tcpRetries,
     TOLLGATE_LOG_LEVEL: logLevel,
     TOLLGATE_OPERATOR_ALLOWED_HOSTS: given('TOLLGATE_OPERATOR_ALLOWED_HOSTS') ?? '',
     ...memory,
