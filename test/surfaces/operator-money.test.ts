@@ -200,15 +200,18 @@ describe('a suspended tenant', () => {
     const table = 'ALTER TABLE admission.tenant';
     // Writes of this tenant fail; all else is well.
     await services.database.query(`${table} ADD CONSTRAINT away CHECK (tenant_id <> '${tenantId}') NOT VALID`);
-    for (const [change, message] of [
-      [budget, 'What was in force before may still be. Set the budget again until it succeeds.'],
-      [suspend, 'New requests of the tenant may still be admitted. Repeat the suspension until it succeeds.'],
-    ] as const) {
-      const { status, headers, json } = await change();
-      expect([status, headers.get('retry-after')]).toEqual([503, '1']);
-      expect(json).toEqual({ error: { code: 'unavailable', message } });
+    try {
+      for (const [change, message] of [
+        [budget, 'The previous budget may still be in force. Set the budget again until it succeeds.'],
+        [suspend, 'New requests of the tenant may still be admitted. Repeat the suspension until it succeeds.'],
+      ] as const) {
+        const { status, headers, json } = await change();
+        expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+        expect(json).toEqual({ error: { code: 'unavailable', message } });
+      }
+    } finally {
+      await services.database.query(`${table} DROP CONSTRAINT away`);
     }
-    await services.database.query(`${table} DROP CONSTRAINT away`);
     expect((await budget()).status).toBe(200);
     expect((await chat()).status).toBe(402);
     expect((await suspend()).json.data.status).toBe('suspended');

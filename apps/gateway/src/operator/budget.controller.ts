@@ -63,7 +63,7 @@ export class BudgetController {
   }
 
   private inForce(wanted: RequestOf<'billing.budget.set'>): Promise<BudgetState> {
-    const message = 'What was in force before may still be. Set the budget again until it succeeds.';
+    const message = 'The previous budget may still be in force. Set the budget again until it succeeds.';
     return inForce(this.messages.request('billing.budget.set', wanted), message);
   }
 

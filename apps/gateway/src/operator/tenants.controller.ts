@@ -19,7 +19,7 @@ const checkRepair = bodyCheck(TenantRepairBody, bodyError);
 /** Of a change of the status of which nobody can say that it is in force. */
 const MAY_STILL_BE = {
   suspended: 'New requests of the tenant may still be admitted. Repeat the suspension until it succeeds.',
-  active: 'New requests of the tenant may still be refused. Repeat this until it succeeds.',
+  active: 'New requests of the tenant may still be refused. Repeat the resumption until it succeeds.',
 } as const;
 
 @Controller(`${OPERATOR_PREFIX}/tenants`)
