@@ -159,8 +159,8 @@ describe('a batch queue whose store falls silent', () => {
     expect(only.tookMs).toBeLessThan(1_000);
   });
 
-  it('tells of what was answered after its refusal, and gives every call some time', async () => {
-    answerIn = ([item]) => ({ 1: 900, 2: 240, 3: 1_200 })[item!] ?? 0;
+  it('tells of what was answered after its refusal', async () => {
+    answerIn = ([item]) => ({ 1: 900, 2: 40, 3: 1_200 })[item!] ?? 0;
     const first = push(1);
     await jest.advanceTimersByTimeAsync(10);
     const second = push(2);
@@ -169,6 +169,56 @@ describe('a batch queue whose store falls silent', () => {
     await jest.advanceTimersByTimeAsync(1_500);
     expect([first.state, second.state, third.state]).toEqual(['1', '2', 'UnavailableError']);
     expect(late).toEqual([[3, '3']]);
+  });
+
+  it.each([0, 300, 690, 700, 900, 940, 949])(
+    'refuses each at the end of its own time, whoever it waits behind: calls that are answered after %i ms, then none',
+    async (answeredMs) => {
+      const silentFromMs = performance.now() + 2_000;
+      answerIn = () => (performance.now() < silentFromMs ? answeredMs : null);
+      const outcomes: ReturnType<typeof push>[] = [];
+      for (let item = 0; item < 400; item++) {
+        outcomes.push(push(item));
+        await jest.advanceTimersByTimeAsync(10);
+      }
+      await jest.advanceTimersByTimeAsync(5_000);
+      expect(outcomes.filter(({ state }) => state === 'waits')).toEqual([]);
+      expect(Math.max(...outcomes.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
+    },
+  );
+
+  it('refuses nobody because of others of the same call who came before', async () => {
+    answerIn = ([item]) => (item === 1 ? 900 : 100);
+    const first = push(1);
+    await jest.advanceTimersByTimeAsync(10);
+    const second = push(2);
+    await jest.advanceTimersByTimeAsync(800);
+    const third = push(3);
+    await jest.advanceTimersByTimeAsync(150);
+    // Came while a call was under way that was given up for the second alone.
+    const fourth = push(4);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect([first.state, second.state, third.state, fourth.state]).toEqual(['1', 'UnavailableError', '3', '4']);
+    expect(second.tookMs).toBeLessThan(1_000);
+    expect(late).toEqual([[2, '2']]);
+  });
+
+  it('does not send who has had its time, nor refuses those behind who have not', async () => {
+    const sent: number[] = [];
+    answerIn = (items) => {
+      sent.push(...items);
+      return items.includes(0) ? 940 : 20;
+    };
+    push(0);
+    await jest.advanceTimersByTimeAsync(1);
+    const many = Array.from({ length: 300 }, (_, index) => push(index + 1));
+    await jest.advanceTimersByTimeAsync(900);
+    const young = push(1_000);
+    await jest.advanceTimersByTimeAsync(2_000);
+    expect(new Set(many.map(({ state }) => state))).toEqual(new Set(['UnavailableError']));
+    expect(Math.max(...many.map(({ tookMs }) => tookMs))).toBeLessThan(1_000);
+    expect(young.state).toBe('1000');
+    expect(sent).toEqual([0, ...Array.from({ length: 256 }, (_, index) => index + 1), 1_000]);
   });
 });
 

@@ -4,8 +4,6 @@ const MAX_BATCH_ITEMS = 256;
 /** More than a store answers in several seconds: beyond it the process is overloaded, and says so at once. */
 const MAX_WAITING_ITEMS = 10_000;
 const MAX_CALL_TRIES = 2;
-/** What a call has at the least, however long its items have waited behind the one before: a store that answers does so far sooner. */
-const LEAST_CALL_MS = 250;
 
 /** Answers in the order of the items; an Error in the place of an item fails that one alone. */
 export type BatchCall<I, O> = (items: readonly I[]) => Promise<readonly (O | Error)[]>;
@@ -19,18 +17,21 @@ export interface BatchQueueOptions<I, O> {
 
 interface Waiting<I, O> {
   item: I;
-  /** By performance.now(). */
-  pushedMs: number;
+  /** By performance.now(): refused then. */
+  untilMs: number;
+  /** As its time was over. */
+  refused: boolean;
   resolve: (result: O) => void;
   reject: (error: Error) => void;
 }
 
 /**
  * One call in flight; what gathers while it is under way goes out as the next one, in order. The first of a quiet queue waits for the end of
- * the event loop's turn, so that all that arrived in this turn go together. No timers: the call itself ends in bounded time.
+ * the event loop's turn, so that all that arrived in this turn go together. The call itself ends in bounded time.
  *
  * When the store does not answer, the call is tried once more (every operation may be repeated by its ids); then it is refused, and with it all that waited
- * behind it, which would otherwise wait as long again. Nor does anybody wait for two calls in full, the one that it came too late for and its own: `answersWithinMs` is counted from `push`.
+ * behind it, which would otherwise wait as long again. Nor does anybody wait for two calls in full, the one that it came too late for and its own: `answersWithinMs` is counted from `push`, for each alone. A call
+ * is under way until the youngest of it has had its time; who waits behind it is younger, so that one's time is not over before.
  */
 export class BatchQueue<I, O> {
   private waiting: Waiting<I, O>[] = [];
@@ -45,8 +46,9 @@ export class BatchQueue<I, O> {
     if (this.waiting.length >= MAX_WAITING_ITEMS) {
       return Promise.reject(new UnavailableError('the admission store is overloaded'));
     }
+    const untilMs = performance.now() + (this.options.answersWithinMs ?? Infinity);
     return new Promise((resolve, reject) => {
-      this.waiting.push({ item, pushedMs: performance.now(), resolve, reject });
+      this.waiting.push({ item, untilMs, refused: false, resolve, reject });
       this.running ??= this.run();
     });
   }
@@ -61,45 +63,48 @@ export class BatchQueue<I, O> {
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, MAX_BATCH_ITEMS);
       try {
-        const results = await this.callInTime(batch);
-        for (const [index, { resolve, reject }] of batch.entries()) {
-          const result = results[index]!;
-          if (result instanceof Error) reject(result);
-          else resolve(result);
-        }
+        await this.callInTime(batch);
       } catch (error) {
         const refused = error instanceof UnavailableError ? batch.concat(this.waiting.splice(0)) : batch;
         for (const { reject } of refused) reject(error as Error);
       }
+      // Of no use to send.
+      this.waiting.splice(0, refuseDue(this.waiting));
     }
     this.running = undefined;
   }
 
-  /** The oldest of the batch says when it is over. */
-  private async callInTime(batch: readonly Waiting<I, O>[]): Promise<readonly (O | Error)[]> {
-    const { answersWithinMs = Infinity, onLate } = this.options;
-    const items = batch.map(({ item }) => item);
-    const nowMs = performance.now();
-    const untilMs = Math.max(batch[0]!.pushedMs + answersWithinMs, nowMs + LEAST_CALL_MS);
-    const calling = this.tryCall(items, untilMs);
+  /** Returns when all of the batch have their answers, or have been refused as their time was over. */
+  private async callInTime(batch: readonly Waiting<I, O>[]): Promise<void> {
+    const { untilMs } = batch.at(-1)!;
+    const calling = this.tryCall(batch, untilMs).then((results) => this.deliver(batch, results));
     if (untilMs === Infinity) return calling;
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      // What came in while this process stood still is read first.
-      const giveUp = () => reject(new UnavailableError('the admission store has not answered in time'));
-      timer = setTimeout(() => setImmediate(giveUp), untilMs - nowMs);
+    let isOver = false;
+    const allRefused = new Promise<void>((resolve) => {
+      let refused = 0;
+      const refuse = () => {
+        refused += refuseDue(batch, refused);
+        if (refused === batch.length) resolve();
+        else if (!isOver) wait();
+      };
+      const wait = () => {
+        const leftMs = Math.ceil(batch[refused]!.untilMs - performance.now());
+        // What came in while this process stood still is read first.
+        timer = setTimeout(() => setImmediate(refuse), Math.max(0, leftMs));
+      };
+      wait();
     });
     try {
-      return await Promise.race([calling, late]);
-    } catch (error) {
-      if (onLate) calling.then((results) => tell(items, results, onLate)).catch(() => {});
-      throw error;
+      await Promise.race([calling, allRefused]);
     } finally {
+      isOver = true;
       clearTimeout(timer);
     }
   }
 
-  private async tryCall(items: readonly I[], untilMs: number): Promise<readonly (O | Error)[]> {
+  private async tryCall(batch: readonly Waiting<I, O>[], untilMs: number): Promise<readonly (O | Error)[]> {
+    const items = batch.map(({ item }) => item);
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.call(items);
@@ -109,11 +114,24 @@ export class BatchQueue<I, O> {
       }
     }
   }
+
+  private deliver(batch: readonly Waiting<I, O>[], results: readonly (O | Error)[]): void {
+    for (const [index, { item, refused, resolve, reject }] of batch.entries()) {
+      const result = results[index]!;
+      if (result instanceof Error) reject(result);
+      else if (!refused) resolve(result);
+      else if (result !== undefined) this.options.onLate?.(item, result);
+    }
+  }
 }
 
-function tell<I, O>(items: readonly I[], results: readonly (O | Error)[], onLate: (item: I, result: O) => void): void {
-  for (const [index, item] of items.entries()) {
-    const result = results[index];
-    if (result !== undefined && !(result instanceof Error)) onLate(item, result);
+/** Refuses those whose time is over, which are the first ones, from `start` on. How many. */
+function refuseDue<I, O>(all: readonly Waiting<I, O>[], start = 0): number {
+  const nowMs = performance.now();
+  let end = start;
+  for (; end < all.length && all[end]!.untilMs <= nowMs; end++) {
+    all[end]!.refused = true;
+    all[end]!.reject(new UnavailableError('the admission store has not answered in time'));
   }
+  return end - start;
 }

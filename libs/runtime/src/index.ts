@@ -1,4 +1,5 @@
 export * from './logging';
+export * from './capped-log';
 export * from './metrics';
 export * from './polled-gauge';
 export * from './fail-point';

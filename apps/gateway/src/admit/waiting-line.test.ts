@@ -85,14 +85,31 @@ describe('who is refused by the same limit', () => {
     expect(lines.take({ ...wait, exactMs: 9_000 }, 10_000)).toBe(9_000);
   });
 
-  it('is told a little later than its place, by a quarter at the most, and the line adds a minute at the most', () => {
+  it('is told a little later than its place, by a quarter and 5 s at the most, and the line adds a minute and that at the most', () => {
     const lines = new WaitingLines(() => 1);
     const wait = { line: 'key', exactMs: 1_000, everyMs: 1_000 };
     const told = Array.from({ length: 100 }, () => lines.take(wait, 0));
     for (const [place, ms] of told.entries()) {
       expect(ms).toBeGreaterThanOrEqual(Math.min(1_000 * (place + 1), MINUTE_MS));
-      expect(ms).toBeLessThanOrEqual(Math.min(1_000 + 1_250 * place, MINUTE_MS));
+      expect(ms).toBeLessThanOrEqual(Math.min(1_000 + 1_250 * place, MINUTE_MS + 5_000));
     }
-    expect(lines.take({ ...wait, exactMs: 90_000 }, 0)).toBe(90_000);
+    expect(new WaitingLines(() => 1).take({ ...wait, exactMs: 90_000 }, 0)).toBe(90_000);
   });
+
+  it.each([1_000, 59_000, 90_000])(
+    'does not come back at the same moment as the others whose place is beyond a minute (exact: %i ms)',
+    (exactMs) => {
+      let n = 0;
+      const lines = new WaitingLines(() => (n++ % 10) / 10);
+      const wait = { line: 'key', exactMs, everyMs: 1_000 };
+      const lastMs = Math.max(exactMs, MINUTE_MS);
+      for (let place = 0; place < 100; place++) lines.take(wait, 0);
+      const told = Array.from({ length: 100 }, () => lines.take(wait, 0));
+      expect(Math.min(...told)).toBe(lastMs);
+      expect(most(told)).toBeLessThanOrEqual(lastMs + 5_000);
+      // By the header's whole seconds no moment has more than a fifth of them, but for rounding.
+      const seconds = told.map((ms) => Math.ceil(ms / 1_000));
+      for (const second of seconds) expect(seconds.filter((each) => each === second).length).toBeLessThanOrEqual(30);
+    },
+  );
 });

@@ -1,7 +1,7 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { sqlState, transaction } from '@tollgate/postgres';
-import { failPoint, logger } from '@tollgate/runtime';
+import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Prices } from '../price/prices';
 import { rate } from '../price/rate';
@@ -17,8 +17,6 @@ import { whyNotUsageEvent } from './read-usage-event';
 const UNIQUE_VIOLATION = '23505';
 /** The first is without a look for repeats. Each later one that fails means that another consumer recorded an event of the batch between our look and our write. */
 const MAX_TRIES = 10;
-/** Of a batch: whoever can publish can publish much that is refused. */
-const MAX_LOGGED = 20;
 
 /** Takes in usage events: each is recorded, summed and charged exactly once, however often and to however many consumers it is delivered. */
 export class UsageConsumer {
@@ -144,8 +142,8 @@ function onePerId(rated: readonly RatedEvent[]): RatedEvent[] {
 
 function report(rejected: readonly Rejected[]): void {
   for (const { wrong } of rejected) countRefused(wrong);
-  for (const { value, reason } of rejected.slice(0, MAX_LOGGED))
-    logger('metering').error({ reason, eventId: eventId(value) }, 'usage event set aside in rejected_event');
-  const more = rejected.length - MAX_LOGGED;
-  if (more > 0) logger('metering').error({ more }, 'more usage events of the batch set aside in rejected_event');
+  for (const { value, reason } of rejected) {
+    const about = { reason, eventId: eventId(value) };
+    logCapped(logger('metering'), 'error', about, 'usage event set aside in rejected_event');
+  }
 }

@@ -1,5 +1,5 @@
 import type { Envelope, Service, Topic, TopicDefinition } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { open } from '../envelope';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
@@ -204,10 +204,8 @@ export class GroupConsumer {
     for (const { letter, forged } of fresh) {
       const { offset, reason } = letter;
       if (forged) forgedMessages.inc({ topic, group });
-      this.log().error(
-        { partition, offset, reason },
-        `a message cannot be ${forged ? 'believed' : 'read'} and was set aside`,
-      );
+      const message = `a message cannot be ${forged ? 'believed' : 'read'} and was set aside`;
+      logCapped(this.log(), 'error', { partition, offset, reason }, message);
     }
   }
 

@@ -11,7 +11,7 @@ import {
   type Subject,
 } from '@tollgate/contracts';
 import { AssignerProtocol, type KafkaMessage, type PartitionAssigner } from 'kafkajs';
-import { logger } from '@tollgate/runtime';
+import { logCapped, logger } from '@tollgate/runtime';
 import { forgedMessages, unreadableRequests } from '../message-metrics';
 import { MessagesRefusedError } from '../messages';
 import { endOf, withAdmin } from './apply-topics';
@@ -181,7 +181,7 @@ export class RequestClient {
     const at = { topic: 'replies', partition: this.partition, offset: message.offset };
     if (!readable && !isClockRecord(message)) {
       unreadableRequests.inc({ topic: 'replies' });
-      logger('messaging').warn(at, 'a reply cannot be read');
+      logCapped(logger('messaging'), 'warn', at, 'a reply cannot be read');
     }
     // Not there: it was too late, or is another replica's.
     const pending = this.pending.get(id);
@@ -189,10 +189,8 @@ export class RequestClient {
     const verified = this.signatures.verify(this.names.topic('replies'), message, pending.asker, [pending.by]);
     if ('reason' in verified) {
       forgedMessages.inc({ topic: 'replies', group: 'replies' });
-      logger('messaging').error(
-        { ...at, reason: verified.reason },
-        'a reply is not believed; the genuine one is waited for',
-      );
+      const about = { ...at, reason: verified.reason };
+      logCapped(logger('messaging'), 'error', about, 'a reply is not believed; the genuine one is waited for');
       return;
     }
     if ('reply' in outcome) pending.resolve(outcome.reply);

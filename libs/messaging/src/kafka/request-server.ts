@@ -7,7 +7,7 @@ import {
   type Service,
   type Subject,
 } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { logCapped, logger } from '@tollgate/runtime';
 import type { KafkaMessage } from 'kafkajs';
 import { expiredRequests, forgedMessages, unreadableRequests } from '../message-metrics';
 import type { KafkaConnection } from './connection';
@@ -112,7 +112,7 @@ export class RequestServer {
     // Without a subject it is answered all the same: somebody may wait, for a replica of another version.
     if (!request || request.subject === '') {
       unreadableRequests.inc({ topic: requestTopic(this.service) });
-      this.log().warn({ partition, offset: message.offset }, 'a request cannot be read');
+      logCapped(this.log(), 'warn', { partition, offset: message.offset }, 'a request cannot be read');
     }
     if (!request) return;
     if (this.isRepeated(request)) return;
@@ -126,7 +126,7 @@ export class RequestServer {
 
   private disbelieve({ offset }: KafkaMessage, partition: number, reason: string): void {
     forgedMessages.inc({ topic: requestTopic(this.service), group: 'handlers' });
-    this.log().error({ partition, offset, reason }, 'a request is not believed and not handled');
+    logCapped(this.log(), 'error', { partition, offset, reason }, 'a request is not believed and not handled');
   }
 
   /** Resolves with the work, or when nobody waits for it any more. */

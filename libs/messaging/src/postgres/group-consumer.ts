@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { logCapped, logger } from '@tollgate/runtime';
 import type { PgBoss } from 'pg-boss';
 import { isObject, open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
@@ -149,7 +149,8 @@ export class GroupConsumer {
     // Skips those that lie there already: it happened before, and the process died before the acknowledgement.
     await this.boss.insert(deadQueueName(topic, group), jobs, { db: session });
     deadMessages.inc({ topic, group }, dead.length);
-    for (const { id, reason } of dead) this.log().error({ id, reason }, 'a message cannot be read and was set aside');
+    for (const { id, reason } of dead)
+      logCapped(this.log(), 'error', { id, reason }, 'a message cannot be read and was set aside');
   }
 
   /** Whole jobs, as many as one handler call may get. */

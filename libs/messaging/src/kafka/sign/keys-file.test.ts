@@ -1,7 +1,7 @@
 import { SERVICES } from '@tollgate/contracts';
 import { metrics, StartError } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import fs, { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KeysFile } from './keys-file';
@@ -15,6 +15,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tollgate-keys-'));
 });
 afterEach(() => {
+  jest.restoreAllMocks();
   for (const file of opened.splice(0)) file.close();
   rmSync(folder, { recursive: true });
 });
@@ -104,6 +105,61 @@ test('a change is in force without a restart, at the latest when a key comes tha
   writeFileSync(keysFileOf(folder, 'billing'), good);
   rotateMessageKeys(folder, 'promote');
   await eventually(() => expect(keys.signing(PAIR)?.id).toBe(second));
+});
+
+test('at every moment of a rotation whoever could read a file can, and finds keys that can be used; a start then goes well', () => {
+  createMessageKeys(folder, 0o444);
+  const file = keysFileOf(folder, 'billing');
+  let looks = 0;
+  const look = () => {
+    looks++;
+    expect(statSync(file).mode & 0o444).toBe(0o444);
+    expect(() => open('billing')).not.toThrow();
+  };
+  for (const name of ['chmodSync', 'openSync', 'writeSync', 'writeFileSync', 'ftruncateSync', 'futimesSync'] as const) {
+    const real = fs[name] as (...args: unknown[]) => unknown;
+    let within = false;
+    jest.spyOn(fs, name).mockImplementation(((...args: unknown[]) => {
+      const result = real(...args);
+      if (within) return result;
+      within = true;
+      look();
+      within = false;
+      return result;
+    }) as never);
+  }
+  for (const step of ['add', 'promote', 'remove'] as const) rotateMessageKeys(folder, step);
+  expect(looks).toBeGreaterThan(0);
+  expect(fs.readdirSync(folder)).toEqual(SERVICES.map((each) => `${each}-message-keys`).sort());
+});
+
+test('a disk that takes only half of a file leaves it as it was', () => {
+  createMessageKeys(folder);
+  const before = SERVICES.map(textOf);
+  const real = fs.writeSync as (fd: number, bytes: Buffer, offset: number, length: number, at: number) => number;
+  jest
+    .spyOn(fs, 'writeSync')
+    .mockImplementationOnce(((fd: number, bytes: Buffer) => real(fd, bytes, 0, bytes.length >> 1, 0)) as never);
+  expect(() => rotateMessageKeys(folder, 'add')).toThrow(/only \d+ of \d+ bytes could be written/);
+  expect(SERVICES.map(textOf)).toEqual(before);
+});
+
+test('a change that cannot be read at first is read again, though nothing of the file changes; it is told of once', async () => {
+  createMessageKeys(folder);
+  const keys = open('billing');
+  const before = await refused();
+  const file = keysFileOf(folder, 'billing');
+  const real = fs.readFileSync;
+  let tries = 0;
+  rotateMessageKeys(folder, 'add');
+  const [, second] = idsOf('billing');
+  jest.spyOn(fs, 'readFileSync').mockImplementation(((path: string, ...rest: [BufferEncoding]) => {
+    if (path === file && ++tries <= 2) throw Object.assign(new Error('EACCES'), { code: 'EACCES' });
+    return real(path, ...rest);
+  }) as never);
+  await eventually(() => expect(keys.named(PAIR, second!)).toBeDefined());
+  expect(tries).toBe(3);
+  expect(await refused()).toBe(before + 1);
 });
 
 test.each<[string, (file: string) => void, RegExp]>([

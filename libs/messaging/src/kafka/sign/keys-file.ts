@@ -20,7 +20,10 @@ const reloads = new Counter({
  */
 export class KeysFile implements KeyRing {
   private keys: MessageKeys;
+  /** The version that is in force. */
   private seen: string;
+  /** What was told of last, lest each look tell it again. */
+  private refused = '';
   private lookedAtMs = performance.now();
   private readonly timer: NodeJS.Timeout;
 
@@ -75,14 +78,19 @@ export class KeysFile implements KeyRing {
     this.lookedAtMs = performance.now();
     const now = this.look();
     if (now === this.seen) return;
-    this.seen = now;
     try {
       this.keys = this.read();
+      // Only now: what cannot be read for a moment may be later, without a trace in what `look` sees.
+      this.seen = now;
+      this.refused = '';
       reloads.inc({ result: 'accepted' });
       logger('messaging').info({ file: this.file }, 'message keys read again');
     } catch (error) {
+      const why = whyNot(error);
+      if (this.refused === `${now} ${why}`) return;
+      this.refused = `${now} ${why}`;
       reloads.inc({ result: 'refused' });
-      logger('messaging').error(`refused, the old message keys stay in force: ${this.file} ${whyNot(error)}: ${CURE}`);
+      logger('messaging').error(`refused, the old message keys stay in force: ${this.file} ${why}: ${CURE}`);
     }
   }
 }

@@ -1,5 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  ftruncateSync,
+  futimesSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { SERVICES, type Service } from '@tollgate/contracts';
 import {
@@ -16,6 +29,7 @@ import {
 const ID_BYTES = 4;
 const DIRECTORY_MODE = 0o700;
 const PRIVATE_MODE = 0o600;
+const OWNER_WRITES = 0o200;
 
 /** A rotation, in its order: the new key is believed everywhere, then signs, then is the only one. */
 export const ROTATION_STEPS = ['add', 'promote', 'remove'] as const;
@@ -106,20 +120,42 @@ function writeAll(directory: string, keys: ReadonlyMap<string, KeyLine[]>, mode:
     .map(({ file }) => file);
 }
 
-/** In place: who has the file mounted reads the new content. While that is done a copy lies beside it, lest a crash lose the keys. False: it says that already. */
+/** In place: who has the file mounted reads the new content. False: it says that already. */
 function writeInPlace(file: string, text: string, mode: number): boolean {
   if (!existsSync(file)) {
     writeFileSync(file, text, { mode: PRIVATE_MODE, flush: true });
     chmodSync(file, mode);
     return true;
   }
-  if (readFileSync(file, 'utf8') === text) return false;
-  const copy = `${file}.new`;
+  const before = readFileSync(file, 'utf8');
+  if (before === text) return false;
   const ownMode = statSync(file).mode & 0o777;
-  writeFileSync(copy, text, { mode: PRIVATE_MODE, flush: true });
-  chmodSync(file, PRIVATE_MODE);
-  writeFileSync(file, text, { flush: true });
-  chmodSync(file, ownMode);
-  rmSync(copy);
+  if (!(ownMode & OWNER_WRITES)) chmodSync(file, ownMode | OWNER_WRITES);
+  const opened = openSync(file, 'r+');
+  try {
+    overwrite(opened, text, before.length);
+  } catch (error) {
+    // Its blocks are there, also on a disk that is full.
+    overwrite(opened, before, text.length);
+    throw error;
+  } finally {
+    closeSync(opened);
+    if (!(ownMode & OWNER_WRITES)) chmodSync(file, ownMode);
+  }
   return true;
+}
+
+/**
+ * Services read the file while this is done, and one may start: nobody's right to read it is taken away, and at no moment is it empty or half of it, as it is with `writeFileSync`. One write over
+ * the whole of what was there, with empty lines to its end, which mean nothing; then they are cut off.
+ */
+function overwrite(opened: number, text: string, lengthBefore: number): void {
+  const bytes = Buffer.from(text.padEnd(lengthBefore, '\n'));
+  const written = writeSync(opened, bytes, 0, bytes.length, 0);
+  if (written < bytes.length) throw new Error(`only ${written} of ${bytes.length} bytes could be written`);
+  ftruncateSync(opened, Buffer.byteLength(text));
+  // After the content, as the kernel sets it before: who was in between reads it again.
+  const now = new Date();
+  futimesSync(opened, now, now);
+  fsyncSync(opened);
 }
