@@ -162,7 +162,7 @@ export interface Repair extends Omit<News, 'budgets'> {
   releases: readonly string[];
   /** Every budget that was ever set for the tenant or one of its keys: there are no others. */
   budgets: readonly Budget[];
-  /** For budgets, as metering has it, for the calendar month that it is now; empty: not known, and what the store has of it stays. */
+  /** For budgets, as metering has it, for the calendar month that it is now; empty: not known, and what the store has of it stays; what it has not is asked for, as after a loss. */
   spent: readonly MonthSpent[];
 }
 

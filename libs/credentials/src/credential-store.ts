@@ -32,7 +32,7 @@ export interface CredentialRecord {
 export abstract class CredentialStore {
   /**
    * Writes records (upsert by hash, only if `version` is newer) and tells every process. Durable when it returns.
-   * @param readAtMs when they were read from the books, by the books' clock: a store that forgets revoked credentials refuses what is so old that it may be from before that (UnavailableError: read again)
+   * @param readAtMs when they were read from the books, by the books' clock: a store that forgets credentials refuses what is so old that it may be from before that (UnavailableError: read again)
    */
   abstract put(records: readonly CredentialRecord[], readAtMs?: number): Promise<void>;
   /**
@@ -45,6 +45,10 @@ export abstract class CredentialStore {
    * refuses unknown values with UnavailableError. It may be called several times, also after the start.
    */
   refillWith(_refill: () => Promise<unknown>): void {}
+  /** Lets a bounded number of credentials go that were revoked or expired long ago, in a store that would keep them for ever. Whether there may be more of them: then ask again. */
+  forget(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
   abstract start(): Promise<void>;
   abstract close(): Promise<void>;
 }

@@ -64,7 +64,7 @@ export const REDIS_RIGHTS = {
     commands: [...CONNECTION, 'time', 'subscribe', 'publish'],
     grants: [
       {
-        for: 'put, changes, begin_filling, end_filling, not_complete',
+        for: 'put, forget, changes, begin_filling, end_filling, not_complete',
         keys: credentials('records', 'changes', 'meta', 'ends'),
         commands: [...CALL, 'hmget', 'hget', 'hset', 'hsetnx', 'hdel', 'hexists', 'zadd', 'zrem', 'zrangebyscore'],
       },

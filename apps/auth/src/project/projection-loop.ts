@@ -3,12 +3,14 @@ import { logger } from '@tollgate/runtime';
 import { MAX_RECORDS_PER_BATCH, Projector } from './projector';
 
 const PROJECTION_INTERVAL_MS = 250;
+export const FORGET_INTERVAL_MS = 60_000;
 
-/** Projects what a crash or a failing store left behind; first thing after the start, it refills a store that lost its records. */
+/** Projects what a crash or a failing store left behind, and lets the store forget what is over; first thing after the start, it refills a store that lost its records. */
 @Injectable()
 export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stopped = false;
   private refilled = false;
+  private forgetAtMs = 0;
   private wake: () => void = () => {};
   private running: Promise<void> = Promise.resolve();
 
@@ -44,7 +46,14 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
     let written: number;
     do written = await this.projector.projectDue();
     while (written === MAX_RECORDS_PER_BATCH && !this.stopped);
-    if (this.refilled) return;
+    if (!this.refilled) await this.refill();
+    if (performance.now() < this.forgetAtMs) return;
+    // One batch a round: whoever revokes waits for nothing here.
+    const hasMore = await this.projector.forget();
+    this.forgetAtMs = hasMore ? 0 : performance.now() + FORGET_INTERVAL_MS;
+  }
+
+  private async refill(): Promise<void> {
     const refilled = await this.projector.refillIfLost();
     if (refilled > 0)
       logger('auth').info({ records: refilled }, 'the credential store had lost its records: all were projected anew');

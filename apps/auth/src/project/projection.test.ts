@@ -2,6 +2,8 @@ import { hashCredential, newId, UnavailableError } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { minted, startAuth, useAuth } from '../running-auth.suite';
+import { FORGET_INTERVAL_MS, ProjectionLoop } from './projection-loop';
+import type { Projector } from './projector';
 
 // Failures of the store are the subject here; each would be a warning.
 configureLogging({ level: 'silent', pretty: false });
@@ -171,6 +173,56 @@ it('writes all records anew for a store that lost them: known to the edge again,
   expect(await auth.projector.projectAll()).toBeGreaterThan(1_100);
   expect(await auth.edge.lookup(hash)).toMatchObject({ id, version: 2, revokedAtMs: expect.any(Number) });
   expect((await Promise.all(hashes.map((one) => auth.edge.lookup(one)))).every(Boolean)).toBe(true);
+});
+
+it.each(['revoked', 'expired'] as const)(
+  'does not take a store for emptied that has forgotten what was %s long ago',
+  async (how) => {
+    const { hash, last4 } = minted('key');
+    const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
+    const forget = `DELETE FROM credentials.credential WHERE hash = $1`;
+    const set = (days: number) =>
+      database.query(
+        how === 'revoked'
+          ? `UPDATE auth.credential SET revoked_at = now() - $2 * interval '1 day' WHERE id = $1 AND revoked_at IS NULL`
+          : `UPDATE auth.credential SET expires_at = now() - $2 * interval '1 day' WHERE id = $1`,
+        [id, days],
+      );
+    await set(31);
+    await database.query(forget, [hash]);
+    expect(await auth.projector.refillIfLost()).toBe(0);
+    if (how === 'revoked') return;
+    // What it cannot have forgotten yet is missed.
+    await set(1);
+    expect(await auth.projector.refillIfLost()).toBeGreaterThan(0);
+  },
+);
+
+it('lets the store forget what is over although nobody writes: a batch a round while there is more, and every minute', async () => {
+  let batches = 0;
+  const projector = { keepFilled: () => {}, projectDue: async () => 0, refillIfLost: async () => 0 };
+  const forget = () => Promise.resolve(++batches < 3);
+  const loop = new ProjectionLoop(Object.assign(projector, { forget }) as unknown as Projector);
+  const now = jest.spyOn(performance, 'now').mockReturnValue(1_000);
+  const roundsUntil = async (count: number) => {
+    for (const wait = loop as unknown as { wake(): void }; batches < count; wait.wake())
+      await new Promise(setImmediate);
+  };
+  try {
+    loop.onApplicationBootstrap();
+    await roundsUntil(3);
+    now.mockReturnValue(1_000 + FORGET_INTERVAL_MS - 1);
+    for (let round = 0; round < 20; round++) {
+      (loop as unknown as { wake(): void }).wake();
+      await new Promise(setImmediate);
+    }
+    expect(batches).toBe(3);
+    now.mockReturnValue(1_000 + FORGET_INTERVAL_MS);
+    await roundsUntil(4);
+  } finally {
+    now.mockRestore();
+    await loop.beforeApplicationShutdown();
+  }
 });
 
 it('a process that starts on an emptied store refills it', async () => {

@@ -29,6 +29,8 @@ const SELECT = `
          floor(extract(epoch FROM statement_timestamp()) * 1000) AS read_at_ms
     FROM credential JOIN tenant ON tenant.id = tenant_id`;
 const JUST_REVOKED = `${SELECT} WHERE revoked_at > now() - interval '1 minute' ORDER BY revoked_at DESC LIMIT $1`;
+/** The store keeps for 30 days what is revoked or has expired, by a clock of its own: of these it knows each. */
+const KEPT = `coalesce(least(revoked_at, expires_at) > now() - interval '15 days', true)`;
 const UNPROJECTED = 'projected_version < version';
 const MARK = `
   UPDATE credential SET projected_version = done.version FROM unnest($1::text[], $2::int[]) AS done (id, version)
@@ -101,13 +103,18 @@ export class Projector {
     }
   }
 
-  /** `projectAll` if the store does not know the newest credential that was once written to it: it was emptied, or is an older copy. */
+  /** `projectAll` if the store does not know the newest credential that was once written to it, and that it keeps: it was emptied, or is an older copy. */
   async refillIfLost(): Promise<number> {
     const [newest] = await this.database.dataSource.query<{ hash: string }[]>(
-      'SELECT hash FROM credential WHERE projected_version > 0 ORDER BY id DESC LIMIT 1',
+      `SELECT hash FROM credential WHERE projected_version > 0 AND ${KEPT} ORDER BY created_at DESC, id DESC LIMIT 1`,
     );
     if (!newest || (await this.store.lookup(newest.hash))) return 0;
     return this.projectAll();
+  }
+
+  /** Whether there may be more that the store is to forget. */
+  forget(): Promise<boolean> {
+    return this.store.forget();
   }
 
   /** For a store that may lose its records while we run: it asks for all of them. */

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AdmissionStore } from '@tollgate/admission';
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
-import { compareTenant, NEWS } from '../reconcile/compare';
+import { capped, compareTenant, NEWS, type TenantView } from '../reconcile/compare';
 import { Stores } from '../reconcile/stores';
 import type { TenantRepairs } from './tenant-repairs';
 
@@ -34,7 +34,7 @@ const toldAgain = new Counter({
  * Looks at each tenant about once a minute whether the admission store has of it what the books can have led to, and repairs it where not: the books are the truth, and the log and the metric make it seen.
  *
  * A look costs a page of books and one of the store, without a lock. What differs there may be on its way; so it is looked at again under the lock of the tenant's books, where nothing is (`poisonOf`), and
- * only then is it believed. A version that is below the books' for a minute is told again: the news of it is lost, or it is a forged one that passes for old.
+ * only then is it believed. A version that is below the books' for a minute is told again: the news of it is lost, or it is a forged one that passes for old, with no more than the books had since.
  */
 export class PoisonWatch {
   private readonly stores: Stores;
@@ -79,7 +79,7 @@ export class PoisonWatch {
         const still = isBehind && seen && view.snapshot!.version < seen.version ? seen : undefined;
         if (isBehind) behind.set(tenantId, still ?? { version: view.before.version, sinceMs: nowMs });
         const isLost = still !== undefined && nowMs - still.sinceMs >= this.lostAfterMs;
-        const differs = compareTenant(view).some(({ check }) => check !== NEWS) || isAhead(view);
+        const differs = compareTenant(view).some(({ check }) => check !== NEWS) || isAhead(view) || hasMore(view);
         if (!(view.snapshot && differs) && !isLost) continue;
         if (++lookedInto > MAX_LOOKED_INTO_A_ROUND) continue;
         if (await this.lookInto(tenantId, isLost ? still.version : undefined)) repaired++;
@@ -127,12 +127,13 @@ export class PoisonWatch {
   }
 }
 
-function isAhead({
-  snapshot,
-  after,
-}: {
-  snapshot?: { version: bigint } | undefined;
-  after: { version: bigint };
-}): boolean {
+function isAhead({ snapshot, after }: TenantView): boolean {
   return snapshot !== undefined && snapshot.version > after.version;
+}
+
+/** Of an older version, and more than the books have: a debit on its way, or forged. Usage on its way is settled there still, and so is none. */
+function hasMore({ snapshot, before, after }: TenantView): boolean {
+  if (snapshot === undefined || snapshot.version >= before.version) return false;
+  const nanos = capped(snapshot.balanceNanos + snapshot.withdrawnNanos) - snapshot.settledNanos;
+  return nanos > before.balanceNanos && nanos > after.balanceNanos;
 }

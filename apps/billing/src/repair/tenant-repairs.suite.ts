@@ -13,8 +13,12 @@ const FORGED = 999_999_999n;
 
 /** What the tests write into a store behind its back, as whoever has its credential can. */
 export interface Spoil {
-  /** A field of the tenant's row: `balance`, `settled`, `suspended` (true), `in_flight`. */
-  set(tenantId: string, field: 'balance' | 'settled' | 'suspended' | 'in_flight', value: string): Promise<unknown>;
+  /** A field of the tenant's row: `version`, `balance`, `settled`, `suspended` (true), `in_flight`. */
+  set(
+    tenantId: string,
+    field: 'version' | 'balance' | 'settled' | 'suspended' | 'in_flight',
+    value: string,
+  ): Promise<unknown>;
   /** None where columns have types. */
   garbage?(tenantId: string): Promise<unknown>;
 }
@@ -105,7 +109,7 @@ export function tenantRepairsSuite(
     describe.each([
       ['a person', (tenantId: string) => repairs.repair({ tenantId })],
       ['the watch', () => watch.round()],
-    ])('by %s', (_who, repair) => {
+    ])('by %s', (who, repair) => {
       it('a forged version with a balance: a genuine top-up works again', async () => {
         const tenantId = await tenant();
         await forge(tenantId, FORGED, 1_500n * 100n * CENT);
@@ -140,6 +144,20 @@ export function tenantRepairsSuite(
           await repair(tenantId);
           await expectSound(tenantId, 1_000n);
         }
+      });
+
+      it('a balance that the books never had, with a version that passes for news on its way', async () => {
+        const tenantId = await tenant();
+        await topUp(tenantId, 500);
+        await deliver(tenantId);
+        const before = await alarms();
+        for (const version of ['1', '0']) {
+          await spoil.set(tenantId, 'version', version);
+          await spoil.set(tenantId, 'balance', String(999_999n * CENT));
+          await repair(tenantId);
+          await expectSound(tenantId, 1_500n);
+        }
+        expect((await alarms()) - before).toBe(who === 'the watch' ? 2 : 0);
       });
 
       it('running sums that are not those of the holds', async () => {
@@ -182,6 +200,21 @@ export function tenantRepairsSuite(
         await deliver(tenantId);
         await expectSound(tenantId, 1_000n);
       });
+    });
+
+    it('an older version may have what the books had then or since, and not a nano more', async () => {
+      const tenantId = await tenant();
+      await topUp(tenantId, 500);
+      await billing.gatherer.gather([charge(tenantId, 300n * CENT)]);
+      await billing.poster.postDue();
+      for (const version of ['0', '1', '2', '3']) {
+        await spoil.set(tenantId, 'version', version);
+        await spoil.set(tenantId, 'balance', String(1_500n * CENT));
+        expect(await repairs.heal(tenantId)).toBeNull();
+      }
+      await spoil.set(tenantId, 'balance', String(1_500n * CENT + 1n));
+      expect(await repairs.heal(tenantId)).toMatchObject({ poison: 'balance' });
+      await expectSound(tenantId, 1_200n);
     });
 
     it('says what it would change, and changes nothing when it is only asked', async () => {

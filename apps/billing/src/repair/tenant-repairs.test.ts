@@ -2,7 +2,13 @@ import { PostgresAdmissionStore } from '@tollgate/admission';
 import { PATIENT_CALL_MS } from '@tollgate/testing';
 import { tenantRepairsSuite } from './tenant-repairs.suite';
 
-const COLUMNS = { balance: 'balance_nanos', settled: 'settled_nanos', suspended: 'suspended', in_flight: 'in_flight' };
+const COLUMNS = {
+  version: 'version',
+  balance: 'balance_nanos',
+  settled: 'settled_nanos',
+  suspended: 'suspended',
+  in_flight: 'in_flight',
+};
 
 describe('in the admission store on Postgres', () =>
   tenantRepairsSuite((database) => ({

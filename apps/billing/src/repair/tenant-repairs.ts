@@ -1,5 +1,5 @@
-import { askForSpent, readNews, type AdmissionStore, type MonthSpent } from '@tollgate/admission';
-import type { RequestOf, TenantRepair } from '@tollgate/contracts';
+import { askForSpent, readNews, type AdmissionStore, type MonthSpent, type Snapshot } from '@tollgate/admission';
+import { NANOS_PER_CENT, type RequestOf, type TenantRepair } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
@@ -7,6 +7,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { allBudgetNews } from '../budgets/budget-rows';
 import { lockBooks } from '../ledger/books-store';
 import { creditNews, type Books } from '../ledger/core/books';
+import { capped } from '../reconcile/compare';
 import { poisonOf, stateChanges, type Poison } from './state-changes';
 
 const HOLDS_PAGE = 500;
@@ -68,6 +69,7 @@ export class TenantRepairs {
     const { books, snapshot } = await this.look(tx, tenantId);
     const intents = await tx.query<unknown[]>('SELECT FROM withdrawal_intent WHERE tenant_id = $1 LIMIT 1', [tenantId]);
     let poison: Healed['poison'] | null = poisonOf(books, snapshot, intents.length > 0);
+    if (poison === null && snapshot && (await isAboveAllSince(tx, books, snapshot))) poison = 'balance';
     if (poison === null && snapshot && heardOf !== undefined && snapshot.version < heardOf) poison = 'behind';
     return { books, snapshot, poison };
   }
@@ -123,4 +125,19 @@ export class TenantRepairs {
       return [];
     }
   }
+}
+
+/**
+ * Whether a state of an older version has more than the books had at that version or any later one: then it is no news on its way. Which balance a version had nobody keeps; but every entry counts the
+ * version up, so the newest one of that version is at most as many entries back as versions have passed, and what usage has gathered since an entry only takes away from the balance that it left.
+ */
+async function isAboveAllSince(tx: EntityManager, books: Books, snapshot: Snapshot): Promise<boolean> {
+  const passed = books.version - snapshot.version;
+  const nanos = capped(snapshot.balanceNanos + snapshot.withdrawnNanos);
+  if (passed <= 0n || nanos <= 0n || nanos <= books.balanceCents * NANOS_PER_CENT) return false;
+  const rows = await tx.query<unknown[]>(
+    'SELECT FROM journal_entry WHERE tenant_id = $1 AND sequence >= $2 AND balance_after_cents >= $3 LIMIT 1',
+    [books.tenantId, String(books.lastSequence - passed), String((nanos + NANOS_PER_CENT - 1n) / NANOS_PER_CENT)],
+  );
+  return rows.length === 0;
 }

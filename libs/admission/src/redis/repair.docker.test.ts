@@ -1,8 +1,12 @@
-import { useRedis } from '@tollgate/testing';
+import { configureLogging } from '@tollgate/runtime';
+import { eventually, useRedis } from '@tollgate/testing';
 import Redis from 'ioredis';
 import type { Repair } from '../admission-store';
 import { TOKEN_NANOS, useFixture } from '../suite/fixture.suite';
 import { RedisAdmissionStore } from './redis-admission-store';
+
+// A store that closes while it registers its tenants would warn.
+configureLogging({ level: 'silent', pretty: false });
 
 // What a Redis credential can write: anything, into any field. The books say version 5 and a balance of 100 tokens.
 const redis = useRedis();
@@ -56,6 +60,56 @@ async function expectSound({ running, settled }: { running?: string; settled?: s
   const tokens = (wantOutputTokens: number) => f.request({ wantOutputTokens, minOutputTokens: wantOutputTokens });
   expect(await f.admit(tokens(91))).toMatchObject({ kind: 'held', outputTokens: 90 });
 }
+
+describe('a repair while metering is away', () => {
+  const spentNanos = 60n * TOKEN_NANOS;
+  const spoiled: [string, () => Promise<unknown>][] = [
+    ['the tenant’s sum', () => client.hset(key('credit'), 'spent', 'x')],
+    ['the tenant’s month', () => client.hset(key('credit'), 'month', 'x')],
+    ['the tenant’s sum, taken away', () => client.hdel(key('credit'), 'spent')],
+    ['all of the tenant', () => client.set(key('credit'), 'garbage')],
+    ['the sum of a key', () => client.hset(key('keys'), fixture().keyId, Buffer.from([0xc1]))],
+    ['a key, taken away', () => client.hdel(key('keys'), fixture().keyId)],
+    ['all keys', () => client.set(key('keys'), 'garbage')],
+  ];
+
+  it.each(spoiled)('asks again for what was spent in the month where nobody can read it: %s', async (_what, spoil) => {
+    await working();
+    await client.hset(key('credit'), 'restored', '1');
+    await spoil();
+    await fixture().store.repair(books());
+    expect(await client.hexists(key('credit'), 'restored')).toBe(0);
+    const keys = [{ keyId: fixture().keyId, nanos: spentNanos }];
+    const gateway = new RedisAdmissionStore({
+      url: redis.url,
+      now: () => fixture().nowMs,
+      onUnknownTenant: () =>
+        Promise.resolve({ news: books(), spent: [{ month: '2026-05', tenantNanos: spentNanos, keys }] }),
+    });
+    await gateway.start();
+    try {
+      await gateway.applyNews([books()]);
+      await eventually(async () => expect(await client.hget(key('credit'), 'restored')).toBe('1'));
+    } finally {
+      await gateway.close();
+    }
+    const tokens = { wantOutputTokens: 50, minOutputTokens: 1 };
+    const byTenant = fixture().request({ ...tokens, tenantBudgetNanos: spentNanos });
+    expect(await fixture().admit(byTenant)).toMatchObject({ reason: 'budget_reached', scope: 'tenant' });
+    const byKey = fixture().request({ ...tokens, keyBudgetNanos: spentNanos });
+    expect(await fixture().admit(byKey)).toMatchObject({ reason: 'budget_reached', scope: 'key' });
+  });
+
+  it('keeps what was spent in the month where it can be read, and asks nobody: requests do not wait for metering', async () => {
+    await working();
+    await client.hset(key('credit'), 'restored', '1');
+    const spent = await client.hget(key('credit'), 'spent');
+    expect(Number(spent)).toBeGreaterThan(0);
+    await client.hset(key('credit'), 'balance', '1000000000000000');
+    await fixture().store.repair(books());
+    expect(await client.hmget(key('credit'), 'restored', 'spent')).toEqual(['1', spent]);
+  });
+});
 
 describe('a repair of what was written into Redis', () => {
   const FIELDS: [field: string, value: string][] = [

@@ -77,6 +77,10 @@ export class RedisCredentialStore extends CredentialStore {
     }
   }
 
+  override async forget(): Promise<boolean> {
+    return (await this.link.one({ function: 'forget', keys: KEYS, args: [] })) === 1;
+  }
+
   lookup(hash: string): CredentialRecord | null | Promise<CredentialRecord | null> {
     // Without the feed a record in memory would never learn of its revocation.
     if (!this.started) return Promise.reject(new UnavailableError('the credential store is not started'));

@@ -27,8 +27,8 @@ async function open(records: readonly CredentialRecord[] = []): Promise<RedisCre
 /** As when it was written so long ago that it is forgotten. */
 const letEnd = (hash: string) => cli('ZADD', key('ends'), '1', hash);
 
-describe('a credential that was revoked', () => {
-  it('leaves Redis 30 days later, with all that told of it, and is refused as unknown then', async () => {
+describe('a credential that was revoked, or has expired', () => {
+  it('leaves Redis 30 days later, with all that told of it and although nobody writes, and is refused as unknown then', async () => {
     const store = await open();
     const good = aRecord();
     const revokedAtMs = Date.now();
@@ -37,7 +37,7 @@ describe('a credential that was revoked', () => {
     expect(Number(await cli('ZSCORE', key('ends'), revoked.hash))).toBe(revokedAtMs + 30 * DAY_MS);
     expect(await cli('ZSCORE', key('ends'), good.hash)).toBe('');
     await letEnd(revoked.hash);
-    await store.put([aRecord()]);
+    expect(await store.forget()).toBe(false);
     for (const look of [
       ['HEXISTS', key('records')],
       ['ZRANK', key('changes')],
@@ -60,7 +60,7 @@ describe('a credential that was revoked', () => {
     const late = store.put([before], Date.now() - 16 * DAY_MS);
     await expect(late).rejects.toThrow(UnavailableError);
     // Nor does its refusal depend on whether it is forgotten yet.
-    await store.put([aRecord()], Date.now());
+    await store.forget();
     await expect(store.put([before], Date.now() - 16 * DAY_MS)).rejects.toThrow(UnavailableError);
     expect(await (await open()).lookup(before.hash)).toBeNull();
   });
@@ -71,6 +71,44 @@ describe('a credential that was revoked', () => {
     const before = Date.now();
     await store.put([revoked]);
     expect(Number(await cli('ZSCORE', key('ends'), revoked.hash))).toBeGreaterThanOrEqual(before + DAY_MS);
+  });
+
+  it('leaves 30 days after it expired, also when it was never revoked', async () => {
+    const store = await open();
+    const expiresAtMs = Date.now() + DAY_MS;
+    const [unused, given] = [aRecord({ expiresAtMs }), aRecord({ expiresAtMs, revokedAtMs: expiresAtMs - DAY_MS })];
+    await store.put([unused, given]);
+    expect(Number(await cli('ZSCORE', key('ends'), unused.hash))).toBe(expiresAtMs + 30 * DAY_MS);
+    expect(Number(await cli('ZSCORE', key('ends'), given.hash))).toBe(expiresAtMs + 29 * DAY_MS);
+    await letEnd(unused.hash);
+    await store.forget();
+    expect(await (await open()).lookup(unused.hash)).toBeNull();
+  });
+
+  it('leaves as well when an earlier release wrote it, without an end: in bounded batches, and not before a day has passed', async () => {
+    await cli('FLUSHALL');
+    const store = await open();
+    const before = Date.now();
+    const over = Array.from({ length: 450 }, (_, i) =>
+      aRecord(i % 2 ? { expiresAtMs: before - 100 * DAY_MS } : { revokedAtMs: before - 100 * DAY_MS }),
+    );
+    const good = aRecord();
+    await store.put([...over, good]);
+    await cli('DEL', key('ends'));
+    const ends = async () => Number(await cli('ZCARD', key('ends')));
+    for (const [more, known] of [
+      [true, 200],
+      [true, 400],
+      [false, 450],
+    ])
+      expect([await store.forget(), await ends()]).toEqual([more, known]);
+    const [, first] = (await cli('ZRANGE', key('ends'), '0', '0', 'WITHSCORES')).split(/\s+/);
+    expect(Number(first)).toBeGreaterThanOrEqual(before + DAY_MS);
+    // What has its end keeps it.
+    await letEnd(over[0]!.hash);
+    await store.put([over[0]!]);
+    expect([await store.forget(), await ends()]).toEqual([false, 449]);
+    expect(await cli('HLEN', key('records'))).toBe('450');
   });
 
   it('a process that has not heard of changes for half a day forgets all that it knew', async () => {

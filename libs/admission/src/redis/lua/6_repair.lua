@@ -65,11 +65,12 @@ local function readable_settled(packed)
   return cost, event.keyId
 end
 
--- What of this may be read as a hash, after a key of another type was taken away.
+-- What of this may be read as a hash, after a key of another type was taken away; and whether one was.
 local function fields_of(key, type_name)
-  if redis.call('TYPE', key).ok ~= type_name then
+  local its_type = redis.call('TYPE', key).ok
+  if its_type ~= type_name then
     redis.call('DEL', key)
-    return {}
+    return {}, its_type ~= 'none'
   end
   return redis.call('HGETALL', key)
 end
@@ -176,8 +177,8 @@ local function repair(keys, args)
   end
 
   -- 4. The keys: those that have a state, holds, or something spent.
-  local states = {}
-  all = fields_of(keys[KEYS_OF], 'hash')
+  local states, is_lost_spent = {}, nil
+  all, is_lost_spent = fields_of(keys[KEYS_OF], 'hash')
   for i = 1, #all, 2 do
     if all[i]:sub(-#BUDGET) ~= BUDGET then
       states[all[i]] = all[i + 1]
@@ -194,6 +195,7 @@ local function repair(keys, args)
     if not ok then
       its_month, its_spent, requests_us, tokens_us, written_us = 0, 0, 0, 0, 0
     end
+    is_lost_spent = is_lost_spent or not ok or not states[key_id] or not whole(its_month, nil) or not readable_amount(its_spent)
     its_month, its_spent = whole(its_month, 0), readable_amount(its_spent) or 0
     if spent then
       its_spent = clamp_spent(its_month >= month and its_spent or 0, spent_by[key_id] or 0, sum.settled)
@@ -216,6 +218,7 @@ local function repair(keys, args)
     was[all[i]] = all[i + 1]
   end
   redis.call('DEL', keys[CREDIT])
+  is_lost_spent = is_lost_spent or was.restored ~= '1' or not whole(was.month, nil) or not readable_amount(was.spent)
   local its_month, its_spent = whole(was.month, 0), readable_amount(was.spent) or 0
   if spent then
     its_spent = clamp_spent(its_month >= month and its_spent or 0, spent, sums.tenant.settled)
@@ -226,8 +229,8 @@ local function repair(keys, args)
     in_flight = text(sums.tenant.in_flight), month = text(its_month), spent = text(its_spent), requests_us = text(bucket_or_full(was.requests_us, now, MINUTE_US)),
     tokens_us = text(bucket_or_full(was.tokens_us, now, LONGEST_REFILL_US)), written_us = text(math.min(now, whole(was.written_us, 0))),
     deadline_ms = deadline_ms and text(deadline_ms) or '', progressed_ms = text(progressed_ms), hold_mean_ms = text(math.max(0, whole(was.hold_mean_ms, 0))),
-    -- The books were asked, just now.
-    restored = '1', life = was.life, budget = own_budget,
+    -- The books were asked, just now. What was spent in the month is asked for again, as after a loss of all, where neither metering told it nor what stood here can be read.
+    restored = (spent or not is_lost_spent) and '1' or nil, life = was.life, budget = own_budget,
   }
   writes = {}
   for field, value in pairs(fields) do

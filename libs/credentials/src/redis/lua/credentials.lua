@@ -2,16 +2,16 @@
 --   1 records  hash  credential hash → version and record (JSON)
 --   2 changes  zset  credential hash by the number of its last change
 --   3 meta     hash  number: of the last change; generation: a token made by the first write into an empty store; complete: the run id of the server on which auth has
---                    last written all credentials; filler, filler_until: who is at it, and until when (ms) nobody else need be
---   4 ends     zset  hash of a revoked credential by when (ms) it is forgotten
+--                    last written all credentials; filler, filler_until: who is at it, and until when (ms) nobody else need be; ended: the last change of which `forget` knows the end
+--   4 ends     zset  hash of a credential that was revoked, or expires, by when (ms) it is forgotten
 -- A store without `complete` may lack credentials: nothing is read from it. A store that is complete on another server than this one (a restart, a failover, a slot that moved) serves, and auth
 -- writes all anew, as its last moments may be lost.
 local RECORDS, CHANGES, META, ENDS = 1, 2, 3, 4
--- A credential that was revoked is remembered for so long, and since it was last written for so long: until every process has heard of it, or knows that it has not.
-local REVOKED_MS, WRITTEN_MS = 30 * 86400000, 86400000
+-- A credential that was revoked or has expired is remembered for so long, and since it was last written for so long: until every process has heard of it, or knows that it has not.
+local OVER_MS, WRITTEN_MS = 30 * 86400000, 86400000
 -- What was read from the books longer ago may be from before a revocation that is forgotten here: half of the former. As much the clocks of the two servers may differ.
 local MAX_READ_AGE_MS = 15 * 86400000
--- Forgotten by one call.
+-- Forgotten by one call, and as many changes whose end is looked up.
 local MAX_FORGOTTEN = 200
 -- Arguments of one command: Lua's stack bears a few thousand.
 local MAX_UNPACKED = 1000
@@ -32,21 +32,14 @@ end
 -- When it is forgotten; nil: not at all.
 local function end_of(record, now_ms)
   -- As it is written by everybody: nothing is decoded for the many that are good.
-  if record:find('"revokedAtMs":null', 1, true) then
+  if record:find('"revokedAtMs":null', 1, true) and record:find('"expiresAtMs":null', 1, true) then
     return nil
   end
-  local revoked_ms = cjson.decode(record).revokedAtMs
-  return type(revoked_ms) == 'number' and math.max(revoked_ms + REVOKED_MS, now_ms + WRITTEN_MS) or nil
-end
-
--- Unknown from now on, and refused as such. `put` lets nobody bring an older version back.
-local function forget_revoked(keys, now_ms)
-  local over = redis.call('ZRANGEBYSCORE', keys[ENDS], '-inf', whole(now_ms), 'LIMIT', 0, MAX_FORGOTTEN)
-  if #over > 0 then
-    redis.call('HDEL', keys[RECORDS], unpack(over))
-    redis.call('ZREM', keys[CHANGES], unpack(over))
-    redis.call('ZREM', keys[ENDS], unpack(over))
+  local decoded, over_ms = cjson.decode(record), math.huge
+  for _, at_ms in ipairs({ decoded.revokedAtMs or false, decoded.expiresAtMs or false }) do
+    over_ms = type(at_ms) == 'number' and math.min(over_ms, at_ms) or over_ms
   end
+  return over_ms < math.huge and math.max(over_ms + OVER_MS, now_ms + WRITTEN_MS) or nil
 end
 
 -- args: the channel, a token for the case that the store is empty, the writer and its lease (ms), when (ms) the records were read from the books or '', and hash, version, record of each. Keeps those that are newer than what is there, each as a
@@ -59,7 +52,6 @@ local function put(keys, args)
   if args[5] ~= '' and now_ms - tonumber(args[5]) > MAX_READ_AGE_MS then
     return redis.error_reply('LATE the records were read too long ago')
   end
-  forget_revoked(keys, now_ms)
   if redis.call('HGET', keys[META], 'filler') == args[3] then
     redis.call('HSET', keys[META], 'filler_until', whole(now_ms + args[4]))
   end
@@ -101,6 +93,34 @@ local function records_of(keys, hashes)
     end
   end
   return records
+end
+
+-- What is over is unknown from now on, and refused as such; `put` lets nobody bring an older version back. What an earlier release wrote has no end yet: it gets one as `ended` passes over its change.
+-- Answers whether there may be more to do.
+local function forget(keys)
+  local now_ms = now_us() / 1000
+  local ended = redis.call('HGET', keys[META], 'ended') or '0'
+  local found = redis.call('ZRANGEBYSCORE', keys[CHANGES], '(' .. ended, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_FORGOTTEN)
+  local hashes = {}
+  for i = 1, #found, 2 do
+    hashes[#hashes + 1] = found[i]
+  end
+  for i, record in ipairs(records_of(keys, hashes)) do
+    local forgotten_ms = record and end_of(record, now_ms)
+    if forgotten_ms then
+      redis.call('ZADD', keys[ENDS], 'NX', whole(forgotten_ms), hashes[i])
+    end
+  end
+  if #found > 0 then
+    redis.call('HSET', keys[META], 'ended', found[#found])
+  end
+  local over = redis.call('ZRANGEBYSCORE', keys[ENDS], '-inf', whole(now_ms), 'LIMIT', 0, MAX_FORGOTTEN)
+  if #over > 0 then
+    redis.call('HDEL', keys[RECORDS], unpack(over))
+    redis.call('ZREM', keys[CHANGES], unpack(over))
+    redis.call('ZREM', keys[ENDS], unpack(over))
+  end
+  return (#hashes == MAX_FORGOTTEN or #over == MAX_FORGOTTEN) and 1 or 0
 end
 
 -- args: hashes. Whether the store is complete, and the records (nil where there is none). Of an incomplete one nothing: a late writer may have put an older record there than the one
@@ -163,6 +183,7 @@ local function register(name, callback, flags)
   redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = callback, flags = flags })
 end
 register('put', put, {})
+register('forget', forget, {})
 register('read', read, { 'no-writes' })
 register('changes', changes, { 'no-writes' })
 register('begin_filling', begin_filling, {})
