@@ -193,6 +193,13 @@ describe('a suspended tenant', () => {
     expect(await inForceAfterMs(async () => expect((await chat()).status).toBe(200))).toBeLessThan(SECOND_MS);
   });
 
+  it('is suspended when that is answered, also where a forged version keeps the admission store from listening', async () => {
+    const { tenantId, chat } = await customer();
+    await services.database.query('UPDATE admission.tenant SET version = 999999999 WHERE tenant_id = $1', [tenantId]);
+    expect((await ask(`/tenants/${tenantId}/suspend`, { method: 'POST' })).status).toBe(200);
+    expect((await chat()).json.error.code).toBe('tenant_suspended');
+  });
+
   it('is not said to be suspended, nor a budget set, while the admission store takes nothing: 503 and what to do; a repeat succeeds once it is in force', async () => {
     const { tenantId, chat } = await customer();
     const suspend = () => ask(`/tenants/${tenantId}/suspend`, { method: 'POST' });

@@ -84,8 +84,9 @@ export function registerHandlers(parts: BillingParts): void {
       await status.enforce(news);
     } finally {
       committed(null);
-      watch?.look(news.tenantId);
     }
+    // A store that a forged version has put ahead of the books did not listen.
+    await watch?.heal(news.tenantId);
     return { told: true };
   });
   messages.handle('billing.credit.news', async ({ tenantId }) => {

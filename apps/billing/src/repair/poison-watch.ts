@@ -113,7 +113,8 @@ export class PoisonWatch {
     }
   }
 
-  private async heal(tenantId: string, heardOf?: bigint): Promise<boolean> {
+  /** Repairs a tenant where the admission store has what the books do not give, before it returns. Whether it had. Rejects when it could not look, or repair. */
+  async heal(tenantId: string, heardOf?: bigint): Promise<boolean> {
     const healed = await this.repairs.heal(tenantId, heardOf);
     if (!healed) return false;
     const { poison: found, changes, droppedHolds } = healed;
