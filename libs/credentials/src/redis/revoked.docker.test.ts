@@ -49,6 +49,23 @@ describe('a credential that was revoked, or has expired', () => {
     expect(await later.lookup(good.hash)).toMatchObject({ revokedAtMs: null });
   });
 
+  it('is refused although Redis is full: it takes the revocation, and lets go of what is over', async () => {
+    const store = await open();
+    const [record, over] = [aRecord(), aRecord({ revokedAtMs: Date.now() })];
+    await store.put([record, over]);
+    await letEnd(over.hash);
+    await cli('CONFIG', 'SET', 'maxmemory', '1');
+    try {
+      await store.put([{ ...record, version: 2, revokedAtMs: Date.now() }]);
+      await store.forget();
+    } finally {
+      await cli('CONFIG', 'SET', 'maxmemory', '0');
+    }
+    const later = await open();
+    expect(await later.lookup(record.hash)).toMatchObject({ version: 2 });
+    expect(await later.lookup(over.hash)).toBeNull();
+  });
+
   it('does not come back: who writes what it read long ago is refused, and has to read again', async () => {
     const store = await open();
     const before = aRecord();

@@ -182,8 +182,9 @@ end
 local function register(name, callback, flags)
   redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = callback, flags = flags })
 end
-register('put', put, {})
-register('forget', forget, {})
+-- A full Redis still takes revocations, and lets go of what is over.
+register('put', put, { 'allow-oom' })
+register('forget', forget, { 'allow-oom' })
 register('read', read, { 'no-writes' })
 register('changes', changes, { 'no-writes' })
 register('begin_filling', begin_filling, {})
