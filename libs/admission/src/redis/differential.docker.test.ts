@@ -19,6 +19,7 @@ class Run {
   private readonly tenantId = newId('ten');
   private readonly keyIds = [newId('key'), newId('key')];
   private readonly ids: string[] = [];
+  private readonly keyOf = new Map<string, string>();
   private readonly holdNanos = new Map<string, bigint>();
 
   constructor(
@@ -35,8 +36,10 @@ class Run {
       case 'admit': {
         const requests = operation.requests.map(({ key, shape }): AdmitRequest => {
           const id = newId('req');
+          const keyId = this.keyIds[key]!;
           this.ids.push(id);
-          return fixture.request({ id, tenantId, keyId: this.keyIds[key]!, ...shape });
+          this.keyOf.set(id, keyId);
+          return fixture.request({ id, tenantId, keyId, ...shape });
         });
         for (const [i, result] of (await this.onBoth((store) => store.admit(requests))).entries()) {
           if (!(result instanceof Error) && result.kind === 'held')
@@ -71,6 +74,7 @@ class Run {
         const events = this.holds(operation.holds).map(({ id, part, tokens }) => ({
           event: fixture.event(id, ((this.holdNanos.get(id) ?? 0n) * BigInt(part)) / 1_000n, {
             tenantId,
+            keyId: this.keyOf.get(id)!,
             completionTokens: tokens,
           }),
         }));

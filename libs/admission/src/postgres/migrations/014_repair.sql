@@ -34,6 +34,7 @@ RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   -- Buckets further from full than this were never an honest request's: a token bucket may be moved beyond its minute by what settlements corrected.
   LONGEST_REFILL_US constant bigint := 3600000000;
+  MINUTE_US constant bigint := 60000000;
   v_now_us bigint;
   v_month int;
   v_is_told boolean;
@@ -74,10 +75,14 @@ BEGIN
       FROM hold h WHERE h.tenant_id = p_tenant_id) s
     LEFT JOIN unnest(p_budget_key_id, p_budget_version, p_budget_nanos) AS b (key_id, version, nanos) ON b.key_id = ''
     WHERE t.tenant_id = p_tenant_id;
+  -- Where they stand now, as `admit` reads them; full where no honest request can have left them so.
   UPDATE bucket b SET
-      requests_full_us = CASE WHEN b.requests_full_us BETWEEN 0 AND v_now_us + 60000000 THEN b.requests_full_us ELSE 0 END,
-      tokens_full_us = CASE WHEN b.tokens_full_us BETWEEN 0 AND v_now_us + LONGEST_REFILL_US THEN b.tokens_full_us ELSE 0 END,
-      written_us = least(b.written_us, v_now_us)
-    WHERE b.tenant_id = p_tenant_id;
+      requests_full_us = v_now_us + CASE WHEN o.requests_us BETWEEN 0 AND MINUTE_US THEN o.requests_us ELSE 0 END,
+      tokens_full_us = v_now_us + CASE WHEN o.tokens_us BETWEEN 0 AND LONGEST_REFILL_US THEN o.tokens_us ELSE 0 END,
+      written_us = v_now_us
+    FROM (
+      SELECT w.key_id, greatest(w.requests_full_us, 0) - w.from_us AS requests_us, greatest(w.tokens_full_us, 0) - w.from_us AS tokens_us
+      FROM (SELECT *, greatest(written_us, v_now_us) AS from_us FROM bucket WHERE tenant_id = p_tenant_id) w) o
+    WHERE b.tenant_id = p_tenant_id AND b.key_id = o.key_id;
 END
 $$;

@@ -91,13 +91,13 @@ local function admit(keys, args)
   local fresh, writes, loaded = {}, {}, {}
   live(keys, t)
   local out = { t.exists and 0 or 1, t.life }
-  local moved = read_buckets(t, now)
+  local t_moved, k_moved = read_buckets(t, now), false
 
   for i, a in ipairs(list) do
     local r = read_request(a, args[4 + i])
     local k = load_key(keys, loaded, r.key_id)
     if read_buckets(k, now) then
-      moved, k.changed = true, true
+      k_moved, k.changed = true, true
     end
     local code, scope, retry_ms, nanos, tokens = nil, false, false, false, false
 
@@ -164,9 +164,11 @@ local function admit(keys, args)
     t.deadline_ms = is_first and deadline_ms or t.deadline_ms
     t.progressed_ms = math.max(t.progressed_ms, math.floor(now / 1000))
     save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', 'written_us', 'progressed_ms', is_first and 'deadline_ms' or nil)
-  elseif moved then
+  elseif t_moved or k_moved then
     save_keys(keys, loaded)
-    save_tenant(keys, t, 'requests_us', 'tokens_us', 'written_us')
+    if t_moved then
+      save_tenant(keys, t, 'requests_us', 'tokens_us', 'written_us')
+    end
   elseif not t.exists then
     save_tenant(keys, t)
   end

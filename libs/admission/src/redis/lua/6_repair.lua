@@ -75,9 +75,13 @@ local function fields_of(key, type_name)
   return redis.call('HGETALL', key)
 end
 
-local function bucket_or_full(value, now, longest_us)
-  local full_us = whole(value, 0)
-  return (full_us < 0 or full_us > now + longest_us) and 0 or full_us
+-- Where the buckets stand now, as `read_buckets` has it; full where no honest request can have left them so.
+local function honest_buckets(requests_us, tokens_us, written_us, now)
+  requests_us, tokens_us = whole(requests_us, 0), whole(tokens_us, 0)
+  local from = math.max(now, whole(written_us, 0))
+  local requests_left = requests_us > from + MINUTE_US and 0 or requests_us - from
+  local tokens_left = tokens_us > from + LONGEST_REFILL_US and 0 or tokens_us - from
+  return now + math.max(requests_left, 0), now + math.max(tokens_left, 0)
 end
 
 -- What was spent in a month: at least what metering has, at most that and all that is settled here.
@@ -201,9 +205,9 @@ local function repair(keys, args)
       its_spent = clamp_spent(its_month >= month and its_spent or 0, spent_by[key_id] or 0, sum.settled)
       its_month = month
     end
+    requests_us, tokens_us = honest_buckets(requests_us, tokens_us, written_us, now)
     writes[#writes + 1] = key_id
-    writes[#writes + 1] = cmsgpack.pack(sum.pending, sum.in_flight, its_month, its_spent, bucket_or_full(requests_us, now, MINUTE_US),
-      bucket_or_full(tokens_us, now, LONGEST_REFILL_US), math.min(now, whole(written_us, 0)))
+    writes[#writes + 1] = cmsgpack.pack(sum.pending, sum.in_flight, its_month, its_spent, requests_us, tokens_us, now)
   end
   for key_id, packed in pairs(budgets) do
     writes[#writes + 1] = key_id .. BUDGET
@@ -224,10 +228,10 @@ local function repair(keys, args)
     its_spent = clamp_spent(its_month >= month and its_spent or 0, spent, sums.tenant.settled)
     its_month = month
   end
+  local requests_us, tokens_us = honest_buckets(was.requests_us, was.tokens_us, was.written_us, now)
   local fields = {
     version = text(a[1]), balance = text(a[2]), suspended = a[3] and '1' or '0', settled = text(sums.tenant.settled), pending = text(sums.tenant.pending),
-    in_flight = text(sums.tenant.in_flight), month = text(its_month), spent = text(its_spent), requests_us = text(bucket_or_full(was.requests_us, now, MINUTE_US)),
-    tokens_us = text(bucket_or_full(was.tokens_us, now, LONGEST_REFILL_US)), written_us = text(math.min(now, whole(was.written_us, 0))),
+    in_flight = text(sums.tenant.in_flight), month = text(its_month), spent = text(its_spent), requests_us = text(requests_us), tokens_us = text(tokens_us), written_us = text(now),
     deadline_ms = deadline_ms and text(deadline_ms) or '', progressed_ms = text(progressed_ms), hold_mean_ms = text(math.max(0, whole(was.hold_mean_ms, 0))),
     -- The books were asked, just now. What was spent in the month is asked for again, as after a loss of all, where neither metering told it nor what stood here can be read.
     restored = (spent or not is_lost_spent) and '1' or nil, life = was.life, budget = own_budget,
