@@ -1,6 +1,6 @@
 import { RedisAdmissionStore } from '@tollgate/admission';
 import { applyTopics, KafkaMessages } from '@tollgate/messaging';
-import { useKafka, useRedis, useTestDatabase } from '@tollgate/testing';
+import { PATIENT_CALL_MS, useKafka, useRedis, useTestDatabase } from '@tollgate/testing';
 import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.suite';
 import { crowdSuite } from './crowd.suite';
 
@@ -12,7 +12,8 @@ describe('a crowd, with admission on Redis and messages on Kafka', () => {
   beforeAll(() => applyTopics({ brokers: kafka.brokers, clientId: 'crowd' }));
 
   crowdSuite(database, async () => {
-    const admission = new RedisAdmissionStore({ url: redis.url });
+    // Ten thousand a gateway at once are more than a slow machine admits in the second that a request waits.
+    const admission = new RedisAdmissionStore({ url: redis.url, callTimeoutMs: PATIENT_CALL_MS });
     await admission.start();
     const connection = { brokers: kafka.brokers, clientId: 'crowd' };
     return { admission, messages: new KafkaMessages({ connection, identity: TEST_IDENTITY }) };

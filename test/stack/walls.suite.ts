@@ -19,8 +19,14 @@ const REACHES: Record<string, [wanted: string[], forbidden: string[]]> = {
   functions: [['redis:6379'], ['postgres:5432', 'kafka:9092', 'simulator:9000', 'haproxy:8080']],
 };
 
-/** Where the money is written down. */
-const BOOKS = ['billing.journal_entry', 'billing.posting', 'billing.charge', 'billing.invoice', 'metering.usage_event'];
+/** Where the money is written down, each table with a column of it. */
+const BOOKS = [
+  ['billing.journal_entry', 'amount_cents'],
+  ['billing.posting', 'amount_cents'],
+  ['billing.charge', 'id'],
+  ['billing.invoice', 'amount_cents'],
+  ['metering.usage_event', 'cost_nanos'],
+];
 /** Run in a container, with the login that its service has: what each statement is refused with. */
 const ASK_DATABASE = `
   const { Client } = require('pg');
@@ -110,9 +116,9 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
     'the database login of %s changes and deletes nothing in the books',
     async (service) => {
       const [container = ''] = await stack.containers(service);
-      const statements = BOOKS.flatMap((table) => [
+      const statements = BOOKS.flatMap(([table, column]) => [
         `DELETE FROM ${table}`,
-        `UPDATE ${table} SET id = id`,
+        `UPDATE ${table} SET ${column} = ${column}`,
         `TRUNCATE ${table} CASCADE`,
         `ALTER TABLE ${table} DISABLE TRIGGER ALL`,
       ]);
