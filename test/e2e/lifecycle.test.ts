@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -116,6 +117,25 @@ describe('what stands in the way of a start is said in one line with the cure', 
     expect(await failure({ TOLLGATE_DATA_DIR: file })).toMatch(
       /^tollgate: The data directory .*a-file cannot be written \(\w+\): choose another with TOLLGATE_DATA_DIR, or mend its rights\.$/,
     );
+  });
+
+  it('an operator secret that other users can read', async () => {
+    const data = join(directory.path, 'open');
+    mkdirSync(data);
+    const secret = join(data, 'operator.secret');
+    writeFileSync(secret, randomBytes(32).toString('hex'));
+    chmodSync(secret, 0o644);
+    expect(await failure({ TOLLGATE_DATA_DIR: data })).toBe(
+      `tollgate: Other users can read ${secret}. Run: chmod 600 ${secret}`,
+    );
+  });
+
+  it('the data of an embedded PostgreSQL whose password is gone', async () => {
+    const data = join(directory.path, 'lost-password');
+    mkdirSync(join(data, 'postgres'), { recursive: true });
+    writeFileSync(join(data, 'postgres', 'PG_VERSION'), '18');
+    const line = await failure({ TOLLGATE_DATA_DIR: data });
+    expect(line).toMatch(/password of the embedded PostgreSQL cannot be read from .*\(ENOENT\)\. Restore the file/);
   });
 });
 

@@ -88,6 +88,8 @@ describe('from a ledger line to its requests, from a request to its receipt', ()
         `^0 Request:  ${last}\nEvent:    sim-small, 1\\d \\+ 5 tokens.*\nCharge:   0\\.07.*billed in 2026-10\nEntry:    ${entry.id}.*\nReceipt:  its month is open$`,
       ),
     );
+    // As its customer knows it.
+    expect((await ask(`/requests/${last.replace('req_', 'chatcmpl-')}`)).json.data).toEqual(before);
     expect(await tollgate('usage', '--entry', entry.id)).toMatch(
       /^0 ent_.*usage, -0\.\d+ USD.*REQUEST .*req_\w+ +sim-small +key_/s,
     );

@@ -1,12 +1,14 @@
 // The settings of `npm run stack`: those of `npm start` from the environment, and the secrets (secrets.mjs). All of it is what docker-compose.yml asks for.
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { hasPasswords, makeSecrets, redisUsersId, secretsDirectory } from './secrets.mjs';
 
 const MAX_PORT = 65_535;
+/** Of a file's mode: what its group and all others may do. */
+const OTHERS = 0o077;
 /** The largest values, those of the services' own settings: what they refuse is refused before anything is started. */
 export const MAX = {
   TOLLGATE_PORT: MAX_PORT,
@@ -205,6 +207,7 @@ function keptOperatorSecret(dataDirectory) {
   mkdirSync(dataDirectory, { recursive: true });
   const file = join(dataDirectory, 'operator.secret');
   if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  if (statSync(file).mode & OTHERS) throw new SetupError(`Other users can read ${file}. Run: chmod 600 ${file}`);
   return readFileSync(file, 'utf8').trim();
 }
 

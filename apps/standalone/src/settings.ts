@@ -26,10 +26,12 @@ import {
   tooEasy,
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 const MAX_PORT = 65_535;
+/** Of a file's mode: what its group and all others may do. */
+const OTHERS = 0o077;
 
 class OwnSettings {
   /** The next port after TOLLGATE_PORT when it is not set; any when that is 0. */
@@ -89,6 +91,7 @@ export function operatorSecret({
       return given;
     }
     if (!existsSync(file)) writeFileSync(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+    if (statSync(file).mode & OTHERS) throw new SettingsError(`Other users can read ${file}. Run: chmod 600 ${file}`);
     const kept = readFileSync(file, 'utf8').trim();
     if (entropyBits(kept) < OPERATOR_SECRET_MIN_BITS) throw new SettingsError(tooEasy(file, OPERATOR_SECRET_MIN_BITS));
     return kept;

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
  */
 export function whyNotHttp({ httpVersion, rawHeaders }: IncomingMessage): string | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
-    return 'The HTTP version is not supported: use HTTP/1.1 or HTTP/1.0.';
+    return 'The HTTP version is not supported. Use HTTP/1.1 or HTTP/1.0.';
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
@@ -14,13 +14,12 @@ export function whyNotHttp({ httpVersion, rawHeaders }: IncomingMessage): string
     if (name.length === HOST.length) {
       if (name.toLowerCase() === HOST) hosts += 1;
     } else if (name.length === TRANSFER_ENCODING.length && name.toLowerCase() === TRANSFER_ENCODING) {
-      if (httpVersion === '1.0') return 'HTTP/1.0 does not support Transfer-Encoding: send Content-Length instead.';
-      if (rawHeaders[at + 1]!.toLowerCase() !== 'chunked')
-        return 'The only Transfer-Encoding that is supported is "chunked".';
+      if (httpVersion === '1.0') return 'HTTP/1.0 does not support Transfer-Encoding. Send Content-Length instead.';
+      if (rawHeaders[at + 1]!.toLowerCase() !== 'chunked') return 'The only supported Transfer-Encoding is "chunked".';
     }
   }
-  if (hosts > 1) return 'The request has more than one Host header: send exactly one.';
-  return hosts === 0 && httpVersion === '1.1' ? 'The Host header is missing: send exactly one.' : null;
+  if (hosts > 1) return 'The request has more than one Host header. Send exactly one.';
+  return hosts === 0 && httpVersion === '1.1' ? 'The Host header is missing. Send exactly one.' : null;
 }
 
 const HOST = 'host';

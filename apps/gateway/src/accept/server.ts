@@ -50,7 +50,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   };
   server.on('connection', (socket) => exchanges.connected(socket));
   limitConnections(server, options, (socket) => {
-    const message = 'Too many connections are open: try again shortly.';
+    const message = 'Too many connections are open. Try again shortly.';
     tellAndClose(socket, { status: 503, message, retryAfterSeconds: RETRY_AFTER_SECONDS }, envelope);
   });
   server.on('request', accept);
@@ -60,7 +60,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     exchanges.begin(request, response);
-    refuse(response, { status: 417, message: 'The only Expect header that is supported is "100-continue".' });
+    refuse(response, { status: 417, message: 'The only supported Expect header is "100-continue".' });
   });
   server.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
     if (isLingering(socket)) return;
@@ -81,9 +81,9 @@ export function continueIfOwed(request: IncomingMessage, response: ServerRespons
 /** What is no HTTP at all, or too slow, or with too large a head: there is no request, only a socket. */
 function refusalOf(code: string | undefined): EarlyRefusal {
   if (code === 'HPE_HEADER_OVERFLOW')
-    return { status: 431, message: 'The request headers are too large: send fewer or shorter ones.' };
+    return { status: 431, message: 'The request headers are too large. Send fewer or shorter ones.' };
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return { status: 408, message: 'The request did not arrive in time: send it again.' };
+    return { status: 408, message: 'The request did not arrive in time. Send it again.' };
   return { status: 400, message: 'The request is not valid HTTP.' };
 }
 

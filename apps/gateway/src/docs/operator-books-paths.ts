@@ -33,7 +33,8 @@ export const BOOKS_PATHS: Paths = {
       id: 'readRequest',
       tag: 'Books',
       summary: 'From a request to its ledger line and receipt',
-      description: 'What is null has not come to pass yet.',
+      description:
+        'Takes the request id (`req_…`), or the id of its answer (`chatcmpl-…`, `cmpl-…`). null: it has not happened yet.',
       success: [['200', 'Event, charge, entry, invoice.', answers.RequestTrail]],
       errors: ['not_found'],
     },

@@ -8,28 +8,32 @@ export const INFERENCE_ERRORS = {
   invalid_type: [400, 'invalid_request_error', 'A parameter has the wrong type.'],
   context_length_exceeded: [400, 'invalid_request_error', 'The prompt is longer than the context of the model.'],
   unsupported_parameter: [400, 'invalid_request_error', 'The model does not support a parameter.'],
-  missing_api_key: [401, 'authentication_error', 'No API key was given: send it as "Authorization: Bearer sk-svc-…".'],
+  missing_api_key: [
+    401,
+    'authentication_error',
+    'The request has no API key. Send it as "Authorization: Bearer sk-svc-…".',
+  ],
   invalid_api_key: [401, 'authentication_error', 'The API key is not valid.'],
-  credit_exhausted: [402, 'billing_error', 'The prepaid credit is used up: top up to go on.'],
-  budget_reached: [402, 'billing_error', 'The budget of this month is reached: raise it, or wait for the next month.'],
-  tenant_suspended: [402, 'billing_error', 'The account is suspended: contact the operator.'],
+  credit_exhausted: [402, 'billing_error', 'The prepaid credit is used up. Top up to continue.'],
+  budget_reached: [402, 'billing_error', 'The budget for this month is spent. Raise it, or wait for the next month.'],
+  tenant_suspended: [402, 'billing_error', 'The account is suspended. Contact the operator.'],
   model_not_found: [
     404,
     'invalid_request_error',
-    'The model does not exist, or the key may not use it: see GET /models.',
+    'The model does not exist, or this key may not use it. GET /models lists the models of this key.',
   ],
-  route_not_found: [404, 'invalid_request_error', 'There is nothing at this address.'],
-  method_not_allowed: [405, 'invalid_request_error', 'The method is not allowed at this address.'],
+  route_not_found: [404, 'invalid_request_error', 'No endpoint has this path.'],
+  method_not_allowed: [405, 'invalid_request_error', 'This endpoint does not support this method.'],
   request_timeout: [
     408,
     'invalid_request_error',
-    'The body did not arrive in time: it has 10 s, and a second more for each 128 KiB.',
+    'The body did not arrive in time. The limit is 10 s plus 1 s for each 128 KiB.',
   ],
   payload_too_large: [413, 'invalid_request_error', 'The body is too large.'],
   unsupported_media_type: [
     415,
     'invalid_request_error',
-    'The body must be JSON: send "Content-Type: application/json".',
+    'The body must be JSON. Send "Content-Type: application/json".',
   ],
   requests_limit_exceeded: [429, 'rate_limit_error', 'Too many requests per minute.'],
   tokens_limit_exceeded: [429, 'rate_limit_error', 'Too many tokens per minute.'],
@@ -37,11 +41,11 @@ export const INFERENCE_ERRORS = {
   credit_held: [
     429,
     'rate_limit_error',
-    'What is left of the credit, or of a budget, is held by your running requests: it is free again when they end.',
+    'Your remaining credit or budget is reserved by requests in progress. Retry when they finish.',
   ],
-  api_error: [500, 'api_error', 'Something went wrong on our side.'],
+  api_error: [500, 'api_error', 'The service failed to process the request.'],
   upstream_error: [502, 'upstream_error', 'The model failed to answer.'],
-  overloaded_error: [503, 'overloaded_error', 'The service cannot take the request now: try again shortly.'],
+  overloaded_error: [503, 'overloaded_error', 'The service cannot take the request at the moment. Try again shortly.'],
   timeout_error: [504, 'timeout_error', 'The model did not answer in time.'],
 } as const satisfies Record<string, readonly [status: number, type: string, message: string]>;
 
@@ -50,7 +54,7 @@ export type InferenceErrorCode = keyof typeof INFERENCE_ERRORS;
 /** For those whom a stopping process cuts off before their answer is complete. */
 export function stopping(): InferenceError {
   return new InferenceError('overloaded_error', {
-    message: 'The service is restarting, and the request was ended: try again.',
+    message: 'The service is restarting and has ended the request. Try again.',
     retryAfterSeconds: 1,
   });
 }

@@ -91,7 +91,7 @@ export class Intake {
     if (budget === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
     const most = Math.floor(this.memory.maxBytesPerKey / MIB);
     return new InferenceError('concurrency_limit_exceeded', {
-      message: `The request bodies of this key exceed ${most} MiB in total: wait for running requests to finish. Retry after ${retryAfterSeconds} s.`,
+      message: `The request bodies of this key exceed ${most} MiB in total. Wait for requests in progress to finish. Retry after ${retryAfterSeconds} s.`,
       retryAfterSeconds,
     });
   }

@@ -99,7 +99,7 @@ export class Pipeline {
     }
     if (result.reason !== 'no_profile') throw new InferenceError(result.reason);
     throw new InferenceError('invalid_api_key', {
-      message: 'The plan or profile of this API key no longer exists: issue a new key.',
+      message: 'The plan or profile of this API key no longer exists. Create a new key.',
     });
   }
 

@@ -36,9 +36,11 @@ export function ofAdmission({
   if (status !== 429) return new InferenceError(code);
   const fallback = reason === 'tokens' || reason === 'requests' ? BUCKET_SECONDS : SHORT_WAIT_SECONDS;
   const retryAfterSeconds = retryAfterMs === null ? fallback : Math.max(1, Math.ceil(retryAfterMs / 1_000));
-  const whose = reason === 'credit_held' ? '' : scope === 'key' ? ' (limit of the key)' : ' (limit of the account)';
+  // It says itself when to retry.
+  if (reason === 'credit_held') return new InferenceError(code, { retryAfterSeconds });
+  const limit = scope === 'key' ? 'limit of this key' : 'limit of this account';
   return new InferenceError(code, {
-    message: `${message.slice(0, -1)}${whose}. Retry after ${retryAfterSeconds} s.`,
+    message: `${message.slice(0, -1)} (${limit}). Retry after ${retryAfterSeconds} s.`,
     retryAfterSeconds,
   });
 }
@@ -75,7 +77,7 @@ export function ofUpstream(
     }
     case 'too_large':
       return new InferenceError('payload_too_large', {
-        message: 'The request is too large for the model: send a shorter one.',
+        message: 'The request is too large for the model. Send a shorter one.',
       });
     case 'busy':
       return new InferenceError('overloaded_error', {
@@ -117,7 +119,7 @@ function fieldNames(schemas: readonly unknown[]): ReadonlySet<string> {
 /** The hold was lost while the request ran: whatever comes of it, nobody would pay. */
 export function interrupted(): InferenceError {
   return new InferenceError('overloaded_error', {
-    message: 'The request was interrupted: try again.',
+    message: 'The request was interrupted. Try again.',
     retryAfterSeconds: SHORT_WAIT_SECONDS,
   });
 }

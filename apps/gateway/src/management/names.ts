@@ -12,6 +12,6 @@ export function whyNotName(name: string): string | null {
   if (SEPARATOR.test(name)) return 'name must not have line or paragraph separators (U+2028, U+2029).';
   if (DIRECTION.test(name))
     return 'name must not have characters that change the direction of text (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).';
-  if (!SEEN.test(name)) return 'name must have at least one character that can be seen.';
+  if (!SEEN.test(name)) return 'name must have at least one visible character.';
   return null;
 }

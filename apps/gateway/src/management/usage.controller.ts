@@ -48,7 +48,7 @@ export function readUsageQuery(tenantId: string, query: Record<string, unknown>,
   // At the very first millisecond of a month "until now" would be an empty time.
   const to = instant(given.to) ?? (given.from === undefined ? Math.max(nowMs, from + 1) : nowMs);
   if (from >= to)
-    throw managementError('invalid_parameter', 'from must be before to (which is now when it is not given).');
+    throw managementError('invalid_parameter', 'from must be before to. The default of to is the current time.');
   return {
     tenantId,
     from: new Date(from).toISOString(),

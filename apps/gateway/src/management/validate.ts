@@ -2,6 +2,7 @@ import type { Static, TSchema } from '@sinclair/typebox';
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyRequest } from 'fastify';
+import { schemaMessage } from '../http/schema-message';
 import { ApiError } from './envelope';
 
 export const MAX_MANAGEMENT_BODY_BYTES = 64 * 1024;
@@ -78,7 +79,7 @@ export function describe(error: ErrorObject): string {
   const where = error.instancePath.slice(1).replaceAll('/', '.');
   const allowed =
     error.keyword === 'enum' ? `: ${(error.params as { allowedValues: unknown[] }).allowedValues.join(', ')}` : '';
-  return `${where || 'The value'} ${error.message ?? 'is not valid'}${allowed}.`;
+  return `${where || 'The value'} ${schemaMessage(error)}${allowed}.`;
 }
 
 function checker<T>(validate: ValidateFunction<T>, toError: (error: ErrorObject) => ApiError): (value: unknown) => T {

@@ -10,6 +10,8 @@ import { RequestsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
+/** A customer knows a request by the id of its answer. */
+const ANSWER_ID = /^(chatcmpl|cmpl)-/;
 const checkPage = queryCheck(RequestsQuery);
 
 /** From a ledger line to the very requests that it debits, and from a request to its ledger line and receipt. */
@@ -52,10 +54,11 @@ export class OperatorUsageController {
 
   /** What is null has not come to pass yet. */
   @Get('requests/:requestId')
-  async request(@Param('requestId') requestId: string) {
+  async request(@Param('requestId') name: string) {
+    const requestId = name.replace(ANSWER_ID, 'req_');
     if (!isId('req', requestId)) throw new ApiError('not_found', 'No such request.');
     const [event, books] = await Promise.all([this.event(requestId), this.books(requestId)]);
-    if (!event && !books) throw new ApiError('not_found', 'No usage of such a request is recorded.');
+    if (!event && !books) throw new ApiError('not_found', 'No usage is recorded for this request.');
     const { charge = null, carriedOn = false, entry = null, invoice = null } = books ?? {};
     return { data: { event, charge, carriedOn, entry, invoice, currency: this.config.current.currency } };
   }

@@ -65,7 +65,7 @@ export async function startEmbeddedPostgres({
   const user = serverUser([cluster, initdb]);
   if (!existsSync(join(cluster, 'PG_VERSION'))) await createCluster(root, cluster, initdb, user);
 
-  const password = readFileSync(join(root, 'postgres.password'), 'utf8').trim();
+  const password = keptPassword(join(root, 'postgres.password'));
   const running = runningSocketDirectory(cluster);
   const sockets = running ?? socketDirectory(root, user);
   const log = join(cluster, 'server.log');
@@ -92,6 +92,18 @@ export async function startEmbeddedPostgres({
       await user.run(pg_ctl, ['stop', '-w', '-s', '-m', 'fast', '-D', cluster]);
     },
   };
+}
+
+function keptPassword(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new Error(
+      `The password of the embedded PostgreSQL cannot be read from ${file} (${(error as NodeJS.ErrnoException).code}). ` +
+        'Restore the file from a back-up of the data directory: it belongs to the data beside it.',
+      { cause: error },
+    );
+  }
 }
 
 function makeDirectory(root: string): void {

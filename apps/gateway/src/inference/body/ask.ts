@@ -222,7 +222,7 @@ function checkPrompts(param: string, prompts: CompletionRequest['prompt']): numb
   }
   if (prompts.length > MAX_EMBEDDING_INPUTS) {
     throw new InferenceError('invalid_value', {
-      message: `'${param}' must NOT have more than ${MAX_EMBEDDING_INPUTS} items.`,
+      message: `'${param}' must have at most ${MAX_EMBEDDING_INPUTS} items.`,
       param,
     });
   }

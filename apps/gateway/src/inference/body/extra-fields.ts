@@ -71,7 +71,7 @@ function whyNot(name: string, modelId: string, passthrough: ReadonlySet<string>)
   return (
     whyNever(name) ??
     `'${name.slice(0, 100)}' is not supported by the model '${modelId}'. ` +
-      'The operator can allow it in the "passthrough" list of the model in tollgate.yaml.'
+      'The operator of the service can allow it in the "passthrough" list of the model in tollgate.yaml.'
   );
 }
 
@@ -95,7 +95,7 @@ function checkTemplateArguments(value: unknown): void {
     throw new InferenceError('invalid_type', { message: `'${param}' must be of type object.`, param });
   const members = Object.entries(value);
   if (members.length > MAX_TEMPLATE_ARGUMENTS) {
-    const message = `'${param}' must NOT have more than ${MAX_TEMPLATE_ARGUMENTS} members.`;
+    const message = `'${param}' must have at most ${MAX_TEMPLATE_ARGUMENTS} members.`;
     throw new InferenceError('invalid_value', { message, param });
   }
   for (const [name, argument] of members) {

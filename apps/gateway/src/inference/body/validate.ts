@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { TSchema } from '@sinclair/typebox';
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import type { InferenceKind } from '@tollgate/contracts';
+import { schemaMessage } from '../../http/schema-message';
 import { InferenceError } from '../errors';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
 import { checkStructure } from './structure';
@@ -53,7 +54,8 @@ export function toParam(instancePath: string): string {
   return param;
 }
 
-function toInferenceError({ keyword, instancePath, params, message = 'is not valid' }: ErrorObject): InferenceError {
+function toInferenceError(error: ErrorObject): InferenceError {
+  const { keyword, instancePath, params } = error;
   const at = toParam(instancePath);
   if (keyword === 'required') {
     const missing = (params as { missingProperty: string }).missingProperty;
@@ -82,5 +84,5 @@ function toInferenceError({ keyword, instancePath, params, message = 'is not val
     const allowed = (params as { allowedValues: unknown[] }).allowedValues.filter((value) => value !== null);
     return new InferenceError('invalid_value', { message: `${name} must be one of: ${allowed.join(', ')}.`, param });
   }
-  return new InferenceError('invalid_value', { message: `${name} ${message}.`, param });
+  return new InferenceError('invalid_value', { message: `${name} ${schemaMessage(error)}.`, param });
 }

@@ -1,0 +1,18 @@
+import Ajv from 'ajv';
+import { schemaMessage } from './schema-message';
+
+describe('what is wrong with a value, in words', () => {
+  it.each([
+    [{ type: 'array', minItems: 1 }, [], 'must have at least 1 item'],
+    [{ type: 'array', maxItems: 2 }, [1, 2, 3], 'must have at most 2 items'],
+    [{ type: 'string', minLength: 3 }, 'ab', 'must have at least 3 characters'],
+    [{ type: 'string', maxLength: 1 }, 'ab', 'must have at most 1 character'],
+    [{ type: 'object', minProperties: 1 }, {}, 'must have at least 1 member'],
+    [{ type: 'object', maxProperties: 0 }, { a: 1 }, 'must have at most 0 members'],
+    [{ type: 'number', minimum: 0 }, -1, 'must be >= 0'],
+  ])('%j', (schema, value, message) => {
+    const validate = new Ajv().compile(schema);
+    expect(validate(value)).toBe(false);
+    expect(schemaMessage(validate.errors![0]!)).toBe(message);
+  });
+});
