@@ -2,7 +2,7 @@ import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { createRequire } from 'node:module';
 import type { Tokenizer } from '../../apps/gateway/src/catalog/catalog';
-import { type Ask, readAsk } from '../../apps/gateway/src/inference/body/ask';
+import { type InferenceRequest, readRequest } from '../../apps/gateway/src/inference/body/inference-request';
 import type { BodyRules } from '../../apps/gateway/src/inference/body/rules';
 import { bodyRules } from '../../apps/gateway/src/inference/body/body-rules.suite';
 import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/inference/body/prompt-bound';
@@ -128,7 +128,7 @@ function bodyOf(body: object, escaped: boolean): Buffer {
 }
 
 /** What is charged by our count is never above what is held by it, and that never above the bound by bytes. */
-function expectOrder(ask: Ask, model: BodyRules): { exact: number; held: number } {
+function expectOrder(ask: InferenceRequest, model: BodyRules): { exact: number; held: number } {
   const { total, longest } = countPrompt(ask, model);
   const held = total + templateSlack(ask);
   expect(longest).toBeLessThanOrEqual(total);
@@ -155,7 +155,7 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
   it('is sound for any chat: roles, names, parts, tools, calls, schemas, and however the body is written', async () => {
     await within(
       fc.property(chat, fc.boolean(), (body, escaped) => {
-        const ask = readAsk('chat', bodyOf(body, escaped), () => model);
+        const ask = readRequest('chat', bodyOf(body, escaped), () => model);
         const { exact } = expectOrder(ask, model);
         // The built-in backend counts with one tokenizer.
         if (tokenizer === 'o200k_base') expect(exact).toBeGreaterThanOrEqual(readChatPrompt(ask.body!).tokens);
@@ -173,13 +173,13 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
       fc.property(prompts, fc.option(text, { nil: undefined }), fc.boolean(), (prompt, suffix, escaped) => {
         const completion = bodyOf({ prompt, ...(suffix !== undefined && { suffix }) }, escaped);
         expectOrder(
-          readAsk('completion', completion, () => model),
+          readRequest('completion', completion, () => model),
           model,
         );
         // Inputs of embeddings are never empty.
         const input = typeof prompt === 'string' ? prompt || 'x' : prompt.map((one) => (one === '' ? 'x' : one));
         expectOrder(
-          readAsk('embedding', bodyOf({ input }, escaped), () => embedderOf(tokenizer)),
+          readRequest('embedding', bodyOf({ input }, escaped), () => embedderOf(tokenizer)),
           model,
         );
       }),
@@ -211,7 +211,7 @@ describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryMo
       fc.property(body, (request) => {
         const model = modelOf(tokenizer, tokensPerMessage);
         const raw = bodyOf(request, false);
-        const ask = readAsk('chat', raw, () => model);
+        const ask = readRequest('chat', raw, () => model);
         const parsed = JSON.parse(raw.toString()) as { messages: object[] };
         const counted = library.countChatCompletionTokens?.(parsed) ?? library.encodeChat(parsed.messages).length;
         expect(expectOrder(ask, model).held).toBeGreaterThanOrEqual(counted);
@@ -223,7 +223,7 @@ describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryMo
 it('a number with an exponent, written out in the prompt, is longer than in the body', () => {
   const body = `{"model":"m","messages":[{"role":"user","content":""}],"tools":[{"type":"function","function":{"name":"f","parameters":{"enum":[${Array(500).fill('1e20').join()}]}}}]}`;
   const model = modelOf('o200k_base');
-  const ask = readAsk('chat', Buffer.from(body), () => model);
+  const ask = readRequest('chat', Buffer.from(body), () => model);
   expect(countPrompt(ask, model).total).toBeGreaterThan(body.length);
   expectOrder(ask, model);
 });

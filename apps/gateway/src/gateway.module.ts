@@ -12,7 +12,7 @@ import { RefusedKeys } from './admit/refused-keys';
 import { WastedRequests } from './admit/wasted-requests';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
-import { CountingBudget } from './catalog/counting-budget';
+import { TokenizerThrottle } from './catalog/tokenizer-throttle';
 import { loadTokenizer } from './catalog/tokenizer';
 import { DocsModule } from './docs/docs.module';
 import { BodyReader } from './inference/body/body-reader';
@@ -70,7 +70,7 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
       admission,
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
       streams: new StreamWatch(),
-      counting: new CountingBudget(),
+      counting: new TokenizerThrottle(),
       settlements: new Settlements(admission, emitter, new UnbilledReports(messages)),
       emitter,
     };

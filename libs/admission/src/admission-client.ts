@@ -12,7 +12,7 @@ import type {
 import { BatchQueue } from './batch-queue';
 import { HoldDeadline } from './hold-deadline';
 import { TenantUnknownError } from './redis/credit-restorer';
-import { SignsOfLife, type RunningRequest } from './signs-of-life';
+import { HoldHeartbeat, type RunningRequest } from './hold-heartbeat';
 
 /** `deadline`: give it back with `track`. */
 export type ClientAdmitResult =
@@ -28,7 +28,7 @@ export class AdmissionClient {
   private readonly extensions: BatchQueue<ExtendRequest, ExtendResult>;
   private readonly settlements: BatchQueue<Settlement, SettleResult>;
   private readonly voids: BatchQueue<{ id: string; tenantId: string }, boolean>;
-  private readonly signs: SignsOfLife;
+  private readonly signs: HoldHeartbeat;
 
   constructor(
     private readonly store: AdmissionStore,
@@ -44,7 +44,7 @@ export class AdmissionClient {
     this.extensions = new BatchQueue((requests) => store.extend(requests));
     this.settlements = new BatchQueue((settlements) => store.settle(settlements), { answersWithinMs: settle });
     this.voids = new BatchQueue((holds) => store.void(holds));
-    this.signs = new SignsOfLife(store, options.signOfLifeIntervalMs);
+    this.signs = new HoldHeartbeat(store, options.signOfLifeIntervalMs);
   }
 
   /**

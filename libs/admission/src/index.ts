@@ -5,7 +5,7 @@ export * from './hold-states';
 export { readNews, whyNotNews } from './read-news';
 export * from './admission-client';
 export { HoldDeadline } from './hold-deadline';
-export type { RunningRequest } from './signs-of-life';
+export type { RunningRequest } from './hold-heartbeat';
 export * from './postgres/postgres-admission-store';
 export * from './redis/redis-admission-store';
 export { askForCredit, askForSpent } from './redis/ask-for-credit';

@@ -119,7 +119,11 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
  * For statements of a transaction that may take longer than a service's own, as those of a proof over all of the books do: each may take `timeoutMs`, by the server and on this side; the others of the transaction, too. The one that is
  * under way when `stopped` is aborted fails with its reason at once, as its connection is broken off. What TypeORM asks has no timeout of its own, so they go to its connection.
  */
-export async function patiently(tx: EntityManager, timeoutMs: number, stopped?: AbortSignal): Promise<Query> {
+export async function withStatementTimeout(
+  tx: EntityManager,
+  timeoutMs: number,
+  stopped?: AbortSignal,
+): Promise<Query> {
   await tx.query(`SELECT set_config('statement_timeout', $1, true)`, [String(timeoutMs)]);
   const client = (await tx.queryRunner!.connect()) as PoolClient;
   const answerTimeoutMs = timeoutMs + QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;

@@ -6,7 +6,7 @@ import {
   type Found,
   type JournalHead,
 } from '@tollgate/contracts';
-import { patiently, type Query } from '@tollgate/postgres';
+import { withStatementTimeout, type Query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { CHAIN_CHECK, headsOf } from './chain';
 import { INVOICE_CHECKS } from './invoice-audit';
@@ -55,7 +55,7 @@ export async function auditLedger(
   stopped?: AbortSignal,
 ): Promise<Audit> {
   return dataSource.transaction('REPEATABLE READ', async (tx) => {
-    const query = await patiently(tx, STATEMENT_TIMEOUT_MS, stopped);
+    const query = await withStatementTimeout(tx, STATEMENT_TIMEOUT_MS, stopped);
     const differences: Difference[] = [];
     const totals: AuditTotals = { chargesNanos: 0n, debitsNanos: 0n, carriedNanos: 0n };
     for (const row of await query<TenantRow>(TENANTS_SQL, [tenantIds])) {

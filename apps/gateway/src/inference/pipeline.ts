@@ -5,12 +5,12 @@ import { LimitStates } from '../admit/limit-states';
 import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
 import { toUsageField } from '../usage/usage-event';
-import type { Ask } from './body/ask';
+import type { InferenceRequest } from './body/inference-request';
 import { cheapBound, countWithinContext, templateSlack } from './body/prompt-bound';
 import type { Client } from './client';
 import { InferenceError } from './errors';
 import type { Body } from './intake';
-import { Job, type Served } from './job';
+import { AdmittedRequest, type Served } from './admitted-request';
 import { ClientLeftError } from './read-body';
 import { ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
@@ -26,33 +26,33 @@ export class Pipeline {
   constructor(private readonly stages: Stages) {}
 
   /** Chat, completion or embedding. Never rejects: whatever happens becomes an answer, or an end. */
-  async infer(kind: InferenceKind, request: IncomingMessage, client: Client): Promise<void> {
+  async infer(kind: InferenceKind, incoming: IncomingMessage, client: Client): Promise<void> {
     const meter = new RequestMeter();
     let body: Body | undefined;
-    let admitted = false;
+    let isAdmitted = false;
     try {
       // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB, nor does who would be refused anyhow.
-      const principal = await this.authenticate(request, client);
-      body = await this.stages.intake.take(request, client, principal);
+      const principal = await this.authenticate(incoming, client);
+      body = await this.stages.intake.take(incoming, client, principal);
       // 2. What is asked, and of which model: what goes out is built from it.
       const { keyId, models } = principal;
-      const ask = await this.stages.bodies.read(kind, body.bytes, { keyId, models, client });
-      const model = this.findModel(ask, principal);
+      const request = await this.stages.bodies.read(kind, body.bytes, { keyId, models, client });
+      const model = this.findModel(request, principal);
       meter.model = model.id;
       // 3. Limits, and a hold for the largest cost that the request can reach: from here on it is settled or void.
-      const job = await this.admit(ask, model, principal, client);
-      admitted = true;
+      const admitted = await this.admit(request, model, principal, client);
+      isAdmitted = true;
       failPoint('admitted');
       // 4. The answer, all but its end.
-      const served = await this.serve(job, client);
+      const served = await this.serve(admitted, client);
       if (served.kind === 'nothing') {
         failPoint('nothing-delivered');
-        await this.stages.settlements.void(job);
+        await this.stages.settlements.void(admitted);
         throw served.error ?? new ClientLeftError();
       }
       failPoint('served');
       // 5. The settlement is durable …
-      const { event, published } = await this.stages.settlements.settle(job, served);
+      const { event, published } = await this.stages.settlements.settle(admitted, served);
       failPoint('settled');
       // 6. … before the client sees the last byte.
       served.end(toUsageField(event));
@@ -63,7 +63,7 @@ export class Pipeline {
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
       // Also of who leaves before anything was delivered: a backend may have worked for it, and nobody pays.
-      if (!admitted || error instanceof ClientLeftError) body?.wasted(error);
+      if (!isAdmitted || error instanceof ClientLeftError) body?.wasted(error);
       meter.refused(this.refuse(client, error));
     } finally {
       body?.release();
@@ -80,12 +80,12 @@ export class Pipeline {
     }
   }
 
-  private async serve(job: Job, client: Client): Promise<Served> {
+  private async serve(admitted: AdmittedRequest, client: Client): Promise<Served> {
     try {
-      return await (job.ask.stream ? serveStream : servePlain)(this.stages, job, client);
+      return await (admitted.request.stream ? serveStream : servePlain)(this.stages, admitted, client);
     } catch (error) {
       // A fault of ours: as if the process had died, the hold is charged at its deadline what was recorded. Renewed it would live as long as the process.
-      this.stages.admission.untrack(job.draft.id);
+      this.stages.admission.untrack(admitted.draft.id);
       throw error;
     }
   }
@@ -103,32 +103,38 @@ export class Pipeline {
     });
   }
 
-  private findModel(ask: Ask, principal: Principal): CatalogModel {
-    const model = this.stages.catalog.find(ask.model, principal.models);
+  private findModel(request: InferenceRequest, principal: Principal): CatalogModel {
+    const model = this.stages.catalog.find(request.model, principal.models);
     // It was there when the body was read: the configuration has changed since.
     if (!model) throw unavailable();
     return model;
   }
 
-  private async admit(ask: Ask, model: CatalogModel, principal: Principal, client: Client): Promise<Job> {
+  private async admit(
+    request: InferenceRequest,
+    model: CatalogModel,
+    principal: Principal,
+    client: Client,
+  ): Promise<AdmittedRequest> {
     const nowMs = Date.now();
-    const want = ask.choices === 0 ? 0 : Math.min(ask.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
-    let longest = cheapBound(ask, model);
+    const want =
+      request.choices === 0 ? 0 : Math.min(request.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
+    let longest = cheapBound(request, model);
     let prompt = { tokens: longest, exact: false };
     const countExactly = () => {
-      const counted = countWithinContext(ask, model);
+      const counted = countWithinContext(request, model);
       longest = counted.longest;
-      return counted.total + templateSlack(ask);
+      return counted.total + templateSlack(request);
     };
     // Within the context by the cheap bound: nothing need be counted, unless it is already.
-    if (ask.counted || longest + want > model.contextTokens) prompt = { tokens: countExactly(), exact: true };
+    if (request.counted || longest + want > model.contextTokens) prompt = { tokens: countExactly(), exact: true };
     const draft: UsageDraft = {
       id: client.id,
       tenantId: principal.tenantId,
       keyId: principal.keyId,
       model: model.id,
-      kind: ask.kind,
-      stream: ask.stream,
+      kind: request.kind,
+      stream: request.stream,
       price: model.price,
       ...(principal.defaultBudgets && { defaultBudgets: principal.defaultBudgets }),
       startedAt: new Date(nowMs).toISOString(),
@@ -138,9 +144,9 @@ export class Pipeline {
         ...principal,
         draft,
         model,
-        stream: ask.stream,
-        choices: ask.choices,
-        maxTokensNamed: ask.maxTokensNamed,
+        stream: request.stream,
+        choices: request.choices,
+        maxTokensNamed: request.maxTokensNamed,
         prompt,
         maxTokensPerChoice: () => Math.min(want, model.contextTokens - longest),
         countExactly,
@@ -151,9 +157,9 @@ export class Pipeline {
     this.limitStates.note(principal.keyId, limits, nowMs);
     client.setLimits(principal.keyLimits, () => limits);
     if (admission.kind === 'refused') throw ofAdmission(admission);
-    const job = new Job(ask, model, draft, admission.hold, client.requestId);
-    if (!client.left) return job;
-    await this.stages.settlements.void(job);
+    const admitted = new AdmittedRequest(request, model, draft, admission.hold, client.requestId);
+    if (!client.left) return admitted;
+    await this.stages.settlements.void(admitted);
     throw new ClientLeftError();
   }
 

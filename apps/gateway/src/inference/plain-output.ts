@@ -2,9 +2,9 @@ import { toStringBody, toWire } from '../upstream/json-text';
 import { DeliveredText } from '../upstream/delivered-text';
 import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
 import { estimateTokens, Prose } from '../upstream/token-estimate';
-import type { CountingBudget } from '../catalog/counting-budget';
-import type { Ask } from './body/ask';
-import type { DeliveredOutput, Job } from './job';
+import type { TokenizerThrottle } from '../catalog/tokenizer-throttle';
+import type { InferenceRequest } from './body/inference-request';
+import type { DeliveredOutput, AdmittedRequest } from './admitted-request';
 import type { PlainResponse } from './plain-response';
 import { isPossible, OUTPUT_SPARE_TOKENS } from './reported-usage';
 
@@ -22,22 +22,22 @@ export type PlainOutput =
  * honest: half a tool call or half a JSON document is none, and logprobs would tell more than the text. A tool call or document that is whole by its backend's own count goes out, if that count can be true.
  */
 export async function fitPlain(
-  job: Pick<Job, 'ask' | 'hold' | 'model' | 'countText'>,
+  admitted: Pick<AdmittedRequest, 'request' | 'hold' | 'model' | 'countText'>,
   response: PlainResponse,
-  turns: CountingBudget,
+  turns: TokenizerThrottle,
 ): Promise<PlainOutput> {
-  const { ask, model } = job;
-  const { maxTokensPerChoice } = job.hold;
-  const countText = (text: string) => job.countText(text);
+  const { request, model } = admitted;
+  const { maxTokensPerChoice } = admitted.hold;
+  const countText = (text: string) => admitted.countText(text);
   const { content } = response;
   // A choice, or a vector for each input.
-  if (content.length > (ask.kind === 'embedding' ? ask.prompts : ask.choices))
+  if (content.length > (request.kind === 'embedding' ? request.prompts : request.choices))
     return { kind: 'refused', reason: 'more choices than were asked for' };
-  if (ask.kind === 'embedding') return { kind: 'fits', response, output: { estimate: () => 0, tokens: () => 0 } };
+  if (request.kind === 'embedding') return { kind: 'fits', response, output: { estimate: () => 0, tokens: () => 0 } };
   const choices: Record<string, unknown>[] = [];
   const outputs: (Output & { tokens?: number })[] = [];
   let cut = false;
-  const asReported = reportedWithin(response, ask, maxTokensPerChoice);
+  const asReported = reportedWithin(response, request, maxTokensPerChoice);
   const mostTokens = asReported === null ? 0 : Math.ceil(asReported / model.usageBand.min) + OUTPUT_SPARE_TOKENS;
   for (const choice of content) {
     const output = outputOf(choice);
@@ -52,7 +52,7 @@ export async function fitPlain(
       outputs.push({ ...output, tokens: Math.max(output.least, within(output.text, mostTokens, countText)) });
       continue;
     }
-    const shorter = canBeCut(ask, choice, output) ? shorten(choice, maxTokensPerChoice, countText) : null;
+    const shorter = canBeCut(request, choice, output) ? shorten(choice, maxTokensPerChoice, countText) : null;
     if (shorter === null) return { kind: 'refused', reason: 'longer than what was asked for' };
     choices.push(shorter);
     outputs.push(outputOf(shorter));
@@ -69,9 +69,9 @@ export async function fitPlain(
 }
 
 /** The backend's own count of an answer that must not be cut, where it is within what was asked for. */
-function reportedWithin({ usage }: PlainResponse, ask: Ask, max: number): number | null {
-  if (!ask.structuredOutput || usage === null || usage === 'unreadable') return null;
-  return usage.completionTokens <= max * ask.choices ? usage.completionTokens : null;
+function reportedWithin({ usage }: PlainResponse, request: InferenceRequest, max: number): number | null {
+  if (!request.structuredOutput || usage === null || usage === 'unreadable') return null;
+  return usage.completionTokens <= max * request.choices ? usage.completionTokens : null;
 }
 
 /** Tokens of a choice, or some number above `max`; null where they are no more by their bytes, as most are: no text has more tokens than bytes. Long ones wait for their turn. */
@@ -79,7 +79,7 @@ async function boundOf(
   { text, least }: Output,
   max: number,
   countText: (text: string) => number,
-  turns: CountingBudget,
+  turns: TokenizerThrottle,
 ): Promise<number | null> {
   if (least > max) return least;
   const bytes = text.length * 3 <= max ? 0 : Buffer.byteLength(text);
@@ -96,8 +96,8 @@ function within(text: string, max: number, countText: (text: string) => number):
 }
 
 /** All that it delivers are plain texts, and their end may be anywhere. */
-function canBeCut(ask: Ask, choice: Record<string, unknown>, { text, least }: Output): boolean {
-  if (ask.structuredOutput || least > 1) return false;
+function canBeCut(request: InferenceRequest, choice: Record<string, unknown>, { text, least }: Output): boolean {
+  if (request.structuredOutput || least > 1) return false;
   if (choice['logprobs'] != null || choice['token_ids'] != null) return false;
   const plain = textsOf(choice);
   return plain.reduce((sum, [, value]) => sum + value.length, 0) === text.length;

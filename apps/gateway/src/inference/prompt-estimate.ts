@@ -1,23 +1,27 @@
 import type { CatalogModel } from '../catalog/catalog';
 import { Prose } from '../upstream/token-estimate';
-import type { Ask } from './body/ask';
+import type { InferenceRequest } from './body/inference-request';
 import { ALSO_IN_PROMPT } from './body/outgoing';
 import { mediaTokens, templateSlack } from './body/prompt-bound';
 import type { OwnCount } from './reported-usage';
 
 /** About how many tokens the prompt has, in 4 ns a byte; null where that is not to be trusted, and it must be counted. Images and sounds have none at the least, and the model's maximum at the most. What is counted already is not estimated. */
-export function estimatePrompt(ask: Ask, model: CatalogModel): OwnCount | null {
-  if (ask.counted) return ownPrompt(ask, model, ask.counted.total);
-  const tokens = roughly(ask, ask.body!, model);
-  return tokens === null ? null : ownPrompt(ask, model, tokens + mediaTokens(ask, model));
+export function estimatePrompt(request: InferenceRequest, model: CatalogModel): OwnCount | null {
+  if (request.counted) return ownPrompt(request, model, request.counted.total);
+  const tokens = roughly(request, request.body!, model);
+  return tokens === null ? null : ownPrompt(request, model, tokens + mediaTokens(request, model));
 }
 
 /** @param tokens of the prompt with its media at the model's maximum, without what a template writes for tools */
-export function ownPrompt(ask: Ask, model: CatalogModel, tokens: number): OwnCount {
-  return { least: Math.max(0, tokens - mediaTokens(ask, model)), most: tokens + templateSlack(ask) };
+export function ownPrompt(request: InferenceRequest, model: CatalogModel, tokens: number): OwnCount {
+  return { least: Math.max(0, tokens - mediaTokens(request, model)), most: tokens + templateSlack(request) };
 }
 
-function roughly({ kind, messages, outgoing }: Ask, body: Record<string, unknown>, model: CatalogModel): number | null {
+function roughly(
+  { kind, messages, outgoing }: InferenceRequest,
+  body: Record<string, unknown>,
+  model: CatalogModel,
+): number | null {
   const prose = new Prose();
   for (const field of ALSO_IN_PROMPT) addValue(prose, body[field]);
   for (const { rendered, json } of outgoing.extras) if (rendered) addValue(prose, json);

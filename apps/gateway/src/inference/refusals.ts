@@ -3,7 +3,7 @@ import { logger } from '@tollgate/runtime';
 import { operatorWords, publicParam, publicWords } from '../upstream/backend-words';
 import type { UpstreamFailure } from '../upstream/failure';
 import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } from './errors';
-import type { Job } from './job';
+import type { AdmittedRequest } from './admitted-request';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './body/schemas';
 
 /** Time cures it, but nobody knows when: the shortest wait that helps. */
@@ -93,7 +93,11 @@ export function ofUpstream(
 }
 
 /** As ofUpstream, and logged: the reason is the operator's to know. What the request is at fault for is logged at level debug only. */
-export function failureAnswer(failure: UpstreamFailure, { model, logged }: Job, backend: string): InferenceError {
+export function failureAnswer(
+  failure: UpstreamFailure,
+  { model, logged }: AdmittedRequest,
+  backend: string,
+): InferenceError {
   const log = logger('gateway');
   if (failure.kind === 'refused') {
     const reason = operatorWords(failure.message ?? '', null);

@@ -2,7 +2,7 @@ import { PlainRelay } from '../upstream/plain-answer';
 import type { Backend } from '../catalog/catalog';
 import { noteOverlong } from './backend-faults';
 import type { Client } from './client';
-import { type Job, KINDS, type Served } from './job';
+import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
 import type { Stages } from './stages';
 import { maxAnswerBytes } from './answer-bytes';
 import { fitPlain } from './plain-output';
@@ -11,9 +11,13 @@ import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
 
 /** An answer in one piece: gathered whole, so that nothing of it is out before it is settled. */
-export async function servePlain({ admission, upstream, counting }: Stages, job: Job, client: Client): Promise<Served> {
-  const { ask, model, draft, hold } = job;
-  const relay = new PlainRelay(maxAnswerBytes(ask, hold.maxTokensPerChoice));
+export async function servePlain(
+  { admission, upstream, counting }: Stages,
+  admitted: AdmittedRequest,
+  client: Client,
+): Promise<Served> {
+  const { request, model, draft, hold } = admitted;
+  const relay = new PlainRelay(maxAnswerBytes(request, hold.maxTokensPerChoice));
   client.onLeave = () => relay.clientClosed();
   client.onCutOff = () => relay.cutOff();
   admission.track({
@@ -26,12 +30,12 @@ export async function servePlain({ admission, upstream, counting }: Stages, job:
   });
   const call = {
     model,
-    path: KINDS[ask.kind].path,
+    path: KINDS[request.kind].path,
     stream: false,
-    body: (backend: Backend) => upstreamBody(ask, backend, hold.maxTokensPerChoice),
+    body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
   };
   const exchange = upstream.exchange(call, relay);
-  job.begun = exchange.begun;
+  admitted.begun = exchange.begun;
   const answer = await relay.run(exchange);
   switch (answer.kind) {
     case 'client_closed':
@@ -39,27 +43,27 @@ export async function servePlain({ admission, upstream, counting }: Stages, job:
     case 'hold_lost':
       return { kind: 'nothing', error: interrupted() };
     case 'failed':
-      return { kind: 'nothing', error: failureAnswer(answer.failure, job, exchange.backendUrl) };
+      return { kind: 'nothing', error: failureAnswer(answer.failure, admitted, exchange.backendUrl) };
   }
   const refused = (reason: string): Served => ({
     kind: 'nothing',
-    error: failureAnswer({ kind: 'failed', reason }, job, exchange.backendUrl),
+    error: failureAnswer({ kind: 'failed', reason }, admitted, exchange.backendUrl),
   });
-  const answered = readPlainResponse(ask.kind, answer.body);
+  const answered = readPlainResponse(request.kind, answer.body);
   if (!answered) return refused('the answer cannot be read');
-  const fitted = await fitPlain(job, answered, counting);
-  if (fitted.kind !== 'fits') noteOverlong({ ...job.logged, backend: exchange.backendUrl });
+  const fitted = await fitPlain(admitted, answered, counting);
+  if (fitted.kind !== 'fits') noteOverlong({ ...admitted.logged, backend: exchange.backendUrl });
   if (fitted.kind === 'refused') return refused(fitted.reason);
   const { response, output } = fitted;
   // What the backend counted is not what is left.
   const usage = fitted.kind === 'cut' ? null : response.usage;
-  const { tokens, estimated } = job.settleAt(usage, output, exchange.backendUrl);
+  const { tokens, estimated } = admitted.settleAt(usage, output, exchange.backendUrl);
   return {
     kind: 'delivered',
     tokens,
     estimated,
     outcome: 'complete',
     firstTokenAtMs: null,
-    end: (usageField) => client.answer(200, writePlainResponse(ask.kind, response, job.identity, usageField)),
+    end: (usageField) => client.answer(200, writePlainResponse(request.kind, response, admitted.identity, usageField)),
   };
 }

@@ -5,7 +5,7 @@ import type { Backend } from '../catalog/catalog';
 import { type StreamEnd, StreamRelay } from '../upstream/stream-relay';
 import { noteOverlong } from './backend-faults';
 import type { Client } from './client';
-import { type Job, KINDS, type Served } from './job';
+import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
 import type { Stages } from './stages';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
@@ -13,21 +13,21 @@ import { upstreamBody } from './body/outgoing';
 /** A stream, passed on as it comes; its last chunk and `[DONE]` wait in `end`. */
 export async function serveStream(
   { admission, upstream, streams, counting }: Stages,
-  job: Job,
+  admitted: AdmittedRequest,
   client: Client,
 ): Promise<Served> {
-  const { ask, model, draft, hold } = job;
-  const { path, chunkObject } = KINDS[ask.kind];
-  const allowance = new StreamAllowance(admission, hold, model, ask.choices, () => job.boundOfPrompt());
-  const identity = { ...job.identity, object: chunkObject, includeUsage: ask.includeUsage };
+  const { request, model, draft, hold } = admitted;
+  const { path, chunkObject } = KINDS[request.kind];
+  const allowance = new StreamAllowance(admission, hold, model, request.choices, () => admitted.boundOfPrompt());
+  const identity = { ...admitted.identity, object: chunkObject, includeUsage: request.includeUsage };
   const relay = new StreamRelay(
-    new ChunkTranslator(identity, ask.choices),
+    new ChunkTranslator(identity, request.choices),
     client,
     allowance,
     hold.deadline,
-    (text) => job.countText(text),
-    ask.choices,
-    endOfChoice(ask.kind),
+    (text) => admitted.countText(text),
+    request.choices,
+    endOfChoice(request.kind),
   );
   client.onLeave = () => relay.clientClosed();
   client.onCutOff = () => relay.cutOff();
@@ -36,8 +36,8 @@ export async function serveStream(
     tenantId: draft.tenantId,
     life: hold.life,
     deadline: hold.deadline,
-    prepare: () => job.countForRecord(relay.delivered, relay.chunks, counting),
-    delivered: () => job.record(relay.delivered, relay.chunks),
+    prepare: () => admitted.countForRecord(relay.delivered, relay.chunks, counting),
+    delivered: () => admitted.record(relay.delivered, relay.chunks),
     onLost: () => relay.holdLost(),
   });
   streams.add(relay, Date.now(), () => client.destroy());
@@ -45,23 +45,23 @@ export async function serveStream(
     model,
     path,
     stream: true,
-    body: (backend: Backend) => upstreamBody(ask, backend, hold.maxTokensPerChoice),
+    body: (backend: Backend) => upstreamBody(request, backend, hold.maxTokensPerChoice),
   };
   const exchange = upstream.exchange(call, relay);
-  job.begun = exchange.begun;
+  admitted.begun = exchange.begun;
   const { outcome, failure, usage } = await relay.run(exchange);
   streams.remove(relay);
 
-  if (outcome === 'capped') noteOverlong({ ...job.logged, backend: exchange.backendUrl });
+  if (outcome === 'capped') noteOverlong({ ...admitted.logged, backend: exchange.backendUrl });
   const isProper = outcome === 'complete' || outcome === 'capped' || outcome === 'credit_ended';
   const error = failure
-    ? failureAnswer(failure, job, exchange.backendUrl)
+    ? failureAnswer(failure, admitted, exchange.backendUrl)
     : outcome === 'hold_lost'
       ? interrupted()
       : null;
   // Not a token reached the client, and the model did not finish: nobody pays.
   if (!isProper && relay.chunks === 0) return { kind: 'nothing', error };
-  const { tokens, estimated } = job.settleAt(usage, relay.delivered, exchange.backendUrl);
+  const { tokens, estimated } = admitted.settleAt(usage, relay.delivered, exchange.backendUrl);
   if (usage !== null) await allowance.raiseTo(costNanos(tokens, draft.price));
   return {
     kind: 'delivered',
@@ -70,7 +70,7 @@ export async function serveStream(
     outcome: OUTCOMES[outcome],
     firstTokenAtMs: relay.firstTokenAtMs,
     end: (usageField) => {
-      if (isProper) client.endStream(relay.finish(usageField, ask.includeUsage));
+      if (isProper) client.endStream(relay.finish(usageField, request.includeUsage));
       else if (error) client.refuse(error);
     },
   };

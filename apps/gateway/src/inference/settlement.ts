@@ -5,7 +5,7 @@ import type { UsageEmitter } from '../usage/emitter';
 import { LateSettlements } from '../usage/late-settlements';
 import type { UnbilledReports } from '../usage/unbilled-reports';
 import { toUsageEvent } from '../usage/usage-event';
-import type { Job } from './job';
+import type { AdmittedRequest } from './admitted-request';
 import { interrupted } from './refusals';
 import { unbilledWork } from './unbilled-work';
 
@@ -57,28 +57,28 @@ export class Settlements {
    * settled late then; what is not streamed was not delivered, and its hold is given back at its deadline.
    */
   async settle(
-    job: Job,
+    admitted: AdmittedRequest,
     { tokens, estimated, outcome }: { tokens: TokenCounts; estimated: boolean; outcome: Outcome },
   ): Promise<{ event: UsageEvent; published: boolean }> {
-    const event = toUsageEvent(job.draft, {
+    const event = toUsageEvent(admitted.draft, {
       tokens,
       estimated,
       outcome,
-      backend: job.begun.at(-1),
-      holdNanos: job.hold.holdNanos,
+      backend: admitted.begun.at(-1),
+      holdNanos: admitted.hold.holdNanos,
       endedMs: Date.now(),
     });
     if (event.overrunNanos !== '0') overruns.inc();
-    this.client.untrack(job.draft.id);
-    const settlement = { event, life: job.hold.life };
+    this.client.untrack(admitted.draft.id);
+    const settlement = { event, life: admitted.hold.life };
     const settled = await this.record(settlement).catch((error: unknown) => {
-      this.unbilled.note(unbilledWork(job, null));
-      if (job.ask.stream && error instanceof UnavailableError) this.late.add(settlement);
+      this.unbilled.note(unbilledWork(admitted, null));
+      if (admitted.request.stream && error instanceof UnavailableError) this.late.add(settlement);
       throw error;
     });
-    this.unbilled.note(unbilledWork(job, settled && settled.event));
+    this.unbilled.note(unbilledWork(admitted, settled && settled.event));
     if (settled) return settled;
-    this.log.warn(job.logged, 'the hold was gone before the request could be settled');
+    this.log.warn(admitted.logged, 'the hold was gone before the request could be settled');
     throw interrupted();
   }
 
@@ -106,14 +106,14 @@ export class Settlements {
   }
 
   /** Gives the hold back. When the store does not answer, its deadline does. */
-  async void(job: Job): Promise<void> {
-    const { id, tenantId } = job.draft;
+  async void(admitted: AdmittedRequest): Promise<void> {
+    const { id, tenantId } = admitted.draft;
     this.client.untrack(id);
-    this.unbilled.note(unbilledWork(job, null));
+    this.unbilled.note(unbilledWork(admitted, null));
     try {
       await this.client.void({ id, tenantId });
     } catch (error) {
-      this.log.warn({ ...job.logged, err: error }, 'a hold was not given back; it expires by itself');
+      this.log.warn({ ...admitted.logged, err: error }, 'a hold was not given back; it expires by itself');
     }
   }
 }

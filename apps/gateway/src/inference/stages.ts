@@ -2,7 +2,7 @@ import type { AdmissionClient } from '@tollgate/admission';
 import type { Admitter } from '../admit/admit';
 import type { Authenticator } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
-import type { CountingBudget } from '../catalog/counting-budget';
+import type { TokenizerThrottle } from '../catalog/tokenizer-throttle';
 import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import type { UsageEmitter } from '../usage/emitter';
@@ -20,7 +20,7 @@ export interface Stages {
   admission: AdmissionClient;
   upstream: Upstream;
   streams: StreamWatch;
-  counting: CountingBudget;
+  counting: TokenizerThrottle;
   settlements: Settlements;
   emitter: UsageEmitter;
 }

@@ -1,6 +1,6 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import type { BackendWork } from '../usage/unbilled-reports';
-import type { Job } from './job';
+import type { AdmittedRequest } from './admitted-request';
 
 /** A backend that is told to stop has generated so much more of each choice than was read of it, at the most: a moment's work, and what was on the way. */
 const STOP_SLACK_TOKENS = 64;
@@ -10,12 +10,12 @@ const STOP_SLACK_TOKENS = 64;
  * A client that reads slowly and then leaves may leave more behind than the slack: that is work which nobody pays for, and is to show.
  */
 export function unbilledWork(
-  { begun, hold, ask, draft }: Job,
+  { begun, hold, request, draft }: AdmittedRequest,
   charged: Pick<UsageEvent, 'promptTokens' | 'completionTokens' | 'outcome'> | null,
 ): { sinceMs: number; work: BackendWork[] } {
   // Engines read the prompt anew for each choice, and report it once.
-  const prompts = Math.max(1, ask.choices);
-  const outputTokens = hold.maxTokensPerChoice * ask.choices;
+  const prompts = Math.max(1, request.choices);
+  const outputTokens = hold.maxTokensPerChoice * request.choices;
   const work = begun.map((backend) => ({
     backend,
     promptTokens: hold.promptTokens * prompts,

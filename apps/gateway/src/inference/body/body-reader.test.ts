@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import type { Catalog } from '../../catalog/catalog';
 import { RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
-import { readAsk } from './ask';
+import { readRequest } from './inference-request';
 import { BodyReader, MAX_INLINE_BYTES, type Sender } from './body-reader';
 import { bodyRules } from './body-rules.suite';
 import { cheapBound, countPrompt } from './prompt-bound';
@@ -24,11 +24,11 @@ describe('a large body', () => {
   it('is understood as a small one is, and counted; only what goes out of it is kept', async () => {
     const raw = chat(LARGE, { max_tokens: 5, stream: true });
     expect(raw.length).toBeGreaterThan(MAX_INLINE_BYTES);
-    const inline = readAsk('chat', raw, () => MODEL);
+    const inline = readRequest('chat', raw, () => MODEL);
     const counted = countPrompt(inline, MODEL);
-    const ask = await reader.read('chat', Buffer.from(raw), sender('a'));
-    expect(ask).toEqual({ ...inline, body: null, counted });
-    expect(cheapBound(ask, MODEL)).toBe(cheapBound(inline, MODEL));
+    const request = await reader.read('chat', Buffer.from(raw), sender('a'));
+    expect(request).toEqual({ ...inline, body: null, counted });
+    expect(cheapBound(request, MODEL)).toBe(cheapBound(inline, MODEL));
   });
 
   it.each([
@@ -60,7 +60,7 @@ describe('a large body', () => {
     await reader.read('chat', Buffer.from(raw), sender('a'));
     const here = await cpuMicros(() =>
       countPrompt(
-        readAsk('chat', raw, () => MODEL),
+        readRequest('chat', raw, () => MODEL),
         MODEL,
       ),
     );

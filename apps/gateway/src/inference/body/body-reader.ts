@@ -5,7 +5,7 @@ import { type InferenceKind, UnavailableError } from '@tollgate/contracts';
 import type { Catalog, AllowedModels } from '../../catalog/catalog';
 import { InferenceError, RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
-import { type Ask, readAsk } from './ask';
+import { type InferenceRequest, readRequest } from './inference-request';
 import type { BodyRules } from './rules';
 import type { BodyRead } from './body-worker';
 
@@ -65,8 +65,8 @@ export class BodyReader {
    * Throws InferenceError: 400 with the field that is wrong, 404; rejects with ClientLeftError, and with UnavailableError when no worker could read it:
    * with RuinousBodyError when one tried.
    */
-  read(kind: InferenceKind, raw: Buffer, sender: Sender): Ask | Promise<Ask> {
-    if (raw.length <= MAX_INLINE_BYTES) return readAsk(kind, raw, (id) => this.catalog.find(id, sender.models));
+  read(kind: InferenceKind, raw: Buffer, sender: Sender): InferenceRequest | Promise<InferenceRequest> {
+    if (raw.length <= MAX_INLINE_BYTES) return readRequest(kind, raw, (id) => this.catalog.find(id, sender.models));
     const before = this.lastOfKey.get(sender.keyId) ?? Promise.resolve();
     const waiting: Waiting = { raw, begun: false, leave: () => {} };
     const work = before.then(() => this.readInWorker(kind, waiting, sender));
@@ -81,7 +81,7 @@ export class BodyReader {
     return this.inTime(work, waiting);
   }
 
-  private async inTime(work: Promise<Ask>, waiting: Waiting): Promise<Ask> {
+  private async inTime(work: Promise<InferenceRequest>, waiting: Waiting): Promise<InferenceRequest> {
     const { maxWaitMs } = this.limits;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -106,7 +106,7 @@ export class BodyReader {
     await workers?.terminate(true);
   }
 
-  private async readInWorker(kind: InferenceKind, waiting: Waiting, sender: Sender): Promise<Ask> {
+  private async readInWorker(kind: InferenceKind, waiting: Waiting, sender: Sender): Promise<InferenceRequest> {
     const { raw } = waiting;
     if (sender.client.left || raw === null) throw new ClientLeftError();
     waiting.raw = null;
@@ -127,7 +127,7 @@ export class BodyReader {
       const task = workers.exec('read', [kind, bytes, models], { transfer: [bytes.buffer], on });
       waiting.leave = () => void task.cancel();
       const result = (await task.timeout(this.limits.readTimeoutMs)) as BodyRead;
-      if ('ask' in result) return received(result.ask);
+      if ('request' in result) return received(result.request);
       const { code, message, param } = result.refusal;
       throw new InferenceError(code, { message, param });
     } catch (error) {
@@ -145,9 +145,9 @@ export class BodyReader {
 }
 
 /** A Buffer comes out of another thread as what it is made of. */
-function received(ask: Ask): Ask {
-  const { buffer, byteOffset, byteLength } = ask.outgoing.fields;
-  return { ...ask, outgoing: { ...ask.outgoing, fields: Buffer.from(buffer, byteOffset, byteLength) } };
+function received(request: InferenceRequest): InferenceRequest {
+  const { buffer, byteOffset, byteLength } = request.outgoing.fields;
+  return { ...request, outgoing: { ...request.outgoing, fields: Buffer.from(buffer, byteOffset, byteLength) } };
 }
 
 /** Without addresses and secrets of backends. */

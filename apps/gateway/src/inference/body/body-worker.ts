@@ -2,7 +2,7 @@ import { setPriority } from 'node:os';
 import { Transfer, worker, workerEmit } from 'workerpool';
 import type { InferenceKind } from '@tollgate/contracts';
 import { InferenceError, type InferenceErrorCode } from '../errors';
-import { type Ask, readAsk } from './ask';
+import { type InferenceRequest, readRequest } from './inference-request';
 import type { BodyRules } from './rules';
 import { countWithinContext } from './prompt-bound';
 
@@ -13,18 +13,20 @@ export interface Refusal {
   param: string | null;
 }
 
-export type BodyRead = { ask: Ask } | { refusal: Refusal };
+export type BodyRead = { request: InferenceRequest } | { refusal: Refusal };
 
 /** Reads a body and counts its prompt; what is left of it is what goes out. */
 function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]): BodyRead | object {
   workerEmit('begun');
   try {
-    const ask = readAsk(kind, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), (id) => ruleOf(models, id));
-    countWithinContext(ask, ruleOf(models, ask.model)!);
+    const request = readRequest(kind, Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength), (id) =>
+      ruleOf(models, id),
+    );
+    countWithinContext(request, ruleOf(models, request.model)!);
     // Handed over, not copied: it may be most of 10 MiB.
-    const fields = new Uint8Array(ask.outgoing.fields);
-    const outgoing = { ...ask.outgoing, fields: Buffer.from(fields.buffer) };
-    return new Transfer({ ask: { ...ask, outgoing, body: null } }, [fields.buffer]);
+    const fields = new Uint8Array(request.outgoing.fields);
+    const outgoing = { ...request.outgoing, fields: Buffer.from(fields.buffer) };
+    return new Transfer({ request: { ...request, outgoing, body: null } }, [fields.buffer]);
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     return { refusal: { code: error.code, message: error.message, param: error.param } };

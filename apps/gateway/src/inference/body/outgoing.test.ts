@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BackendDialect, DEFAULT_PASSTHROUGH, DOCUMENTED_FIELDS, whyNotPassedThrough } from '@tollgate/contracts';
 import { InferenceError } from '../errors';
-import { readAsk } from './ask';
+import { readRequest } from './inference-request';
 import { bodyRules } from './body-rules.suite';
 import { upstreamBody } from './outgoing';
 import { REQUEST_FIELDS } from './validate';
@@ -12,18 +12,18 @@ const RULES = bodyRules({
   id: 'public',
   passthrough: new Set(['top_k', 'chat_template_kwargs', 'grammar', 'metadata']),
 });
-const ask = (body: object | string, rules = RULES) =>
-  readAsk('chat', Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), () => rules);
+const request = (body: object | string, rules = RULES) =>
+  readRequest('chat', Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), () => rules);
 const backend = (dialect: BackendDialect = 'any', passthrough = RULES.passthrough) => ({
   model: 'inner',
   dialect,
   passthrough,
 });
-const written = (body: object | string, to = backend()) => upstreamBody(ask(body), to, 9).toString();
+const written = (body: object | string, to = backend()) => upstreamBody(request(body), to, 9).toString();
 const sent = (body: object | string, to = backend()) => JSON.parse(written(body, to));
 const refused = (body: object | string, rules = RULES) => {
   try {
-    ask(body, rules);
+    request(body, rules);
   } catch (error) {
     const { code, param, message } = error as InferenceError;
     return [code, param, message];
@@ -54,7 +54,11 @@ describe('the body for a backend', () => {
       const { model, messages, ...rest } = sent(body, backend(dialect));
       expect({ model, messages, rest }).toEqual({ model: 'inner', messages: CHAT.messages, rest: caps });
     }
-    const completion = readAsk('completion', Buffer.from('{"model":"public","prompt":"x","best_of":1}'), () => RULES);
+    const completion = readRequest(
+      'completion',
+      Buffer.from('{"model":"public","prompt":"x","best_of":1}'),
+      () => RULES,
+    );
     expect(JSON.parse(upstreamBody(completion, backend(dialect), 9).toString())).toMatchObject({ max_tokens: 9 });
   });
 
@@ -199,7 +203,7 @@ describe('media that a backend would fetch', () => {
   const outcome = (url: string, mediaUrls: boolean | string[]) => {
     const why = refused(image(url), fetching(mediaUrls));
     if (why) return why[2];
-    const out = JSON.parse(upstreamBody(ask(image(url), fetching(mediaUrls)), backend(), 9).toString());
+    const out = JSON.parse(upstreamBody(request(image(url), fetching(mediaUrls)), backend(), 9).toString());
     return out.messages[0].content[0].image_url.url;
   };
 

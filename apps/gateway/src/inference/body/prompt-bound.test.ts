@@ -1,14 +1,15 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { countTokens, countWithin } from '../../catalog/tokenizer';
-import { readAsk } from './ask';
+import { readRequest } from './inference-request';
 import { bodyRules } from './body-rules.suite';
 import { cheapBound, countPrompt } from './prompt-bound';
 
 const SEED = 20_261_124;
 const MODEL = bodyRules({ contextTokens: 1_000_000, maxTokensPerAudio: 40 });
 const EMBEDDING = bodyRules({ kind: 'embedding' });
-const ask = (body: object) => readAsk('chat', Buffer.from(JSON.stringify({ model: 'm', ...body })), () => MODEL);
+const request = (body: object) =>
+  readRequest('chat', Buffer.from(JSON.stringify({ model: 'm', ...body })), () => MODEL);
 
 describe('the bound of a prompt', () => {
   it('is never below the exact count', async () => {
@@ -44,7 +45,7 @@ describe('the bound of a prompt', () => {
           }),
         ),
         (messages, tools) => {
-          const asked = ask({ messages, tools });
+          const asked = request({ messages, tools });
           expect(cheapBound(asked, MODEL)).toBeGreaterThanOrEqual(countPrompt(asked, MODEL).total);
         },
       ),
@@ -61,16 +62,20 @@ describe('the bound of a prompt', () => {
       (sum, text) => sum + countTokens('o200k_base', text),
       0,
     );
-    expect(countPrompt(ask({ messages }), MODEL)).toEqual({
+    expect(countPrompt(request({ messages }), MODEL)).toEqual({
       total: words + 2 * 3 + 1 + 3,
       longest: words + 2 * 3 + 1 + 3,
     });
   });
 
   it('takes the longest input for the context, and all of them for the price', () => {
-    const embed = readAsk('embedding', Buffer.from('{"model":"m","input":["one two three","four"]}'), () => EMBEDDING);
+    const embed = readRequest(
+      'embedding',
+      Buffer.from('{"model":"m","input":["one two three","four"]}'),
+      () => EMBEDDING,
+    );
     expect(countPrompt(embed, MODEL)).toEqual({ total: 4, longest: 3 });
-    const tokens = readAsk('embedding', Buffer.from('{"model":"m","input":[[1,2,3],[4]]}'), () => EMBEDDING);
+    const tokens = readRequest('embedding', Buffer.from('{"model":"m","input":[[1,2,3],[4]]}'), () => EMBEDDING);
     expect(countPrompt(tokens, MODEL)).toEqual({ total: 4, longest: 3 });
   });
 });

@@ -1,6 +1,6 @@
 import { countWithin } from '../../catalog/tokenizer';
 import { InferenceError } from '../errors';
-import type { Ask } from './ask';
+import type { InferenceRequest } from './inference-request';
 import { ALSO_IN_PROMPT } from './outgoing';
 import type { BodyRules, PromptTokens } from './rules';
 import { type ChatCompletionRequest, type CompletionRequest, NOT_PASSED_ON_IN_MESSAGES } from './schemas';
@@ -32,25 +32,28 @@ type Body = Record<string, unknown>;
  * A sound upper bound without counting: every token is at least one byte of what goes out, JSON escapes only lengthen, and each message has more syntax there than a template adds. Costs
  * nothing; about four times too high for English. Two things can be longer in the prompt: a number with an exponent, and fields that are rendered into each of several prompts.
  */
-export function cheapBound(ask: Ask, model: CountingRules): number {
-  const { bytes, structured, growthBytes } = ask.outgoing;
-  const rendered = structured ? (bytes + growthBytes) * Math.max(1, ask.prompts) : bytes;
+export function cheapBound(request: InferenceRequest, model: CountingRules): number {
+  const { bytes, structured, growthBytes } = request.outgoing;
+  const rendered = structured ? (bytes + growthBytes) * Math.max(1, request.prompts) : bytes;
   return (
     rendered +
     SPARE_TOKENS +
     model.templateTokens +
-    ask.messages * (SPARE_TOKENS_PER_MESSAGE + model.templateTokensPerMessage) +
-    mediaTokens(ask, model)
+    request.messages * (SPARE_TOKENS_PER_MESSAGE + model.templateTokensPerMessage) +
+    mediaTokens(request, model)
   );
 }
 
 /** At the most that one of each can cost. */
-export function mediaTokens({ images, audio }: Ask, { maxTokensPerImage, maxTokensPerAudio }: CountingRules): number {
+export function mediaTokens(
+  { images, audio }: InferenceRequest,
+  { maxTokensPerImage, maxTokensPerAudio }: CountingRules,
+): number {
   return images.count * (maxTokensPerImage ?? 0) + audio.count * (maxTokensPerAudio ?? 0);
 }
 
 /** The prompts of a completion or the inputs of embeddings; none of a chat. */
-function promptsOf(kind: Ask['kind'], body: Body): (string | number[])[] {
+function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number[])[] {
   if (kind === 'chat') return [];
   const prompts = (kind === 'completion' ? body['prompt'] : body['input']) as CompletionRequest['prompt'];
   const single = typeof prompts === 'string' || typeof prompts[0] === 'number';
@@ -61,19 +64,19 @@ function promptsOf(kind: Ask['kind'], body: Body): (string | number[])[] {
  * Counts the prompt with the model's tokenizer: exact for plain text chats where the template is as configured, an upper bound where images are in it, and with `templateSlack` where tools
  * are. Infinity as soon as a part is longer than the context: no time is spent on the rest.
  */
-export function countPrompt(ask: Ask, model: CountingRules): PromptTokens {
-  return (ask.counted ??= count(ask, ask.body!, model));
+export function countPrompt(request: InferenceRequest, model: CountingRules): PromptTokens {
+  return (request.counted ??= count(request, request.body!, model));
 }
 
-function count(ask: Ask, body: Body, model: CountingRules): PromptTokens {
+function count(request: InferenceRequest, body: Body, model: CountingRules): PromptTokens {
   const counter = new Counter(model);
-  if (ask.kind === 'chat') {
+  if (request.kind === 'chat') {
     for (const message of (body as ChatCompletionRequest).messages) countMessage(counter, message);
-    counter.add(model.templateTokens + mediaTokens(ask, model));
-    countOtherFields(counter, ask, body);
+    counter.add(model.templateTokens + mediaTokens(request, model));
+    countOtherFields(counter, request, body);
     return { total: counter.tokens, longest: counter.tokens };
   }
-  const parts = promptsOf(ask.kind, body);
+  const parts = promptsOf(request.kind, body);
   let total = 0;
   let longest = 0;
   for (const part of parts) {
@@ -81,29 +84,29 @@ function count(ask: Ask, body: Body, model: CountingRules): PromptTokens {
     total += tokens;
     longest = Math.max(longest, tokens);
   }
-  countOtherFields(counter, ask, body);
+  countOtherFields(counter, request, body);
   return { total: total + counter.tokens * parts.length, longest: longest + counter.tokens };
 }
 
 /** Counts the prompt. Throws InferenceError context_length_exceeded when it leaves no room for one token of output. */
-export function countWithinContext(ask: Ask, model: CountingRules & { id: string }): PromptTokens {
-  const counted = countPrompt(ask, model);
-  if (counted.longest + Math.min(1, ask.choices) <= model.contextTokens) return counted;
+export function countWithinContext(request: InferenceRequest, model: CountingRules & { id: string }): PromptTokens {
+  const counted = countPrompt(request, model);
+  if (counted.longest + Math.min(1, request.choices) <= model.contextTokens) return counted;
   const has = Number.isFinite(counted.longest) ? `${counted.longest} tokens` : 'more';
   throw new InferenceError('context_length_exceeded', {
     message: `The context of '${model.id}' is ${model.contextTokens} tokens; the prompt has ${has}.`,
-    param: ask.kind === 'chat' ? 'messages' : ask.kind === 'completion' ? 'prompt' : 'input',
+    param: request.kind === 'chat' ? 'messages' : request.kind === 'completion' ? 'prompt' : 'input',
   });
 }
 
 /** By how much a template may exceed our count: only for tools, which every template writes in its own way. What is held is the count and this; what is charged is without it. */
-export function templateSlack({ tools }: Ask): number {
+export function templateSlack({ tools }: InferenceRequest): number {
   return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
 }
 
 /** No prompt of this form has fewer: what is known without counting. */
-export function leastPromptTokens(ask: Ask, model: CountingRules): number {
-  return ask.kind === 'chat' ? ask.messages * model.templateTokensPerMessage + model.templateTokens : 0;
+export function leastPromptTokens(request: InferenceRequest, model: CountingRules): number {
+  return request.kind === 'chat' ? request.messages * model.templateTokensPerMessage + model.templateTokens : 0;
 }
 
 class Counter {
@@ -137,7 +140,7 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
   }
 }
 
-function countOtherFields(counter: Counter, { outgoing }: Ask, body: Body): void {
+function countOtherFields(counter: Counter, { outgoing }: InferenceRequest, body: Body): void {
   for (const field of ALSO_IN_PROMPT) counter.text(body[field]);
   for (const { rendered, json } of outgoing.extras) if (rendered) counter.text(json);
 }

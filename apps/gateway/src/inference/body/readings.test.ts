@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { type BackendDialect, DEFAULT_PASSTHROUGH, DIALECTS, NEVER_PASSED_ON } from '@tollgate/contracts';
 import { countTokens } from '../../catalog/tokenizer';
 import { InferenceError } from '../errors';
-import { type Ask, readAsk } from './ask';
+import { type InferenceRequest, readRequest } from './inference-request';
 import { bodyRules } from './body-rules.suite';
 import { upstreamBody } from './outgoing';
 import { cheapBound, countPrompt, templateSlack } from './prompt-bound';
@@ -98,21 +98,21 @@ function hasDuplicates(value: Value): boolean {
 }
 
 /** No reading of what goes out asks for more than what was held. */
-function expectHeld(ask: Ask, body: Members, dialect: BackendDialect, find: Find): void {
+function expectHeld(request: InferenceRequest, body: Members, dialect: BackendDialect, find: Find): void {
   expect(find(body, 'model')).toBe('inner');
-  expect(find(body, 'stream') ?? false).toBe(ask.stream);
+  expect(find(body, 'stream') ?? false).toBe(request.stream);
   expect(CAPS[dialect]!.map((name) => find(body, name)).find((cap) => cap !== undefined)).toBe(CAP);
   for (const name of ALL_CAPS) expect([undefined, CAP]).toContain(find(body, name));
   for (const name of ALL_CHOICES)
-    expect((find(body, name) as number | undefined) ?? 1).toBeLessThanOrEqual(ask.choices);
+    expect((find(body, name) as number | undefined) ?? 1).toBeLessThanOrEqual(request.choices);
   for (const name of NEVER_PASSED_ON.keys()) {
     if (name !== 'n_predict' && name !== 'prompt') expect(find(body, name)).toBeUndefined();
   }
   const prompt = texts(find(body, 'messages') ?? find(body, 'prompt')!);
   const bytes = texts(body).reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  expect(cheapBound(ask, MODEL)).toBeGreaterThanOrEqual(bytes);
+  expect(cheapBound(request, MODEL)).toBeGreaterThanOrEqual(bytes);
   const tokens = prompt.reduce((sum, text) => sum + countTokens(MODEL.tokenizer, text), 0);
-  expect(countPrompt(ask, MODEL).total + templateSlack(ask)).toBeGreaterThanOrEqual(tokens);
+  expect(countPrompt(request, MODEL).total + templateSlack(request)).toBeGreaterThanOrEqual(tokens);
 }
 
 const MODEL = bodyRules({ id: 'public', passthrough: new Set(Object.values(DEFAULT_PASSTHROUGH).flat()) });
@@ -197,9 +197,9 @@ describe('what is forwarded', () => {
     let refused = 0;
     await assertRuns(
       fc.property(chat, fc.constantFrom(...ALL_DIALECTS), (text, dialect) => {
-        let ask: Ask;
+        let request: InferenceRequest;
         try {
-          ask = readAsk('chat', Buffer.from(text), (id) => (id === MODEL.id ? MODEL : undefined));
+          request = readRequest('chat', Buffer.from(text), (id) => (id === MODEL.id ? MODEL : undefined));
         } catch (error) {
           expect(error).toBeInstanceOf(InferenceError);
           refused += 1;
@@ -207,12 +207,12 @@ describe('what is forwarded', () => {
         }
         taken += 1;
         const passthrough = new Set(DEFAULT_PASSTHROUGH[dialect]);
-        const sent = upstreamBody(ask, { model: 'inner', dialect, passthrough }, CAP).toString();
+        const sent = upstreamBody(request, { model: 'inner', dialect, passthrough }, CAP).toString();
         const body = readJson(sent) as Members;
         // A strict parser takes it, and all others read the same.
         expect(hasDuplicates(body)).toBe(false);
         expect(JSON.parse(sent)).toBeInstanceOf(Object);
-        for (const find of Object.values(PARSERS)) expectHeld(ask, body, dialect, find);
+        for (const find of Object.values(PARSERS)) expectHeld(request, body, dialect, find);
       }),
       { seed: SEED, leastRuns: 1_500 },
     );

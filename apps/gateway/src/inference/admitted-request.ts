@@ -2,12 +2,12 @@ import type { Progress } from '@tollgate/admission';
 import { costNanos, type InferenceKind, type Outcome, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
-import type { CountingBudget } from '../catalog/counting-budget';
+import type { TokenizerThrottle } from '../catalog/tokenizer-throttle';
 import { countTokens } from '../catalog/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
 import type { ReportedUsage } from '../upstream/usage-field';
-import type { Ask } from './body/ask';
+import type { InferenceRequest } from './body/inference-request';
 import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
 import { countPrompt, leastPromptTokens, templateSlack } from './body/prompt-bound';
@@ -55,20 +55,20 @@ export interface DeliveredOutput {
 }
 
 /** A request that was admitted and now runs: what all later stages need of it. */
-export class Job {
+export class AdmittedRequest {
   private promptTokens: number | null;
   /** Names of the backends that may have begun it, in the order asked (`Exchange.begun`): the last one serves it, if any does. */
   begun: readonly string[] = [];
 
   constructor(
-    readonly ask: Ask,
+    readonly request: InferenceRequest,
     readonly model: CatalogModel,
     readonly draft: UsageDraft,
     readonly hold: Hold,
     /** As the client knows it; may be the client's own and come twice, unlike `draft.id`. */
     readonly requestId: string,
   ) {
-    this.promptTokens = hold.promptIsExact ? hold.promptTokens - templateSlack(ask) : null;
+    this.promptTokens = hold.promptIsExact ? hold.promptTokens - templateSlack(request) : null;
   }
 
   /** For every log line of this request. */
@@ -78,7 +78,7 @@ export class Job {
 
   /** What the client sees as the answer's id and time: ours. */
   get identity(): { id: string; object: string; createdSeconds: number; model: string } {
-    const { idPrefix, object } = KINDS[this.ask.kind];
+    const { idPrefix, object } = KINDS[this.request.kind];
     // The body of the request id, without `req_`.
     const id = idPrefix + this.draft.id.slice(4);
     return { id, object, createdSeconds: Math.floor(Date.parse(this.draft.startedAt) / 1_000), model: this.model.id };
@@ -91,7 +91,7 @@ export class Job {
 
   /** Our own count of the request, where the backend gives none. Takes milliseconds for a long prompt: once. */
   count(completionTokens: number): TokenCounts {
-    this.promptTokens ??= Math.min(countPrompt(this.ask, this.model).total, this.hold.promptTokens);
+    this.promptTokens ??= Math.min(countPrompt(this.request, this.model).total, this.hold.promptTokens);
     return this.ours(this.promptTokens, completionTokens);
   }
 
@@ -104,10 +104,10 @@ export class Job {
     output: DeliveredOutput,
     backend: string,
   ): { tokens: TokenCounts; estimated: boolean } {
-    const { ask, model, hold } = this;
+    const { request, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
-      const tokens = this.ours(this.count(0).promptTokens, ask.kind === 'embedding' ? 0 : output.tokens());
+      const tokens = this.ours(this.count(0).promptTokens, request.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
       return { tokens, estimated: true };
     }
@@ -116,9 +116,10 @@ export class Job {
     const promptIsBelieved = believes(
       reported.promptTokens,
       {
-        estimate: this.promptTokens === null ? estimatePrompt(ask, model) : ownPrompt(ask, model, this.promptTokens),
-        exact: () => ownPrompt(ask, model, this.count(0).promptTokens),
-        spareAbove: promptSpareTokens(ask.kind, ask.messages),
+        estimate:
+          this.promptTokens === null ? estimatePrompt(request, model) : ownPrompt(request, model, this.promptTokens),
+        exact: () => ownPrompt(request, model, this.count(0).promptTokens),
+        spareAbove: promptSpareTokens(request.kind, request.messages),
         // By its bytes the hold has room for any prompt that these can be.
         ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
       },
@@ -129,7 +130,7 @@ export class Job {
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
     }
-    if (ask.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated };
+    if (request.kind === 'embedding') return { tokens: { ...tokens, completionTokens: 0 }, estimated };
     const range = (own: number) => ({ least: own, most: own });
     const estimate = output.estimate();
     const evidence = {
@@ -149,13 +150,13 @@ export class Job {
 
   /** What the prompt can cost at most, counted. */
   boundOfPrompt(): number {
-    return Math.min(this.count(0).promptTokens + templateSlack(this.ask), this.hold.promptTokens);
+    return Math.min(this.count(0).promptTokens + templateSlack(this.request), this.hold.promptTokens);
   }
 
   /** Counts what `record` tells and nobody has counted yet, as soon as the budget lets it. */
-  async countForRecord(text: DeliveredText, chunks: number, budget: CountingBudget): Promise<void> {
+  async countForRecord(text: DeliveredText, chunks: number, budget: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
-    const bytes = (this.promptTokens === null ? this.ask.outgoing.bytes : 0) + text.uncountedBytes;
+    const bytes = (this.promptTokens === null ? this.request.outgoing.bytes : 0) + text.uncountedBytes;
     if (bytes === 0 || !(await budget.take(bytes))) return;
     this.count(0);
     text.tokens();
@@ -167,7 +168,7 @@ export class Job {
    */
   record(text: DeliveredText, chunks: number): Progress['delivered'] {
     if (chunks === 0) return null;
-    const promptTokens = this.promptTokens ?? leastPromptTokens(this.ask, this.model);
+    const promptTokens = this.promptTokens ?? leastPromptTokens(this.request, this.model);
     const tokens = { promptTokens, cachedTokens: 0, completionTokens: text.leastTokens() };
     return { ...tokens, costNanos: costNanos(tokens, this.draft.price) };
   }

@@ -1,12 +1,12 @@
 import type { UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
-import { CountingBudget } from '../catalog/counting-budget';
+import { TokenizerThrottle } from '../catalog/tokenizer-throttle';
 import { countTokens } from '../catalog/tokenizer';
 import { DeliveredText } from '../upstream/delivered-text';
-import { readAsk } from './body/ask';
+import { readRequest } from './body/inference-request';
 import { bodyRules } from './body/body-rules.suite';
-import { Job } from './job';
+import { AdmittedRequest } from './admitted-request';
 
 const price = {
   version: 'v',
@@ -26,35 +26,35 @@ const WORDS = ' ten more words that nobody has counted until this moment';
 /** 128 KiB have seven of these prompts. */
 const MOST_IN_ONE_TURN = 7;
 
-function job(holdNanos = 10n ** 9n) {
-  const ask = readAsk(
+function admitted(holdNanos = 10n ** 9n) {
+  const request = readRequest(
     'chat',
     Buffer.from(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: PROMPT }] })),
     () => model,
   );
-  const hold = { holdNanos, promptTokens: ask.outgoing.bytes, promptIsExact: false } as Hold;
-  return new Job(ask, model, { price } as UsageDraft, hold, 'r');
+  const hold = { holdNanos, promptTokens: request.outgoing.bytes, promptIsExact: false } as Hold;
+  return new AdmittedRequest(request, model, { price } as UsageDraft, hold, 'r');
 }
 
 function stream() {
   const text = new DeliveredText((words) => countTokens('o200k_base', words));
   for (let i = 0; i < 10; i += 1) text.add({ choice: 0, text: WORDS, least: 1 });
-  const one = job();
+  const one = admitted();
   return {
-    prepare: (budget: CountingBudget) => one.countForRecord(text, 10, budget),
+    prepare: (budget: TokenizerThrottle) => one.countForRecord(text, 10, budget),
     record: () => one.record(text, 10)!,
   };
 }
 
 const truth = () => {
-  const tokens = job().count(countTokens('o200k_base', WORDS.repeat(10)));
+  const tokens = admitted().count(countTokens('o200k_base', WORDS.repeat(10)));
   return { ...tokens, costNanos: BigInt(tokens.promptTokens + tokens.completionTokens) };
 };
 
 describe('the records of many streams', () => {
   it('say the truth after one preparation, which counts a bounded amount in each turn of the event loop', async () => {
     // However slow the machine is.
-    const budget = new CountingBudget(60_000);
+    const budget = new TokenizerThrottle(60_000);
     const streams = Array.from({ length: STREAMS }, stream);
     const expected = truth();
     const prepared = Promise.all(streams.map((one) => one.prepare(budget)));
@@ -74,7 +74,7 @@ describe('the records of many streams', () => {
   });
 
   it('say less than the truth where there is no time to count, and the preparation ends all the same', async () => {
-    const budget = new CountingBudget(0);
+    const budget = new TokenizerThrottle(0);
     const streams = Array.from({ length: STREAMS }, stream);
     const prepare = () => Promise.all(streams.map((one) => one.prepare(budget)));
     const expected = truth();
@@ -94,8 +94,8 @@ describe('the records of many streams', () => {
   it('have the whole cost, also beyond the hold: the rest is the overrun of whoever settles it', async () => {
     const text = new DeliveredText((words) => countTokens('o200k_base', words));
     text.add({ choice: 0, text: WORDS, least: 1 });
-    const one = job(1n);
-    await one.countForRecord(text, 1, new CountingBudget());
+    const one = admitted(1n);
+    await one.countForRecord(text, 1, new TokenizerThrottle());
     const { promptTokens, completionTokens, costNanos } = one.record(text, 1)!;
     expect(costNanos).toBe(BigInt(promptTokens + completionTokens));
   });
@@ -104,8 +104,8 @@ describe('the records of many streams', () => {
     const text = new DeliveredText(() => {
       throw new Error('counted');
     });
-    const one = job();
-    await one.countForRecord(text, 0, new CountingBudget());
+    const one = admitted();
+    await one.countForRecord(text, 0, new TokenizerThrottle());
     expect(one.record(text, 0)).toBeNull();
   });
 });
@@ -123,7 +123,7 @@ describe('a request is settled', () => {
   });
 
   it('at a report that is likely without counting anything', () => {
-    const one = job();
+    const one = admitted();
     const delivered = output(1_000);
     const likely = reported(Math.round(truth().promptTokens * 1.1), 1_100);
     expect(one.settleAt(likely, delivered, BACKEND)).toEqual({
@@ -139,7 +139,7 @@ describe('a request is settled', () => {
   it('at a report that is possible by the count, where the estimate leaves that open', () => {
     const delivered = output(1_000, 300);
     const possible = reported(truth().promptTokens, 600);
-    expect(job().settleAt(possible, delivered, BACKEND)).toEqual({
+    expect(admitted().settleAt(possible, delivered, BACKEND)).toEqual({
       tokens: possible,
       estimated: false,
     });
@@ -148,15 +148,15 @@ describe('a request is settled', () => {
 
   it('at each number that can be true, and at our own in the place of the other', () => {
     const { promptTokens } = truth();
-    expect(job().settleAt(reported(promptTokens, 9_000), output(1_000), BACKEND)).toEqual({
+    expect(admitted().settleAt(reported(promptTokens, 9_000), output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
     });
-    expect(job().settleAt(reported(9_000_000, 1_000), output(1_000), BACKEND)).toEqual({
+    expect(admitted().settleAt(reported(9_000_000, 1_000), output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
     });
-    expect(job().settleAt('unreadable', output(1_000), BACKEND)).toEqual({
+    expect(admitted().settleAt('unreadable', output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
       estimated: true,
     });
@@ -165,7 +165,7 @@ describe('a request is settled', () => {
   it('also where a few tokens more or less are several times as many, but never at none for some', () => {
     const { promptTokens } = truth();
     const at = (completion: number, own: number) =>
-      job().settleAt(reported(promptTokens, completion), output(own), BACKEND);
+      admitted().settleAt(reported(promptTokens, completion), output(own), BACKEND);
     expect(at(1, 0)).toMatchObject({ tokens: { completionTokens: 1 }, estimated: false });
     expect(at(15, 2)).toMatchObject({ tokens: { completionTokens: 15 }, estimated: false });
     expect(at(21, 2)).toMatchObject({ tokens: { completionTokens: 2 }, estimated: true });

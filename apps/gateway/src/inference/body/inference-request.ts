@@ -15,7 +15,7 @@ import {
 import { parseBody, REQUEST_FIELDS } from './validate';
 
 /** What a request asks for, as far as it matters to anyone but the model. */
-export interface Ask {
+export interface InferenceRequest {
   kind: InferenceKind;
   /** The validated body; null once its prompt is counted and it was read elsewhere. */
   body: Record<string, unknown> | null;
@@ -55,7 +55,11 @@ export interface MediaParts {
  * Parses, validates and rebuilds a body. Throws InferenceError: 400 with the field that is wrong, or 404 for a model that there is not.
  * @param findModel the model of this id, if the key may use it
  */
-export function readAsk(kind: InferenceKind, raw: Buffer, findModel: (id: string) => BodyRules | undefined): Ask {
+export function readRequest(
+  kind: InferenceKind,
+  raw: Buffer,
+  findModel: (id: string) => BodyRules | undefined,
+): InferenceRequest {
   const body = parseBody(kind, raw);
   const rest = readRest(kind, body);
   const id = body['model'] as string;
@@ -71,7 +75,7 @@ export function readAsk(kind: InferenceKind, raw: Buffer, findModel: (id: string
   return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, model: id, ...rest };
 }
 
-type Rest = Omit<Ask, 'kind' | 'body' | 'outgoing' | 'counted' | 'model'>;
+type Rest = Omit<InferenceRequest, 'kind' | 'body' | 'outgoing' | 'counted' | 'model'>;
 
 const NO_OUTPUT: Rest = {
   stream: false,
@@ -99,18 +103,18 @@ function readRest(kind: InferenceKind, body: Record<string, unknown>): Rest {
   }
 }
 
-function checkModel(kind: InferenceKind, ask: Rest, model: BodyRules): void {
+function checkModel(kind: InferenceKind, request: Rest, model: BodyRules): void {
   if (model.kind !== (kind === 'embedding' ? 'embedding' : 'chat'))
     throw new InferenceError('invalid_value', {
       param: 'model',
       message: `The model '${model.id}' is for ${model.kind === 'embedding' ? 'embeddings' : 'completions'} only.`,
     });
-  if (ask.maxTokensNamed && ask.maxTokens! > model.maxOutputTokens) {
-    const message = `'${ask.maxTokensField}' is at most ${model.maxOutputTokens} for the model '${model.id}'.`;
-    throw new InferenceError('invalid_value', { param: ask.maxTokensField, message });
+  if (request.maxTokensNamed && request.maxTokens! > model.maxOutputTokens) {
+    const message = `'${request.maxTokensField}' is at most ${model.maxOutputTokens} for the model '${model.id}'.`;
+    throw new InferenceError('invalid_value', { param: request.maxTokensField, message });
   }
-  refuseMedia(ask.images, model.maxTokensPerImage, `The model '${model.id}' takes no images.`);
-  refuseMedia(ask.audio, model.maxTokensPerAudio, `The model '${model.id}' takes no audio.`);
+  refuseMedia(request.images, model.maxTokensPerImage, `The model '${model.id}' takes no images.`);
+  refuseMedia(request.audio, model.maxTokensPerAudio, `The model '${model.id}' takes no audio.`);
 }
 
 /** Parts whose cost nobody can tell beforehand must not run: there is no hold for them. */

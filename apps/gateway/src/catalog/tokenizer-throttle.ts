@@ -13,7 +13,7 @@ interface Waiting {
  * How much text may be counted for the records of running streams in one turn of the event loop, over all of them. What is above it waits for the next turns, first come,
  * first served, so that everything else that the process does goes on in between; a running stream has at most one place there.
  */
-export class CountingBudget {
+export class TokenizerThrottle {
   private left = MAX_BYTES_PER_TURN;
   private waiting: Waiting[] = [];
 

@@ -27,7 +27,7 @@ export interface RunningRequest {
  * Tells the store once a second which requests of this process still run, all in one call (in parts when there are very many, one after the other). The second is
  * from start to start; when the calls take longer, the next begin when they have ended. Costs a request two changes of a Map, and nothing when it ends within the second.
  */
-export class SignsOfLife {
+export class HoldHeartbeat {
   private readonly running = new Map<string, RunningRequest>();
   private timer: NodeJS.Timeout | undefined;
   private stopped = false;
