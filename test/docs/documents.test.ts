@@ -26,7 +26,6 @@ const NOT_REWRITTEN = [
   'docs/decisions/0012-one-loader-of-functions.md',
   'docs/decisions/0013-poisoned-versions.md',
   'docs/decisions/README.md',
-  'docs/money.md',
   'docs/rights-postgres.md',
   'libs/admission/README.md',
   'libs/contracts/README.md',
