@@ -27,14 +27,10 @@ const NOT_REWRITTEN = [
   'docs/decisions/0013-poisoned-versions.md',
   'docs/decisions/README.md',
   'docs/rights-postgres.md',
-  'libs/admission/README.md',
-  'libs/contracts/README.md',
-  'libs/credentials/README.md',
   'libs/messaging/README.md',
   'libs/postgres/README.md',
   'libs/redis/README.md',
   'libs/runtime/README.md',
-  'libs/testing/README.md',
 ];
 
 const rewritten = documents().filter((path) => !NOT_REWRITTEN.includes(path));
