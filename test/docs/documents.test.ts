@@ -27,10 +27,6 @@ const NOT_REWRITTEN = [
   'docs/decisions/0013-poisoned-versions.md',
   'docs/decisions/README.md',
   'docs/rights-postgres.md',
-  'libs/messaging/README.md',
-  'libs/postgres/README.md',
-  'libs/redis/README.md',
-  'libs/runtime/README.md',
 ];
 
 const rewritten = documents().filter((path) => !NOT_REWRITTEN.includes(path));
