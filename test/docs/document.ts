@@ -85,6 +85,25 @@ export function missing(path: string, text: string): string[] {
   return [...new Set([...paths, ...links])].map((name) => `${path}: ${name}`);
 }
 
+/** Names of code that a document finds in a file (`name` in `path`) and that the file does not have. */
+export function misplaced(path: string, text: string): string[] {
+  return [...proseOf(text).matchAll(/`(\w+)`\s+in\s+`([^`\s]+)`/g)]
+    .map(([, name, file]) => ({ name: name!, file: inRepository(path, file!) }))
+    .filter(({ file }) => existsSync(join(ROOT, file)) && statSync(join(ROOT, file)).isFile())
+    .filter(({ name, file }) => !hasWord(textOf(file), name))
+    .map(({ name, file }) => `${path}: ${name} in ${file}`);
+}
+
+/** Names of code in the brackets behind a term, `**Term** (\`Name\`, …):`, that no source has. */
+export function unknownTerms(text: string): string[] {
+  const brackets = [...text.matchAll(/^- \*\*[^*]+\*\* \(([^)]+)\):/gm)].map(([, names]) => names!);
+  const names = brackets.flatMap((inside) => [...inside.matchAll(/`(\w+)`/g)].map(([, name]) => name!));
+  const sources = globSync('{apps,libs}/*/src/**/*.ts', { cwd: ROOT }).map(textOf).join('\n');
+  return names.filter((name) => !hasWord(sources, name));
+}
+
+const hasWord = (text: string, word: string): boolean => new RegExp(`\\b${word}\\b`).test(text);
+
 const isPackageReadme = (path: string) => /^(?:apps|libs)\/[^/]+\/README\.md$/.test(path);
 
 function isPath(document: string, word: string): boolean {
