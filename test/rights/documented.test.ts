@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 const database = useTestDatabase();
 const DOCUMENT = resolve(__dirname, '../../docs/rights-postgres.md');
 
-/** What the role of a service has, as the table of the document says it. */
+/** What the role of a service has, as the lists of the document say it. */
 const GRANTED = `
   SELECT n.nspname || '.' || c.relname AS object, concat_ws(', ',
       CASE WHEN has_table_privilege(r.oid, c.oid, 'SELECT') THEN 'SELECT' END,
@@ -29,8 +29,8 @@ const NOBODYS = `
   SELECT nspname FROM pg_namespace n, aclexplode(n.nspacl) a WHERE nspname IN ('auth', 'metering', 'billing') AND a.grantee NOT IN (nspowner, to_regrole('tollgate_' || nspname))`;
 
 it('each service has the rights that the document says, and nobody has any besides', async () => {
-  const rows = readFileSync(DOCUMENT, 'utf8').matchAll(/^\| `((?:auth|metering|billing)\.\w+)` +\| ([^|]+?) +\|/gm);
-  const documented = [...rows].map(([, object, rights]) => `${object}: ${rights}`);
+  const items = readFileSync(DOCUMENT, 'utf8').matchAll(/^- `((?:auth|metering|billing)\.\w+)`: ([^.]+)\./gm);
+  const documented = [...items].map(([, object, rights]) => `${object}: ${rights!.replace(/\s+/g, ' ')}`);
   const granted = await database.query<{ object: string; rights: string }>(GRANTED);
   expect(granted.map(({ object, rights }) => `${object}: ${rights}`).sort()).toEqual(documented.sort());
   expect(await database.query(NOBODYS)).toEqual([]);
