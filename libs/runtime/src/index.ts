@@ -17,5 +17,6 @@ export * from './process/take-down';
 export * from './process/global-module';
 export * from './process/run-program';
 export * from './process/run-service';
+export * from './timing';
 export * from './health/health';
 export * from './health/health-server';

@@ -1,4 +1,4 @@
-import { newId, type UsageEvent } from '@tollgate/contracts';
+import { newId, UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { metrics } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
@@ -40,6 +40,19 @@ describe('usage while messages are away', () => {
     await emitter.flush();
     expect(failed).toHaveBeenCalledTimes(before + 1);
     expect((await leftToSweeper()) - leftBefore).toBe(1_200);
+  });
+
+  it('is waited for by a client for a few seconds at most, while messages are silent', async () => {
+    jest.useFakeTimers();
+    try {
+      jest.spyOn(messages, 'publish').mockReturnValue(new Promise(() => {}));
+      const published = new UsageEmitter(messages).publish(usageEvent());
+      const refused = expect(published).rejects.toBeInstanceOf(UnavailableError);
+      await jest.advanceTimersByTimeAsync(4_000);
+      await refused;
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('that can never be published holds up nothing', async () => {

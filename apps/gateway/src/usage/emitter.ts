@@ -1,6 +1,6 @@
-import type { UsageEvent } from '@tollgate/contracts';
+import { UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { MessagesRefusedError, type Messages } from '@tollgate/messaging';
-import { Counter, failPoint, logger, metrics } from '@tollgate/runtime';
+import { Counter, failPoint, logger, metrics, withTimeout } from '@tollgate/runtime';
 
 const MAX_BATCH_EVENTS = 500;
 /** A quiet emitter waits so long for company: a publication costs as much for one event as for fifty. The debit is late by as much. */
@@ -9,6 +9,8 @@ const GATHER_MS = 20;
 const MAX_WAITING_EVENTS = 50_000;
 /** Between the tries of a batch while messages are away. */
 const RETRY_MS = 500;
+/** A client waits for this publication. With the settlement before it, the wait stays below 5 s. */
+const MAX_PUBLISH_WAIT_MS = 3_500;
 
 const left = new Counter({
   name: 'tollgate_usage_events_left_to_sweeper_total',
@@ -35,9 +37,13 @@ export class UsageEmitter {
     this.running ??= this.run();
   }
 
-  /** For an event that nothing but the caller remembers: durable when it returns. UnavailableError: it may not be. */
+  /**
+   * For an event that only the caller remembers: durable when it returns. UnavailableError: it may not be, or not
+   * yet. The caller may publish it again, because metering records each event id once.
+   */
   async publish(event: UsageEvent): Promise<void> {
-    await this.messages.publish('usage-events', [event]);
+    const late = () => new UnavailableError(`the usage event was not published within ${MAX_PUBLISH_WAIT_MS} ms`);
+    await withTimeout(MAX_PUBLISH_WAIT_MS, this.messages.publish('usage-events', [event]), late);
   }
 
   /** To end with: returns when all that was emitted is published, or was tried once more and is left to the sweeper. */

@@ -1,11 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { TOPICS, type Service } from '@tollgate/contracts';
-import { StartError } from '@tollgate/runtime';
+import { StartError, withTimeout } from '@tollgate/runtime';
 import { ConfigResourceTypes, type Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
 import { isRefused, rightMissingIn, RightMissingError } from './rights';
 import { topicsOf } from './rights-plan';
-import { withTimeout } from './with-timeout';
 import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan';
 
 /** A start or `topics apply` that has not come so far by then fails. */

@@ -1,6 +1,6 @@
+import { withTimeout } from '@tollgate/runtime';
 import type { Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
-import { withTimeout } from './with-timeout';
 
 /** Longer, and nobody waits for the answer any more. */
 const PROBE_TIMEOUT_MS = 1_000;

@@ -1,9 +1,9 @@
+import { withTimeout } from '@tollgate/runtime';
 import { randomUUID } from 'node:crypto';
 import type { KafkaMessage } from 'kafkajs';
 import { withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { SupervisedConsumer } from './supervised-consumer';
-import { withTimeout } from './with-timeout';
 
 /** A topic that is read as a whole is a small one. */
 const READ_TIMEOUT_MS = 60_000;

@@ -1,11 +1,10 @@
 import { pbkdf2, randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import { StartError } from '@tollgate/runtime';
+import { StartError, withTimeout } from '@tollgate/runtime';
 import { unusable } from './apply-topics';
 import { CONNECTION_TIMEOUT_MS, mendKafkajs, REQUEST_TIMEOUT_MS, Sockets, type KafkaConnection } from './connection';
 import { errorTypeOf, isRefused, RightMissingError } from './rights';
-import { withTimeout } from './with-timeout';
 
 /** A user that logs in by SCRAM-SHA-512. */
 export interface ScramUser {

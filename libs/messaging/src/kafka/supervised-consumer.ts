@@ -1,9 +1,8 @@
-import { logger } from '@tollgate/runtime';
+import { logger, settlesWithin } from '@tollgate/runtime';
 import type { Consumer, ConsumerConfig, ConsumerRunConfig } from 'kafkajs';
 import { backoffMs } from '../signal';
 import { createKafka, RETRY, Sockets, type KafkaConnection } from './connection';
 import { isRefused, lackOfReading, type RightMissingError } from './rights';
-import { settlesWithin } from './with-timeout';
 
 const RESTART_BASE_MS = 100;
 const MAX_RESTART_MS = 2_000;

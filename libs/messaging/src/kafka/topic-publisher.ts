@@ -1,12 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { logger, settlesWithin, withTimeout } from '@tollgate/runtime';
 import { CompressionTypes, Partitioners, type IHeaders, type Producer } from 'kafkajs';
 import { backoffMs } from '../signal';
 import type { BrokerClock } from './broker-clock';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
 import { isRefused, RightMissingError } from './rights';
-import { settlesWithin, withTimeout } from './with-timeout';
 
 /** Uncompressed bytes of one send, unless a single message is larger. Even if all of it falls to one partition, it is less than the topics' `max.message.bytes`. */
 export const MAX_SEND_BYTES = 900 * 1024;

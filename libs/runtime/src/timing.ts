@@ -1,8 +1,12 @@
-/** The promise's result, or an error after `timeoutMs`; the work itself is not stopped by that. */
-export async function withTimeout<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+/** The promise's result. Rejects with `late` after `timeoutMs`; that does not stop the work itself. */
+export async function withTimeout<T>(
+  timeoutMs: number,
+  work: Promise<T>,
+  late: () => Error = () => new Error(`no answer within ${timeoutMs} ms`),
+): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
+    timer = setTimeout(() => reject(late()), timeoutMs);
   });
   try {
     return await Promise.race([work, timeout]);
