@@ -5,32 +5,8 @@ import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { hasPasswords, makeSecrets, redisUsersId, secretsDirectory } from './secrets.mjs';
+import { declared, MAX_MEMORY_MIB, MEMORY, MIN_MEMORY_MIB } from './variables.mjs';
 
-const MAX_PORT = 65_535;
-/** The largest values, those of the services' own settings: what they refuse is refused before anything is started. */
-export const MAX = {
-  TOLLGATE_PORT: MAX_PORT,
-  TOLLGATE_OPERATOR_PORT: MAX_PORT,
-  TOLLGATE_DRAIN_SECONDS: 3_600,
-  TOLLGATE_LAME_DUCK_SECONDS: 300,
-  TOLLGATE_INVOICE_CLOSE_MINUTES: 28_800,
-};
-/** From 3 s to 15 minutes (Linux's own) without an acknowledgement until a connection ends. */
-const TCP_RETRIES = Array.from({ length: 13 }, (_, index) => String(index + 3));
-/** MiB that the containers of each may have, and how much of it is for data or JavaScript's heap, as in docker-compose.yml. The rest is for connections, buffers, code; in a gateway for its workers too, in Redis for its rewrites. */
-export const MEMORY = {
-  POSTGRES: { mib: 4_096 },
-  REDIS: { mib: 2_048, part: 'DATA', share: 1 / 2 },
-  KAFKA: { mib: 1_536 },
-  GATEWAY: { mib: 4_096, part: 'HEAP', share: 1 / 4 },
-  AUTH: { mib: 512, part: 'HEAP', share: 5 / 8 },
-  METERING: { mib: 512, part: 'HEAP', share: 5 / 8 },
-  BILLING: { mib: 512, part: 'HEAP', share: 5 / 8 },
-  SIMULATOR: { mib: 512, part: 'HEAP', share: 5 / 8 },
-  HAPROXY: { mib: 512 },
-};
-const MIN_MEMORY_MIB = 128;
-const MAX_MEMORY_MIB = 999_999;
 /** Between the last moment at which a service should have ended and the moment at which it is killed. */
 const STOP_RESERVE_S = 15;
 const OWN_SERVERS = [
@@ -44,7 +20,6 @@ const OPERATOR_SECRET_MIN_BITS = 80;
 export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing'];
 /** Of each: the load balancer has places for so many gateways, and PostgreSQL (docker-compose.yml) connections for so many of the others. */
 export const MAX_SCALE = 16;
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 /**
  * @param {NodeJS.ProcessEnv} env
@@ -54,30 +29,35 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 export function readSettings(env) {
   const problems = [];
   const given = (name) => env[name] || undefined;
-  const number = (name, fallback) => {
-    const max = MAX[name];
+  const set = (name) => given(name) ?? declared(name).default;
+  const number = (name, fallback = declared(name).default) => {
+    const { max } = declared(name);
     const text = given(name) ?? String(fallback);
     if (/^\d{1,6}$/.test(text) && Number(text) <= max) return Number(text);
     problems.push(`${name} must be a whole number from 0 to ${max}`);
     return fallback;
   };
-  const choice = (name, fallback, values) => {
-    const text = given(name) ?? fallback;
+  const choice = (name) => {
+    const { values } = declared(name);
+    const text = set(name);
     if (!values.includes(text)) problems.push(`${name} must be one of ${values.join(', ')}`);
     return text;
   };
 
-  const port = number('TOLLGATE_PORT', 8080);
-  const operatorPort = number('TOLLGATE_OPERATOR_PORT', port === 0 ? 0 : Math.min(port + 1, MAX_PORT));
+  const port = number('TOLLGATE_PORT');
+  const operatorPort = number(
+    'TOLLGATE_OPERATOR_PORT',
+    port === 0 ? 0 : Math.min(port + 1, declared('TOLLGATE_OPERATOR_PORT').max),
+  );
   if (port === operatorPort && port !== 0) problems.push('TOLLGATE_OPERATOR_PORT must not be TOLLGATE_PORT');
-  const drainSeconds = number('TOLLGATE_DRAIN_SECONDS', 30);
-  const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS', 5);
-  const invoiceCloseMinutes = number('TOLLGATE_INVOICE_CLOSE_MINUTES', 60);
-  const tcpRetries = choice('TOLLGATE_TCP_RETRIES', '3', TCP_RETRIES);
-  const project = given('COMPOSE_PROJECT_NAME') ?? 'tollgate';
+  const drainSeconds = number('TOLLGATE_DRAIN_SECONDS');
+  const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS');
+  const invoiceCloseMinutes = number('TOLLGATE_INVOICE_CLOSE_MINUTES');
+  const tcpRetries = choice('TOLLGATE_TCP_RETRIES');
+  const project = set('COMPOSE_PROJECT_NAME');
   if (!/^[a-z0-9][a-z0-9_-]*$/.test(project))
     problems.push('COMPOSE_PROJECT_NAME must be small letters, digits, - and _');
-  const tag = given('TOLLGATE_TAG') ?? 'latest';
+  const tag = set('TOLLGATE_TAG');
   if (!/^\w[\w.-]{0,127}$/.test(tag)) problems.push('TOLLGATE_TAG must be a tag of an image');
   const operatorSecret = given('TOLLGATE_OPERATOR_SECRET');
   if (operatorSecret !== undefined && !OPERATOR_SECRET.test(operatorSecret))
@@ -87,18 +67,18 @@ export function readSettings(env) {
       `TOLLGATE_OPERATOR_SECRET is too easy to guess: it needs at least ${OPERATOR_SECRET_MIN_BITS} bits of chance. Make one with: openssl rand -hex 32`,
     );
   const memory = memoryOf(given, problems);
-  const images = choice('TOLLGATE_IMAGES', 'official', ['official', 'local']);
-  const logLevel = choice('TOLLGATE_LOG_LEVEL', 'info', LOG_LEVELS);
-  const demo = choice('TOLLGATE_DEMO', 'true', ['true', 'false']) === 'true';
-  const tls = choice('TOLLGATE_STACK_TLS', 'false', ['true', 'false']) === 'true';
+  const images = choice('TOLLGATE_IMAGES');
+  const logLevel = choice('TOLLGATE_LOG_LEVEL');
+  const demo = choice('TOLLGATE_DEMO') === 'true';
+  const tls = choice('TOLLGATE_STACK_TLS') === 'true';
   for (const [name, server] of OWN_SERVERS) {
     if (given(name) !== undefined)
       problems.push(`${name} is set: the stack has a ${server} of its own; unset it, or start the services one by one`);
   }
   if (problems.length > 0) throw new SetupError(problems.join('\n'));
 
-  const dataDirectory = resolve(given('TOLLGATE_DATA_DIR') ?? '.tollgate');
-  const configFile = resolve(given('TOLLGATE_CONFIG') ?? 'tollgate.yaml');
+  const dataDirectory = resolve(set('TOLLGATE_DATA_DIR'));
+  const configFile = resolve(set('TOLLGATE_CONFIG'));
   const envFile = join(dataDirectory, 'stack.env');
   const older = readOlder(envFile);
   const secrets = {

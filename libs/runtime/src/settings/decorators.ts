@@ -16,6 +16,28 @@ import { entropyBits } from './entropy';
 // The forms that a setting of the environment can have. What is wrong is one line that names the setting and what it must be; a value is never in it.
 
 const readableFromFile = new Map<object, Set<string>>();
+const described = new Map<object, Map<string, SettingText>>();
+
+export interface SettingText {
+  description: string;
+  /** Says what holds where nothing is set, of a setting whose property has no default. */
+  byDefault?: string | undefined;
+}
+
+/** What docs/operating/settings.md says of the setting. `npm run docs` writes its table. */
+export function Setting(description: string, more: Omit<SettingText, 'description'> = {}): PropertyDecorator {
+  return (target, name) => {
+    const texts = described.get(target) ?? new Map<string, SettingText>();
+    described.set(target, texts.set(name as string, { description, ...more }));
+  };
+}
+
+/** Decorators of a setting that several classes declare, as if they stood above it in this order. */
+export function combine(...decorators: readonly PropertyDecorator[]): PropertyDecorator {
+  return (target, name) => {
+    for (const decorate of decorators.toReversed()) decorate(target, name);
+  };
+}
 
 /** Absent is fine. Above the form: `@Optional() @Text(…) NAME?: string`. */
 export const Optional = IsOptional;
@@ -66,6 +88,11 @@ export const HardToGuess = (minBits: number) =>
 
 export const tooEasy = (name: string, minBits: number): string =>
   `${name} is too easy to guess: it needs at least ${minBits} bits of chance. Make one with: openssl rand -hex 32`;
+
+/** What `Setting` says of the settings of a class. */
+export function textsOf(type: { prototype: object }): ReadonlyMap<string, SettingText> {
+  return described.get(type.prototype) ?? new Map();
+}
 
 /** The names of a settings class for which there is a `<NAME>_FILE`. */
 export function secretsOf(type: { prototype: object }): ReadonlySet<string> {

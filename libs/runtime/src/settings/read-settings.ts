@@ -57,7 +57,7 @@ function gatherValues(env: NodeJS.ProcessEnv, type: SettingsClass, problems: str
 }
 
 /** Every property with a rule; the others are not settings. */
-function namesOf(type: SettingsClass): Set<string> {
+export function namesOf(type: SettingsClass): Set<string> {
   const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
   return new Set(rules.map(({ propertyName }) => propertyName));
 }
