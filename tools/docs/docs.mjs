@@ -1,13 +1,18 @@
-// docs.mjs [--check]: writes the tables of docs/operating that come from the code, or only says whether they are up to date. Runs on Node 24, in a checkout that is compiled.
+// docs.mjs [--check]: writes the tables of docs/operating that come from the code, or only checks that they are up to
+// date. Runs on Node 24, in a checkout that is compiled.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { ROOT } from '../setup/prepare.mjs';
+import { metricsTable } from './metrics-table.mjs';
 import { settingsTable } from './settings-table.mjs';
 
 /** Each is the text between two comments of its file. */
-const TABLES = [{ file: 'docs/operating/settings.md', name: 'settings', table: settingsTable }];
+const TABLES = [
+  { file: 'docs/operating/settings.md', name: 'settings', table: settingsTable },
+  { file: 'docs/operating/metrics.md', name: 'metrics', table: metricsTable },
+];
 
 const { check = false } = parseArgs({ options: { check: { type: 'boolean' } } }).values;
 const stale = [];

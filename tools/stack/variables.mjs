@@ -1,8 +1,11 @@
-// The environment variables that `npm run stack` reads, for settings.mjs and for the table of docs/operating/settings.md.
+// The environment variables that `npm run stack` reads: for settings.mjs, and for docs/operating/settings.md.
 
 const MAX_PORT = 65_535;
 
-/** MiB that the containers of each may have, and how much of it is for data or JavaScript's heap, as in docker-compose.yml. The rest is for connections, buffers, code; in a gateway for its workers too, in Redis for its rewrites. */
+/**
+ * MiB that the containers of each may have, and how much of it is for data or JavaScript's heap. As in
+ * docker-compose.yml. The rest is for connections, buffers and code; in a gateway for its workers too, in Redis for its rewrites.
+ */
 export const MEMORY = {
   POSTGRES: { mib: 4_096 },
   REDIS: { mib: 2_048, part: 'DATA', share: 1 / 2 },
@@ -19,8 +22,8 @@ export const MAX_MEMORY_MIB = 999_999;
 
 /**
  * Those that a service, or the standalone form, reads as well: their settings classes describe them.
- * `default`: taken where nothing is set. `byDefault`: what the table says instead. `max`: the largest value of a whole number, as in the class: what it refuses is refused
- * before anything is started. `values`: all that it may be.
+ * `default`: taken where nothing is set. `byDefault`: what the table says instead. `values`: all that it may be.
+ * `max`: the largest whole number, as in the class, so that it is refused before anything is started.
  * @type {Record<string, { default?: string | number, byDefault?: string, max?: number, values?: readonly string[] }>}
  */
 export const SHARED_VARIABLES = {
@@ -41,7 +44,8 @@ export const SHARED_VARIABLES = {
 
 /**
  * Those that nothing else reads.
- * @type {Record<string, { description: string, default?: string, byDefault?: string, values?: readonly string[], form?: string }>}
+ * @typedef {{ description: string, default?: string, byDefault?: string, values?: string[], form?: string }} Own
+ * @type {Record<string, Own>}
  */
 export const OWN_VARIABLES = {
   COMPOSE_PROJECT_NAME: {
