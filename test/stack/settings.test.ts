@@ -73,7 +73,7 @@ it('every container has limits of memory and processes, and those that npm run s
     ...(part ? [[`${server}_${part}`, mib * share!]] : []),
   ]);
   expect(defaults).toEqual(Object.fromEntries(set));
-  const table = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');
+  const table = readFileSync(join(ROOT, 'docs/operating/distributed.md'), 'utf8');
   for (const [server, { mib }] of Object.entries(MEMORY))
     expect(table).toMatch(new RegExp(`\\| \`TOLLGATE_${server}_MEMORY_MIB\` +\\| ${mib} `));
 });
