@@ -1,4 +1,5 @@
-// The settings of `npm run stack`: those of `npm start` from the environment, and the secrets (secrets.mjs). All of it is what docker-compose.yml asks for.
+// The settings of `npm run stack`: variables of the environment (variables.mjs) and the secrets (secrets.mjs). Together
+// they are the variables of docker-compose.yml.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
@@ -7,7 +8,7 @@ import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { hasPasswords, makeSecrets, redisUsersId, secretsDirectory } from './secrets.mjs';
 import { declared, MAX_MEMORY_MIB, MEMORY, MIN_MEMORY_MIB } from './variables.mjs';
 
-/** Between the last moment at which a service should have ended and the moment at which it is killed. */
+/** From the last moment at which a service should have ended to the moment at which it is killed. */
 const STOP_RESERVE_S = 15;
 const OWN_SERVERS = [
   ['DATABASE_URL', 'PostgreSQL'],
@@ -16,14 +17,17 @@ const OWN_SERVERS = [
 ];
 const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
 const OPERATOR_SECRET_MIN_BITS = 80;
-/** Others than these have data, or an address, of which there is one. */
+/** The others have data or an address, of which there is only one. */
 export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing'];
-/** Of each: the load balancer has places for so many gateways, and PostgreSQL (docker-compose.yml) connections for so many of the others. */
+/** The load balancer has places for this many gateways, and PostgreSQL connections for this many of the others. */
 export const MAX_SCALE = 16;
 
 /**
+ * @typedef {{ operatorSecret: string, metricsToken: string, tls: boolean }} Secrets
+ * @typedef {{ project: string, dataDirectory: string, configFile: string, envFile: string }} Paths
+ * @typedef {{ secrets: Secrets, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }} Rest
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ project: string, dataDirectory: string, configFile: string, envFile: string, secrets: { operatorSecret: string, metricsToken: string, tls: boolean }, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }}
+ * @returns {Paths & Rest}
  *   `compose`: the variables of docker-compose.yml. Throws SetupError with a line for each setting that is wrong.
  */
 export function readSettings(env) {
@@ -125,20 +129,20 @@ function memoryOf(given, problems) {
   return variables;
 }
 
-/** Makes the secrets, and keeps what was settled where `docker compose --env-file` finds it. */
+/** Makes the secrets, and writes the variables to the file of `docker compose --env-file`. */
 export function writeSettings({ dataDirectory, envFile, configFile, secrets, compose }, env) {
   writable(dataDirectory, () => {
-    // Before the file is written anew: an older one has the passwords.
+    // Before the file is rewritten: one of an older version has the passwords.
     makeSecrets(dataDirectory, { ...secrets, configSecrets: configSecrets(configFile, env) }, readOlder(envFile));
     compose.TOLLGATE_REDIS_USERS = redisUsersId(dataDirectory);
-    // Of an earlier version, for the environment of containers.
+    // An earlier version wrote it, for the environment of the containers.
     rmSync(join(dataDirectory, 'stack.config-secrets.env'), { force: true });
     const lines = Object.entries(compose).map(([name, value]) => `${name}=${quoted(value)}`);
     writeFileSync(envFile, `${lines.join('\n')}\n`, { mode: 0o600 });
   });
 }
 
-/** What tollgate.yaml names as `${NAME}`, from the environment or the operator's own TOLLGATE_CONFIG_SECRETS_FILE, a line each. */
+/** A line for each `${NAME}` of tollgate.yaml, from the environment or the operator's TOLLGATE_CONFIG_SECRETS_FILE. */
 function configSecrets(configFile, env) {
   const file = env.TOLLGATE_CONFIG_SECRETS_FILE;
   const given = { ...(file ? parseEnv(readFileSync(file, 'utf8')) : {}), ...withoutEmpty(env) };
@@ -147,7 +151,7 @@ function configSecrets(configFile, env) {
   return set.map((name) => `${name}=${enclosed(name, given[name])}`).join('\n');
 }
 
-/** As `parseEnv` reads it: what stands between two of the same marks is taken as it is, but for \n between double ones. */
+/** In a form that `parseEnv` reads: text between two equal marks is taken as it is, except \n between double ones. */
 function enclosed(name, value) {
   const mark = ["'", '`', '"'].find((each) => !value.includes(each) && !(each === '"' && value.includes('\\n')));
   if (mark === undefined)
@@ -159,7 +163,7 @@ function enclosed(name, value) {
 
 const withoutEmpty = (env) => Object.fromEntries(Object.entries(env).filter(([, value]) => value));
 
-/** As `entropyBits` of libs/runtime, which is not built yet when this runs; test/stack/settings.test.ts compares the two. */
+/** The `entropyBits` of libs/runtime, which may not be built yet. test/stack/settings.test.ts compares them. */
 export function entropyBits(secret) {
   const kinds = [
     [/[0-9]/, 10],

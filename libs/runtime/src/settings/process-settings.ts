@@ -3,21 +3,21 @@ import { OneOf, Optional, Path, Port, Secret, Setting, Text, WholeNumber } from 
 const HOST = /^[A-Za-z0-9.:_-]{1,255}$/;
 export const hostText = () => Text(HOST, 'a name or an address of this machine');
 
-/** Of every process that runs on. */
+/** Read by every process that keeps running. */
 export class ProcessSettings {
   @Setting('Least severe level that is logged. `debug` also logs each request.')
   @OneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
   TOLLGATE_LOG_LEVEL: string = 'info';
 }
 
-/** Of the processes with requests of users in hand. */
+/** Read by the processes that serve user requests. */
 export class DrainSettings {
   @Setting('Seconds that running requests may take to finish after a signal (of a service: after its lame duck time).')
   @WholeNumber(0, 3_600)
   TOLLGATE_DRAIN_SECONDS: number = 30;
 }
 
-/** Who may read /metrics, wherever a process serves it. */
+/** Access to /metrics, on whatever port a process serves it. */
 export class MetricsSettings {
   @Setting('Bearer token that `/metrics` requires. `/readyz` gives reasons to callers that send it.')
   @Secret()
@@ -36,17 +36,17 @@ export class HealthSettings {
   TOLLGATE_HEALTH_PORT: number = 9090;
 }
 
-/** What `runService` reads for every service. */
+/** Read by `runService` for every service. */
 export const SERVICE_SETTINGS = [ProcessSettings, HealthSettings, MetricsSettings] as const;
 
-/** Of the processes that read models, prices and plans. */
+/** Read by the processes that need models, prices and plans. */
 export class ConfigFileSettings {
   @Setting('Models, prices, plans and backends. The shipped file explains itself in comments.')
   @Path('the path of a tollgate.yaml')
   TOLLGATE_CONFIG: string = 'tollgate.yaml';
 }
 
-/** Of the processes that ask backends, for which the configuration names secrets. Read again with the configuration, whose reader looks for it in the environment. */
+/** Read by the processes that call backends with secrets. The reader of the configuration takes it from `env`. */
 export class ConfigSecretsSettings {
   @Setting('What `tollgate.yaml` names as `${NAME}`. Read again whenever `tollgate.yaml` is.')
   @Optional()
@@ -54,7 +54,7 @@ export class ConfigSecretsSettings {
   TOLLGATE_CONFIG_SECRETS_FILE?: string;
 }
 
-/** Of the processes that talk to backends. */
+/** Read by the processes that call backends, or read their metrics pages. */
 export class SimulatorSettings {
   @Setting('What the backend URL `simulator:` in `tollgate.yaml` stands for. Its metrics page is beside it.')
   @Optional()
