@@ -25,6 +25,7 @@ const COMMANDS = {
   bench: () =>
     launch([join(ROOT, 'tools', 'bench', args.includes('--hostile') ? 'hostile.mjs' : 'bench.mjs'), ...args]).exited,
   nemesis: () => launch([join(ROOT, 'tools', 'nemesis', 'nemesis.mjs'), ...args]).exited,
+  docs: () => launch([join(ROOT, 'tools', 'docs', 'docs.mjs'), ...args]).exited,
 };
 
 /** As `start`, compiled and started again whenever a source changes. Looked at, not watched: watching loses files that an editor replaces. */

@@ -21,15 +21,16 @@ const SECRETS = [
   'Tr0ub4dor&3',
   ...[8, 16, 32].map((bytes) => randomBytes(bytes).toString('base64url')),
 ];
-const { MAX, MAX_SCALE, MEMORY, BITS } = JSON.parse(
+const { SHARED_VARIABLES, MAX_SCALE, MEMORY, BITS } = JSON.parse(
   execFileSync(process.execPath, [
     '--input-type=module',
     '--eval',
-    `import { MAX, MAX_SCALE, MEMORY, entropyBits } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
-     console.log(JSON.stringify({ MAX, MAX_SCALE, MEMORY, BITS: ${JSON.stringify(SECRETS)}.map(entropyBits) }))`,
+    `import { MAX_SCALE, entropyBits } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
+     import { MEMORY, SHARED_VARIABLES } from '${pathToFileURL(join(ROOT, 'tools/stack/variables.mjs')).href}';
+     console.log(JSON.stringify({ SHARED_VARIABLES, MAX_SCALE, MEMORY, BITS: ${JSON.stringify(SECRETS)}.map(entropyBits) }))`,
   ]).toString(),
 ) as {
-  MAX: Record<string, number>;
+  SHARED_VARIABLES: Record<string, { max?: number }>;
   MAX_SCALE: number;
   MEMORY: Record<string, { mib: number; part?: string; share?: number }>;
   BITS: number[];
@@ -47,8 +48,11 @@ const given = (name: string, value: number) =>
   readSettings({ TOLLGATE_OPERATOR_SECRET: randomBytes(16).toString('hex'), [name]: String(value) }, [READ_BY[name]!]);
 
 it('npm run stack takes the numbers that the services take, and no others', () => {
-  expect(Object.keys(MAX)).toEqual(Object.keys(READ_BY));
-  for (const [name, max] of Object.entries(MAX)) {
+  const largest = Object.entries(SHARED_VARIABLES).flatMap(([name, { max }]) =>
+    max === undefined ? [] : [{ name, max }],
+  );
+  expect(largest.map(({ name }) => name)).toEqual(Object.keys(READ_BY));
+  for (const { name, max } of largest) {
     expect(given(name, 0)).toMatchObject({ [name]: 0 });
     expect(given(name, max)).toMatchObject({ [name]: max });
     expect(() => given(name, max + 1)).toThrow(`${name} must be a whole number from 0 to ${max}`);
@@ -69,7 +73,7 @@ it('every container has limits of memory and processes, and those that npm run s
     ...(part ? [[`${server}_${part}`, mib * share!]] : []),
   ]);
   expect(defaults).toEqual(Object.fromEntries(set));
-  const table = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');
+  const table = readFileSync(join(ROOT, 'docs/operating/distributed.md'), 'utf8');
   for (const [server, { mib }] of Object.entries(MEMORY))
     expect(table).toMatch(new RegExp(`\\| \`TOLLGATE_${server}_MEMORY_MIB\` +\\| ${mib} `));
 });

@@ -109,10 +109,10 @@ describe('tollgate message-keys', () => {
     expect([made.code, made.stderr]).toEqual([0, '']);
     const { files } = JSON.parse(made.stdout) as { files: string[] };
     expect(files).toEqual(SERVICES.map((service) => join(directory, `${service}-message-keys`)));
-    expect((await run('create', directory)).stdout).toBe('All keys are there.\n');
+    expect((await run('create', directory)).stdout).toBe('All keys exist already.\n');
     for (const step of ['add', 'promote', 'remove']) {
       const { code, stdout } = await run('rotate', directory, step);
-      expect([code, stdout]).toEqual([0, expect.stringContaining('Hand the files to all services')]);
+      expect([code, stdout]).toEqual([0, expect.stringContaining('Distribute the files to all services')]);
       expect(stdout).not.toMatch(/[0-9a-f]{64}/);
     }
   });
@@ -177,8 +177,8 @@ describe('tollgate dead', () => {
   });
 
   it.each([
-    [['replay', 'charges'], 2, /^tollgate: Name what is to be replayed \(its ORIGIN\), or give --all\.\n$/],
-    [['replay', 'charges', 'billing/3/7', '--all'], 2, /^tollgate: Name what/],
+    [['replay', 'charges'], 2, /^tollgate: Name the messages to replay by their ORIGIN, or give --all\.\n$/],
+    [['replay', 'charges', 'billing/3/7', '--all'], 2, /^tollgate: Name the messages/],
     [
       ['replay', 'nothing', '--all'],
       2,

@@ -96,7 +96,7 @@ describe('from a ledger line to its requests, from a request to its receipt', ()
     expect(
       await tollgate('usage', tenantId, '--from', '2026-10-01', '--to', '2026-11-01', '--group-by', 'model'),
     ).toMatch(/sim-small +3 +1 +33 +15 +0\.21 USD\nall +3 +1 +33 +15 +0\.21 USD$/);
-    expect(await tollgate('usage')).toMatch(/^2 tollgate: Name one/);
+    expect(await tollgate('usage')).toMatch(/^2 tollgate: Give exactly one/);
   });
 
   it('what does not exist is not_found, what is no page invalid_parameter', async () => {
@@ -120,7 +120,7 @@ it('heads of the journal are kept in a file, and held against the journal later'
   expect(kept).toMatch(new RegExp(`^${tenantId} [2-4] [0-9a-f]{64}$`, 'm'));
   // As a log has them, too.
   writeFileSync(file, JSON.stringify({ level: 30, heads: kept.split('\n') }));
-  expect(await tollgate('journal', 'compare', file)).toMatch(/^0 The journal is what it was at \d+ heads?\./);
+  expect(await tollgate('journal', 'compare', file)).toMatch(/^0 Unchanged: the journal has \d+ heads?/);
   const changed = kept.replace(/^(ten_\w+ \d+ )[0-9a-f]{64}/, (_, place: string) => place + '0'.repeat(64));
   writeFileSync(file, changed);
   expect(await tollgate('journal', 'compare', file)).toMatch(

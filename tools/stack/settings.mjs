@@ -1,39 +1,16 @@
-// The settings of `npm run stack`: those of `npm start` from the environment, and the secrets (secrets.mjs). All of it is what docker-compose.yml asks for.
+// The settings of `npm run stack`: variables of the environment (variables.mjs) and the secrets (secrets.mjs). Together
+// they are the variables of docker-compose.yml.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { hasPasswords, makeSecrets, redisUsersId, secretsDirectory } from './secrets.mjs';
+import { declared, MAX_MEMORY_MIB, MEMORY, MIN_MEMORY_MIB } from './variables.mjs';
 
-const MAX_PORT = 65_535;
 /** Of a file's mode: what its group and all others may do. */
 const OTHERS = 0o077;
-/** The largest values, those of the services' own settings: what they refuse is refused before anything is started. */
-export const MAX = {
-  TOLLGATE_PORT: MAX_PORT,
-  TOLLGATE_OPERATOR_PORT: MAX_PORT,
-  TOLLGATE_DRAIN_SECONDS: 3_600,
-  TOLLGATE_LAME_DUCK_SECONDS: 300,
-  TOLLGATE_INVOICE_CLOSE_MINUTES: 28_800,
-};
-/** From 3 s to 15 minutes (Linux's own) without an acknowledgement until a connection ends. */
-const TCP_RETRIES = Array.from({ length: 13 }, (_, index) => String(index + 3));
-/** MiB that the containers of each may have, and how much of it is for data or JavaScript's heap, as in docker-compose.yml. The rest is for connections, buffers, code; in a gateway for its workers too, in Redis for its rewrites. */
-export const MEMORY = {
-  POSTGRES: { mib: 4_096 },
-  REDIS: { mib: 2_048, part: 'DATA', share: 1 / 2 },
-  KAFKA: { mib: 1_536 },
-  GATEWAY: { mib: 4_096, part: 'HEAP', share: 1 / 4 },
-  AUTH: { mib: 512, part: 'HEAP', share: 5 / 8 },
-  METERING: { mib: 512, part: 'HEAP', share: 5 / 8 },
-  BILLING: { mib: 512, part: 'HEAP', share: 5 / 8 },
-  SIMULATOR: { mib: 512, part: 'HEAP', share: 5 / 8 },
-  HAPROXY: { mib: 512 },
-};
-const MIN_MEMORY_MIB = 128;
-const MAX_MEMORY_MIB = 999_999;
-/** Between the last moment at which a service should have ended and the moment at which it is killed. */
+/** From the last moment at which a service should have ended to the moment at which it is killed. */
 const STOP_RESERVE_S = 15;
 const OWN_SERVERS = [
   ['DATABASE_URL', 'PostgreSQL'],
@@ -42,44 +19,51 @@ const OWN_SERVERS = [
 ];
 const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
 const OPERATOR_SECRET_MIN_BITS = 80;
-/** Others than these have data, or an address, of which there is one. */
+/** The others have data or an address, of which there is only one. */
 export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing'];
-/** Of each: the load balancer has places for so many gateways, and PostgreSQL (docker-compose.yml) connections for so many of the others. */
+/** The load balancer has places for this many gateways, and PostgreSQL connections for this many of the others. */
 export const MAX_SCALE = 16;
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
 /**
+ * @typedef {{ operatorSecret: string, metricsToken: string, tls: boolean }} Secrets
+ * @typedef {{ project: string, dataDirectory: string, configFile: string, envFile: string }} Paths
+ * @typedef {{ secrets: Secrets, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }} Rest
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ project: string, dataDirectory: string, configFile: string, envFile: string, secrets: { operatorSecret: string, metricsToken: string, tls: boolean }, secretsAreNew: boolean, demo: boolean, compose: Record<string, string> }}
+ * @returns {Paths & Rest}
  *   `compose`: the variables of docker-compose.yml. Throws SetupError with a line for each setting that is wrong.
  */
 export function readSettings(env) {
   const problems = [];
   const given = (name) => env[name] || undefined;
-  const number = (name, fallback) => {
-    const max = MAX[name];
+  const set = (name) => given(name) ?? declared(name).default;
+  const number = (name, fallback = declared(name).default) => {
+    const { max } = declared(name);
     const text = given(name) ?? String(fallback);
     if (/^\d{1,6}$/.test(text) && Number(text) <= max) return Number(text);
     problems.push(`${name} must be a whole number from 0 to ${max}`);
     return fallback;
   };
-  const choice = (name, fallback, values) => {
-    const text = given(name) ?? fallback;
+  const choice = (name) => {
+    const { values } = declared(name);
+    const text = set(name);
     if (!values.includes(text)) problems.push(`${name} must be one of ${values.join(', ')}`);
     return text;
   };
 
-  const port = number('TOLLGATE_PORT', 8080);
-  const operatorPort = number('TOLLGATE_OPERATOR_PORT', port === 0 ? 0 : Math.min(port + 1, MAX_PORT));
+  const port = number('TOLLGATE_PORT');
+  const operatorPort = number(
+    'TOLLGATE_OPERATOR_PORT',
+    port === 0 ? 0 : Math.min(port + 1, declared('TOLLGATE_OPERATOR_PORT').max),
+  );
   if (port === operatorPort && port !== 0) problems.push('TOLLGATE_OPERATOR_PORT must not be TOLLGATE_PORT');
-  const drainSeconds = number('TOLLGATE_DRAIN_SECONDS', 30);
-  const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS', 5);
-  const invoiceCloseMinutes = number('TOLLGATE_INVOICE_CLOSE_MINUTES', 60);
-  const tcpRetries = choice('TOLLGATE_TCP_RETRIES', '3', TCP_RETRIES);
-  const project = given('COMPOSE_PROJECT_NAME') ?? 'tollgate';
+  const drainSeconds = number('TOLLGATE_DRAIN_SECONDS');
+  const lameDuckSeconds = number('TOLLGATE_LAME_DUCK_SECONDS');
+  const invoiceCloseMinutes = number('TOLLGATE_INVOICE_CLOSE_MINUTES');
+  const tcpRetries = choice('TOLLGATE_TCP_RETRIES');
+  const project = set('COMPOSE_PROJECT_NAME');
   if (!/^[a-z0-9][a-z0-9_-]*$/.test(project))
     problems.push('COMPOSE_PROJECT_NAME must be small letters, digits, - and _');
-  const tag = given('TOLLGATE_TAG') ?? 'latest';
+  const tag = set('TOLLGATE_TAG');
   if (!/^\w[\w.-]{0,127}$/.test(tag)) problems.push('TOLLGATE_TAG must be a tag of an image');
   const operatorSecret = given('TOLLGATE_OPERATOR_SECRET');
   if (operatorSecret !== undefined && !OPERATOR_SECRET.test(operatorSecret))
@@ -89,18 +73,18 @@ export function readSettings(env) {
       `TOLLGATE_OPERATOR_SECRET is too easy to guess: it needs at least ${OPERATOR_SECRET_MIN_BITS} bits of chance. Make one with: openssl rand -hex 32`,
     );
   const memory = memoryOf(given, problems);
-  const images = choice('TOLLGATE_IMAGES', 'official', ['official', 'local']);
-  const logLevel = choice('TOLLGATE_LOG_LEVEL', 'info', LOG_LEVELS);
-  const demo = choice('TOLLGATE_DEMO', 'true', ['true', 'false']) === 'true';
-  const tls = choice('TOLLGATE_STACK_TLS', 'false', ['true', 'false']) === 'true';
+  const images = choice('TOLLGATE_IMAGES');
+  const logLevel = choice('TOLLGATE_LOG_LEVEL');
+  const demo = choice('TOLLGATE_DEMO') === 'true';
+  const tls = choice('TOLLGATE_STACK_TLS') === 'true';
   for (const [name, server] of OWN_SERVERS) {
     if (given(name) !== undefined)
       problems.push(`${name} is set: the stack has a ${server} of its own; unset it, or start the services one by one`);
   }
   if (problems.length > 0) throw new SetupError(problems.join('\n'));
 
-  const dataDirectory = resolve(given('TOLLGATE_DATA_DIR') ?? '.tollgate');
-  const configFile = resolve(given('TOLLGATE_CONFIG') ?? 'tollgate.yaml');
+  const dataDirectory = resolve(set('TOLLGATE_DATA_DIR'));
+  const configFile = resolve(set('TOLLGATE_CONFIG'));
   const envFile = join(dataDirectory, 'stack.env');
   const older = readOlder(envFile);
   const secrets = {
@@ -147,20 +131,20 @@ function memoryOf(given, problems) {
   return variables;
 }
 
-/** Makes the secrets, and keeps what was settled where `docker compose --env-file` finds it. */
+/** Makes the secrets, and writes the variables to the file of `docker compose --env-file`. */
 export function writeSettings({ dataDirectory, envFile, configFile, secrets, compose }, env) {
   writable(dataDirectory, () => {
-    // Before the file is written anew: an older one has the passwords.
+    // Before the file is rewritten: one of an older version has the passwords.
     makeSecrets(dataDirectory, { ...secrets, configSecrets: configSecrets(configFile, env) }, readOlder(envFile));
     compose.TOLLGATE_REDIS_USERS = redisUsersId(dataDirectory);
-    // Of an earlier version, for the environment of containers.
+    // An earlier version wrote it, for the environment of the containers.
     rmSync(join(dataDirectory, 'stack.config-secrets.env'), { force: true });
     const lines = Object.entries(compose).map(([name, value]) => `${name}=${quoted(value)}`);
     writeFileSync(envFile, `${lines.join('\n')}\n`, { mode: 0o600 });
   });
 }
 
-/** What tollgate.yaml names as `${NAME}`, from the environment or the operator's own TOLLGATE_CONFIG_SECRETS_FILE, a line each. */
+/** A line for each `${NAME}` of tollgate.yaml, from the environment or the operator's TOLLGATE_CONFIG_SECRETS_FILE. */
 function configSecrets(configFile, env) {
   const file = env.TOLLGATE_CONFIG_SECRETS_FILE;
   const given = { ...(file ? parseEnv(readFileSync(file, 'utf8')) : {}), ...withoutEmpty(env) };
@@ -169,7 +153,7 @@ function configSecrets(configFile, env) {
   return set.map((name) => `${name}=${enclosed(name, given[name])}`).join('\n');
 }
 
-/** As `parseEnv` reads it: what stands between two of the same marks is taken as it is, but for \n between double ones. */
+/** In a form that `parseEnv` reads: text between two equal marks is taken as it is, except \n between double ones. */
 function enclosed(name, value) {
   const mark = ["'", '`', '"'].find((each) => !value.includes(each) && !(each === '"' && value.includes('\\n')));
   if (mark === undefined)
@@ -181,7 +165,7 @@ function enclosed(name, value) {
 
 const withoutEmpty = (env) => Object.fromEntries(Object.entries(env).filter(([, value]) => value));
 
-/** As `entropyBits` of libs/runtime, which is not built yet when this runs; test/stack/settings.test.ts compares the two. */
+/** The `entropyBits` of libs/runtime, which may not be built yet. test/stack/settings.test.ts compares them. */
 export function entropyBits(secret) {
   const kinds = [
     [/[0-9]/, 10],

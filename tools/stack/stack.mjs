@@ -17,7 +17,7 @@ const USAGE = `Usage: npm run stack [-- --json] [-- --scale gateway=4]
   --json      when ready, print one line of JSON instead of the text
   --scale     how many of a service: gateway, auth, metering, billing
   --volumes   delete the data too
-Settings are environment variables: docs/operating.md.`;
+Settings are environment variables: docs/operating/settings.md.`;
 
 const say = (line) => process.stderr.write(`${line}\n`);
 const load = createRequire(import.meta.url);

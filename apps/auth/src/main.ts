@@ -2,25 +2,18 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
-import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
-import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
-import { RedisSettings } from '@tollgate/redis';
-import {
-  ConfigFileSettings,
-  ConfigSource,
-  FileConfigSource,
-  globalModule,
-  provide,
-  runService,
-} from '@tollgate/runtime';
+import { kafkaMessages, Messages } from '@tollgate/messaging';
+import { checkSchema, migrateSchema } from '@tollgate/postgres';
+import { ConfigSource, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { AuthModule } from './auth.module';
 import { AuthDatabase, MIGRATIONS } from './database';
+import { SETTINGS } from './settings';
 
 runService(
   {
     name: 'auth',
     purpose: 'Keeps tenants, inference keys and management tokens, and projects them to Redis.',
-    settings: [KafkaSettings, MessageKeysSettings, RedisSettings, DatabaseSettings, ConfigFileSettings],
+    settings: SETTINGS,
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;

@@ -2,13 +2,12 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
-import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
-import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
-import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
-import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
+import { kafkaMessages, Messages } from '@tollgate/messaging';
+import { checkSchema, migrateSchema } from '@tollgate/postgres';
+import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { BillingDataSource, BillingModule } from './billing.module';
 import { MIGRATIONS } from './database';
-import { BillingSettings } from './settings';
+import { SETTINGS } from './settings';
 
 /** Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order. */
 const CONCURRENT_PARTITIONS = 4;
@@ -17,15 +16,7 @@ runService(
   {
     name: 'billing',
     purpose: 'Keeps the ledger: credit, charges, postings, budgets, invoices, and their reconciliation.',
-    settings: [
-      KafkaSettings,
-      MessageKeysSettings,
-      RedisSettings,
-      SettledReplicasSettings,
-      DatabaseSettings,
-      ConfigFileSettings,
-      BillingSettings,
-    ],
+    settings: SETTINGS,
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;

@@ -1,9 +1,26 @@
-import { WholeNumber } from '@tollgate/runtime';
+import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
+import { DatabaseSettings } from '@tollgate/postgres';
+import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
+import { ConfigFileSettings, Setting, WholeNumber } from '@tollgate/runtime';
 
 const MAX_CLOSE_MINUTES = 20 * 24 * 60;
 
 /** What an operator decides of billing. */
 export class BillingSettings {
-  /** A month's invoices are closed so long after its end; what arrives later is billed in the running month. */
-  @WholeNumber(0, MAX_CLOSE_MINUTES) TOLLGATE_INVOICE_CLOSE_MINUTES: number = 60;
+  @Setting(
+    'Minutes from the end of a month (UTC) until its invoices are closed. Later charges go to the current month.',
+  )
+  @WholeNumber(0, MAX_CLOSE_MINUTES)
+  TOLLGATE_INVOICE_CLOSE_MINUTES: number = 60;
 }
+
+/** All that the service reads besides SERVICE_SETTINGS. */
+export const SETTINGS = [
+  KafkaSettings,
+  MessageKeysSettings,
+  RedisSettings,
+  SettledReplicasSettings,
+  DatabaseSettings,
+  ConfigFileSettings,
+  BillingSettings,
+] as const;

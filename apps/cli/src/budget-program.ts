@@ -26,16 +26,16 @@ export function addBudgetCommands(program: Command, context: (options: object) =
   leaf(
     budget,
     'set <tenant>',
-    'set the monthly budget of a tenant, or of one key; in force within a second, also for requests that run',
+    'set the monthly budget of a tenant or of one key; it takes effect within a second, also for running requests',
     'budget set ten_01k… 100.00',
     'budget set ten_01k… 20.00 --key key_01k… --thresholds 50,90',
     'budget set ten_01k… none',
   )
-    .argument('<budget>', 'currency units; "none" for no budget; "default" for what tollgate.yaml says', budgetArgument)
-    .option('--key <key>', "of this key, instead of the tenant's")
+    .argument('<budget>', 'currency units; "none" for no budget; "default" for that of tollgate.yaml', budgetArgument)
+    .option('--key <key>', "the budget of this key instead of the tenant's")
     .option(
       '--thresholds <percents>',
-      'percent of it at which an event is recorded, comma-separated; "default" for those of tollgate.yaml',
+      'percentages at which an event is recorded, comma-separated; "default" for those of tollgate.yaml',
       thresholdsArgument,
     )
     .action((id: string, budget: Budget, options: { key?: string; thresholds?: Thresholds }) => {
@@ -46,11 +46,11 @@ export function addBudgetCommands(program: Command, context: (options: object) =
   leaf(
     budget,
     'show <tenant>',
-    'the monthly budget of a tenant, or of one key, and how far it is used',
+    'show the monthly budget of a tenant or of one key, and how much of it is used',
     'budget show ten_01k…',
     'budget show ten_01k… --key key_01k… --json',
   )
-    .option('--key <key>', "of this key, instead of the tenant's")
+    .option('--key <key>', "the budget of this key instead of the tenant's")
     .action((id: string, options: { key?: string }) => commands.showBudget(context(options), id, options.key));
 }
 

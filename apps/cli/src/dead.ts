@@ -35,7 +35,7 @@ export async function replayLetters(
   output: Output,
   { topic, origins, all }: { topic: string; origins: readonly string[]; all: boolean },
 ): Promise<void> {
-  if (all === origins.length > 0) throw new UsageFailure('Name what is to be replayed (its ORIGIN), or give --all.');
+  if (all === origins.length > 0) throw new UsageFailure('Name the messages to replay by their ORIGIN, or give --all.');
   const { connection, topicPrefix } = brokers;
   const name = topicOf(topic);
   const { replayed, missing } = await withBrokers(UNREACHABLE, () =>

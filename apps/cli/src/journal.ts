@@ -38,12 +38,13 @@ export async function compareJournal({ client, output }: Context, file: string):
 
 function text(heads: number, differences: readonly Difference[]): string {
   if (differences.length === 0)
-    return `The journal is what it was at ${counted(heads, 'head')}. Whether its hashes are those of its entries: tollgate reconcile.`;
+    return `Unchanged: the journal has ${counted(heads, 'head')} of this file. Check its hashes by: tollgate reconcile.`;
   const rows = differences
     .slice(0, MAX_SHOWN)
     .map(({ tenantId, expected, actual, ids }) => [tenantId, expected, actual, ids.join(' ')]);
   return [
-    `THE JOURNAL WAS CHANGED: ${differences.length} of ${counted(heads, 'head')} are not in it any more. What was changed is this entry, or one before it:`,
+    `THE JOURNAL WAS CHANGED: ${differences.length} of ${counted(heads, 'head')} are no longer in it.`,
+    'The change is in this entry or in one before it:',
     table(['TENANT', 'EXPECTED', 'ACTUAL', 'ID'], rows, ''),
     ...(differences.length > MAX_SHOWN ? [`Only the first ${MAX_SHOWN} of them are shown.`] : []),
   ].join('\n');

@@ -14,7 +14,7 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   const topics = group(
     program,
     'topics',
-    "the distributed form's Kafka topics, and what its services may do to them",
+    "the distributed form's Kafka topics, and the rights of its services",
     'topics apply',
     'topics check',
   );
@@ -28,21 +28,24 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   )
     .option(
       '--grow-partitions',
-      'add partitions where some are missing: from then on a tenant’s messages may be in another one than its older messages, and overtake them',
+      'add missing partitions; new messages of a tenant may then be in another one, and overtake its older ones',
     )
     .option(
       '--replication-factor <number>',
       "copies of each partition of a new topic (default: the brokers' own)",
       copies,
     )
-    .option('--dry-run', 'change nothing, and say what would be done')
-    .option('--users <directory>', 'make the services’ users, by SCRAM-SHA-512: passwords in kafka-<service>-password')
+    .option('--dry-run', 'change nothing; show what would be done')
+    .option(
+      '--users <directory>',
+      'create the services’ users (SCRAM-SHA-512), with the passwords in kafka-<service>-password',
+    )
     .option(
       '--principal <service=principal>',
-      'who the brokers take a service for (default: User:<service>)',
+      'the principal of a service at the brokers (default: User:<service>)',
       addPrincipal,
     )
-    .option('--no-rights', 'leave rights alone')
+    .option('--no-rights', 'do not change rights')
     .action(
       async (
         options: RightsOptions & { growPartitions?: true; dryRun?: true; users?: string; replicationFactor?: number },
@@ -56,13 +59,13 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
         });
       },
     );
-  leaf(topics, 'check', 'say which topics and rights are missing or wrong; changes nothing', 'topics check')
+  leaf(topics, 'check', 'show which topics and rights are missing or wrong, without changing them', 'topics check')
     .option(
       '--principal <service=principal>',
-      'who the brokers take a service for (default: User:<service>)',
+      'the principal of a service at the brokers (default: User:<service>)',
       addPrincipal,
     )
-    .option('--no-rights', 'topics alone')
+    .option('--no-rights', 'check topics only')
     .action(async (options: RightsOptions) => {
       const { findBrokers, checkAll } = await load();
       const { rights, principal = {} } = options;
@@ -72,14 +75,14 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   const dead = group(
     program,
     'dead',
-    'messages that could not be read, and were set aside',
+    'quarantined messages: unreadable, or not believed',
     'dead list',
     'dead replay charges --all',
   );
   leaf(
     dead,
     'list [topic]',
-    'those of a topic, or of all, oldest first',
+    'list the quarantined messages of one topic or of all, oldest first',
     'dead list',
     'dead list charges --json',
   ).action(async (topic: string | undefined, options: object) => {
@@ -89,11 +92,11 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   leaf(
     dead,
     'replay <topic> [origins...]',
-    'publish messages of a topic again, once what could not read them can',
+    'publish quarantined messages of a topic again, once they can be read',
     'dead replay charges billing/3/1042',
     'dead replay charges --all',
   )
-    .option('--all', 'all that were set aside')
+    .option('--all', 'all quarantined messages of the topic')
     .action(async (topic: string, origins: string[], options: { all?: true }) => {
       const { findBrokers, replayLetters } = await load();
       await replayLetters(findBrokers(env), output(options), { topic, origins, all: options.all ?? false });
@@ -102,20 +105,20 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   const keys = group(
     program,
     'message-keys',
-    'the keys by which services believe each other, a file for each service',
+    'the keys with which services sign their messages, a file for each service',
     'message-keys create secrets',
     'message-keys rotate secrets add',
   );
   leaf(
     keys,
     'create <directory>',
-    'make the keys that are missing; safe to repeat',
+    'create the keys that are missing; safe to repeat',
     'message-keys create secrets',
   ).action(async (directory: string, options: object) => (await load()).createKeys(directory, output(options)));
   leaf(
     keys,
     'rotate <directory>',
-    'one step to new keys: add (believed), promote (signing), remove (the old ones are over)',
+    'one step to new keys: add (they are believed), promote (they sign), remove (the old ones end)',
     'message-keys rotate secrets add',
     'message-keys rotate secrets promote',
     'message-keys rotate secrets remove',
@@ -140,6 +143,6 @@ function addPrincipal(text: string, before: RightsOptions['principal'] = {}): Ri
 
 function copies(text: string): number {
   if (!/^\d{1,2}$/.test(text) || Number(text) < 1 || Number(text) > MAX_REPLICATION_FACTOR)
-    throw new InvalidArgumentError(`It must be 1 to ${MAX_REPLICATION_FACTOR}.`);
+    throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_REPLICATION_FACTOR}.`);
   return Number(text);
 }

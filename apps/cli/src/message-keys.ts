@@ -8,17 +8,20 @@ import {
 import { Failure } from './failure';
 import type { Output } from './output';
 
-/** What the operator does after each step, before the next one. */
+/** The operator's task after each step, before the next one. */
 const NEXT: Record<RotationStep, string> = {
-  add: 'Hand the files to all services. When each has read its own (tollgate_message_keys_reloads_total, or a log line), go on with: promote',
+  add:
+    'Distribute the files to all services. When each has read its own (tollgate_message_keys_reloads_total, ' +
+    'or a log line), continue with: promote',
   promote:
-    'Hand the files to all services. When each has read its own, and nothing waits or is set aside that the old keys signed, go on with: remove',
-  remove: 'Hand the files to all services: the old keys are believed by nobody any more.',
+    'Distribute the files to all services. When each has read its own, and no message that the old keys signed ' +
+    'is waiting or quarantined, continue with: remove',
+  remove: 'Distribute the files to all services. The old keys are no longer believed.',
 };
 
 export function createKeys(directory: string, output: Output): void {
   const made = attempt(() => createMessageKeys(directory));
-  const line = made.files.length === 0 ? 'All keys are there.' : `${made.pairs} keys made, in:`;
+  const line = made.files.length === 0 ? 'All keys exist already.' : `${made.pairs} keys created, in:`;
   output.answer({ ok: true, ...made }, [line, ...made.files].join('\n'));
 }
 

@@ -78,7 +78,7 @@ async function enter(
     ({ data } = await client.post<Entered>(`/tenants/${encodeURIComponent(tenant)}/credit${how}`, body));
   } catch (error) {
     if (!(error instanceof Failure) || !UNSURE.has(error.code)) throw error;
-    const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and all else the same: it is entered once.`;
+    const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and the same input: it is booked only once.`;
     throw new Failure(`${error.message} ${repeat}`, error.code);
   }
   const { entry, balanceCents, currency } = data;

@@ -5,22 +5,22 @@ import { parseAmount, parseSignedAmount } from './money';
 import * as commands from './money-commands';
 import { repairTenant } from './repair';
 
-/** What moves money, and what stops a tenant from spending it. */
+/** Credit, and the commands that stop a tenant from spending it. */
 export function addMoneyCommands(tenant: Command, credit: Command, context: (options: object) => Context): void {
   leaf(
     tenant,
     'suspend <tenant>',
-    'refuse its new requests (402) within a second; running ones end as they would, its books stay readable',
+    'refuse new requests of a tenant (402) within a second; running ones finish, and its books stay readable',
     'tenant suspend ten_01k…',
   ).action((id: string, options: object) => commands.setStatus(context(options), id, 'suspend'));
-  leaf(tenant, 'resume <tenant>', 'let a suspended tenant run requests again', 'tenant resume ten_01k…').action(
+  leaf(tenant, 'resume <tenant>', 'accept requests of a suspended tenant again', 'tenant resume ten_01k…').action(
     (id: string, options: object) => commands.setStatus(context(options), id, 'resume'),
   );
 
   leaf(
     tenant,
     'repair <tenant>',
-    'make what the admission store has of it anew from the books: shows what changes, then does it',
+    'restore the admission state of a tenant from the books: shows the changes, then makes them',
     'tenant repair ten_01k… --dry-run',
     'tenant repair ten_01k…',
   )
@@ -30,42 +30,42 @@ export function addMoneyCommands(tenant: Command, credit: Command, context: (opt
   leaf(
     credit,
     'add <tenant>',
-    'top up a tenant',
+    'top up the credit of a tenant',
     'credit add ten_01k… 10.00',
     'credit add ten_01k… 10.00 --ref ch_4711 --source stripe',
   )
     .argument('<amount>', 'currency units, with at most two decimals', amountCents)
-    .option('--ref <text>', 'your reference: the same one again adds nothing (default: a new one)')
-    .option('--source <name>', 'who paid it (default: manual)')
+    .option('--ref <text>', 'your reference; a repeat with the same one adds nothing (default: a new one)')
+    .option('--source <name>', 'who paid (default: manual)')
     .action((id: string, cents: number, options: commands.AddOptions) =>
       commands.addCredit(context(options), id, cents, options),
     );
   leaf(
     credit,
     'refund <tenant>',
-    'pay credit back, at most what is neither spent nor held by running requests',
+    'pay credit back: at most what is neither spent nor held by running requests',
     'credit refund ten_01k… 10.00 --ref re_4711',
     'credit refund ten_01k… 10.00 --ref re_4711 --source stripe --reason "closed account"',
   )
     .argument('<amount>', 'currency units, with at most two decimals', amountCents)
-    .requiredOption('--ref <text>', 'your reference: the same one again pays nothing more')
+    .requiredOption('--ref <text>', 'your reference; a repeat with the same one pays nothing more')
     .option('--source <name>', 'who pays it out (default: manual)')
-    .option('--reason <text>', 'why, for the books')
+    .option('--reason <text>', 'reason, recorded in the books')
     .action((id: string, cents: number, options: commands.RefundOptions) =>
       commands.refundCredit(context(options), id, cents, options),
     );
   leaf(
     credit,
     'adjust <tenant>',
-    'correct the balance, up or down',
+    'correct the balance up or down',
     'credit adjust ten_01k… 5.00 --ref ticket-17 --reason "goodwill"',
     'credit adjust ten_01k… -5.00 --ref dispute-3 --reason "chargeback" --allow-debt',
   )
-    .argument('<amount>', 'currency units with their sign, with at most two decimals', signedCents)
-    .requiredOption('--ref <text>', 'your reference: the same one again changes nothing more')
-    .requiredOption('--reason <text>', 'why, for the books')
-    .option('--source <name>', 'where it comes from (default: manual)')
-    .option('--allow-debt', 'also below what is spendable, and below zero')
+    .argument('<amount>', 'currency units with a sign, and at most two decimals', signedCents)
+    .requiredOption('--ref <text>', 'your reference; a repeat with the same one changes nothing more')
+    .requiredOption('--reason <text>', 'reason, recorded in the books')
+    .option('--source <name>', 'origin of the correction (default: manual)')
+    .option('--allow-debt', 'allow more than is spendable, and a balance below zero')
     .action((id: string, cents: number, options: commands.AdjustOptions) =>
       commands.adjustCredit(context(options), id, cents, options),
     );

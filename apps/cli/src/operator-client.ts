@@ -37,8 +37,7 @@ export function findOperator(env: NodeJS.ProcessEnv): Operator {
     throw new Failure(`${file} cannot be read (${code}). Run this as the user who runs Tollgate.`, 'not_running');
   }
   const found = parseOperatorFile(text);
-  if (!found)
-    throw new Failure(`${file} is not what Tollgate writes. Start Tollgate again: it is written anew.`, 'not_running');
+  if (!found) throw new Failure(`${file} is not valid. Restart Tollgate: it writes the file again.`, 'not_running');
   return { url: baseUrl(found.url, file), secret: secret || found.secret };
 }
 
@@ -104,7 +103,7 @@ export class OperatorClient {
 function refusal(status: number, answer: unknown, url: string): Failure {
   const error = (answer as { error?: { code?: unknown; message?: unknown } } | null)?.error;
   if (typeof error?.code !== 'string') {
-    return new Failure(`What answers at ${url} is not Tollgate's operator API (HTTP ${status}).`, 'unreachable');
+    return new Failure(`The server at ${url} is not Tollgate's operator API (HTTP ${status}).`, 'unreachable');
   }
   if (error.code === 'invalid_secret') {
     return new Failure(

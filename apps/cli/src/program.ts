@@ -20,14 +20,14 @@ const DEFAULT_HOURS = 24;
 
 const ENVIRONMENT = `
 Where it finds Tollgate:
-  TOLLGATE_OPERATOR_URL, TOLLGATE_OPERATOR_SECRET   the operator API and its secret; they win
+  TOLLGATE_OPERATOR_URL, TOLLGATE_OPERATOR_SECRET   the operator API and its secret; they take precedence
   TOLLGATE_DATA_DIR                                 data directory of a Tollgate on this machine (default: .tollgate)
-  KAFKA_BROKERS and the others of its services      for "topics" and "dead" alone, which talk to Kafka
-  REDIS_URL                                         for "redis load" alone
+  KAFKA_BROKERS and the other KAFKA_… settings      only for "topics" and "dead"
+  REDIS_URL                                         only for "redis load"
 
-Exit codes: 0 done; 1 it failed, the books differ, or Tollgate cannot be reached; 2 wrong usage.`;
+Exit codes: 0 done; 1 failed, the books differ, or Tollgate cannot be reached; 2 wrong usage.`;
 
-/** The whole command. `fail` is called when an answer was given, and it was a bad one: exit code 1. */
+/** The whole command. `fail` is called when the answer itself is bad, such as a difference: exit code 1. */
 export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   const context = (options: object): commands.Context => ({
     output: new Output('json' in options),
@@ -35,17 +35,17 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   });
   const program = new Command('tollgate')
     .exitOverride()
-    .description('Operates a Tollgate: tenants, prepaid credit, keys, tokens, and the proof of the books.')
+    .description('Operates Tollgate: tenants, prepaid credit, keys, tokens, and the proof of the books.')
     .addHelpText(
       'after',
       `${examples('tenant create acme', 'credit add ten_01k… 25.00', 'key create ten_01k… production', 'reconcile --json')}${ENVIRONMENT}`,
     );
 
   const tenant = group(program, 'tenant', 'customers', 'tenant create acme', 'tenant list');
-  leaf(tenant, 'create <name>', 'make a tenant', 'tenant create acme', 'tenant create acme --plan default --json')
-    .option('--plan <plan>', 'a plan of tollgate.yaml (default: its first)')
+  leaf(tenant, 'create <name>', 'create a tenant', 'tenant create acme', 'tenant create acme --plan default --json')
+    .option('--plan <plan>', 'plan of tollgate.yaml (default: the first one)')
     .action((name: string, options: { plan?: string }) => commands.createTenant(context(options), name, options.plan));
-  leaf(tenant, 'list', 'all tenants, newest first', 'tenant list').action((options: object) =>
+  leaf(tenant, 'list', 'list all tenants, newest first', 'tenant list').action((options: object) =>
     commands.listTenants(context(options)),
   );
 
@@ -53,11 +53,11 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   leaf(
     credit,
     'show <tenant>',
-    'balance, latest ledger entries and receipts',
+    'show the balance, the latest ledger entries and receipts',
     'credit show ten_01k…',
     'credit show ten_01k… --entries 200 --json',
   )
-    .option('--entries <number>', 'ledger entries at the most, 1 to 200', parseEntries, DEFAULT_ENTRIES)
+    .option('--entries <number>', 'number of ledger entries, 1 to 200', parseEntries, DEFAULT_ENTRIES)
     .action((id: string, options: { entries: number }) => commands.showCredit(context(options), id, options.entries));
 
   addMoneyCommands(tenant, credit, context);
@@ -67,11 +67,11 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   leaf(
     key,
     'create <tenant> [name]',
-    'make a key; it is shown once',
+    'create a key; it is shown only once',
     'key create ten_01k… production',
     'key create ten_01k… batch --profile default --expires-at 2027-01-01',
   )
-    .option('--profile <profile>', "a key profile of the tenant's plan (default: its first)")
+    .option('--profile <profile>', "key profile of the tenant's plan (default: the first one)")
     .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
     .action((id: string, name: string | undefined, options: { profile?: string; expiresAt?: string }) =>
       commands.createKey(context(options), id, {
@@ -79,12 +79,15 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
         ...pick(options, 'profile', 'expiresAt'),
       }),
     );
-  leaf(key, 'list <tenant>', 'keys of a tenant, newest first', 'key list ten_01k…').action(
+  leaf(key, 'list <tenant>', 'list the keys of a tenant, newest first', 'key list ten_01k…').action(
     (id: string, options: object) => commands.listKeys(context(options), id),
   );
-  leaf(key, 'revoke <tenant> <key>', 'revoke a key, in force within a second', 'key revoke ten_01k… key_01k…').action(
-    (id: string, keyId: string, options: object) => commands.revoke(context(options), 'key', id, keyId),
-  );
+  leaf(
+    key,
+    'revoke <tenant> <key>',
+    'revoke a key; it takes effect within a second',
+    'key revoke ten_01k… key_01k…',
+  ).action((id: string, keyId: string, options: object) => commands.revoke(context(options), 'key', id, keyId));
 
   const token = group(
     program,
@@ -96,11 +99,13 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   leaf(
     token,
     'create <tenant> [name]',
-    'make a token; it is shown once',
+    'create a token; it is shown only once',
     'token create ten_01k… ops --scopes usage:read,billing:read',
   )
     .addOption(
-      new Option('--scopes <list>', 'comma-separated').default([...SCOPES], SCOPES.join(',')).argParser(parseScopes),
+      new Option('--scopes <list>', 'comma-separated scopes')
+        .default([...SCOPES], SCOPES.join(','))
+        .argParser(parseScopes),
     )
     .option('--expires-at <time>', 'ISO 8601 date or timestamp, UTC (default: never)')
     .action((id: string, name: string | undefined, options: { scopes: string[]; expiresAt?: string }) =>
@@ -110,33 +115,33 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
         ...pick(options, 'expiresAt'),
       }),
     );
-  leaf(token, 'list <tenant>', 'tokens of a tenant, newest first', 'token list ten_01k…').action(
+  leaf(token, 'list <tenant>', 'list the tokens of a tenant, newest first', 'token list ten_01k…').action(
     (id: string, options: object) => commands.listTokens(context(options), id),
   );
   leaf(
     token,
     'revoke <tenant> <token>',
-    'revoke a token, in force within a second',
+    'revoke a token; it takes effect within a second',
     'token revoke ten_01k… tok_01k…',
   ).action((id: string, tokenId: string, options: object) => commands.revoke(context(options), 'token', id, tokenId));
 
   leaf(
     program,
     'reconcile',
-    'prove from the stores that usage, charges and ledger agree; exit code 1 if not',
+    'prove from the stores that usage, charges and ledger agree; exit code 1 if they differ',
     'reconcile',
     'reconcile --json',
     'reconcile --backends --hours 48',
     'reconcile --repair',
   )
-    .option('--backends', "instead: the books beside the engines' own counters; exit code 1 if they drift apart")
-    .option('--hours <n>', `with --backends: so many hours back (default: ${DEFAULT_HOURS})`, parseHours)
-    .option('--repair', 'make what the admission store has otherwise anew from the books, after showing it and asking')
-    .option('--yes', 'with --repair: without asking')
+    .option('--backends', "compare the books with the engines' own counters instead; exit code 1 if they drift apart")
+    .option('--hours <n>', `with --backends: how many hours to look back (default: ${DEFAULT_HOURS})`, parseHours)
+    .option('--repair', 'show how the admission store differs from the books, ask, and restore it from them')
+    .option('--yes', 'with --repair: do not ask')
     .action(async (options: { backends?: boolean; hours?: number; repair?: boolean; yes?: boolean }) => {
-      if (options.hours !== undefined && !options.backends) throw new UsageFailure('--hours goes with --backends.');
-      if (options.yes && !options.repair) throw new UsageFailure('--yes goes with --repair.');
-      if (options.repair && options.backends) throw new UsageFailure('Name one: --repair or --backends.');
+      if (options.hours !== undefined && !options.backends) throw new UsageFailure('--hours needs --backends.');
+      if (options.yes && !options.repair) throw new UsageFailure('--yes needs --repair.');
+      if (options.repair && options.backends) throw new UsageFailure('Give only one of --repair and --backends.');
       const ok = options.backends
         ? await reconcileBackends(context(options), options.hours ?? DEFAULT_HOURS)
         : await reconcile(context(options), { repair: options.repair === true, yes: options.yes === true });
@@ -149,7 +154,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   leaf(
     config,
     'check [file]',
-    'check a configuration file; needs no server',
+    'check a configuration file, without a server',
     'config check',
     'config check /etc/tollgate/tollgate.yaml',
   ).action(async (file: string | undefined, options: { json?: boolean }) => {
@@ -165,13 +170,13 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
 
 function parseEntries(text: string): number {
   if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_ENTRIES)
-    throw new InvalidArgumentError(`It must be 1 to ${MAX_ENTRIES}.`);
+    throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_ENTRIES}.`);
   return Number(text);
 }
 
 function parseHours(text: string): number {
   if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_COMPARED_HOURS)
-    throw new InvalidArgumentError(`It must be 1 to ${MAX_COMPARED_HOURS}.`);
+    throw new InvalidArgumentError(`It must be a number from 1 to ${MAX_COMPARED_HOURS}.`);
   return Number(text);
 }
 
@@ -179,7 +184,7 @@ function parseScopes(text: string): string[] {
   const scopes = [...new Set(text.split(',').map((scope) => scope.trim()))];
   const unknown = scopes.find((scope) => !SCOPES.includes(scope as Scope));
   if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no scope "${unknown}"; there are ${SCOPES.join(', ')}.`);
+    throw new InvalidArgumentError(`There is no scope "${unknown}". The scopes are: ${SCOPES.join(', ')}.`);
   return scopes;
 }
 

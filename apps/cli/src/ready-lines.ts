@@ -28,7 +28,7 @@ export function readyText(addresses: Addresses, demo: Demo | null, model: string
   if (demo) {
     lines.push(
       '',
-      `A demo tenant, ${demo.tenantId}, with 10.00 of credit. These two are shown this once:`,
+      `A demo tenant, ${demo.tenantId}, with 10.00 of credit. Its key and token are shown only this once:`,
       `  Inference key     ${demo.key}`,
       `  Management token  ${demo.token}`,
       '',

@@ -57,7 +57,7 @@ function text(report: Report): string {
     table(['CHECK', 'TENANT', 'EXPECTED', 'ACTUAL', 'IDS'], rows, ''),
   );
   if (differenceCount > differences.length) lines.push(`Only the first ${differences.length} of them are named.`);
-  if (truncated) lines.push('There are more: mend what is named, and run it again.');
+  if (truncated) lines.push('There are more: repair these, and run it again.');
   return lines.join('\n');
 }
 

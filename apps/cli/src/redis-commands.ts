@@ -9,14 +9,14 @@ export function addRedisCommands(program: Command, env: NodeJS.ProcessEnv): void
   const redis = group(
     program,
     'redis',
-    "the distributed form's Redis: who may do what in it, and its functions",
+    "the distributed form's Redis: the rights of its users, and its functions",
     'redis rights',
     'redis load --keep',
   );
   leaf(
     redis,
     'rights [user]',
-    'the users and rights that the services need, as lines of an ACL file; needs no server',
+    'print the users and rights that the services need, as lines of an ACL file; needs no server',
     'redis rights',
     'redis rights gateway',
   ).action(async (user: string | undefined, options: object) => {
@@ -29,8 +29,11 @@ export function addRedisCommands(program: Command, env: NodeJS.ProcessEnv): void
     'redis load',
     'redis load --keep',
   )
-    .option('--keep', 'go on, and load them again whenever Redis lacks them: after it was emptied, on a new shard')
-    .option('--ready-file <file>', 'with --keep: write this file once they are there')
+    .option(
+      '--keep',
+      'keep running, and load them again whenever Redis lacks them: after it was emptied, on a new shard',
+    )
+    .option('--ready-file <file>', 'with --keep: write this file when they are loaded')
     .action(async (options: { keep?: true; readyFile?: string }) => {
       const { findRedis, keepFunctions, loadFunctions } = await load();
       const url = findRedis(env);

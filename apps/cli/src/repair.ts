@@ -26,9 +26,7 @@ export async function repairAll(context: Context, report: ReconcileReport, yes: 
     if (plan.changes.length > 0) planned.push(plan);
   }
   if (planned.length === 0) {
-    output.note(
-      'The admission store has of each tenant what the books say: there is nothing that a repair would mend.',
-    );
+    output.note('The admission store agrees with the books: there is nothing to repair.');
     return false;
   }
   for (const plan of planned) output.note(changes(plan));
@@ -49,11 +47,13 @@ async function ask({ client }: Pick<Context, 'client'>, tenantId: string, dryRun
 
 function changes({ tenantId, changes: all }: TenantRepair): string {
   const rows = all.map(({ what, from, to }) => [what, from, to]);
-  return `${tenantId}:\n${table(['WHAT', 'IN THE ADMISSION STORE', 'BY THE BOOKS'], rows, 'The admission store has what the books say.')}`;
+  const head = ['WHAT', 'IN THE ADMISSION STORE', 'BY THE BOOKS'];
+  return `${tenantId}:\n${table(head, rows, 'The admission store agrees with the books.')}`;
 }
 
 async function agrees(question: string): Promise<boolean> {
-  if (!process.stdin.isTTY) throw new UsageFailure('Nobody can be asked here: give --yes to repair without.');
+  if (!process.stdin.isTTY)
+    throw new UsageFailure('There is no terminal to ask on: give --yes to repair without asking.');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());

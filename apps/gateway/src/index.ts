@@ -3,9 +3,9 @@ export { createPublicApp, cutOff, drain, endRequests, flushUsage } from './publi
 export { createOperatorApp, type OperatorOptions } from './operator/operator.app';
 export { listen } from './listen';
 export {
-  OPERATOR_SECRET_FORM,
   OPERATOR_SECRET_MIN_BITS,
-  OPERATOR_SECRET_WHAT,
   OperatorHostsSettings,
+  OperatorPort,
+  OperatorSecret,
   PublicSettings,
 } from './settings';

@@ -2,50 +2,20 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
-import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
-import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
-import {
-  ConfigFileSettings,
-  ConfigSecretsSettings,
-  ConfigSource,
-  DrainSettings,
-  FileConfigSource,
-  globalModule,
-  logger,
-  provide,
-  runService,
-} from '@tollgate/runtime';
+import { kafkaMessages, Messages } from '@tollgate/messaging';
+import { ConfigSource, FileConfigSource, globalModule, logger, provide, runService } from '@tollgate/runtime';
 import { setTimeout } from 'node:timers/promises';
 import { GatewayModule } from './gateway.module';
 import { listen } from './listen';
 import { createOperatorApp } from './operator/operator.app';
 import { createPublicApp, endRequests, flushUsage } from './public-app';
-import {
-  LameDuckSettings,
-  OperatorHostsSettings,
-  OperatorSettings,
-  PublicSettings,
-  SimulatorSettings,
-} from './settings';
+import { SETTINGS } from './settings';
 
 runService(
   {
     name: 'gateway',
     purpose: 'Serves the inference, management and operator APIs.',
-    settings: [
-      KafkaSettings,
-      MessageKeysSettings,
-      RedisSettings,
-      SettledReplicasSettings,
-      ConfigFileSettings,
-      ConfigSecretsSettings,
-      PublicSettings,
-      OperatorSettings,
-      OperatorHostsSettings,
-      SimulatorSettings,
-      DrainSettings,
-      LameDuckSettings,
-    ],
+    settings: SETTINGS,
     async start(settings, { takeDown, health }) {
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, process.env);
       takeDown.add(() => config.close());

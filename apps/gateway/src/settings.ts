@@ -1,43 +1,98 @@
-import { HardToGuess, hostText, Optional, Port, Secret, Text, WholeNumber } from '@tollgate/runtime';
+import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
+import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
+import {
+  combine,
+  ConfigFileSettings,
+  ConfigSecretsSettings,
+  DrainSettings,
+  HardToGuess,
+  hostText,
+  Optional,
+  Port,
+  Secret,
+  Setting,
+  SimulatorSettings,
+  Text,
+  WholeNumber,
+} from '@tollgate/runtime';
 
-export const OPERATOR_SECRET_FORM = /^[\x21-\x7e]{16,256}$/;
-export const OPERATOR_SECRET_WHAT = '16 to 256 printable characters';
 export const OPERATOR_SECRET_MIN_BITS = 80;
+const OPERATOR_SECRET_FORM = /^[\x21-\x7e]{16,256}$/;
 const HOST_NAMES = /^[A-Za-z0-9._-]{1,253}(,[A-Za-z0-9._-]{1,253}){0,99}$/;
 
 /** Where both public surfaces are served. */
 export class PublicSettings {
-  @hostText() TOLLGATE_HOST: string = '127.0.0.1';
-  @Port() TOLLGATE_PORT: number = 8080;
-  /** What the limit of open files allows when it is not set. */
-  @Optional() @WholeNumber(1, 1_000_000) TOLLGATE_MAX_CONNECTIONS?: number;
-  /** For the bodies of all requests in hand. At least one of the largest. */
-  @WholeNumber(10, 65_536) TOLLGATE_BODY_MEMORY_MIB: number = 256;
+  @Setting('Address of the public port. `0.0.0.0` is every address of the machine.')
+  @hostText()
+  TOLLGATE_HOST: string = '127.0.0.1';
+  @Setting('Public port: both APIs and the docs. 0: any free port.')
+  @Port()
+  TOLLGATE_PORT: number = 8080;
+  @Setting('Connections that the public port takes. Further ones are answered 503.', {
+    byDefault: 'from `ulimit -n`',
+  })
+  @Optional()
+  @WholeNumber(1, 1_000_000)
+  TOLLGATE_MAX_CONNECTIONS?: number;
+  /** At least one of the largest. */
+  @Setting('MiB of memory for the bodies of all requests in progress.')
+  @WholeNumber(10, 65_536)
+  TOLLGATE_BODY_MEMORY_MIB: number = 256;
 }
+
+/** Also of the standalone form, where it has another default. */
+export const OperatorPort = (byDefault?: string) =>
+  combine(
+    Setting('Port of the operator API, of `/metrics` and of the probes. 0: any free port.', { byDefault }),
+    Port(),
+  );
+
+/** Also of the standalone form, which makes one. */
+export const OperatorSecret = (byDefault?: string) =>
+  combine(
+    Setting('Bearer token of the operator API. Make one with `openssl rand -hex 32`: it needs 80 bits of entropy.', {
+      byDefault,
+    }),
+    Secret(),
+    HardToGuess(OPERATOR_SECRET_MIN_BITS),
+    Text(OPERATOR_SECRET_FORM, '16 to 256 printable characters'),
+  );
 
 /** Where the operator API is served, and what its callers send. */
 export class OperatorSettings {
-  @hostText() TOLLGATE_OPERATOR_HOST: string = '127.0.0.1';
-  @Port() TOLLGATE_OPERATOR_PORT: number = 8081;
-  @Secret()
-  @HardToGuess(OPERATOR_SECRET_MIN_BITS)
-  @Text(OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT)
-  TOLLGATE_OPERATOR_SECRET!: string;
+  @Setting('Address of the operator API.')
+  @hostText()
+  TOLLGATE_OPERATOR_HOST: string = '127.0.0.1';
+  @OperatorPort() TOLLGATE_OPERATOR_PORT: number = 8081;
+  @OperatorSecret() TOLLGATE_OPERATOR_SECRET!: string;
 }
 
-/** Under which names callers may reach the operator API, besides its address and localhost. */
+/** Under which names callers may reach the operator API. */
 export class OperatorHostsSettings {
+  @Setting('Host names that callers of the operator API may use besides its addresses and localhost: `a,b`.')
   @Optional()
   @Text(HOST_NAMES, 'at most 100 names of hosts, separated by commas')
   TOLLGATE_OPERATOR_ALLOWED_HOSTS?: string;
 }
 
-export class SimulatorSettings {
-  /** What the backend url "simulator:" of tollgate.yaml stands for. */
-  @Optional() @Text(/^https?:\/\/\S+\/v1$/, 'a URL that ends in /v1') TOLLGATE_SIMULATOR_URL?: string;
+export class LameDuckSettings {
+  @Setting('Seconds after a signal in which it reports "not ready" but still serves, so that load balancers notice.')
+  @WholeNumber(0, 300)
+  TOLLGATE_LAME_DUCK_SECONDS: number = 5;
 }
 
-export class LameDuckSettings {
-  /** After a signal: how long it says that it is not ready and still serves, so that load balancers notice. */
-  @WholeNumber(0, 300) TOLLGATE_LAME_DUCK_SECONDS: number = 5;
-}
+/** All that the service reads besides SERVICE_SETTINGS. */
+export const SETTINGS = [
+  KafkaSettings,
+  MessageKeysSettings,
+  RedisSettings,
+  SettledReplicasSettings,
+  ConfigFileSettings,
+  ConfigSecretsSettings,
+  PublicSettings,
+  OperatorSettings,
+  OperatorHostsSettings,
+  SimulatorSettings,
+  DrainSettings,
+  LameDuckSettings,
+] as const;

@@ -2,13 +2,12 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
-import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
-import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
-import { RedisSettings } from '@tollgate/redis';
-import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
+import { kafkaMessages, Messages } from '@tollgate/messaging';
+import { checkSchema, migrateSchema } from '@tollgate/postgres';
+import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { MIGRATIONS } from './database';
 import { MeteringDataSource, MeteringModule } from './metering.module';
-import { SimulatorSettings } from './settings';
+import { SETTINGS } from './settings';
 
 /** Batches of different tenants at the same time: each is a transaction of its own, which locks in sorted order. */
 const CONCURRENT_PARTITIONS = 4;
@@ -17,14 +16,7 @@ runService(
   {
     name: 'metering',
     purpose: 'Records and rates usage, answers usage queries, and sweeps holds that nobody ends.',
-    settings: [
-      KafkaSettings,
-      MessageKeysSettings,
-      RedisSettings,
-      DatabaseSettings,
-      ConfigFileSettings,
-      SimulatorSettings,
-    ],
+    settings: SETTINGS,
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;

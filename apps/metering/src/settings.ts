@@ -1,6 +1,14 @@
-import { Optional, Text } from '@tollgate/runtime';
+import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
+import { DatabaseSettings } from '@tollgate/postgres';
+import { RedisSettings } from '@tollgate/redis';
+import { ConfigFileSettings, SimulatorSettings } from '@tollgate/runtime';
 
-export class SimulatorSettings {
-  /** What the backend url "simulator:" of tollgate.yaml stands for: its metrics page is beside it. */
-  @Optional() @Text(/^https?:\/\/\S+\/v1$/, 'a URL that ends in /v1') TOLLGATE_SIMULATOR_URL?: string;
-}
+/** All that the service reads besides SERVICE_SETTINGS. */
+export const SETTINGS = [
+  KafkaSettings,
+  MessageKeysSettings,
+  RedisSettings,
+  DatabaseSettings,
+  ConfigFileSettings,
+  SimulatorSettings,
+] as const;

@@ -4,7 +4,7 @@ import { readSettings, type StandaloneSettings } from './settings';
 const USAGE = `Usage: npm start [-- --json | --validate]
   --json      when ready, print one line of JSON instead of the text
   --validate  check the settings and tollgate.yaml, and exit
-Settings are environment variables: docs/operating.md.`;
+Settings are environment variables: docs/operating/settings.md.`;
 
 runProgram<StandaloneSettings>(
   {

@@ -1,9 +1,9 @@
 import { BillingSettings } from '@tollgate/billing';
 import {
-  OPERATOR_SECRET_FORM,
   OPERATOR_SECRET_MIN_BITS,
-  OPERATOR_SECRET_WHAT,
   OperatorHostsSettings,
+  OperatorPort,
+  OperatorSecret,
   PublicSettings,
 } from '@tollgate/gateway';
 import { OptionalDatabaseSettings } from '@tollgate/postgres';
@@ -13,16 +13,13 @@ import {
   DrainSettings,
   entropyBits,
   Flag,
-  HardToGuess,
   MetricsSettings,
   Optional,
   Path,
-  Port,
   ProcessSettings,
   readSettings as read,
-  Secret,
+  Setting,
   SettingsError,
-  Text,
   tooEasy,
 } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
@@ -34,18 +31,19 @@ const MAX_PORT = 65_535;
 const OTHERS = 0o077;
 
 class OwnSettings {
-  /** The next port after TOLLGATE_PORT when it is not set; any when that is 0. */
-  @Optional() @Port() TOLLGATE_OPERATOR_PORT?: number;
-  @Secret()
-  @Optional()
-  @HardToGuess(OPERATOR_SECRET_MIN_BITS)
-  @Text(OPERATOR_SECRET_FORM, OPERATOR_SECRET_WHAT)
-  TOLLGATE_OPERATOR_SECRET?: string;
-  @Path('the path of a folder') TOLLGATE_DATA_DIR: string = '.tollgate';
-  @Flag() TOLLGATE_DEMO: boolean = true;
+  /** Any free port when TOLLGATE_PORT is 0. */
+  @Optional() @OperatorPort('`TOLLGATE_PORT` + 1') TOLLGATE_OPERATOR_PORT?: number;
+  @Optional() @OperatorSecret('made on the first start') TOLLGATE_OPERATOR_SECRET?: string;
+  @Setting('The embedded PostgreSQL, the operator secret, and `operator.json` for the `tollgate` command.')
+  @Path('the path of a folder')
+  TOLLGATE_DATA_DIR: string = '.tollgate';
+  @Setting('Whether a demo tenant is created when there is no tenant yet.')
+  @Flag()
+  TOLLGATE_DEMO: boolean = true;
 }
 
-const CLASSES = [
+/** All that the standalone form reads. */
+export const SETTINGS = [
   ProcessSettings,
   MetricsSettings,
   PublicSettings,
@@ -58,12 +56,12 @@ const CLASSES = [
   OwnSettings,
 ] as const;
 
-/** The standalone's settings, from the environment. Names and defaults: docs/operating.md. */
+/** The standalone's settings, from the environment. Names and defaults: docs/operating/settings.md. */
 export type StandaloneSettings = ReturnType<typeof readSettings>;
 
 /** Reads and checks the environment. Throws SettingsError; a secret's value is never in its message. */
 export function readSettings(env: NodeJS.ProcessEnv) {
-  const settings = read(env, CLASSES);
+  const settings = read(env, SETTINGS);
   const port = settings.TOLLGATE_PORT;
   const operatorPort = settings.TOLLGATE_OPERATOR_PORT ?? (port === 0 ? 0 : port + 1);
   if (operatorPort > MAX_PORT)

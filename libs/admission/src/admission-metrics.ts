@@ -1,10 +1,10 @@
-import { Counter, Gauge, metrics } from '@tollgate/runtime';
+import { Counter, Gauge, metrics, onlyFrom } from '@tollgate/runtime';
 import { REFUSABLE_OPERATIONS, type RefusableOperation } from './hold-states';
 
 /** Counted by every implementation of the store. */
 export const forbiddenTransitions = new Counter<'operation'>({
   name: 'tollgate_admission_forbidden_transitions_total',
-  help: 'Operations on holds that were refused because the hold is not pending: it ended, or there never was one',
+  help: 'Refused operations on holds that are not pending: the hold ended, or there never was one',
   labelNames: ['operation'],
   registers: [metrics],
 });
@@ -20,7 +20,10 @@ for (const operation of REFUSABLE_OPERATIONS) forbiddenTransitions.inc({ operati
 /** Set by whoever sweeps, over all tenants: the same in every process that does. */
 export const holds = new Gauge<'state'>({
   name: 'tollgate_holds',
-  help: 'Holds in the admission store at the last sweep: pending (a request runs), settled (the ledger has not taken it in yet)',
+  help: 'Holds at the last sweep, by state: pending (a request runs), settled (the ledger has not confirmed it)',
   labelNames: ['state'],
   registers: [metrics],
 });
+
+onlyFrom(['gateway', 'metering'], 'tollgate_admission_forbidden_transitions_total');
+onlyFrom(['metering'], 'tollgate_holds');

@@ -1,32 +1,32 @@
-import { Counter, Gauge, Histogram, metrics, PolledGauge } from '@tollgate/runtime';
+import { Counter, Gauge, Histogram, metrics, onlyFrom, PolledGauge } from '@tollgate/runtime';
 
 const registers = [metrics];
 const labelNames = ['topic', 'group'] as const;
 
 export const handledMessages = new Counter({
   name: 'tollgate_messages_handled_total',
-  help: 'Messages that a consumer group has handled',
+  help: 'Messages that the consumer group has handled',
   labelNames,
   registers,
 });
 
 export const deadMessages = new Counter({
   name: 'tollgate_messages_dead_total',
-  help: 'Messages set aside because they could not be read; each one needs an operator',
+  help: 'Quarantined messages, unreadable or not believed; each one needs an operator (tollgate dead list)',
   labelNames,
   registers,
 });
 
 export const forgedMessages = new Counter({
   name: 'tollgate_messages_forged_total',
-  help: "Messages, requests and replies that were not believed: unsigned, altered, or not their sender's to say. None of them had an effect",
+  help: 'Messages, requests and replies that were not believed and had no effect: alert on each',
   labelNames,
   registers,
 });
 
 export const failedBatches = new Counter({
   name: 'tollgate_messages_failed_batches_total',
-  help: 'Batches whose handler threw; they come again',
+  help: 'Batches whose handler failed; they are redelivered',
   labelNames,
   registers,
 });
@@ -41,34 +41,50 @@ export const messageAge = new Histogram({
 
 export const refusedRows = new Counter({
   name: 'tollgate_outbox_refused_total',
-  help: 'Outbox rows set aside because they can never be published; each one needs an operator',
+  help: 'Outbox rows that can never be published; each one needs an operator',
   labelNames: ['outbox'],
   registers,
 });
 
 export const expiredRequests = new Counter({
   name: 'tollgate_requests_expired_total',
-  help: 'Requests that reached their service past their deadline and were not handled',
+  help: 'Requests between services that arrived after their deadline and were not handled',
   labelNames: ['service'],
   registers,
 });
 
 export const unreadableRequests = new Counter({
   name: 'tollgate_requests_unreadable_total',
-  help: 'Requests and replies between services that could not be read; nothing is set aside, as nobody waits for them later',
+  help: 'Unreadable requests and replies between services; they are logged with their place and not kept',
   labelNames: ['topic'],
   registers,
 });
 
 export const outboxAge = new Gauge({
   name: 'tollgate_outbox_oldest_seconds',
-  help: 'Age of the oldest outbox row that this process could not publish yet; 0 when there is none',
+  help: 'Age of the oldest outbox row that this process could not publish yet; 0 if there is none',
   labelNames: ['outbox'],
   registers,
 });
 
 export const waitingMessages = new PolledGauge({
   name: 'tollgate_messages_waiting',
-  help: 'Messages that the group has not handled yet, over all partitions: the same in every process that consumes for it',
+  help: 'Messages that the consumer group has not handled yet, over all partitions',
   labelNames,
 });
+
+// Auth consumes no topic, and the gateway has no outbox and answers no requests.
+onlyFrom(
+  ['gateway', 'metering', 'billing'],
+  'tollgate_messages_waiting',
+  'tollgate_messages_age_seconds',
+  'tollgate_messages_handled_total',
+  'tollgate_messages_failed_batches_total',
+  'tollgate_messages_dead_total',
+);
+onlyFrom(
+  ['auth', 'metering', 'billing'],
+  'tollgate_outbox_oldest_seconds',
+  'tollgate_outbox_refused_total',
+  'tollgate_requests_expired_total',
+);

@@ -74,7 +74,7 @@ export async function openServiceDataSource(
   if (await mayTakeOn(role, options)) return openDataSource({ ...options, role }, entities);
   logger(options.schema).warn(
     { role },
-    'the database user may not take on this role: what only grants forbid is not forbidden (docs/operating.md#rights-in-postgresql)',
+    'the database user may not take on this role: what only grants forbid is not forbidden (docs/operating/distributed.md#rights-in-postgresql)',
   );
   return openDataSource(options, entities);
 }
@@ -105,7 +105,7 @@ export async function warnOwner(url: string, schema: string): Promise<void> {
     if (!rows[0]?.owns) return;
     logger(schema).warn(
       { user: rows[0].name, role: serviceRole(schema) },
-      'the login of DATABASE_URL may act as the owner of the schema, and so change what is append-only: sign in as one that is only a member of this role (docs/operating.md#rights-in-postgresql)',
+      'the login of DATABASE_URL may act as the owner of the schema, and so change what is append-only: sign in as one that is only a member of this role (docs/operating/distributed.md#rights-in-postgresql)',
     );
   } finally {
     await client.end();

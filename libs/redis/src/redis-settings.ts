@@ -1,9 +1,12 @@
-import { Secret, Text, WholeNumber, type ChecksItself } from '@tollgate/runtime';
+import { Secret, Setting, Text, WholeNumber, type ChecksItself } from '@tollgate/runtime';
 import { readRedisUrl } from './target';
 
 /** Of every process that uses a store on Redis. */
 export class RedisSettings implements ChecksItself {
-  @Secret() @Text(/^\S{1,4096}$/, 'a URL such as redis://user:password@host:6379') REDIS_URL!: string;
+  @Setting('Redis: `redis://…`, `redis+sentinel://…/master` or `redis+cluster://…`; by TLS `rediss…`, `?ca=<file>`.')
+  @Secret()
+  @Text(/^\S{1,4096}$/, 'a URL such as redis://user:password@host:6379')
+  REDIS_URL!: string;
 
   problems(): string[] {
     try {
@@ -17,6 +20,9 @@ export class RedisSettings implements ChecksItself {
 
 /** Of the processes that settle or withdraw. */
 export class SettledReplicasSettings {
-  /** A settlement, or what a refund takes, counts as durable only when so many replicas of Redis have it. */
-  @WholeNumber(0, 16) REDIS_SETTLED_REPLICAS: number = 0;
+  @Setting(
+    'Replicas of Redis (in a cluster: of the shard) that must have a settlement or a refund before it is durable.',
+  )
+  @WholeNumber(0, 16)
+  REDIS_SETTLED_REPLICAS: number = 0;
 }

@@ -9,7 +9,7 @@ const POLL_INTERVAL_MS = 1_000;
 
 const reloads = new Counter({
   name: 'tollgate_config_reloads_total',
-  help: 'Changed configurations that were read again, by result: accepted, or refused and the old one kept.',
+  help: 'Changes of tollgate.yaml, by result: accepted, refused (the old version stays)',
   labelNames: ['result'],
   registers: [metrics],
 });

@@ -9,6 +9,7 @@ export * from './read-config';
 export * from './stamp-price';
 export * from './file-config-source';
 export * from './settings/decorators';
+export * from './settings/describe-settings';
 export * from './settings/entropy';
 export * from './settings/process-settings';
 export * from './settings/read-settings';

@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, metrics, PolledGauge } from '@tollgate/runti
 
 const charges = new Counter({
   name: 'tollgate_billing_charges_total',
-  help: 'Charges taken in, by what became of them',
+  help: 'Charges received, by result: gathered, repeated, rejected',
   labelNames: ['result'] as const,
   registers: [metrics],
 });
@@ -41,7 +41,7 @@ const invoices = new Counter({
 
 const waiting = new Gauge({
   name: 'tollgate_billing_months_waiting',
-  help: 'Months that are over and stay open, as the credit does not pay for their usage or the books refuse',
+  help: 'Months that ended and stay open, because the credit does not cover their usage or the books refuse',
   registers: [metrics],
 });
 
@@ -53,7 +53,7 @@ export function countClosed(closed: { invoices: number; waiting: number }): void
 
 const lag = new Histogram({
   name: 'tollgate_billing_charge_lag_seconds',
-  help: 'From the end of a request to the commit of its charge in the books, which releases its hold; the debit follows when a whole cent has gathered and the posting interval is over',
+  help: 'Time from the end of a request to the commit of its charge in the books, which releases its hold',
   buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3_600],
   registers: [metrics],
 });
@@ -66,7 +66,7 @@ export function observeLag(charges: readonly { endedAt: Date }[]): void {
 
 const debitLag = new Histogram({
   name: 'tollgate_billing_debit_lag_seconds',
-  help: 'From the end of a request to the commit of its debit: of the first request of each usage entry, which has waited longest. It waits for a whole cent to gather, too',
+  help: 'Time from the end of a request to the commit of its debit, for the first request of each usage entry',
   buckets: [0.5, 1, 1.5, 2, 2.5, 5, 10, 30, 60, 300, 3_600, 86_400],
   registers: [metrics],
 });
@@ -80,11 +80,11 @@ export function observeDebits(firstEnded: readonly Date[]): void {
 /** The same. */
 export const uncovered = new PolledGauge({
   name: 'tollgate_billing_uncovered_seconds',
-  help: 'For how long the oldest usage has waited for credit that pays for it: 0 when none waits',
+  help: 'How long the oldest usage has waited for credit that covers it; 0 if none waits',
 });
 
 /** Asked for by a query at each scrape. */
 export const postingOverdue = new PolledGauge({
   name: 'tollgate_billing_posting_overdue_seconds',
-  help: 'For how long the postings of gathered usage that should have been made have not been: 0 when none is due',
+  help: 'How late the debit of a whole cent is; 0 if none is due',
 });

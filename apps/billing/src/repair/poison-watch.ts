@@ -19,14 +19,14 @@ const LOST_AFTER_MS = 60_000;
 
 const poisoned = new Counter({
   name: 'tollgate_billing_poisoned_tenants_total',
-  help: 'Tenants whose state in the admission store the books do not give, and who were repaired, by what gave it away',
+  help: 'Tenants repaired because the books do not explain their state in the admission store, by what was found',
   labelNames: ['found'] as const,
   registers: [metrics],
 });
 
 const toldAgain = new Counter({
   name: 'tollgate_billing_news_told_again_total',
-  help: 'Tenants whose news the admission store had not heard of for a minute: told again',
+  help: 'Tenants whose news the admission store had lacked for a minute; it was sent again',
   registers: [metrics],
 });
 

@@ -5,13 +5,13 @@ import type { Socket } from 'node:net';
 const registers = [metrics];
 const open = new Gauge({
   name: 'tollgate_connections',
-  help: 'Connections that are open, by port',
+  help: 'Open connections, by port: public, operator',
   labelNames: ['port'] as const,
   registers,
 });
 const refused = new Counter({
   name: 'tollgate_connections_refused_total',
-  help: 'Connections that were closed as there were too many of the port',
+  help: 'Connections closed because their port had too many, by port: public, operator',
   labelNames: ['port'] as const,
   registers,
 });

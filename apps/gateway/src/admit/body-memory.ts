@@ -7,7 +7,7 @@ export const DEFAULT_BODY_MEMORY_MIB = 256;
 
 const held = new Gauge({
   name: 'tollgate_body_bytes',
-  help: 'Bytes of request bodies that are being read or kept, as far as they are announced or have arrived',
+  help: 'Bytes of request bodies that are being read or kept, as announced or as received',
   registers: [metrics],
 });
 

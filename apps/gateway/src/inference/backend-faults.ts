@@ -7,13 +7,13 @@ const LOG_EVERY_MS = 60_000;
 
 const disbelieved = new Counter({
   name: 'tollgate_usage_disbelieved_total',
-  help: 'Token counts that a backend reported and that cannot be true: our own count was charged.',
+  help: 'Implausible token counts of a backend, by what: prompt, completion, form. Our own count was charged',
   labelNames: ['model', 'backend', 'what'] as const,
   registers: [metrics],
 });
 const overlong = new Counter({
   name: 'tollgate_overlong_answers_total',
-  help: 'Answers that a backend did not end at what it was asked for: cut there, or refused.',
+  help: 'Answers that a backend did not end at the requested limit; they were cut there or refused',
   labelNames: ['model', 'backend'] as const,
   registers: [metrics],
 });

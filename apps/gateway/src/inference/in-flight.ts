@@ -2,7 +2,7 @@ import { Gauge, metrics } from '@tollgate/runtime';
 
 const inFlight = new Gauge({
   name: 'tollgate_requests_in_flight',
-  help: 'Requests that run in this process: inference and management',
+  help: 'Requests in progress: inference and management',
   registers: [metrics],
 });
 

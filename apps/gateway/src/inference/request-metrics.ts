@@ -6,14 +6,14 @@ const registers = [metrics];
 
 const requests = new Counter({
   name: 'tollgate_requests_total',
-  help: 'Inference requests that have ended, by model (empty: refused before it was known) and by outcome: of a served one that of its usage event, else the error code',
+  help: 'Inference requests that ended, by model (empty if refused before it was known) and outcome or error code',
   labelNames: ['model', 'outcome'] as const,
   registers,
 });
 
 const durations = new Histogram({
   name: 'tollgate_request_duration_seconds',
-  help: 'From the request to the end of its answer, of requests that were served',
+  help: 'Time from a request to the end of its answer, for served requests',
   labelNames: ['model'] as const,
   buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300],
   registers,
@@ -21,7 +21,7 @@ const durations = new Histogram({
 
 const firstTokens = new Histogram({
   name: 'tollgate_time_to_first_token_seconds',
-  help: 'From the request to its first output on the way to the client, of streams',
+  help: 'Time from a request to its first output, for streams',
   labelNames: ['model'] as const,
   buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 2, 5, 10, 30],
   registers,
@@ -29,7 +29,7 @@ const firstTokens = new Histogram({
 
 const tokens = new Counter({
   name: 'tollgate_tokens_total',
-  help: 'Tokens of served requests; cached is the part of prompt that the backend had cached',
+  help: 'Tokens of served requests, by kind: prompt, cached (the part of prompt that was cached), completion',
   labelNames: ['model', 'kind'] as const,
   registers,
 });

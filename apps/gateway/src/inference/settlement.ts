@@ -11,23 +11,23 @@ import { unbilledWork } from './unbilled-work';
 
 const overruns = new Counter({
   name: 'tollgate_overrun_requests_total',
-  help: 'Requests for which a backend reported more than the hold: the difference is the operator’s loss.',
+  help: 'Requests for which a backend reported more than was held; the operator bears the difference',
   registers: [metrics],
 });
 const lostHolds = new Counter({
   name: 'tollgate_lost_holds_total',
-  help: 'Requests whose hold was gone before they could be settled.',
+  help: 'Requests whose hold was gone before they could be settled',
   registers: [metrics],
 });
 const withoutHolds = new Counter({
   name: 'tollgate_settled_without_hold_total',
-  help: 'Requests whose hold an emptied store had lost: their usage event was published before their answer ended.',
+  help: 'Requests whose hold an emptied store had lost; they were charged, by a usage event before their answer ended',
   registers: [metrics],
 });
 
 const settledLate = new Counter({
   name: 'tollgate_settled_late_total',
-  help: 'Streams that ended while the admission store was away, and were settled at what they had delivered when it was back.',
+  help: 'Streams that ended while the admission store was away; settled at what they delivered when it was back',
   registers: [metrics],
 });
 

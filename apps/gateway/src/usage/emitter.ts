@@ -14,7 +14,7 @@ const MAX_PUBLISH_WAIT_MS = 3_500;
 
 const left = new Counter({
   name: 'tollgate_usage_events_left_to_sweeper_total',
-  help: 'Usage events that this process gave up; the sweeper publishes them from their settled holds.',
+  help: 'Usage events this process gave up, at its end or with too many waiting; the sweeper publishes them',
   registers: [metrics],
 });
 

@@ -7,7 +7,7 @@ export const METRIC_HOURS = 2;
 /** The same in every process of metering. */
 export const driftRatio = new PolledGauge({
   name: 'tollgate_backend_drift_ratio',
-  help: 'What the engine of a backend counted and the books do not explain, as a part of it, in the last complete hour: above 0 it worked more than was charged',
+  help: 'Part of the engine’s tokens in the last complete hour that the books do not explain; above 0: not charged',
   labelNames: ['backend', 'kind'] as const,
 });
 

@@ -14,7 +14,7 @@ const SAME_START_MS = 2_000;
 
 const samples = new Counter({
   name: 'tollgate_backend_samples_total',
-  help: 'Readings of the engines’ metrics pages, by whether they could be read; an engine that cannot be read is not compared',
+  help: 'Readings of the engines’ metrics pages, by result: read, failed',
   labelNames: ['backend', 'result'] as const,
   registers: [metrics],
 });

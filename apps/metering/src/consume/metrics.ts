@@ -2,14 +2,14 @@ import { Counter, metrics, PolledGauge } from '@tollgate/runtime';
 
 const events = new Counter({
   name: 'tollgate_metering_events_total',
-  help: 'Usage events taken in, by what became of them',
+  help: 'Usage events received, by result: recorded, repeated, rejected',
   labelNames: ['result'] as const,
   registers: [metrics],
 });
 
 const refused = new Counter({
   name: 'tollgate_metering_refused_events_total',
-  help: 'Usage events set aside, by what was wrong with them: their form, a price that was never in force, or a cost that tokens and price do not give',
+  help: 'Quarantined usage events, repeats included, by what is wrong: form, price (never in force), cost',
   labelNames: ['wrong'] as const,
   registers: [metrics],
 });
@@ -17,7 +17,7 @@ const refused = new Counter({
 /** Of all replicas: asked of the table. */
 export const openEvents = new PolledGauge({
   name: 'tollgate_metering_open_refused_events',
-  help: 'Usage events that are set aside and wait for their price to be known, or for a person',
+  help: 'Quarantined usage events that wait for their price or for a person; 10,000 at most',
 });
 
 /** What became of a batch: every message is in exactly one of the first three. */

@@ -134,7 +134,7 @@ export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown
   const lack = rightMissingIn(error);
   if (lack || isRefused(error))
     return new StartError(
-      `Kafka ${at} refuses ${sasl ? `"${sasl.username}"` : 'this client'}: ${lack?.message ?? why}: grant it (docs/operating.md)`,
+      `Kafka ${at} refuses ${sasl ? `"${sasl.username}"` : 'this client'}: ${lack?.message ?? why}: grant it (docs/operating/distributed.md)`,
       { cause: error },
     );
   return new BrokersAwayError(

@@ -1,5 +1,5 @@
 import type { Service } from '@tollgate/contracts';
-import { Flag, OneOf, Optional, Path, Secret, Text, WholeNumber, type ChecksItself } from '@tollgate/runtime';
+import { Flag, OneOf, Optional, Path, Secret, Setting, Text, WholeNumber, type ChecksItself } from '@tollgate/runtime';
 import { readFileSync } from 'node:fs';
 import type { KafkaConnection } from './connection';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
@@ -11,16 +11,38 @@ type Mechanism = NonNullable<KafkaConnection['sasl']>['mechanism'];
 
 /** Of every process that talks over Kafka. */
 export class KafkaSettings implements ChecksItself {
-  @Text(BROKERS, 'host:port of one or more brokers, with commas between them') KAFKA_BROKERS!: string;
-  @Flag() KAFKA_TLS: boolean = false;
-  /** PEM; the system's authorities when absent. */
-  @Optional() @Path('the path of a PEM file') KAFKA_CA_FILE?: string;
-  @Optional() @OneOf('plain', 'scram-sha-256', 'scram-sha-512') KAFKA_SASL_MECHANISM?: Mechanism;
-  @Optional() @Text(USER, 'a user of the brokers') KAFKA_USERNAME?: string;
-  @Secret() @Optional() @Text(USER, 'the password of KAFKA_USERNAME') KAFKA_PASSWORD?: string;
-  @Text(/^[A-Za-z0-9._-]{0,100}$/, 'letters, digits and . _ -') KAFKA_TOPIC_PREFIX: string = '';
-  /** A replica that is silent for so long has lost its partitions. Brokers refuse less than 6 s unless told otherwise (group.min.session.timeout.ms). */
-  @WholeNumber(1_000, 300_000) KAFKA_SESSION_TIMEOUT_MS: number = 6_000;
+  @Setting('Brokers that are asked first for the others.')
+  @Text(BROKERS, 'host:port of one or more brokers, with commas between them')
+  KAFKA_BROKERS!: string;
+  @Setting('Whether the brokers are reached by TLS.')
+  @Flag()
+  KAFKA_TLS: boolean = false;
+  @Setting('Authorities that signed the certificates of the brokers. Needs `KAFKA_TLS`.', {
+    byDefault: 'those of the system',
+  })
+  @Optional()
+  @Path('the path of a PEM file')
+  KAFKA_CA_FILE?: string;
+  @Setting('How a service signs in at the brokers. Needs `KAFKA_USERNAME` and `KAFKA_PASSWORD`.')
+  @Optional()
+  @OneOf('plain', 'scram-sha-256', 'scram-sha-512')
+  KAFKA_SASL_MECHANISM?: Mechanism;
+  @Setting('User of this service at the brokers. Needs `KAFKA_SASL_MECHANISM`.')
+  @Optional()
+  @Text(USER, 'a user of the brokers')
+  KAFKA_USERNAME?: string;
+  @Setting('Password of that user.')
+  @Secret()
+  @Optional()
+  @Text(USER, 'the password of KAFKA_USERNAME')
+  KAFKA_PASSWORD?: string;
+  @Setting('Prefix of each topic and consumer group. `tollgate topics apply` needs the same one.')
+  @Text(/^[A-Za-z0-9._-]{0,100}$/, 'letters, digits and . _ -')
+  KAFKA_TOPIC_PREFIX: string = '';
+  /** Brokers refuse less than 6 s unless told otherwise (group.min.session.timeout.ms). */
+  @Setting('A replica that is silent for this long loses its partitions. The brokers must allow less than 6000.')
+  @WholeNumber(1_000, 300_000)
+  KAFKA_SESSION_TIMEOUT_MS: number = 6_000;
 
   problems(): string[] {
     const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_USERNAME: user, KAFKA_PASSWORD: password } = this;
@@ -43,7 +65,7 @@ export class KafkaSettings implements ChecksItself {
 
 /** Of every process that speaks for a service. */
 export class MessageKeysSettings {
-  /** The keys of this service alone: `tollgate message-keys create` makes a file for each. Read again when it changes. */
+  @Setting('Keys with which this service signs and verifies messages. Read again when the file changes.')
   @Path('the path of the message keys of this service (make them with: tollgate message-keys create DIR)')
   TOLLGATE_MESSAGE_KEYS_FILE!: string;
 }

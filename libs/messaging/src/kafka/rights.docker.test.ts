@@ -94,7 +94,7 @@ describe('a user of Kafka', () => {
     expect(performance.now() - from).toBeLessThan(START_LIMIT_MS);
   }
 
-  it('with the rights that docs/operating.md names publishes, consumes, asks and answers', async () => {
+  it('with the rights that docs/operating/distributed.md names publishes, consumes, asks and answers', async () => {
     const received = new Received();
     const messages = open('whole', received);
     await messages.start();
@@ -110,7 +110,7 @@ describe('a user of Kafka', () => {
     await expectRefusal(
       'mute',
       new RegExp(
-        `^Kafka at .* refuses "mute": it lacks WRITE on topic "${prefix}replies".*: grant it \\(docs/operating\\.md\\)$`,
+        `^Kafka at .* refuses "mute": it lacks WRITE on topic "${prefix}replies".*: grant it \\(docs/operating/distributed\\.md\\)$`,
       ),
     );
   });

@@ -2,7 +2,7 @@ import { Health } from '../health/health';
 import { HealthServer } from '../health/health-server';
 import { logger } from '../logging';
 import { readConfigFile } from '../read-config';
-import { ConfigSecretsSettings, HealthSettings, MetricsSettings, ProcessSettings } from '../settings/process-settings';
+import { ConfigSecretsSettings, SERVICE_SETTINGS } from '../settings/process-settings';
 import { readSettings, type SettingsClass, type Together } from '../settings/read-settings';
 import { runProgram } from './run-program';
 import type { TakeDown } from './take-down';
@@ -26,7 +26,7 @@ export interface Service<C extends readonly SettingsClass[]> {
   start(settings: Settings<C>, running: RunningService): Promise<void>;
 }
 
-type Settings<C extends readonly SettingsClass[]> = Together<C> & ProcessSettings & HealthSettings & MetricsSettings;
+type Settings<C extends readonly SettingsClass[]> = Together<C> & Together<typeof SERVICE_SETTINGS>;
 
 /** Runs one of the deployables: `runProgram` with /livez, /readyz and /metrics from its beginning to its end. */
 export function runService<const C extends readonly SettingsClass[]>(
@@ -34,7 +34,7 @@ export function runService<const C extends readonly SettingsClass[]>(
   args: readonly string[],
 ): void {
   const { name, purpose } = service;
-  const classes: SettingsClass[] = [ProcessSettings, HealthSettings, MetricsSettings, ...service.settings];
+  const classes: SettingsClass[] = [...SERVICE_SETTINGS, ...service.settings];
   runProgram<Settings<C>>(
     {
       name,
@@ -79,5 +79,5 @@ const usage = (name: string, purpose: string, migrates: boolean): string =>
     purpose,
     '  --validate  check the settings, and exit',
     ...(migrates ? ['  --migrate   bring the schema of this service up to date, and exit'] : []),
-    'Settings are environment variables: docs/operating.md.',
+    'Settings are environment variables: docs/operating/settings.md.',
   ].join('\n');

@@ -13,17 +13,40 @@ import {
 } from 'class-validator';
 import { entropyBits } from './entropy';
 
-// The forms that a setting of the environment can have. What is wrong is one line that names the setting and what it must be; a value is never in it.
+// The forms that a setting of the environment can have. Each problem is one line with the name of the setting and what
+// it must be. A value is never in it.
 
 const readableFromFile = new Map<object, Set<string>>();
+const described = new Map<object, Map<string, SettingText>>();
 
-/** Absent is fine. Above the form: `@Optional() @Text(…) NAME?: string`. */
+export interface SettingText {
+  description: string;
+  /** In Markdown: the default of a setting whose property has none. */
+  byDefault?: string | undefined;
+}
+
+/** Documents a setting in the table of docs/operating/settings.md, which `npm run docs` writes. */
+export function Setting(description: string, more: Omit<SettingText, 'description'> = {}): PropertyDecorator {
+  return (target, name) => {
+    const texts = described.get(target) ?? new Map<string, SettingText>();
+    described.set(target, texts.set(name as string, { description, ...more }));
+  };
+}
+
+/** One decorator for several, as if they stood above the property in this order. For settings of several classes. */
+export function combine(...decorators: readonly PropertyDecorator[]): PropertyDecorator {
+  return (target, name) => {
+    for (const decorate of decorators.toReversed()) decorate(target, name);
+  };
+}
+
+/** The setting may be absent. Above the form: `@Optional() @Text(…) NAME?: string`. */
 export const Optional = IsOptional;
 
 /** `what` completes "NAME must be …". */
 export const Text = (form: RegExp, what: string) => Matches(form, { message: must(what) });
 
-/** Nothing said of its form but that it is there and not absurdly long. */
+/** Any text of a reasonable length. */
 export const Path = (what: string) => Text(/^[^\0]{1,4096}$/, what);
 
 export function WholeNumber(min: number, max: number): PropertyDecorator {
@@ -34,7 +57,7 @@ export function WholeNumber(min: number, max: number): PropertyDecorator {
   };
 }
 
-/** 0 is any free one. */
+/** 0 is any free port. */
 export const Port = () => WholeNumber(0, 65_535);
 
 export function Flag(): PropertyDecorator {
@@ -46,7 +69,7 @@ export function Flag(): PropertyDecorator {
 
 export const OneOf = (...values: readonly string[]) => IsIn(values, { message: must(`one of ${values.join(', ')}`) });
 
-/** May also stand in a file that `<NAME>_FILE` names, as platforms hand out secrets. */
+/** The value may also be in a file that `<NAME>_FILE` names, because platforms hand out secrets as files. */
 export function Secret(): PropertyDecorator {
   return (target, name) => {
     const names = readableFromFile.get(target) ?? new Set();
@@ -54,7 +77,7 @@ export function Secret(): PropertyDecorator {
   };
 }
 
-/** What a person made up is guessed: at least so many bits, by `entropyBits`. */
+/** At least `minBits` by `entropyBits`: secrets that people make up can be guessed. */
 export const HardToGuess = (minBits: number) =>
   ValidateBy({
     name: 'hardToGuess',
@@ -66,6 +89,11 @@ export const HardToGuess = (minBits: number) =>
 
 export const tooEasy = (name: string, minBits: number): string =>
   `${name} is too easy to guess: it needs at least ${minBits} bits of chance. Make one with: openssl rand -hex 32`;
+
+/** The texts of `Setting` in a class, by property. */
+export function textsOf(type: { prototype: object }): ReadonlyMap<string, SettingText> {
+  return described.get(type.prototype) ?? new Map();
+}
 
 /** The names of a settings class for which there is a `<NAME>_FILE`. */
 export function secretsOf(type: { prototype: object }): ReadonlySet<string> {

@@ -6,8 +6,9 @@ const CLASSES: readonly [RegExp, number][] = [
 ];
 
 /**
- * At most so hard to guess, in bits: by its length and the kinds of characters in it, and by how often they repeat (Shannon, corrected for short texts as by Miller and
- * Madow). What a person made up is easier to guess than that.
+ * An upper bound of the secret's entropy in bits. It is the lower of two: by length and kinds of characters, and by how
+ * often characters repeat (Shannon, with the correction of Miller and Madow for short texts). A secret that a person
+ * made up is easier to guess than that.
  */
 export function entropyBits(secret: string): number {
   const characters = [...secret];

@@ -1,22 +1,25 @@
-import { OneOf, Optional, Path, Port, Secret, Text, WholeNumber } from './decorators';
+import { OneOf, Optional, Path, Port, Secret, Setting, Text, WholeNumber } from './decorators';
 
 const HOST = /^[A-Za-z0-9.:_-]{1,255}$/;
 export const hostText = () => Text(HOST, 'a name or an address of this machine');
 
-/** Of every process that runs on. */
+/** Read by every process that keeps running. */
 export class ProcessSettings {
-  @OneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent') TOLLGATE_LOG_LEVEL: string = 'info';
+  @Setting('Least severe level that is logged. `debug` also logs each request.')
+  @OneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
+  TOLLGATE_LOG_LEVEL: string = 'info';
 }
 
-/** Of the processes with requests of users in hand. */
+/** Read by the processes that serve user requests. */
 export class DrainSettings {
-  /** How long running requests may go on when it stops; then they are ended, settled at what was delivered. */
-  @WholeNumber(0, 3_600) TOLLGATE_DRAIN_SECONDS: number = 30;
+  @Setting('Seconds that running requests may take to finish after a signal (of a service: after its lame duck time).')
+  @WholeNumber(0, 3_600)
+  TOLLGATE_DRAIN_SECONDS: number = 30;
 }
 
-/** Who may read /metrics, wherever a process serves it. */
+/** Access to /metrics, on whatever port a process serves it. */
 export class MetricsSettings {
-  /** What a scraper must send as `Authorization: Bearer …`. Without it /metrics is open to whoever reaches the port. */
+  @Setting('Bearer token that `/metrics` requires. `/readyz` gives reasons to callers that send it.')
   @Secret()
   @Optional()
   @Text(/^[\x21-\x7e]{16,256}$/, '16 to 256 printable characters')
@@ -25,16 +28,36 @@ export class MetricsSettings {
 
 /** Where /livez, /readyz and /metrics are served. */
 export class HealthSettings {
-  @hostText() TOLLGATE_HEALTH_HOST: string = '127.0.0.1';
-  @Port() TOLLGATE_HEALTH_PORT: number = 9090;
+  @Setting('Address that serves `/livez`, `/readyz`, `/trafficz` and `/metrics`.')
+  @hostText()
+  TOLLGATE_HEALTH_HOST: string = '127.0.0.1';
+  @Setting('Port of `TOLLGATE_HEALTH_HOST`. 0: any free port.')
+  @Port()
+  TOLLGATE_HEALTH_PORT: number = 9090;
 }
 
-/** Of the processes that read models, prices and plans. */
+/** Read by `runService` for every service. */
+export const SERVICE_SETTINGS = [ProcessSettings, HealthSettings, MetricsSettings] as const;
+
+/** Read by the processes that need models, prices and plans. */
 export class ConfigFileSettings {
-  @Path('the path of a tollgate.yaml') TOLLGATE_CONFIG: string = 'tollgate.yaml';
+  @Setting('Models, prices, plans and backends. The shipped file explains itself in comments.')
+  @Path('the path of a tollgate.yaml')
+  TOLLGATE_CONFIG: string = 'tollgate.yaml';
 }
 
-/** Of the processes that ask backends, for which the configuration names secrets. Read again with the configuration, whose reader looks for it in the environment. */
+/** Read by the processes that call backends with secrets. The reader of the configuration takes it from `env`. */
 export class ConfigSecretsSettings {
-  @Optional() @Path('the path of a file with lines NAME=value') TOLLGATE_CONFIG_SECRETS_FILE?: string;
+  @Setting('What `tollgate.yaml` names as `${NAME}`. Read again whenever `tollgate.yaml` is.')
+  @Optional()
+  @Path('the path of a file with lines NAME=value')
+  TOLLGATE_CONFIG_SECRETS_FILE?: string;
+}
+
+/** Read by the processes that call backends, or read their metrics pages. */
+export class SimulatorSettings {
+  @Setting('What the backend URL `simulator:` in `tollgate.yaml` stands for. Its metrics page is beside it.')
+  @Optional()
+  @Text(/^https?:\/\/\S+\/v1$/, 'a URL that ends in /v1')
+  TOLLGATE_SIMULATOR_URL?: string;
 }

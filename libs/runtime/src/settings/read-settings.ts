@@ -4,17 +4,17 @@ import { readFileSync } from 'node:fs';
 import { StartError } from '../process/start-error';
 import { secretsOf } from './decorators';
 
-/** Settings that cannot be used: a line each in `message`, which names the setting and the cure. No secret is in it. */
+/** Settings that cannot be used. `message` has a line for each, with its name and the cure, and never a secret. */
 export class SettingsError extends StartError {}
 
-/** A class whose properties are the names of environment variables, with a form each (decorators.ts) and a default where one may be absent. */
+/** A class whose properties are named after environment variables. Decorators check and describe each of them. */
 export interface SettingsClass<T extends object = object> {
   new (): T;
 }
 
-/** What only several settings together can be wrong in. */
+/** Checks that concern several settings together. */
 export interface ChecksItself {
-  /** A line for each problem; called when each setting by itself is in order. */
+  /** A line for each problem. Called when each setting by itself is valid. */
   problems(): string[];
 }
 
@@ -27,7 +27,8 @@ export type Together<C extends readonly SettingsClass[]> = C extends readonly [
   : object;
 
 /**
- * Reads and checks the settings of all these classes together. An empty value is as good as none. Throws SettingsError with every problem, a line each.
+ * Reads and checks the settings of all these classes together. An empty value counts as not set. Throws SettingsError
+ * with a line for every problem.
  */
 export function readSettings<const C extends readonly SettingsClass[]>(
   env: NodeJS.ProcessEnv,
@@ -56,8 +57,8 @@ function gatherValues(env: NodeJS.ProcessEnv, type: SettingsClass, problems: str
   return values;
 }
 
-/** Every property with a rule; the others are not settings. */
-function namesOf(type: SettingsClass): Set<string> {
+/** Every property with a rule. The others are no settings. */
+export function namesOf(type: SettingsClass): Set<string> {
   const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
   return new Set(rules.map(({ propertyName }) => propertyName));
 }

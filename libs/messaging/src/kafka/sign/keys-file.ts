@@ -9,7 +9,7 @@ const CURE = 'make the files with "tollgate message-keys create DIR", and give e
 
 const reloads = new Counter({
   name: 'tollgate_message_keys_reloads_total',
-  help: 'Changed message keys that were read again, by result: accepted, or refused and the old ones kept',
+  help: 'Changes of the message keys, by result: accepted, refused (the old keys stay)',
   labelNames: ['result'],
   registers: [metrics],
 });

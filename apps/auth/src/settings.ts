@@ -1,0 +1,13 @@
+import { KafkaSettings, MessageKeysSettings } from '@tollgate/messaging';
+import { DatabaseSettings } from '@tollgate/postgres';
+import { RedisSettings } from '@tollgate/redis';
+import { ConfigFileSettings } from '@tollgate/runtime';
+
+/** All that the service reads besides SERVICE_SETTINGS. */
+export const SETTINGS = [
+  KafkaSettings,
+  MessageKeysSettings,
+  RedisSettings,
+  DatabaseSettings,
+  ConfigFileSettings,
+] as const;

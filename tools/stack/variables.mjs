@@ -1,0 +1,102 @@
+// The environment variables that `npm run stack` reads: for settings.mjs, and for docs/operating/settings.md.
+
+const MAX_PORT = 65_535;
+
+/**
+ * MiB that the containers of each may have, and how much of it is for data or JavaScript's heap. As in
+ * docker-compose.yml. The rest is for connections, buffers and code; in a gateway for its workers too, in Redis for its rewrites.
+ */
+export const MEMORY = {
+  POSTGRES: { mib: 4_096 },
+  REDIS: { mib: 2_048, part: 'DATA', share: 1 / 2 },
+  KAFKA: { mib: 1_536 },
+  GATEWAY: { mib: 4_096, part: 'HEAP', share: 1 / 4 },
+  AUTH: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  METERING: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  BILLING: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  SIMULATOR: { mib: 512, part: 'HEAP', share: 5 / 8 },
+  HAPROXY: { mib: 512 },
+};
+export const MIN_MEMORY_MIB = 128;
+export const MAX_MEMORY_MIB = 999_999;
+
+/**
+ * Those that a service, or the standalone form, reads as well: their settings classes describe them.
+ * `default`: taken where nothing is set. `byDefault`: what the table says instead. `values`: all that it may be.
+ * `max`: the largest whole number, as in the class, so that it is refused before anything is started.
+ * @type {Record<string, { default?: string | number, byDefault?: string, max?: number, values?: readonly string[] }>}
+ */
+export const SHARED_VARIABLES = {
+  TOLLGATE_PORT: { default: 8080, max: MAX_PORT },
+  TOLLGATE_OPERATOR_PORT: { byDefault: '`TOLLGATE_PORT` + 1', max: MAX_PORT },
+  TOLLGATE_DRAIN_SECONDS: { default: 30, max: 3_600 },
+  TOLLGATE_LAME_DUCK_SECONDS: { default: 5, max: 300 },
+  TOLLGATE_INVOICE_CLOSE_MINUTES: { default: 60, max: 28_800 },
+  TOLLGATE_LOG_LEVEL: { default: 'info', values: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] },
+  TOLLGATE_DEMO: { default: 'true', values: ['true', 'false'] },
+  TOLLGATE_CONFIG: { default: 'tollgate.yaml' },
+  TOLLGATE_CONFIG_SECRETS_FILE: {},
+  TOLLGATE_DATA_DIR: { default: '.tollgate' },
+  TOLLGATE_OPERATOR_SECRET: { byDefault: 'made on the first start' },
+  TOLLGATE_OPERATOR_ALLOWED_HOSTS: {},
+  TOLLGATE_METRICS_TOKEN: { byDefault: 'made on the first start' },
+};
+
+/**
+ * Those that nothing else reads.
+ * @typedef {{ description: string, default?: string, byDefault?: string, values?: string[], form?: string }} Own
+ * @type {Record<string, Own>}
+ */
+export const OWN_VARIABLES = {
+  COMPOSE_PROJECT_NAME: {
+    description: 'Tells the containers and the data of several stacks on one machine apart.',
+    default: 'tollgate',
+    form: 'small letters, digits, - and _',
+  },
+  COMPOSE_FILE: {
+    description: 'The compose file that is used instead of the shipped one.',
+    byDefault: '`docker-compose.yml`',
+    form: 'the path of a compose file',
+  },
+  NODE_EXTRA_CA_CERTS: {
+    description: 'Authorities that the image builds trust besides the system’s, such as that of a proxy.',
+    form: 'the path of a PEM file',
+  },
+  TOLLGATE_TAG: {
+    description: 'Tag of the images that are built. Set it where several checkouts share an engine.',
+    default: 'latest',
+    form: 'a tag of an image',
+  },
+  TOLLGATE_IMAGES: {
+    description: '`local` builds the servers from Debian packages (on Debian, as root), where no image can be pulled.',
+    default: 'official',
+    values: ['official', 'local'],
+  },
+  'TOLLGATE_<SERVER>_IMAGE': {
+    description: 'Another image of a server: `POSTGRES`, `REDIS`, `KAFKA`, `HAPROXY` or `NODE`.',
+    byDefault: 'in `deploy/images/official.env`',
+    form: 'an image',
+  },
+  'TOLLGATE_<CONTAINER>_MEMORY_MIB': {
+    description: 'MiB of memory of the containers of a kind, such as `GATEWAY` or `REDIS`: see the notes.',
+    byDefault: 'see the notes',
+    form: `a whole number from ${MIN_MEMORY_MIB} to ${MAX_MEMORY_MIB}`,
+  },
+  TOLLGATE_STACK_TLS: {
+    description: 'Whether the services reach PostgreSQL, Redis and Kafka by TLS alone.',
+    default: 'false',
+    values: ['true', 'false'],
+  },
+  TOLLGATE_TCP_RETRIES: {
+    description: 'Retries of an unacknowledged packet until its connection ends: 3 take 3 s, 5 take 13 s.',
+    default: '3',
+    // From 3 s to 15 minutes (Linux's own).
+    values: Array.from({ length: 13 }, (_, index) => String(index + 3)),
+    form: 'a whole number from 3 to 15',
+  },
+};
+
+const ALL = { ...SHARED_VARIABLES, ...OWN_VARIABLES };
+
+/** The default of a variable, which may be undefined, and the values that it may have, where they are few. */
+export const declared = (name) => ALL[name];
