@@ -2,10 +2,12 @@ import { backendName, logger, type TollgateConfig } from '@tollgate/runtime';
 
 /** Each is asked once a minute, and has a row an hour. */
 export const MAX_ENGINES = 500;
+/** Its URL in tollgate.yaml. */
+const SIMULATOR = 'simulator:';
 
 /** A metrics page, and the backends whose work it counts. */
 export interface Engine {
-  /** The page without its query, which may hold a secret. */
+  /** The page without its query, which may hold a secret. The built-in simulator keeps its name when its port changes. */
   name: string;
   url: string;
   backends: string[];
@@ -18,8 +20,9 @@ export interface Engine {
  */
 export function enginesOf({ models }: TollgateConfig, simulatorUrl: string | undefined): Engine[] {
   const pages = new Map<string, Set<string>>();
+  const ownPage = simulatorPage(simulatorUrl);
   for (const backend of models.flatMap(({ backends }) => backends)) {
-    const page = backend.metrics ?? (backend.url === 'simulator:' ? simulatorPage(simulatorUrl) : undefined);
+    const page = backend.metrics ?? (backend.url === SIMULATOR ? ownPage : undefined);
     if (page === undefined) continue;
     const name = backendName(backend);
     pages.set(name, (pages.get(name) ?? new Set()).add(page));
@@ -31,7 +34,8 @@ export function enginesOf({ models }: TollgateConfig, simulatorUrl: string | und
       logger('metering').warn({ backend, pages: urls.size }, 'a backend has several metrics pages: it is not compared');
       continue;
     }
-    const engine = engines.get(url!) ?? { name: nameOf(url!), url: url!, backends: [] };
+    const name = url === ownPage ? SIMULATOR : nameOf(url!);
+    const engine = engines.get(url!) ?? { name, url: url!, backends: [] };
     engine.backends.push(backend);
     engines.set(url!, engine);
   }
