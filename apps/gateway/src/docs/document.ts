@@ -29,8 +29,8 @@ export const HEADERS: JsonObject = {
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
   Allow: header('The methods of this path.', { type: 'string' }),
   'RateLimit-limit': header('The limit per minute.', { type: 'integer' }),
-  'RateLimit-remaining': header('What is left of it.', { type: 'integer' }),
-  'RateLimit-reset': header('When it is whole again.', { type: 'string' }),
+  'RateLimit-remaining': header('The rest of it that this key can use now.', { type: 'integer' }),
+  'RateLimit-reset': header('The time until the limit is full again.', { type: 'string' }),
 };
 
 /** The OpenAPI 3.1 document of both public surfaces, from the schemas that validate requests and the tables that errors are answered from. */

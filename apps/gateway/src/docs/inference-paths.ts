@@ -126,7 +126,7 @@ export const INFERENCE_PATHS: JsonObject = {
       operationId: 'listModels',
       tags: ['Inference API'],
       summary: 'List models',
-      description: 'Those that the key may use.',
+      description: 'The models that the key may use.',
       security: [{ inferenceKey: [] }],
       responses: {
         '200': jsonResponse('The catalog of the key.', refTo(answers.ModelList), RATE_HEADERS),

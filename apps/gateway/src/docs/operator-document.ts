@@ -26,10 +26,10 @@ export function operatorDocument(): JsonObject {
     servers: [{ url: '/', description: 'This port.' }],
     tags: [
       { name: 'Tenants', description: 'Customers.' },
-      { name: 'Credit', description: 'Money in and out.' },
-      { name: 'Budgets', description: 'What may be spent in a calendar month (UTC).' },
+      { name: 'Credit', description: 'Top-ups, refunds and adjustments.' },
+      { name: 'Budgets', description: 'Spending limits for a calendar month (UTC).' },
       { name: 'Credentials', description: 'Inference keys and management tokens.' },
-      { name: 'Books', description: 'Usage, invoices, and the proof of them.' },
+      { name: 'Books', description: 'Usage, invoices and reconciliation.' },
     ],
     paths: documented(OPERATOR_PREFIX, { ...ACCOUNT_PATHS, ...BOOKS_PATHS }),
     components: {

@@ -4,10 +4,10 @@ import { Type } from '@sinclair/typebox';
 
 const nullable = (type: string, options: Record<string, unknown> = {}) =>
   Type.Unsafe<unknown>({ type: [type, 'null'], ...options });
-const id = (example: string) => Type.String({ description: 'Ours, never the backend’s.', examples: [example] });
+const id = (example: string) => Type.String({ description: 'Assigned by Tollgate, not by the backend.', examples: [example] });
 const created = Type.Integer({ description: 'Unix seconds.' });
 const finishReason = nullable('string', {
-  description: '`stop`, `length`, `tool_calls`, `content_filter`; null while it goes on.',
+  description: '`stop`, `length`, `tool_calls`, `content_filter`; null until the choice ends.',
 });
 
 export const Usage = Type.Object(
@@ -87,7 +87,7 @@ export const TextCompletion = Type.Object(
   {
     $id: 'TextCompletion',
     title: 'Text completion',
-    description: 'Also the `data:` of a streamed event, where `usage` is on the last chunk only.',
+    description: 'Also the `data:` of a streamed event. Only the last chunk has `usage`.',
   },
 );
 
@@ -118,7 +118,7 @@ export const Model = Type.Object(
 
 export const ModelList = Type.Object(
   { object: Type.Literal('list'), data: Type.Array(Model) },
-  { $id: 'ModelList', title: 'Models', description: 'Those that the key may use.' },
+  { $id: 'ModelList', title: 'Models', description: 'The models that the key may use.' },
 );
 
 export const InferenceErrorBody = Type.Object(

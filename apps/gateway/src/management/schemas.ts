@@ -35,7 +35,7 @@ export const Name = Type.String({
   maxLength: MAX_NAME_CHARS,
   pattern: PLAIN_TEXT,
   description:
-    'A label; surrounding space is removed. At least one character can be seen, and none changes the direction of text or ends a line.',
+    'A label. Surrounding space is removed. At least one character must be visible. Line breaks and characters that change the direction of text are not allowed.',
   examples: ['backend'],
 });
 export const ProfileName = Type.String({
@@ -45,7 +45,7 @@ export const ProfileName = Type.String({
 });
 export const ExpiresAt = Type.Union([Type.String({ format: 'iso8601' }), Type.Null()], {
   description:
-    'When it expires: an ISO 8601 timestamp in the future (UTC where it names no offset). Absent or null: never.',
+    'When it expires: an ISO 8601 timestamp in the future, UTC unless it has an offset. Absent or null: never.',
   examples: ['2027-01-01T00:00:00.000Z'],
 });
 
@@ -74,7 +74,7 @@ export const IssuedKey = Type.Object(
     name: Type.String(),
     key: Type.String({
       pattern: '^sk-svc-[0-9A-Za-z]{49}$',
-      description: 'The key itself: returned here, once, and never again. Only its hash is stored.',
+      description: 'The key itself. Only this answer has it: just its hash is stored.',
     }),
     last4,
   },
@@ -99,7 +99,7 @@ export const LedgerEntry = Type.Object(
   {
     id: Type.String({ description: 'Entry identifier, for `after`.' }),
     type: Type.Union(['topup', 'usage', 'adjustment', 'refund'].map((type) => Type.Literal(type))),
-    amountCents: Type.Integer({ description: 'Signed: money in is positive, a debit negative.' }),
+    amountCents: Type.Integer({ description: 'Positive for money in, negative for a debit.' }),
     source: Type.String({ description: 'Where the money came from (`manual`, `stripe`, …); `metering` for usage.' }),
     ref: Type.String({ description: "The source's reference." }),
     createdAt: timestamp('When it was written.'),
@@ -112,7 +112,7 @@ export const Invoice = Type.Object(
     period: Type.String({ pattern: '^\\d{4}-\\d{2}$', description: 'UTC month.', examples: ['2026-11'] }),
     amountCents: Type.Integer(),
     status: Type.Union([Type.Literal('open'), Type.Literal('paid'), Type.Literal('void')], {
-      description: '`open`: the running month. `paid`: closed, settled from credit.',
+      description: '`open`: the current month. `paid`: closed and settled from credit.',
     }),
     accountingNumber: orNull(Type.Integer(), 'Gapless; null while open.'),
     createdAt: timestamp('When it was opened.'),
@@ -140,7 +140,7 @@ const usageNumbers = {
 export const UsageTotals = Type.Object(usageNumbers, { ...exact, $id: 'UsageTotals' });
 export const UsageGroup = Type.Object(
   {
-    model: Type.Optional(Type.String({ description: 'With `groupBy` model.' })),
+    model: Type.Optional(Type.String({ description: 'Present with `groupBy` model.' })),
     key: Type.Optional(idSchema('key', 'With `groupBy` key.')),
     day: Type.Optional(
       Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'With `groupBy` day: a UTC date.' }),
@@ -210,7 +210,7 @@ export const pageQuery = (prefix: IdPrefix) =>
       minimum: 1,
       maximum: MAX_PAGE_ROWS,
       default: DEFAULT_PAGE_ROWS,
-      description: 'Rows at the most.',
+      description: 'Maximum number of rows.',
     }),
     after: Type.Optional(idSchema(prefix, 'Rows after the one with this id: `nextCursor` of the page before.')),
   });

@@ -5,7 +5,7 @@ import { NAMED_ID } from './schemas';
 const exact = { additionalProperties: false };
 
 export const TenantRepairBody = Type.Object(
-  { dryRun: Type.Optional(Type.Boolean({ description: 'Only tell what would change.' })) },
+  { dryRun: Type.Optional(Type.Boolean({ description: 'Only report what would change.' })) },
   { $id: 'TenantRepair' },
 );
 
@@ -35,11 +35,11 @@ export const TenantRepairAnswer = answer(
         ),
         {
           description:
-            'What the admission store has otherwise; empty: nothing. Budgets, and the sums of keys, are made anew as well and are not among them.',
+            'Differences between the admission store and the books; empty if there are none. Budgets and sums of keys are rebuilt too, but are not listed.',
         },
       ),
-      droppedHolds: Type.Integer({ minimum: 0, description: 'Holds that nobody could read, and that are gone.' }),
-      repaired: Type.Boolean({ description: 'False: it was only looked at.' }),
+      droppedHolds: Type.Integer({ minimum: 0, description: 'Unreadable holds that were removed.' }),
+      repaired: Type.Boolean({ description: 'False after a dry run.' }),
     },
     exact,
   ),

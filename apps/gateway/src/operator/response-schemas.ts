@@ -6,7 +6,7 @@ import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 /** What the operator API answers: for its OpenAPI document, which a test holds against real answers. */
 
 const exact = { additionalProperties: false };
-const currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'Of all amounts; from tollgate.yaml.' });
+const currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'The currency of all amounts, from tollgate.yaml.' });
 const page = <T extends TSchema>(rows: T, $id: string) =>
   Type.Object({ data: Type.Array(rows), nextCursor }, { ...exact, $id });
 export const answer = <T extends TSchema>(data: T, $id: string) => Type.Object({ data }, { ...exact, $id });
@@ -28,7 +28,7 @@ export const TenantList = page(Tenant, 'TenantList');
 export const OperatorLedgerEntry = Type.Object(
   {
     ...LedgerEntry.properties,
-    reason: Type.Optional(Type.String({ description: 'Why a person booked it, where one said so.' })),
+    reason: Type.Optional(Type.String({ description: 'The reason that was given for a manual entry.' })),
   },
   { ...exact, $id: 'OperatorLedgerEntry' },
 );
@@ -39,7 +39,7 @@ export const CreditAnswer = Type.Object(
         balanceCents: Type.Integer({ description: 'The sum of all entries.' }),
         spendableCents: orNull(
           Type.Integer(),
-          'What new requests could use now: less what is spent, not posted yet, or held. null: admission cannot be asked, or has not heard of the tenant.',
+          'The credit for new requests: the balance less unposted usage and holds. null: the admission store does not answer, or does not know the tenant.',
         ),
         carriedNanos: nanos('Used and not yet a whole cent on the ledger.'),
         entries: Type.Array(OperatorLedgerEntry, { description: 'Newest first.' }),
@@ -74,7 +74,7 @@ export const Budget = Type.Object(
         { thresholdPercent: Type.Integer(), budgetCents: CENTS, at: timestamp('When it was recorded.') },
         exact,
       ),
-      { description: 'Thresholds that were reached in the month, oldest first.' },
+      { description: 'Thresholds reached in the month, oldest first.' },
     ),
     currency,
   },
@@ -128,7 +128,7 @@ export const RecordedRequest = Type.Object(
         Type.Literal(outcome),
       ),
     ),
-    estimated: Type.Boolean({ description: 'Tokens were counted by us.' }),
+    estimated: Type.Boolean({ description: 'The gateway counted or estimated the tokens.' }),
     overrunNanos: nanos("Delivered beyond the hold: the operator's loss."),
     priceVersion: Type.String(),
     startedAt: timestamp('When it was admitted.'),
@@ -156,10 +156,10 @@ export const RequestTrail = answer(
       event: eventOrNull,
       charge: orNull(
         Type.Object({ ...charged, tenantId: NAMED_ID.tenant, period: PERIOD }, exact),
-        'As billing has it; null: not yet.',
+        'As recorded by billing; null: not yet recorded.',
       ),
       carriedOn: Type.Boolean({
-        description: 'With others too little for a cent: an entry of a later month has it inside.',
+        description: 'Together with others it was less than a cent: an entry of a later month includes it.',
       }),
       entry: orNull(OperatorLedgerEntry, 'null: not posted yet, or carried on.'),
       invoice: orNull(
@@ -171,7 +171,7 @@ export const RequestTrail = answer(
           },
           exact,
         ),
-        'Of its month; null while that is open.',
+        'The invoice of its month; null while the month is open.',
       ),
       currency,
     },
@@ -185,7 +185,7 @@ export const IssuedInvoice = Type.Object(
     ...Invoice.properties,
     tenantId: NAMED_ID.tenant,
     status: Type.Union([Type.Literal('paid'), Type.Literal('void')]),
-    accountingNumber: Type.Integer({ description: 'Gapless.' }),
+    accountingNumber: Type.Integer({ description: 'Numbered without gaps.' }),
     voidedAt: orNull(timestamp('When it was made void.'), 'null: it is not.'),
   },
   { ...exact, $id: 'IssuedInvoice' },
@@ -252,7 +252,7 @@ export const ReconcileReport = Type.Object(
     }),
     differenceCount: count('Named by the checks, each of which names the first 100 of a part of the books.'),
     truncated: Type.Optional(
-      Type.Literal(true, { description: 'There are more differences than are named, and perhaps than are counted.' }),
+      Type.Literal(true, { description: 'The report does not name all differences, and may not count all of them.' }),
     ),
     differences: Differences('The first 1,000 that were named.'),
     currency,

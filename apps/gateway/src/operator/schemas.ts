@@ -30,7 +30,7 @@ export const TenantCreate = Type.Object(
     plan: Type.Optional(
       Type.String({
         pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
-        description: 'A plan of tollgate.yaml; its first when absent.',
+        description: 'A plan of tollgate.yaml. The default is the first one.',
       }),
     ),
   },
@@ -42,7 +42,7 @@ const Amount = Type.Integer({ minimum: 1, maximum: MAX_ENTRY_CENTS, description:
 const Source = Type.Optional(
   Type.String({
     pattern: '^(?!(metering|invoice)$)[a-z][a-z0-9_-]{0,63}$',
-    description: 'Where the money comes from or goes to; `manual` when absent.',
+    description: 'Where the money comes from or goes to. The default is `manual`.',
   }),
 );
 const Ref = Type.String({
@@ -50,13 +50,13 @@ const Ref = Type.String({
   maxLength: MAX_REF_CHARS,
   pattern: PLAIN_TEXT,
   description:
-    'Yours: counts once per tenant and source. Again with the same input, it answers the first entry and the balance after it.',
+    'Your reference, unique per tenant and source. A repeat with the same input returns the first entry and the balance after it.',
 });
 export const Reason = Type.String({
   minLength: 1,
   maxLength: MAX_REASON_CHARS,
   pattern: '^(?=.*\\S)[^\\p{Cc}\\p{Cs}]*$',
-  description: 'Why, for the books.',
+  description: 'The reason, for the books.',
 });
 
 /** Money is never moved without the caller's own ref: an answer that got lost is asked for again, and a repeat would move it twice. */
@@ -76,7 +76,7 @@ export const CreditAdjust = Type.Object(
     source: Source,
     ref: Ref,
     reason: Reason,
-    allowDebt: Type.Optional(Type.Boolean({ description: 'Also below what is spendable, and below zero.' })),
+    allowDebt: Type.Optional(Type.Boolean({ description: 'Allows a balance below the holds, and below zero.' })),
   },
   { $id: 'CreditAdjust' },
 );
@@ -89,7 +89,7 @@ export const BudgetSet = Type.Object(
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       pattern: '^default$',
-      description: '`null`: no budget, whatever the configuration says. `"default"`: what the configuration says.',
+      description: '`null`: no budget, even if the configuration has one. `"default"`: the budget of the configuration.',
     }),
     thresholdsPercent: Type.Optional(
       Type.Unsafe<number[] | null>({
@@ -98,7 +98,7 @@ export const BudgetSet = Type.Object(
         maxItems: MAX_THRESHOLDS,
         uniqueItems: true,
         items: { type: 'integer', minimum: 1, maximum: 100 },
-        description: 'Whole percents, ascending; null: those of the configuration. Absent: as they are.',
+        description: 'Whole percents, ascending. null: the thresholds of the configuration. Absent: unchanged.',
       }),
     ),
   },
@@ -108,7 +108,7 @@ const PageLimit = Type.Integer({
   minimum: 1,
   maximum: MAX_PAGE_ROWS,
   default: DEFAULT_PAGE_ROWS,
-  description: 'Rows at the most.',
+  description: 'Maximum number of rows.',
 });
 
 export const InvoicesQuery = Type.Object({
@@ -116,7 +116,7 @@ export const InvoicesQuery = Type.Object({
   period: Type.Optional(PERIOD),
   limit: PageLimit,
   after: Type.Optional(
-    Type.String({ pattern: '^[0-9]{1,15}$', description: 'Rows after this number: `nextCursor` of the page before.' }),
+    Type.String({ pattern: '^[0-9]{1,15}$', description: 'Returns rows after this number: the `nextCursor` of the previous page.' }),
   ),
 });
 export const InvoiceClose = Type.Object(
@@ -134,7 +134,7 @@ export const JournalHead = Type.Object(
       maximum: Number.MAX_SAFE_INTEGER,
       description: "Of the entry, in the tenant's journal.",
     }),
-    hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'Of the entry and all before it.' }),
+    hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'The hash over this entry and all entries before it.' }),
   },
   { additionalProperties: false, $id: 'JournalHead' },
 );

@@ -1,3 +1,4 @@
+import { sharedLookup } from '@tollgate/runtime';
 import { buildConnector, Client } from 'undici';
 
 declare module 'node:net' {
@@ -60,7 +61,7 @@ export class Connection {
     this.client = new Client(origin, {
       pipelining: 1,
       allowH2: false,
-      connect: probing(buildConnector({ timeout: connectTimeoutMs })),
+      connect: probing(buildConnector({ timeout: connectTimeoutMs, lookup: sharedLookup })),
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
       maxHeaderSize: MAX_HEADER_BYTES,

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import tls from 'node:tls';
-import { logger } from '@tollgate/runtime';
+import { logger, sharedLookup } from '@tollgate/runtime';
 import { Kafka, logLevel, type ISocketFactory, type KafkaConfig, type LogEntry } from 'kafkajs';
 import { mendConnectionBuffer } from './connection-buffer';
 import { mendRequestQueue } from './request-queue';
@@ -40,8 +40,11 @@ export class Sockets {
   readonly factory: ISocketFactory = ({ host, port, ssl, onConnect }) => {
     if (this.destroyed) throw new Error('this client is closed');
     const socket: net.Socket = ssl
-      ? tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }), ...ssl }, onConnect)
-      : net.connect({ host, port }, onConnect);
+      ? tls.connect(
+          { host, port, lookup: sharedLookup, ...(net.isIP(host) ? {} : { servername: host }), ...ssl },
+          onConnect,
+        )
+      : net.connect({ host, port, lookup: sharedLookup }, onConnect);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.setNoDelay(true);
     this.open.add(socket);

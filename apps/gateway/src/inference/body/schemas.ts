@@ -31,7 +31,7 @@ const optional = <T>(type: string, options: Record<string, unknown>) =>
 const maxTokens = optional<number>('integer', {
   minimum: 1,
   description:
-    'Largest number of output tokens per choice. Absent: as many as the model, the context and the credit allow.',
+    'Largest number of output tokens per choice. By default as many as the model, the context and the credit allow.',
 });
 
 const sampling = {
@@ -40,7 +40,7 @@ const sampling = {
   n: optional<number>('integer', {
     minimum: 1,
     maximum: MAX_CHOICES,
-    description: 'Number of choices; each is charged.',
+    description: 'Number of choices. Each is charged.',
   }),
   stop: Type.Optional(
     Type.Unsafe<string | string[] | null>({
@@ -57,12 +57,12 @@ const sampling = {
       type: ['object', 'null'],
       additionalProperties: false,
       properties: {
-        include_obfuscation: { type: ['boolean', 'null'], description: 'Taken, and without effect.' },
-        continuous_usage_stats: { type: ['boolean', 'null'], description: 'Taken, and without effect.' },
+        include_obfuscation: { type: ['boolean', 'null'], description: 'Accepted without effect.' },
+        continuous_usage_stats: { type: ['boolean', 'null'], description: 'Accepted without effect.' },
         include_usage: {
           type: ['boolean', 'null'],
           description:
-            'Usage comes as a last chunk of its own with empty `choices`; otherwise it is on the chunk with the last `finish_reason`.',
+            'Sends usage as a separate last chunk with empty `choices`. Otherwise the chunk with the last `finish_reason` has it.',
         },
       },
       description: 'Only with `stream`.',
@@ -80,7 +80,7 @@ const sampling = {
     propertyNames: { pattern: '^[0-9]{1,9}$' },
     additionalProperties: { type: 'number', minimum: -100, maximum: 100 },
   }),
-  user: optional<string>('string', { description: 'Your identifier of the end user; passed to the model.' }),
+  user: optional<string>('string', { description: 'Your identifier of the end user. Passed to the model.' }),
 };
 
 /** An object with these members and no other. */
@@ -99,7 +99,7 @@ const ContentPart = Type.Object(
   {
     type: Type.Unsafe<(typeof PART_TYPES)[number]>({ type: 'string', enum: PART_TYPES }),
     text: Type.Optional(Type.String()),
-    cache_control: Type.Optional(Type.Unknown({ description: 'Taken, and without effect.' })),
+    cache_control: Type.Optional(Type.Unknown({ description: 'Accepted without effect.' })),
     refusal: Type.Optional(Type.String()),
     image_url: Type.Optional(
       Type.Unsafe<{ url: string; detail?: string | null }>(
@@ -139,7 +139,7 @@ export const NOT_PASSED_ON_IN_MESSAGES = [
 const NOT_PASSED_ON = Object.fromEntries(
   NOT_PASSED_ON_IN_MESSAGES.map((name) => [
     name,
-    Type.Optional(Type.Unknown({ description: 'Of an earlier answer; not passed on.' })),
+    Type.Optional(Type.Unknown({ description: 'From an earlier answer. Not passed on.' })),
   ]),
 );
 
@@ -152,7 +152,7 @@ const Message = Type.Object(
         minItems: 1,
         maxItems: MAX_CONTENT_PARTS,
         items: ContentPart,
-        description: 'Text, or parts. May be left out or null only for the role `assistant`.',
+        description: 'Text or parts. Only the role `assistant` may omit it or set it to null.',
       }),
     ),
     name: optional<string>('string', {}),
@@ -169,7 +169,7 @@ const Message = Type.Object(
     tool_call_id: optional<string>('string', {}),
     refusal: optional<string>('string', {}),
     function_call: optional<object>('object', { ...CALLED_FUNCTION, type: ['object', 'null'] }),
-    reasoning_content: optional<string>('string', { description: 'Of an earlier answer, for templates that show it.' }),
+    reasoning_content: optional<string>('string', { description: 'From an earlier answer, for templates that show it.' }),
     reasoning: optional<string>('string', { description: 'As `reasoning_content`.' }),
     ...NOT_PASSED_ON,
   },
@@ -195,7 +195,7 @@ const Tool = {
   ...only(
     {
       type: { type: 'string', enum: TOOL_TYPES },
-      cache_control: { description: 'Taken, and without effect.' },
+      cache_control: { description: 'Accepted without effect.' },
       function: FUNCTION,
       custom: only({ name: NAME, description: textOrNull, format: { type: ['object', 'null'] } }, ['name']),
     },
@@ -217,7 +217,7 @@ const TOOL_CHOICE = {
   type: ['string', 'object', 'null'],
   if: { type: 'string' },
   then: { enum: TOOL_CHOICES },
-  description: `One of ${TOOL_CHOICES.join(', ')}, or the tool that is to be called.`,
+  description: `One of ${TOOL_CHOICES.join(', ')}, or the tool to call.`,
 };
 
 const model = Type.String({ minLength: 1, maxLength: 256, description: 'An id of `GET /models`.' });
@@ -230,7 +230,7 @@ export const ChatCompletionRequest = Type.Object(
     max_tokens: maxTokens,
     max_completion_tokens: optional<number>('integer', {
       minimum: 1,
-      description: 'The newer name of `max_tokens`; the smaller counts when both are given.',
+      description: 'The newer name of `max_tokens`. If both are given, the smaller one counts.',
     }),
     logprobs: optional<boolean>('boolean', {}),
     top_logprobs: optional<number>('integer', { minimum: 0, maximum: MAX_TOP_LOGPROBS }),
@@ -257,7 +257,7 @@ export const ChatCompletionRequest = Type.Object(
       properties: {
         type: { type: 'string', enum: RESPONSE_FORMATS },
         json_schema: { type: ['object', 'null'] },
-        schema: { type: ['object', 'null'], description: 'With `json_object`, where the backend takes one.' },
+        schema: { type: ['object', 'null'], description: 'With `json_object`, if the backend supports it.' },
       },
       if: { required: ['type'], properties: { type: { const: 'json_schema' } } },
       then: {
@@ -274,7 +274,7 @@ export const ChatCompletionRequest = Type.Object(
           ),
         },
       },
-      description: 'Structured output, where the model has it.',
+      description: 'Structured output, if the model supports it.',
     }),
   },
   { $id: 'ChatCompletionRequest', title: 'Chat completion request' },
@@ -300,7 +300,7 @@ export const CompletionRequest = Type.Object(
     model,
     prompt: Type.Unsafe<Prompt>({
       ...PROMPT,
-      description: 'A string, strings, tokens, or lists of tokens; every prompt is answered with `n` choices.',
+      description: 'A string, strings, tokens, or lists of tokens. Each prompt gets `n` choices.',
     }),
     ...sampling,
     max_tokens: optional<number>('integer', {
@@ -309,11 +309,11 @@ export const CompletionRequest = Type.Object(
       description: 'Largest number of output tokens per choice.',
     }),
     logprobs: optional<number>('integer', { minimum: 0, maximum: 5 }),
-    echo: optional<boolean>('boolean', { description: 'Not supported: `true` is refused.' }),
+    echo: optional<boolean>('boolean', { description: 'Not supported. `true` is refused.' }),
     best_of: optional<number>('integer', {
       minimum: 1,
       maximum: MAX_CHOICES,
-      description: 'Not supported: any other value than that of `n` is refused.',
+      description: 'Not supported. Any value other than that of `n` is refused.',
     }),
     suffix: optional<string>('string', {}),
   },
