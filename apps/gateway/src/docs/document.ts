@@ -11,10 +11,16 @@ const DESCRIPTION = `Model inference behind the OpenAI wire format, billed from 
 | Credential | inference key \`sk-svc-…\` | management token \`fma_…\` |
 | Purpose | run models | administer the account |
 
-Clients made for the OpenAI wire format work by changing only the base URL and the key. Times are ISO 8601 UTC with milliseconds, money is integer
-cents. Every answer has an \`x-request-id\`: yours if it matches \`[A-Za-z0-9_-]{1,64}\`. 402 means that the credit or a budget is used up, and retrying does
-not help; 429 says in \`Retry-After\` when the same request would be admitted (an estimate where your running requests are in the way), behind those of yours that were told so before it: retry then. An unknown path is 404 and a known one with another method 405
-with \`Allow\`, in the envelope of the surface. The service is pre-launch; the interface may change.`;
+Clients made for the OpenAI wire format work by changing only the base URL and the key.
+
+- Times are ISO 8601 UTC with milliseconds. Money is integer cents.
+- Every answer has an \`x-request-id\`. It is yours if it matches \`[A-Za-z0-9_-]{1,64}\`.
+- 402 means that the credit or a budget is used up. Retrying does not help.
+- 429 says in \`Retry-After\` when the same request would be admitted. Requests of yours that were told to wait before it
+  come first. While your running requests are in the way, the time is an estimate.
+- An unknown path is 404. A known path with another method is 405 with \`Allow\`. Both use the envelope of the surface.
+
+The service is pre-launch, and the interface may change.`;
 
 const header = (description: string, schema: JsonObject): JsonObject => ({ description, schema });
 

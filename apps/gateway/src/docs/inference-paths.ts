@@ -84,8 +84,8 @@ export const INFERENCE_PATHS: JsonObject = {
       id: 'createChatCompletion',
       summary: 'Complete a chat',
       description:
-        'The primary route. Other fields are refused, unless the model passes them on. The largest cost is held on the credit before ' +
-        'the model is asked, and what it really was is charged.',
+        'The primary route. Other fields are refused, unless the model passes them on. The largest possible cost is held ' +
+        'before the model is called. The actual cost is charged.',
       request: requests.ChatCompletionRequest,
       examples: {
         plain: { value: hello },

@@ -70,8 +70,8 @@ export const MANAGEMENT_PATHS: JsonObject = {
       scope: 'keys:write',
       summary: 'Issue an inference key',
       description:
-        'The key is in this answer and nowhere else, ever: store it now. It works at once; where the store of the credentials is away at that moment, as soon as that is back. 503 ' +
-        '`unavailable`: a key that nobody knows may have been recorded; ask again for another, and revoke that one if it is in the list.',
+        'Only this answer has the key: store it now. It works at once, or as soon as the credential store is back. After 503 ' +
+        '`unavailable` an unusable key may be in the list. Create another one, and revoke the unusable one.',
       rest: {
         requestBody: {
           required: true,

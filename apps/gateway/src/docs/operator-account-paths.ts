@@ -7,11 +7,11 @@ import type { Code, Endpoint, Paths } from './operator-operation';
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
 
-const NOT_YET = '503 `unavailable`: the change may be recorded, and not in force yet; repeat it until it succeeds.';
+const NOT_YET = '503 `unavailable`: the change may be recorded but not yet in force. Repeat it until it succeeds.';
 const WORKS =
-  'It works at once; where the store of the credentials is away at that moment, as soon as that is back. 503 `unavailable`: one that nobody knows may have been recorded; ask again for another, and revoke that one if it is in the list.';
+  'It works at once, or as soon as the credential store is back. After 503 `unavailable` an unusable one may be in the list. Create another one, and revoke the unusable one.';
 const REVOKED = (what: 'key' | 'token') =>
-  `In force everywhere within a second of the answer. Again: the same. 503 \`unavailable\`: the revocation may be recorded, and the ${what} may still be accepted; repeat it until it succeeds.`;
+  `In force everywhere within a second of the answer. A repeat has the same answer. 503 \`unavailable\`: the revocation may be recorded, but the ${what} may still be accepted. Repeat it until it succeeds.`;
 
 const budget = (id: string, whose: string): Paths[string] => ({
   get: {

@@ -22,7 +22,8 @@ export const BOOKS_PATHS: Paths = {
       id: 'listEntryRequests',
       tag: 'Books',
       summary: 'List the requests that a ledger entry debits',
-      description: 'The costs plus the remainder carried in equal the amount plus the remainder carried out, to the nano.',
+      description:
+        'The costs plus the remainder carried in equal the amount plus the remainder carried out, to the nano.',
       query: requests.RequestsQuery,
       success: [['200', 'A page of requests.', answers.EntryRequests]],
       errors: ['not_found', 'invalid_parameter'],
@@ -66,7 +67,8 @@ export const BOOKS_PATHS: Paths = {
       id: 'voidInvoice',
       tag: 'Books',
       summary: 'Reverse an invoice',
-      description: 'The invoice keeps its number, and its amount returns to the credit. A repeat with the same reason has the same answer.',
+      description:
+        'The invoice keeps its number, and its amount returns to the credit. A repeat with the same reason has the same answer.',
       body: [requests.InvoiceVoid, { reason: 'wrong price' }],
       success: [['200', 'The invoice and the entry that reverses it.', answers.InvoiceVoided]],
       errors: ['not_found', 'invalid_reason', 'ref_conflict'],
@@ -111,7 +113,8 @@ export const BOOKS_PATHS: Paths = {
       id: 'listJournalHeads',
       tag: 'Books',
       summary: "The newest entry of each tenant's journal, with its hash",
-      description: 'Keep the heads elsewhere: they show later whether an earlier entry was changed. Ascending by tenant.',
+      description:
+        'Keep the heads elsewhere: they show later whether an earlier entry was changed. Ascending by tenant.',
       query: requests.TenantsQuery,
       success: [['200', 'A page of heads.', answers.JournalHeads]],
       errors: ['invalid_parameter'],

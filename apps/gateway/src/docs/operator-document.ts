@@ -11,10 +11,15 @@ import { ACCOUNT_PATHS } from './operator-account-paths';
 import { BOOKS_PATHS } from './operator-books-paths';
 import { documented } from './operator-operation';
 
-const DESCRIPTION = `Operates a Tollgate: tenants, prepaid credit, budgets, credentials, invoices, and the proof of the books. On a port of its own, with the operator secret. The \`tollgate\` command does all of it.
+const DESCRIPTION = `Operates Tollgate: tenants, prepaid credit, budgets, credentials, invoices and reconciliation. It has its own port and needs the operator secret. The \`tollgate\` command does all of it.
 
-Times are ISO 8601 UTC with milliseconds, money is integer cents, and where cents do not reach, nanos in decimal strings. Every answer has an \`x-request-id\`. An unknown path is 404, a known one with another method 405 with
-\`Allow\`. A top-up, refund or adjustment with a \`ref\` may be sent again: it is entered once. The same port serves \`/metrics\`, \`/livez\`, \`/readyz\` and this document, without the secret.`;
+- Times are ISO 8601 UTC with milliseconds.
+- Money is integer cents. Amounts that need more precision are nanos in decimal strings.
+- Every answer has an \`x-request-id\`.
+- An unknown path is 404. A known path with another method is 405 with \`Allow\`.
+- A top-up, refund or adjustment may be repeated with the same \`ref\`. It is entered once.
+
+The same port serves \`/metrics\`, \`/livez\`, \`/readyz\` and this document without the secret.`;
 
 const { Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
 

@@ -17,7 +17,10 @@ export const BackendHoursQuery = Type.Object({
     description: 'Number of hours before the current one.',
   }),
   before: Type.Optional(
-    Type.String({ format: 'iso8601', description: 'Returns hours before this one: the `nextCursor` of the previous page.' }),
+    Type.String({
+      format: 'iso8601',
+      description: 'Returns hours before this one: the `nextCursor` of the previous page.',
+    }),
   ),
 });
 
@@ -28,8 +31,14 @@ export const BackendTokens = Type.Object(
     least: count('The books explain at least so many.'),
     most: count('And at most so many, with requests that ran over an end of the hour.'),
     unbilled: count('In addition at most: work that nobody was charged for.'),
-    drift: Type.Integer({ description: 'The unexplained difference. Above 0 the engine did more work than the books have.' }),
-    driftRatio: Type.Number({ minimum: -1, maximum: 1, description: 'The difference as a fraction of the larger side.' }),
+    drift: Type.Integer({
+      description: 'The unexplained difference. Above 0 the engine did more work than the books have.',
+    }),
+    driftRatio: Type.Number({
+      minimum: -1,
+      maximum: 1,
+      description: 'The difference as a fraction of the larger side.',
+    }),
     verdict: Type.Unsafe<BackendVerdict>({
       type: 'string',
       enum: VERDICTS,
@@ -46,7 +55,9 @@ export const BackendHours = Type.Object(
       Type.Object(
         {
           engine: Type.String({ description: 'Its metrics page without the query, or `simulator:`.' }),
-          backends: Type.Array(Type.String(), { description: 'The backends whose work it counts: origin and base path.' }),
+          backends: Type.Array(Type.String(), {
+            description: 'The backends whose work it counts: origin and base path.',
+          }),
           hour: timestamp('Its beginning.'),
           requests: count('Booked in the hour.'),
           estimatedRequests: count('Of them those whose tokens were counted by us.'),

@@ -6,7 +6,10 @@ import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 /** What the operator API answers: for its OpenAPI document, which a test holds against real answers. */
 
 const exact = { additionalProperties: false };
-const currency = Type.String({ pattern: '^[A-Z]{3}$', description: 'The currency of all amounts, from tollgate.yaml.' });
+const currency = Type.String({
+  pattern: '^[A-Z]{3}$',
+  description: 'The currency of all amounts, from tollgate.yaml.',
+});
 const page = <T extends TSchema>(rows: T, $id: string) =>
   Type.Object({ data: Type.Array(rows), nextCursor }, { ...exact, $id });
 export const answer = <T extends TSchema>(data: T, $id: string) => Type.Object({ data }, { ...exact, $id });

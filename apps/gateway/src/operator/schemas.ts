@@ -89,7 +89,8 @@ export const BudgetSet = Type.Object(
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       pattern: '^default$',
-      description: '`null`: no budget, even if the configuration has one. `"default"`: the budget of the configuration.',
+      description:
+        '`null`: no budget, even if the configuration has one. `"default"`: the budget of the configuration.',
     }),
     thresholdsPercent: Type.Optional(
       Type.Unsafe<number[] | null>({
@@ -116,7 +117,10 @@ export const InvoicesQuery = Type.Object({
   period: Type.Optional(PERIOD),
   limit: PageLimit,
   after: Type.Optional(
-    Type.String({ pattern: '^[0-9]{1,15}$', description: 'Returns rows after this number: the `nextCursor` of the previous page.' }),
+    Type.String({
+      pattern: '^[0-9]{1,15}$',
+      description: 'Returns rows after this number: the `nextCursor` of the previous page.',
+    }),
   ),
 });
 export const InvoiceClose = Type.Object(
@@ -134,7 +138,10 @@ export const JournalHead = Type.Object(
       maximum: Number.MAX_SAFE_INTEGER,
       description: "Of the entry, in the tenant's journal.",
     }),
-    hash: Type.String({ pattern: '^[0-9a-f]{64}$', description: 'The hash over this entry and all entries before it.' }),
+    hash: Type.String({
+      pattern: '^[0-9a-f]{64}$',
+      description: 'The hash over this entry and all entries before it.',
+    }),
   },
   { additionalProperties: false, $id: 'JournalHead' },
 );
