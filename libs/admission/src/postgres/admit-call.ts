@@ -3,7 +3,7 @@ import type { AdmitRequest, AdmitResult, Refusal } from '../admission-store';
 import type { Call, Row } from './connections';
 import { cappedNanos, numbers } from './sql-arrays';
 
-/** `admit` of 002_admit.sql: its arguments, in the order of that file, and its answer. */
+/** `admit` of functions/admit.sql: its arguments, in the order of that file, and its answer. */
 export function admitCall(requests: readonly AdmitRequest[], nowMs: number | null, leaseMs: number): Call {
   const values = [
     nowMs,

@@ -2,7 +2,7 @@ import type { LookRefusal, LookRequest, LookResult } from '../admission-store';
 import type { Call, Row } from './connections';
 import { cappedNanos, numbers } from './sql-arrays';
 
-/** `look` of 013_look.sql: its arguments, in the order of that file, and its answer. */
+/** `look` of functions/look.sql: its arguments, in the order of that file, and its answer. */
 export function lookCall(requests: readonly LookRequest[], nowMs: number | null): Call {
   const values = [
     nowMs,
