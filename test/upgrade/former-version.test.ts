@@ -44,9 +44,9 @@ async function during<T>(upgrade: () => Promise<T>, round: () => Promise<void>):
   const rounds = (async () => {
     for (; left > 0; left--) await round();
   })();
-  const upgraded = await Promise.race([upgrade(), rounds.then(() => Promise.reject(new Error('the rounds ended')))]);
-  left = ROUNDS_AFTER;
-  await rounds;
+  const upgraded = upgrade().finally(() => (left = ROUNDS_AFTER));
+  for (const result of await Promise.allSettled([rounds, upgraded]))
+    if (result.status === 'rejected') throw result.reason;
   return upgraded;
 }
 
