@@ -16,8 +16,8 @@ import { MIGRATIONS as METERING } from '../../apps/metering/src/database';
 import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/fixture.suite';
 import { asFormerVersion, FormerAdmission, giveFormerRights, makeFormerSchema, type Schema } from './former-version';
 
-// A database that the version before made, with data in it, while a process of that version works on it. What that version called and wrote is in
-// former-version.ts and former-version/.
+// A database that the version before made, with data in it, while a process of that version works on it. What that
+// version called and wrote is in former-version.ts and former-version/.
 const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING, admission: ADMISSION, credentials: CREDENTIALS };
 const WITH_RIGHTS = ['auth', 'metering', 'billing'];
 /** What the process of the version before goes on doing after the upgrade. */
@@ -65,7 +65,7 @@ describe('a database of the version before', () => {
     await template.query(`DROP DATABASE ${name} WITH (FORCE)`);
   });
 
-  it('requests are admitted and settled through the upgrade, by a process of either version, and no hold is lost', async () => {
+  it('requests are admitted and settled through the upgrade by either version, and no hold is lost', async () => {
     const former = await FormerAdmission.open(url);
     const store = new PostgresAdmissionStore({ url, callTimeoutMs: PATIENT_CALL_MS });
     const fixture = new Fixture(() => Promise.resolve(store));
@@ -142,7 +142,8 @@ describe('a database of the version before', () => {
       const audit = await auditLedger(dataSource, [tenantId]);
       expect(audit.differences).toEqual([]);
       const [{ entries, hashes } = { entries: 0, hashes: 0 }] = await ask<{ entries: number; hashes: number }>(
-        `SELECT (SELECT count(*)::int FROM billing.journal_entry) AS entries, (SELECT count(*)::int FROM billing.journal_chain) AS hashes`,
+        `SELECT (SELECT count(*)::int FROM billing.journal_entry) AS entries,
+           (SELECT count(*)::int FROM billing.journal_chain) AS hashes`,
       );
       expect([entries, hashes]).toEqual([2 * booked, 2 * booked]);
       await expect(ask('DELETE FROM billing.posting')).rejects.toThrow(/append-only/);
@@ -177,12 +178,14 @@ describe('a database of the version before', () => {
 
   it('an upgraded database has the functions, triggers, owners and rights of a new one', async () => {
     const catalog = `
-    SELECT format('%s %s %s %s %s', p.oid::regprocedure, proowner::regrole, prosecdef, proconfig, proacl) AS what, prosrc AS text
+    SELECT format('%s %s %s %s %s', p.oid::regprocedure, proowner::regrole, prosecdef, proconfig, proacl) AS what,
+        prosrc AS text
       FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
       WHERE nspname IN ('auth', 'metering', 'billing', 'admission', 'credentials')
     UNION ALL
     SELECT pg_get_triggerdef(t.oid), tgenabled::text FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid
-      WHERE relnamespace::regnamespace::text IN ('auth', 'metering', 'billing', 'admission', 'credentials') AND NOT tgisinternal
+      WHERE NOT tgisinternal
+        AND relnamespace::regnamespace::text IN ('auth', 'metering', 'billing', 'admission', 'credentials')
     ORDER BY 1`;
     const upgraded = await ask<{ what: string; text: string }>(catalog);
     expect(upgraded.length).toBeGreaterThan(70);

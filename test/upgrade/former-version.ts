@@ -39,7 +39,10 @@ export async function asFormerVersion<T>(
   }
 }
 
-/** A process of the former version, as far as it calls the admission store: prepared statements with positional parameters. */
+/**
+ * A process of the former version, as far as it calls the admission store: prepared statements with positional
+ * parameters.
+ */
 export class FormerAdmission {
   private constructor(private readonly client: Client) {}
 

@@ -67,14 +67,15 @@ const answers = (text: string) =>
   `CREATE OR REPLACE FUNCTION answer() RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN '${text}'; END $$;`;
 const TABLE = { 'migrations/001_item.sql': 'CREATE TABLE item (id int PRIMARY KEY);' };
 const KEEPS = {
-  'functions/keep.sql': `CREATE OR REPLACE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;`,
+  'functions/keep.sql':
+    'CREATE OR REPLACE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;',
   'functions/triggers.sql': 'CREATE TRIGGER keep BEFORE DELETE ON item FOR EACH ROW EXECUTE FUNCTION keep();',
 };
 
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
 
 describe('functions', () => {
-  it('are applied after the tables by one of all processes that start, and again when their files changed', async () => {
+  it('are applied after the tables by one process of all that start, and again when they changed', async () => {
     const version = await Version.of(database.url, { ...TABLE, 'functions/answer.sql': answers('one') });
     const results = await Promise.all([version.migrate(), version.migrate(), version.migrate()]);
     expect(results.flatMap(({ applied }) => applied)).toEqual(['001_item.sql', 'functions']);
@@ -123,7 +124,8 @@ describe('functions', () => {
       await version.write({ 'functions/answer.sql': answers('two') });
       await version.migrate();
       const [found] = await database.query<{ acl: string; owner: string }>(
-        `SELECT proacl::text AS acl, proowner::regrole::text AS owner FROM pg_proc WHERE oid = '${version.schema}.answer()'::regprocedure`,
+        `SELECT proacl::text AS acl, proowner::regrole::text AS owner
+         FROM pg_proc WHERE oid = '${version.schema}.answer()'::regprocedure`,
       );
       // Of the schema's owner, whoever migrates; and still nobody else's to call.
       expect(found).toEqual({ acl: `{${role}=X/${role}}`, owner: role });
@@ -211,7 +213,7 @@ describe('triggers', () => {
     expect(await version.functions()).toEqual(['answer()', 'hold_on()']);
   });
 
-  it('do not wait for good behind somebody who keeps a table: the migration gives up, changed nothing, and can be repeated', async () => {
+  it('do not wait for ever behind a locked table: the migration gives up, changes nothing, and can be repeated', async () => {
     const version = await Version.of(database.url, { ...TABLE, 'functions/answer.sql': answers('one') });
     await version.migrate();
     await version.write({ ...KEEPS, 'functions/answer.sql': answers('two') });
@@ -227,7 +229,7 @@ describe('triggers', () => {
   });
 });
 
-it('a numbered file that lost its functions is accepted where its former text was applied, and no other text is', async () => {
+it('a numbered file that lost its functions is accepted where its former text was applied, and only there', async () => {
   const former = `CREATE TABLE item (id int PRIMARY KEY); ${answers('former')}`;
   const version = await Version.of(database.url, { 'migrations/001_item.sql': former });
   const { url, schema, directory } = version.options;

@@ -7,7 +7,10 @@ import { MigrationError } from './migration-error';
 
 /** Which function fires on which table. Applied apart from the functions: it locks the tables. */
 const TRIGGERS_FILE = 'triggers.sql';
-/** One line for each state that the folder had in a release: its checksum, and what changed. The last line is the present state. */
+/**
+ * One line for each state that the folder had in a release: its checksum, and what changed. The last line is the
+ * present state.
+ */
 const VERSIONS_FILE = 'versions.txt';
 const VERSION_LINE = /^([0-9a-f]{64}) \S/;
 
@@ -69,8 +72,8 @@ export async function makeFunctionsTable(client: Client, schema: string): Promis
 }
 
 /**
- * What was applied last, or null: nothing yet. Throws MigrationError when a newer version applied it: replacing its functions by older
- * ones would take back what its migrations rely on.
+ * What was applied last, or null: nothing yet. Throws MigrationError when a newer version applied it: replacing its
+ * functions by older ones would take back what its migrations rely on.
  */
 export async function functionsIn(
   client: Client,
@@ -80,7 +83,8 @@ export async function functionsIn(
   const [last] = await lastApplied(client, schema);
   if (last && !versions.has(last.checksum))
     throw new MigrationError(
-      `The functions of the schema "${schema}" are those of a newer version of Tollgate. Start that version, or restore an older backup.`,
+      `The functions of the schema "${schema}" are those of a newer version of Tollgate. ` +
+        'Start that version, or restore an older backup.',
     );
   return last ?? null;
 }
@@ -88,7 +92,8 @@ export async function functionsIn(
 async function lastApplied(client: Client, schema: string): Promise<AppliedFunctions[]> {
   try {
     const { rows } = await client.query<AppliedFunctions>(
-      `SELECT checksum, triggers_checksum AS "triggersChecksum" FROM ${schema}.schema_functions ORDER BY number DESC LIMIT 1`,
+      `SELECT checksum, triggers_checksum AS "triggersChecksum"
+       FROM ${schema}.schema_functions ORDER BY number DESC LIMIT 1`,
     );
     return rows;
   } catch (error) {
@@ -98,8 +103,9 @@ async function lastApplied(client: Client, schema: string): Promise<AppliedFunct
 }
 
 /**
- * Applies all files, in the transaction that the caller has begun and with the schema first on the search path. CREATE OR REPLACE keeps a
- * function's identity, owner and grants, so calls that run meanwhile end with the body that they began with, and the next ones find the new one.
+ * Applies all files, in the transaction that the caller has begun and with the schema first on the search path. CREATE
+ * OR REPLACE keeps a function's identity, owner and grants, so calls that run meanwhile end with the body that they
+ * began with, and the next ones find the new one.
  */
 export async function applyFunctions(
   client: Client,
@@ -109,7 +115,8 @@ export async function applyFunctions(
 ): Promise<void> {
   for (const file of functions.files) await run(client, schema, file);
   if (functions.triggers && withTriggers) {
-    // What a migration wrote may still wait for its check at commit; PostgreSQL drops no trigger that has something to do.
+    // What a migration wrote may still wait for its check at commit; PostgreSQL drops no trigger that has something to
+    // do.
     await client.query('SET CONSTRAINTS ALL IMMEDIATE');
     await runEach(client, TRIGGERS_OF, schema);
     await run(client, schema, functions.triggers);
@@ -127,14 +134,20 @@ const TRIGGERS_OF = `
   FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
   WHERE c.relnamespace = $1::regnamespace AND NOT tgisinternal AND tgparentid = 0`;
 
-/** What this transaction did not define is in no file any more, or not with these parameters. DROP fails where something still uses it. */
+/**
+ * What this transaction did not define is in no file any more, or not with these parameters. DROP fails where something
+ * still uses it.
+ */
 const NO_LONGER_DEFINED = `
   SELECT format('DROP ROUTINE %s', p.oid::regprocedure) AS sql
   FROM pg_proc p
   WHERE pronamespace = $1::regnamespace AND p.xmin <> pg_current_xact_id()::xid
     AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')`;
 
-/** A user who may act for the owner of the schema may have applied them: what runs with the owner's rights must be the owner's. */
+/**
+ * A user who may act for the owner of the schema may have applied them: what runs with the owner's rights must be the
+ * owner's.
+ */
 const NOT_THE_OWNERS = `
   SELECT format('ALTER ROUTINE %s OWNER TO %I', p.oid::regprocedure, pg_get_userbyid(nspowner)) AS sql
   FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace

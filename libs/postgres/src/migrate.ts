@@ -13,7 +13,10 @@ export { MigrationError };
 export interface Migrations {
   /** The schema that the migrations build; created when missing. */
   schema: string;
-  /** Folder of `NNN_name.sql`, numbered from 001 without gaps, and of `rights.sql` where a service has a role of its own (rights.ts). */
+  /**
+   * Folder of `NNN_name.sql`, numbered from 001 without gaps, and of `rights.sql` where a service has a role of its own
+   * (rights.ts).
+   */
   directory: string;
   /** Folder of the schema's functions, views and triggers as they are in force, where it has any (functions.ts). */
   functions?: string;
@@ -50,9 +53,10 @@ const BUSY = new Set(['40P01', '55P03']);
 const FORMER_CHECKSUM = /^-- formerly sha256 ([0-9a-f]{64})$/gm;
 
 /**
- * Brings a schema up to date in one transaction: the missing numbered files in order, then functions, triggers and rights where they changed.
- * Under an advisory lock, so any number of processes may start at once; services that run meanwhile see the schema as it was or as it is now, and
- * nothing between. Throws MigrationError when a newer version migrated the schema, or when an applied file was changed.
+ * Brings a schema up to date in one transaction: the missing numbered files in order, then functions, triggers and
+ * rights where they changed. Under an advisory lock, so any number of processes may start at once; services that run
+ * meanwhile see the schema as it was or as it is now, and nothing between. Throws MigrationError when a newer version
+ * migrated the schema, or when an applied file was changed.
  */
 export async function migrate({
   url,
@@ -64,7 +68,8 @@ export async function migrate({
   const functions = migrations.functions === undefined ? null : await readFunctions(migrations.functions);
   return withClient(url, schema, async (client) => {
     await client.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-migrate', 0))`);
-    // Not IF NOT EXISTS: that takes the right to make schemas also where there is nothing to be made, which an owner of one schema does not have.
+    // Not IF NOT EXISTS: that takes the right to make schemas also where there is nothing to be made, which an owner of
+    // one schema does not have.
     const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
     if (rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
     await client.query(
@@ -91,7 +96,10 @@ export async function migrate({
   });
 }
 
-/** Changes nothing: throws MigrationError when the schema is not there, is older than the code or newer, or when an applied file was changed. */
+/**
+ * Changes nothing: throws MigrationError when the schema is not there, is older than the code or newer, or when an
+ * applied file was changed.
+ */
 export async function checkMigrations({ url, ...migrations }: MigrationOptions): Promise<void> {
   const { schema } = migrations;
   const files = await readMigrations(migrations.directory);
@@ -156,7 +164,10 @@ function compare(schema: string, files: readonly MigrationFile[], rows: readonly
   return files.slice(rows.length);
 }
 
-/** The schema is first on the search path. Runs anew as a whole when services that run meanwhile are in the way, at most MAX_RUNS times. */
+/**
+ * The schema is first on the search path. Runs anew as a whole when services that run meanwhile are in the way, at most
+ * MAX_RUNS times.
+ */
 async function inTransaction(
   client: Client,
   { schema, lockTimeoutMs }: { schema: string; lockTimeoutMs: number },

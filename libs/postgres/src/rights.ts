@@ -15,9 +15,10 @@ const ROLE_REFUSED = new Set(['22023', '42501']);
 export const serviceRole = (schema: string): string => `tollgate_${schema}`;
 
 /**
- * The statements that give the service's role its rights, or null where there is nothing to do. They are due after migrations (`migrates`), when the file is another than the last time, and when the role has none (it
- * was made since, or a backup was restored without grants). Makes the role first; where it neither is nor may be made, nothing is granted, and the service says so when it starts. Call it under the lock of the
- * migrations, as the owner.
+ * The statements that give the service's role its rights, or null where there is nothing to do. They are due after
+ * migrations (`migrates`), when the file is another than the last time, and when the role has no rights: it was made
+ * since, or a backup was restored without grants. Makes the role first. Where the role is missing and may not be made,
+ * nothing is granted, and the service says so when it starts. Call it under the lock of the migrations, as the owner.
  */
 export async function rightsToApply(
   client: Client,

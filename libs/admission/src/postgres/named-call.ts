@@ -1,7 +1,9 @@
 import type { Call } from './connections';
 import { numbers } from './sql-arrays';
 
-/** A parameter that takes an array with one element for each request: its name, the type of an element, and the element. */
+/**
+ * A parameter that takes an array with one element for each request: its name, the type of an element, and the element.
+ */
 export type Parameter<Request> =
   | readonly [name: string, type: 'text', of: (request: Request) => string]
   | readonly [
@@ -11,9 +13,9 @@ export type Parameter<Request> =
     ];
 
 /**
- * A call of a SQL function with every argument by its name. One list makes the text of the call and its values, so neither order nor number of the
- * parameters is written twice. One jsonb argument instead costs a quarter more of the server's time at 256 requests a call
- * (docs/decisions/0014-functions-in-files.md).
+ * A call of a SQL function with every argument by its name. One list makes the text of the call and its values, so
+ * neither order nor number of the parameters is written twice. One jsonb argument instead costs a quarter more of the
+ * server's time at 256 requests a call (docs/decisions/0014-functions-in-files.md).
  */
 export class NamedCall<Request> {
   private readonly text: string;
