@@ -43,6 +43,7 @@ class PureAdmission extends Model {
     this.tell(tenantId, releases, news.budgets);
   }
 
+  // rule 29: withdrawals
   withdraw(tenantId: string, version: bigint, nanos: bigint): boolean {
     if ((this.newest.get(tenantId)?.version ?? 0n) >= version) return false;
     const { balanceNanos, settledNanos, pendingNanos } = this.sums(tenantId);

@@ -3,9 +3,8 @@ import type { Messages } from '@tollgate/messaging';
 import { checkSchema, migrate, sqlState } from '@tollgate/postgres';
 import type { ConfigSource } from '@tollgate/runtime';
 import { usePostgresServer } from '@tollgate/testing';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { MIGRATIONS as AUTH } from '../../apps/auth/src/database';
@@ -21,6 +20,7 @@ import { PriceVersions } from '../../apps/metering/src/record/price-versions';
 import { Partitions } from '../../apps/metering/src/record/partitions';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
 import { usageEvent } from '../reconcile/books';
+import { giveFormerRights, makeFormerSchema } from '../upgrade/former-version';
 
 /** A configuration whose prices metering is to know for good. */
 const PRICED = {
@@ -32,8 +32,6 @@ const PRICED = {
 const SERVICES = ['auth', 'metering', 'billing'] as const;
 type Service = (typeof SERVICES)[number];
 const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING };
-/** The migrations of the version before. */
-const OLDER = { auth: 2, metering: 2, billing: 12 };
 const LOGINS = SERVICES.flatMap((name) => [name, `${name}_owner`]);
 const POSTING = { postingIntervalMs: 0, now: () => new Date() };
 const NOW_MS = Date.now();
@@ -103,13 +101,11 @@ beforeAll(async () => {
     await admin.query('GRANT CREATE ON DATABASE tollgate TO auth, metering, billing');
     await admin.query('REVOKE ALL ON SCHEMA public FROM PUBLIC');
   });
-  for (const name of SERVICES) {
-    const directory = mkdtempSync(join(tmpdir(), 'migrations-'));
-    const files = readdirSync(SCHEMAS[name].directory).filter((file) => Number.parseInt(file, 10) <= OLDER[name]);
-    for (const file of files) copyFileSync(join(SCHEMAS[name].directory, file), join(directory, file));
-    await migrate({ url: url(name), schema: name, directory });
-    rmSync(directory, { recursive: true });
-  }
+  for (const name of SERVICES)
+    await connected(url(name), async (client) => {
+      await makeFormerSchema(client, name);
+      if (name === 'billing') await giveFormerRights(client, BILLING);
+    });
   await withBilling((dataSource) => book(dataSource, tenantId));
   await connected(url('metering'), async (client) => {
     await client.query('CREATE TABLE metering.usage_event_2025_01 (LIKE metering.usage_event INCLUDING ALL)');

@@ -1,6 +1,5 @@
 // One real PostgreSQL for the whole run, with a migrated template that each test file clones. TOLLGATE_TEST_DATABASE_URL uses a server instead.
 import { mkdtemp } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -31,8 +30,7 @@ export default async function globalSetup() {
   await client.query('CREATE DATABASE tollgate_template');
   await client.end();
   const template = url.replace(/^(postgres(?:ql)?:\/\/[^/]*\/)[^?]*/, '$1tollgate_template');
-  for (const { schema, directory } of MIGRATIONS) {
-    if (existsSync(directory)) await migrate({ url: template, schema, directory: resolve(directory) });
-  }
+  for (const { schema, directory, functions } of MIGRATIONS)
+    await migrate({ url: template, schema, directory: resolve(directory), functions: resolve(functions) });
   process.env.TOLLGATE_TEST_DATABASE_URL = url;
 }

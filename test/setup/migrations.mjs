@@ -1,8 +1,10 @@
-// Where each schema's migrations lie: the tests' template database has them all.
+const below = (schema, folder) => ({ schema, directory: `${folder}/migrations`, functions: `${folder}/functions` });
+
+// Where each schema's migrations and functions lie: the tests' template database has them all.
 export const MIGRATIONS = [
-  { schema: 'auth', directory: 'apps/auth/src/migrations' },
-  { schema: 'metering', directory: 'apps/metering/src/migrations' },
-  { schema: 'billing', directory: 'apps/billing/src/migrations' },
-  { schema: 'admission', directory: 'libs/admission/src/postgres/migrations' },
-  { schema: 'credentials', directory: 'libs/credentials/src/postgres/migrations' },
+  below('auth', 'apps/auth/src'),
+  below('metering', 'apps/metering/src'),
+  below('billing', 'apps/billing/src'),
+  below('admission', 'libs/admission/src/postgres'),
+  below('credentials', 'libs/credentials/src/postgres'),
 ];

@@ -5,7 +5,11 @@ import type { DataSource, Repository } from 'typeorm';
 import { Credential } from './credentials/credential.entity';
 import { Tenant } from './tenants/tenant.entity';
 
-export const MIGRATIONS = { schema: 'auth', directory: join(__dirname, 'migrations') };
+export const MIGRATIONS = {
+  schema: 'auth',
+  directory: join(__dirname, 'migrations'),
+  functions: join(__dirname, 'functions'),
+};
 
 /** Requests, and one for the projection loop. */
 export const POOL_SIZE = 5;

@@ -122,8 +122,7 @@ async function main() {
   const server = await startEmbeddedPostgres({ dataDirectory });
   const client = new pg.Client({ connectionString: server.url });
   try {
-    for (const { schema, directory } of [METERING, BILLING, ADMISSION])
-      await migrate({ url: server.url, schema, directory });
+    for (const migrations of [METERING, BILLING, ADMISSION]) await migrate({ url: server.url, ...migrations });
     await client.connect();
     const started = performance.now();
     await fillBooks(client, { perMonth: EACH * TENANTS, tenants: TENANTS });

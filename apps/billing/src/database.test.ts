@@ -5,11 +5,10 @@ import { OUTBOX_TABLE_SQL } from '@tollgate/messaging';
 import { migrate } from '@tollgate/postgres';
 import { useTestDatabase, withDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
-import { LEDGER_ROLE, openBillingDatabase } from './database';
+import { LEDGER_ROLE, MIGRATIONS, openBillingDatabase } from './database';
 
 // The same migrations by users with fewer rights than a superuser, as on a managed server. Roles belong to the server: each test uses names of its own.
 const database = useTestDatabase();
-const MIGRATIONS = { schema: 'billing', directory: join(__dirname, 'migrations') };
 
 it('the migrations make the outbox that the relay expects', () => {
   expect(readFileSync(join(MIGRATIONS.directory, '001_ledger.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);

@@ -2,7 +2,11 @@ import { join } from 'node:path';
 import { openServiceDataSource, serviceRole } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
-export const MIGRATIONS = { schema: 'billing', directory: join(__dirname, 'migrations') };
+export const MIGRATIONS = {
+  schema: 'billing',
+  directory: join(__dirname, 'migrations'),
+  functions: join(__dirname, 'functions'),
+};
 
 /** May append to the journal and nothing else: migrations/rights.sql. */
 export const LEDGER_ROLE = serviceRole(MIGRATIONS.schema);

@@ -2,7 +2,11 @@ import { join } from 'node:path';
 import { openServiceDataSource } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
-export const MIGRATIONS = { schema: 'metering', directory: join(__dirname, 'migrations') };
+export const MIGRATIONS = {
+  schema: 'metering',
+  directory: join(__dirname, 'migrations'),
+  functions: join(__dirname, 'functions'),
+};
 
 /** Four batches at the same time, the outbox relay, the partitions, and usage queries beside them. */
 export const POOL_SIZE = 9;

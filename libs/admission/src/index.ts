@@ -12,4 +12,8 @@ export { askForCredit, askForSpent } from './redis/ask-for-credit';
 export { TenantUnknownError, type AskForCredit, type TenantCredit } from './redis/credit-restorer';
 
 /** Of the Postgres store. */
-export const MIGRATIONS = { schema: 'admission', directory: join(__dirname, 'postgres', 'migrations') };
+export const MIGRATIONS = {
+  schema: 'admission',
+  directory: join(__dirname, 'postgres', 'migrations'),
+  functions: join(__dirname, 'postgres', 'functions'),
+};

@@ -5,4 +5,8 @@ export * from './postgres/postgres-credential-store';
 export * from './redis/redis-credential-store';
 
 /** Of the Postgres store. */
-export const MIGRATIONS = { schema: 'credentials', directory: join(__dirname, 'postgres', 'migrations') };
+export const MIGRATIONS = {
+  schema: 'credentials',
+  directory: join(__dirname, 'postgres', 'migrations'),
+  functions: join(__dirname, 'postgres', 'functions'),
+};

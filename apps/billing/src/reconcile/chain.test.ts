@@ -12,7 +12,7 @@ import { CHAIN_CHECK } from './chain';
 
 const database = useTestDatabase();
 
-/** As migration 013 describes format 1; worked out without the database. */
+/** As functions/journal_chain.sql describes format 1; worked out without the database. */
 async function expectedHashes(tenantId: string): Promise<string[]> {
   const entries = await database.query<Record<string, string | null>>(
     `SELECT id, tenant_id, sequence::text, type, amount_cents::text, source, ref, encode(input_hash, 'hex') AS input_hash, period, balance_after_cents::text,
@@ -98,7 +98,7 @@ describe('the hash chain of the journal', () => {
         DROP TRIGGER entry_chained ON billing.journal_entry; DROP TRIGGER entry_is_open ON billing.posting;
         DROP TABLE billing.journal_chain; DROP FUNCTION billing.entry_text, billing.chain_entry, billing.refuse_late_posting;
         DELETE FROM billing.schema_migration WHERE number >= 13`);
-      await migrate({ url: database.url, schema: 'billing', directory: older });
+      await migrate({ url: database.url, ...MIGRATIONS, directory: older });
     } finally {
       rmSync(older, { recursive: true });
     }

@@ -3,7 +3,7 @@ import type { Query } from '@tollgate/postgres';
 import { createHash } from 'node:crypto';
 
 /**
- * Format 1 of the text that is hashed, as migration 013 says it in `entry_text`. It stands here once more, as whoever could change the journal could change that function, too. `e` is the entry, `$before` the hash
+ * Format 1 of the text that is hashed, as `entry_text` of functions/journal_chain.sql says it. It stands here once more, as whoever could change the journal could change that function, too. `e` is the entry, `$before` the hash
  * before it.
  */
 const ENTRY_TEXT = (before: string) => `

@@ -20,7 +20,7 @@ describe('an estimate that is trusted', () => {
     ['English', ENGLISH],
     ['English prose with marks', file('CONTRIBUTING.md')],
     ['code', file('apps/gateway/src/upstream/exchange.ts')],
-    ['SQL', file('libs/admission/src/postgres/migrations/003_holds.sql')],
+    ['SQL', file('libs/admission/src/postgres/functions/end_holds.sql')],
     ['JSON', file('package.json')],
     ['German', 'Seitdem fahren die Schiffe zwischen Wien und Passau, und viele Menschen sehen die Landschaft. '],
     ['Swahili', 'Jana tulikwenda kwenye ukumbi wa michezo na kuangalia ngoma mpya iliyoandaliwa na msanii maarufu. '],

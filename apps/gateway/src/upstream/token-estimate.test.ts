@@ -9,7 +9,7 @@ describe('the estimate of tokens', () => {
   it.each([
     ['English', file('CONTRIBUTING.md')],
     ['code', file('apps/gateway/src/upstream/exchange.ts')],
-    ['SQL', file('libs/admission/src/postgres/migrations/003_holds.sql')],
+    ['SQL', file('libs/admission/src/postgres/functions/end_holds.sql')],
     ['JSON', file('package.json')],
     ['numbers', Array.from({ length: 500 }, (_, i) => (i * 7919) % 100_000).join(' ')],
     [

@@ -8,7 +8,7 @@ GRANT USAGE ON SCHEMA metering TO tollgate_metering;
 GRANT SELECT ON ALL TABLES IN SCHEMA metering TO tollgate_metering;
 ALTER DEFAULT PRIVILEGES IN SCHEMA metering GRANT SELECT ON TABLES TO tollgate_metering;
 
--- Events are written once, through the whole table; its months are made by add_month (004).
+-- Events are written once, through the whole table; its months are made by add_month.
 GRANT INSERT ON usage_event TO tollgate_metering;
 GRANT EXECUTE ON FUNCTION add_month(int, int) TO tollgate_metering;
 

@@ -41,7 +41,7 @@ export class Partitions {
     for (let offset = -MONTHS_BEHIND; offset <= MONTHS_AHEAD; offset++) {
       const month = monthOf(nowMs, offset);
       if (await isAttached(this.dataSource.manager, month)) continue;
-      // By a function of the schema's owner, as this service owns no table: migrations/004_months.sql.
+      // By a function of the schema's owner, as this service owns no table: functions/months.sql.
       await transaction(this.dataSource, (tx) => tx.query('SELECT add_month($1, $2)', [month.year, month.month]));
     }
   }

@@ -1,41 +1,39 @@
 import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import type { AdmitRequest, AdmitResult, Refusal } from '../admission-store';
 import type { Call, Row } from './connections';
-import { cappedNanos, numbers } from './sql-arrays';
+import { LIMITS } from './limits-parameters';
+import { NamedCall } from './named-call';
+import { cappedNanos } from './sql-arrays';
 
-/** `admit` of 002_admit.sql: its arguments, in the order of that file, and its answer. */
-export function admitCall(requests: readonly AdmitRequest[], nowMs: number | null, leaseMs: number): Call {
-  const values = [
-    nowMs,
-    leaseMs,
-    requests.map(({ draft }) => draft.id),
-    requests.map(({ draft }) => draft.tenantId),
-    requests.map(({ draft }) => draft.keyId),
-    requests.map(({ draft }) => JSON.stringify(draft)),
-    numbers(requests, ({ keyLimits }) => keyLimits.requestsPerMinute),
-    numbers(requests, ({ keyLimits }) => keyLimits.tokensPerMinute),
-    numbers(requests, ({ keyLimits }) => keyLimits.concurrency),
-    numbers(requests, ({ tenantLimits }) => tenantLimits.requestsPerMinute),
-    numbers(requests, ({ tenantLimits }) => tenantLimits.tokensPerMinute),
-    numbers(requests, ({ tenantLimits }) => tenantLimits.concurrency),
-    numbers(requests, ({ keyBudgetNanos }) => keyBudgetNanos && cappedNanos(keyBudgetNanos)),
-    numbers(requests, ({ tenantBudgetNanos }) => tenantBudgetNanos && cappedNanos(tenantBudgetNanos)),
-    numbers(requests, ({ promptTokens }) => promptTokens),
-    numbers(requests, ({ promptFemtos }) => promptFemtos),
-    numbers(requests, ({ outputFemtosPerToken }) => outputFemtosPerToken),
-    numbers(requests, ({ wantOutputTokens }) => wantOutputTokens),
-    numbers(requests, ({ minOutputTokens }) => minOutputTokens),
-    numbers(requests, ({ boundIsExact }) => boundIsExact),
-    numbers(requests, (request) => cappedNanos(largestCostNanos(request, request.wantOutputTokens))),
-    numbers(requests, (request) => cappedNanos(largestCostNanos(request, Math.min(1, request.wantOutputTokens)))),
-  ];
-  return { name: 'admit', text: ADMIT, values };
-}
+/** `admit` of functions/admit.sql. */
+const ADMIT = new NamedCall<AdmitRequest>(
+  'admit',
+  [
+    ['p_now_ms', 'bigint'],
+    ['p_lease_ms', 'bigint'],
+  ],
+  [
+    ['p_id', 'text', ({ draft }) => draft.id],
+    ['p_tenant_id', 'text', ({ draft }) => draft.tenantId],
+    ['p_key_id', 'text', ({ draft }) => draft.keyId],
+    ['p_draft', 'text', ({ draft }) => JSON.stringify(draft)],
+    ...LIMITS,
+    ['p_prompt_tokens', 'bigint', ({ promptTokens }) => promptTokens],
+    ['p_prompt_femtos', 'numeric', ({ promptFemtos }) => promptFemtos],
+    ['p_output_femtos', 'numeric', ({ outputFemtosPerToken }) => outputFemtosPerToken],
+    ['p_want_tokens', 'bigint', ({ wantOutputTokens }) => wantOutputTokens],
+    ['p_min_tokens', 'bigint', ({ minOutputTokens }) => minOutputTokens],
+    ['p_bound_is_exact', 'boolean', ({ boundIsExact }) => boundIsExact],
+    ['p_want_nanos', 'bigint', (request) => largestCostNanos(request, request.wantOutputTokens)],
+    ['p_least_nanos', 'bigint', (request) => largestCostNanos(request, Math.min(1, request.wantOutputTokens))],
+  ],
+);
 
-const ADMIT = `SELECT * FROM admit(${Array.from({ length: 22 }, (_, index) => `$${index + 1}`).join(',')})`;
+export const admitCall = (requests: readonly AdmitRequest[], nowMs: number | null, leaseMs: number): Call =>
+  ADMIT.of(requests, [nowMs, leaseMs]);
 
 function largestCostNanos({ promptFemtos, outputFemtosPerToken }: AdmitRequest, outputTokens: number): bigint {
-  return ceilDiv(promptFemtos + BigInt(outputTokens) * outputFemtosPerToken, FEMTOS_PER_NANO);
+  return cappedNanos(ceilDiv(promptFemtos + BigInt(outputTokens) * outputFemtosPerToken, FEMTOS_PER_NANO));
 }
 
 export function admitResult(row: Row): AdmitResult | RangeError {

@@ -7,6 +7,7 @@ import { migrate, startEmbeddedPostgres, type EmbeddedServer } from '@tollgate/p
 import { eventually, PATIENT_CALL_MS } from '@tollgate/testing';
 import { Client } from 'pg';
 import { AdmissionClient } from '../admission-client';
+import { MIGRATIONS } from '../index';
 import { Fixture, TOKEN_NANOS, WIDE } from '../suite/fixture.suite';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
@@ -20,7 +21,7 @@ let fixture: Fixture;
 beforeAll(async () => {
   dataDirectory = await mkdtemp(join(tmpdir(), 'tollgate-durability-'));
   server = await startEmbeddedPostgres({ dataDirectory, settings: SETTINGS });
-  await migrate({ url: server.url, schema: 'admission', directory: join(__dirname, 'migrations') });
+  await migrate({ url: server.url, ...MIGRATIONS });
   fixture = new Fixture(
     async ({ now }) =>
       new PostgresAdmissionStore({ url: server.url, callTimeoutMs: PATIENT_CALL_MS, ...(now ? { now } : {}) }),

@@ -1,25 +1,21 @@
 import type { LookRefusal, LookRequest, LookResult } from '../admission-store';
 import type { Call, Row } from './connections';
-import { cappedNanos, numbers } from './sql-arrays';
+import { LIMITS } from './limits-parameters';
+import { NamedCall } from './named-call';
 
-/** `look` of 013_look.sql: its arguments, in the order of that file, and its answer. */
-export function lookCall(requests: readonly LookRequest[], nowMs: number | null): Call {
-  const values = [
-    nowMs,
-    requests.map(({ tenantId }) => tenantId),
-    requests.map(({ keyId }) => keyId),
-    numbers(requests, ({ keyLimits }) => keyLimits.requestsPerMinute),
-    numbers(requests, ({ keyLimits }) => keyLimits.tokensPerMinute),
-    numbers(requests, ({ keyLimits }) => keyLimits.concurrency),
-    numbers(requests, ({ tenantLimits }) => tenantLimits.requestsPerMinute),
-    numbers(requests, ({ tenantLimits }) => tenantLimits.tokensPerMinute),
-    numbers(requests, ({ tenantLimits }) => tenantLimits.concurrency),
-    numbers(requests, ({ keyBudgetNanos }) => keyBudgetNanos && cappedNanos(keyBudgetNanos)),
-    numbers(requests, ({ tenantBudgetNanos }) => tenantBudgetNanos && cappedNanos(tenantBudgetNanos)),
-    numbers(requests, ({ isPaid }) => isPaid),
-  ];
-  return { name: 'look', text: 'SELECT * FROM look($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)', values };
-}
+/** `look` of functions/look.sql. */
+const LOOK = new NamedCall<LookRequest>(
+  'look',
+  [['p_now_ms', 'bigint']],
+  [
+    ['p_tenant_id', 'text', ({ tenantId }) => tenantId],
+    ['p_key_id', 'text', ({ keyId }) => keyId],
+    ...LIMITS,
+    ['p_is_paid', 'boolean', ({ isPaid }) => isPaid],
+  ],
+);
+
+export const lookCall = (requests: readonly LookRequest[], nowMs: number | null): Call => LOOK.of(requests, [nowMs]);
 
 export function lookResult(row: Row): LookResult {
   const [, code, scope, retryMs, requestsLeft, requestsResetMs, tokensLeft, tokensResetMs] = row;

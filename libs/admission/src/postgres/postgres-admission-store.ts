@@ -44,7 +44,7 @@ export interface PostgresAdmissionOptions {
   callTimeoutMs?: number;
 }
 
-/** The admission store as SQL functions (migrations/): one call for all that has gathered, tenants' rows locked in ascending order. Read admission-store.ts for the guarantees, 002_admit.sql for the rules of admission, 003_holds.sql for the end of a hold. */
+/** The admission store as SQL functions (functions/): one call for all that has gathered, tenants' rows locked in ascending order. Read admission-store.ts for the guarantees, admit.sql for the rules of admission, end_holds.sql for the end of a hold. */
 export class PostgresAdmissionStore extends AdmissionStore {
   private readonly connections: Connections;
   private readonly holdCounts: HoldCounts;

@@ -1,7 +1,7 @@
 import type { Repair } from '../admission-store';
 import { cappedNanos, monthOf, numbers, UNLIMITED_NANOS } from './sql-arrays';
 
-/** The call of 014_repair.sql. */
+/** The call of functions/repair.sql. */
 export function repairCall(repair: Repair, nowMs: unknown) {
   const { tenantId, version, balanceNanos, suspended, spent, budgets, releases } = repair;
   const spending = spent.flatMap(({ month, tenantNanos, keys }) =>

@@ -47,10 +47,15 @@ export interface Purse {
 export function grant(request: AdmitRequest, purses: readonly Purse[]): number | [Refusal, 'key' | 'tenant'] {
   const { wantOutputTokens, minOutputTokens, boundIsExact } = request;
   const all = costOf(request, wantOutputTokens);
+  // rule 4: requests that cost nothing
   if (all === 0n) return wantOutputTokens;
+  // rule 5: a bound that is not exact
   if (!boundIsExact && purses.some(({ spendable, held }) => all > spendable - held)) return ['bound', 'tenant'];
+  // rule 6: budget reached
+  // rule 7: credit exhausted
   const empty = purses.find(({ spendable }) => costOf(request, Math.min(1, wantOutputTokens)) > spendable);
   if (empty) return [empty.name === 'credit' ? 'credit_exhausted' : 'budget_reached', empty.scope];
+  // rule 8: clamped, or held by others
   const target = Math.min(...purses.map(({ spendable }) => afford(request, spendable)));
   const least = Math.min(minOutputTokens, target);
   const inTheWay = purses.find(({ spendable, held }) => afford(request, spendable - held) < least);
@@ -69,11 +74,13 @@ function afford(request: AdmitRequest, nanos: bigint): number {
   return tokens;
 }
 
+// rule 9: bucket arithmetic
 /** How far an amount moves the instant at which a bucket is full. */
 export function bucketUs(amount: number, perMinute: number): number {
   return Math.floor((Math.min(amount, perMinute) * MINUTE_US) / perMinute);
 }
 
+// rule 1: a clock that was ahead
 /** Where the buckets stand by this clock. If it was ahead when they were written, they stand now as they stood then. */
 export function bucketsAt(account: Account, nowUs: number): Pick<Account, 'requestsUs' | 'tokensUs' | 'writtenUs'> {
   const aheadUs = Math.max(0, account.writtenUs - nowUs);
@@ -89,12 +96,29 @@ export function readBuckets(accounts: readonly Account[], nowUs: number): void {
   for (const account of accounts) if (account.writtenUs > nowUs) Object.assign(account, bucketsAt(account, nowUs));
 }
 
+// rule 22: dates in the future
 /** What a clock that was ahead dated in the future counts from now on. */
 export function putRight(hold: ModelHold, nowMs: number): void {
   hold.unconfirmedSinceMs = Math.min(hold.unconfirmedSinceMs, nowMs);
   if (hold.progressedMs <= nowMs) return;
   hold.deadlineMs = nowMs + DEFAULT_LEASE_MS;
   hold.progressedMs = nowMs;
+}
+
+// rule 24: the expired event
+/** None where nothing was delivered: then the hold is removed. */
+export function expiredEvent({ request, delivered, holdNanos, progressedMs }: ModelHold): UsageEvent | null {
+  if (!delivered) return null;
+  const cost = delivered.costNanos < holdNanos ? delivered.costNanos : holdNanos;
+  return {
+    ...request.draft,
+    ...delivered,
+    costNanos: String(cost),
+    overrunNanos: String(delivered.costNanos - cost),
+    estimated: true,
+    outcome: 'expired',
+    endedAt: new Date(progressedMs).toISOString(),
+  };
 }
 
 export function limitsOf(key: Account, keyLimits: Limits, nowUs: number): LimitState {
@@ -112,6 +136,7 @@ function bucketLeft(usedUs: number, perMinute: number): number {
   return Math.floor((Math.max(0, MINUTE_US - usedUs) * perMinute) / MINUTE_US);
 }
 
+// rule 21: mean length of holds
 /** How long a tenant's holds last: what ends in one call weighs an eighth, with the mean of its lengths. */
 export class HoldLengths {
   private readonly meansMs = new Map<string, number>();
@@ -131,6 +156,7 @@ export class HoldLengths {
     this.endedMs.clear();
   }
 
+  // rule 14: waiting for running requests
   /** How soon the next of those that run may end. */
   passingMs(tenantId: string, running: number): number {
     const meanMs = this.meansMs.get(tenantId) ?? 0;

@@ -17,6 +17,7 @@ import {
   bucketsAt,
   bucketUs,
   costOf,
+  expiredEvent,
   grant,
   HoldLengths,
   limitsOf,
@@ -47,6 +48,7 @@ export class Model {
     const nowUs = this.nowMs * 1000;
     readBuckets([key, tenant], nowUs);
     const limits = () => limitsOf(key, request.keyLimits, nowUs);
+    // rule 2: a repeated admission
     const existing = this.holds.get(id);
     if (existing) {
       const { draft } = existing.request;
@@ -69,11 +71,15 @@ export class Model {
     const over = (fullUs: number) => fullUs > nowUs + MINUTE_US;
     const waitMs = Math.ceil((Math.max(...Object.values(next)) - nowUs - MINUTE_US) / 1000);
 
+    // rule 10: tenant suspended
     if (this.tenants.get(tenantId)?.suspended) return refused('tenant_suspended', 'tenant');
+    // rule 11: request rate
     if (over(next.keyRequests)) return refused('requests', 'key', waitMs);
     if (over(next.tenantRequests)) return refused('requests', 'tenant', waitMs);
+    // rule 12: token rate
     if (over(next.keyTokens)) return refused('tokens', 'key', waitMs);
     if (over(next.tenantTokens)) return refused('tokens', 'tenant', waitMs);
+    // rule 13: concurrency
     const running = { key: this.pending(tenantId, keyId).length, tenant: this.pending(tenantId).length };
     const passing = (scope: 'key' | 'tenant') => this.lengths.passingMs(tenantId, running[scope]);
     if (running.key >= request.keyLimits.concurrency) return refused('concurrency', 'key', passing('key'));
@@ -99,6 +105,7 @@ export class Model {
     return { kind: 'held', holdNanos, outputTokens: money, limits: limits() };
   }
 
+  // rule 16: extension
   extend({ id, tenantId, wantNanos, minNanos }: ExtendRequest): ExtendResult {
     const hold = this.pendingHold(id, tenantId);
     if (!hold) return { kind: 'forbidden' };
@@ -111,6 +118,7 @@ export class Model {
     return { kind: 'extended', grantedNanos, holdNanos: hold.holdNanos };
   }
 
+  // rule 17: sign of life
   progress({ id, tenantId, delivered }: Progress): boolean {
     const hold = this.pendingHold(id, tenantId);
     if (!hold) return false;
@@ -145,40 +153,30 @@ export class Model {
 
   sweep(confirmAfterMs: number): UsageEvent[] {
     for (const hold of this.holds.values()) putRight(hold, this.nowMs);
+    // rule 25: unconfirmed settlements
     const unconfirmed = [...this.holds.values()].filter(
       (hold) => hold.state === 'settled' && hold.unconfirmedSinceMs <= this.nowMs - confirmAfterMs,
     );
+    // rule 23: expiry
     const expired = [...this.holds.values()].filter(
       (hold) => hold.state === 'pending' && hold.deadlineMs <= this.nowMs,
     );
-    for (const hold of expired) {
-      if (!hold.delivered) {
-        this.end(hold, null);
-        continue;
-      }
-      const cost = hold.delivered.costNanos < hold.holdNanos ? hold.delivered.costNanos : hold.holdNanos;
-      this.end(hold, {
-        ...hold.request.draft,
-        ...hold.delivered,
-        costNanos: String(cost),
-        overrunNanos: String(hold.delivered.costNanos - cost),
-        estimated: true,
-        outcome: 'expired',
-        endedAt: new Date(hold.progressedMs).toISOString(),
-      });
-    }
+    for (const hold of expired) this.end(hold, expiredEvent(hold));
     this.finishCall();
     for (const hold of unconfirmed) hold.unconfirmedSinceMs = this.nowMs;
     return [...unconfirmed, ...expired.filter((hold) => hold.event)].map((hold) => hold.event!);
   }
 
   applyNews({ tenantId, version, balanceNanos, releases, suspended, budgets = [] }: News): void {
+    // rule 28: newer budgets
     for (const budget of budgets) {
       const name = `${tenantId}/${budget.keyId}`;
       if (budget.version > (this.budgets.get(name)?.version ?? 0n)) this.budgets.set(name, budget);
     }
+    // rule 26: newer balance
     if (version > (this.tenants.get(tenantId)?.version ?? 0n))
       this.tenants.set(tenantId, { version, balanceNanos, suspended });
+    // rule 27: releases
     for (const id of releases) {
       const hold = this.holds.get(id);
       if (hold?.state === 'settled' && hold.request.draft.tenantId === tenantId) this.holds.delete(id);
@@ -200,6 +198,7 @@ export class Model {
     };
   }
 
+  // rule 3: spendable and unspent
   /** What the request draws on, in the order in which they refuse. */
   private purses({ draft, keyBudgetNanos, tenantBudgetNanos }: AdmitRequest, key: Account, tenant: Account): Purse[] {
     const { tenantId, keyId } = draft;
@@ -234,6 +233,7 @@ export class Model {
     this.lengths.finishCall();
   }
 
+  // rule 18: the end of a hold
   private end(hold: ModelHold, event: UsageEvent | null): void {
     const { draft, keyLimits, tenantLimits, promptTokens } = hold.request;
     const counted = promptTokens + hold.outputTokens;
@@ -244,8 +244,10 @@ export class Model {
       [draft.tenantId, tenantLimits],
     ] as const) {
       const account = this.account(name);
+      // rule 20: token correction
       const byUs = bucketUs(real, tokensPerMinute) - bucketUs(counted, tokensPerMinute);
       this.corrections.set(account, (this.corrections.get(account) ?? 0) + byUs);
+      // rule 19: spent in the month
       account.spentNanos = this.spent(account);
       account.month = this.month();
       if (event && event.endedAt.slice(0, 7) >= account.month) account.spentNanos += BigInt(event.costNanos);

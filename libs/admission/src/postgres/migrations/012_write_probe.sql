@@ -1,18 +1,3 @@
--- Whether the store can write: asked by readiness. A full disk refuses what needs another page of a file, and takes for a while what finds room in the pages that are there; so the probe begins a file anew each time.
+-- formerly sha256 ffd1eb8eed096c6c98eccb95bc4f85807d67313d4565740b74e02cce54645f7e
+-- What ../functions/probe_write.sql writes.
 CREATE TABLE write_probe (at timestamptz NOT NULL);
-
-CREATE FUNCTION probe_write() RETURNS timestamptz LANGUAGE plpgsql AS $$
-DECLARE
-  v_at timestamptz := clock_timestamp();
-BEGIN
-  BEGIN
-    LOCK TABLE write_probe IN ACCESS EXCLUSIVE MODE NOWAIT;
-    TRUNCATE write_probe;
-  EXCEPTION WHEN lock_not_available THEN
-    -- Another process probes, or a backup reads the table: the rows gather until it has ended.
-    NULL;
-  END;
-  INSERT INTO write_probe (at) VALUES (v_at);
-  RETURN v_at;
-END
-$$;

@@ -95,6 +95,7 @@ local function is_lost(keys, life)
   return life and life ~= redis.call('HGET', keys[CREDIT], 'life')
 end
 
+-- rule 3: spendable and unspent
 -- What may be spent in the month of the call and is not yet (an older month's sum counts for nothing), or false where there is no budget. `default` is what
 -- the request brings from the configuration, or false.
 local function unspent(month, of, default)
@@ -134,6 +135,7 @@ local function in_parts(command, key, args, step)
   end
 end
 
+-- rule 9: bucket arithmetic
 -- How far `amount` moves the instant at which a bucket of `per_minute` is full: ⌊min(amount, per_minute) × 60 s / per_minute⌋ in µs. More than the whole
 -- bucket counts as the whole bucket: it could never pass otherwise. Rounded down, so that a burst up to the limit always fits.
 local function bucket_us(amount, per_minute)
@@ -152,6 +154,7 @@ local function bucket_us(amount, per_minute)
   return quotient
 end
 
+-- rule 1: a clock that was ahead
 -- Where the buckets of `of` (a tenant or a key) stand by this clock: full at the earliest now. Where they were written at an instant that is to come by it, as it was ahead, they stand now as they
 -- stood then. The requests bucket alone tells by how much it was ahead too, to the minute (an older version of this library does not tell more): it is never further from full than that. The tokens
 -- bucket is: what settlements corrected may honestly have moved it further.

@@ -1,7 +1,9 @@
--- Admission, request by request in the order given. See 002_admit.sql of the Postgres store: the same rules in the same order.
+-- Admission, request by request in the order given. The rules have the numbers of the table in libs/admission/README.md.
 local SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1000, 60000
 
--- How soon one of the holds that run may end: as many as there are, each lasting the mean, the next end is expected after the mean divided by their number.
+-- rule 14: waiting for running requests
+-- When the next hold is expected to end: the mean length divided by the number of holds that run, between a second and
+-- a minute.
 local function passing_ms(mean_ms, in_flight)
   return math.min(LONGEST_WAIT_MS, math.max(SHORTEST_WAIT_MS, math.floor(mean_ms / math.max(1, in_flight))))
 end
@@ -17,6 +19,7 @@ end
 
 -- What credit and budgets grant: tokens and nanos; or nil, the refusal and whose it is.
 local function grant(r, t, k, month)
+  -- rule 3: spendable and unspent
   local spendable = sub(t.balance, t.settled)
   local credit = sub(spendable, t.pending)
   local key_left = unspent(month, k, r.key_budget)
@@ -28,22 +31,27 @@ local function grant(r, t, k, month)
   if tenant_left then
     available = least(available, sub(tenant_left, t.pending))
   end
-  -- What costs nothing needs none, whatever is owed or spent.
+  -- rule 4: requests that cost nothing
+  -- They need no credit and no budget, whatever is owed or spent.
   if r.want_nanos == 0 or not less(available, r.want_nanos) then
     return r.want_tokens, r.want_nanos
   end
+  -- rule 5: a bound that is not exact
   if not r.bound_is_exact then
     return nil, 'bound', 'tenant'
   end
+  -- rule 6: budget reached
   if key_left and less(key_left, r.least_nanos) then
     return nil, 'budget_reached', 'key'
   end
   if tenant_left and less(tenant_left, r.least_nanos) then
     return nil, 'budget_reached', 'tenant'
   end
+  -- rule 7: credit exhausted
   if less(spendable, r.least_nanos) then
     return nil, 'credit_exhausted', 'tenant'
   end
+  -- rule 8: clamped, or held by others
   local unspent = spendable
   if key_left then
     unspent = least(unspent, key_left)
@@ -101,26 +109,29 @@ local function admit(keys, args)
     end
     local code, scope, retry_ms, nanos, tokens = nil, false, false, false, false
 
-    -- 1. A repeat gets the answer that it had.
+    -- rule 2: a repeated admission
     local h = fresh[r.id] or (held[i] and unpack_hold(held[i]))
     if h or ended[i] then
       code = h and h.key_id == r.key_id and 'held' or 'id_used'
       nanos, tokens = h and h.nanos, h and h.output_tokens
     else
-      -- 2. Money; 3. the limits, in their order.
       local refusal, refused_by
       tokens, nanos, refused_by = grant(r, t, k, month)
       if not tokens then
         refusal, nanos = nanos, false
       end
+      -- rule 9: bucket arithmetic
       local counted = r.prompt_tokens + (tokens or r.want_tokens)
       local key_requests_us = k.requests_us + bucket_us(1, r.key_requests)
       local tenant_requests_us = t.requests_us + bucket_us(1, r.tenant_requests)
       local key_tokens_us = k.tokens_us + bucket_us(counted, r.key_tokens)
       local tenant_tokens_us = t.tokens_us + bucket_us(counted, r.tenant_tokens)
       local last_us = math.max(key_requests_us, tenant_requests_us, key_tokens_us, tenant_tokens_us)
+      -- rule 10: tenant suspended
       if t.suspended then
         code, scope = 'tenant_suspended', 'tenant'
+      -- rule 11: request rate
+      -- rule 12: token rate
       elseif last_us > full then
         if math.max(key_requests_us, tenant_requests_us) > full then
           code, scope = 'requests', key_requests_us > full and 'key' or 'tenant'
@@ -129,6 +140,7 @@ local function admit(keys, args)
         end
         -- All four must have room again for the same request to pass.
         retry_ms = math.floor((last_us - full + 999) / 1000)
+      -- rule 13: concurrency
       elseif k.in_flight >= r.key_concurrency or t.in_flight >= r.tenant_concurrency then
         code, scope = 'concurrency', k.in_flight >= r.key_concurrency and 'key' or 'tenant'
         retry_ms = passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
@@ -136,7 +148,7 @@ local function admit(keys, args)
         code, scope = refusal, refused_by
         retry_ms = refusal == 'credit_held' and passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
       else
-        -- 4. Admitted: the hold, and the sums and buckets that it moves.
+        -- Admitted: the hold, and the sums and buckets that it moves.
         code = 'held'
         h = {
           key_id = r.key_id, nanos = nanos, output_tokens = tokens, tokens = counted, key_tokens_per_minute = r.key_tokens,

@@ -1,20 +1,26 @@
--- What `admit` would answer to a request of the least size: one output token that costs a nano, or nothing where it is not paid. See 013_look.sql of the Postgres store. Takes nothing, writes nothing.
+-- rule 15: the least request
+-- What `admit` would answer to a request of one output token that costs a nano, or nothing where it is not paid: the
+-- same rules in the same order. Takes nothing, writes nothing.
 local ONE_NANO = 1
 
 -- Code and scope, or nothing.
 local function money_in_the_way(a, t, k, month)
+  -- rule 3: spendable and unspent
   local spendable = sub(t.balance, t.settled)
   local key_left = unspent(month, k, a[8])
   local tenant_left = unspent(month, t, a[9])
+  -- rule 6: budget reached
   if key_left and less(key_left, ONE_NANO) then
     return 'budget_reached', 'key'
   end
   if tenant_left and less(tenant_left, ONE_NANO) then
     return 'budget_reached', 'tenant'
   end
+  -- rule 7: credit exhausted
   if less(spendable, ONE_NANO) then
     return 'credit_exhausted', 'tenant'
   end
+  -- rule 8: clamped, or held by others
   if key_left and less(sub(key_left, k.pending), ONE_NANO) then
     return 'credit_held', 'key'
   end
@@ -33,16 +39,21 @@ local function look(keys, args)
     return { 'unknown' }
   end
   local full, month, loaded, out = now + MINUTE_US, month_of(now), {}, {}
+  -- rule 1: a clock that was ahead
   read_buckets(t, now)
   for _, a in ipairs(cjson.decode(args[3])) do
     local k = load_key(keys, loaded, a[1])
     read_buckets(k, now)
+    -- rule 9: bucket arithmetic
     local key_requests, key_tokens = k.requests_us + bucket_us(1, a[2]), k.tokens_us + bucket_us(1, a[3])
     local tenant_requests, tenant_tokens = t.requests_us + bucket_us(1, a[5]), t.tokens_us + bucket_us(1, a[6])
     local last_us = math.max(key_requests, key_tokens, tenant_requests, tenant_tokens)
     local code, scope, retry_ms = false, false, false
+    -- rule 10: tenant suspended
     if t.suspended then
       code, scope = 'tenant_suspended', 'tenant'
+    -- rule 11: request rate
+    -- rule 12: token rate
     elseif last_us > full then
       if math.max(key_requests, tenant_requests) > full then
         code, scope = 'requests', key_requests > full and 'key' or 'tenant'
@@ -50,8 +61,10 @@ local function look(keys, args)
         code, scope = 'tokens', key_tokens > full and 'key' or 'tenant'
       end
       retry_ms = math.floor((last_us - full + 999) / 1000)
+    -- rule 13: concurrency
     elseif k.in_flight >= a[4] or t.in_flight >= a[7] then
       code, scope = 'concurrency', k.in_flight >= a[4] and 'key' or 'tenant'
+    -- rule 4: requests that cost nothing
     elseif a[10] then
       code, scope = money_in_the_way(a, t, k, month)
     end

@@ -18,6 +18,7 @@ local function ids_of(list)
   return ids
 end
 
+-- rule 16: extension
 -- args: now_ms or '', [[id, want_nanos, min_nanos, life or false], …] as JSON. Three values an element: 'extended', 'refused' (also of a hold that the store lost: what was granted is all) or
 -- 'forbidden'; granted; total.
 local function extend(keys, args)
@@ -66,6 +67,7 @@ local function extend(keys, args)
   return out
 end
 
+-- rule 17: sign of life
 -- args: now_ms or '', lease_ms, [[id, delivered or false, life or false], …] as JSON, delivered = [promptTokens, cachedTokens, completionTokens, costNanos].
 -- Renews deadlines and records what was delivered. 1 for each that was pending, or that the store lost.
 local function progress(keys, args)
@@ -103,7 +105,9 @@ local function tally(of, h, end_of, per_minute, month)
   of.changed = true
   of.in_flight = of.in_flight - 1
   of.pending = sub(of.pending, h.nanos)
+  -- rule 20: token correction
   of.tokens_by_us = (of.tokens_by_us or 0) + bucket_us(end_of.tokens, per_minute) - bucket_us(h.tokens, per_minute)
+  -- rule 19: spent in the month
   -- A sum of a month that is to come by this clock goes on as this month's, and not until the clock gets there: after a jump of years that would be for good.
   if of.month < month then
     of.spent = 0
@@ -116,6 +120,7 @@ local function tally(of, h, end_of, per_minute, month)
   end
 end
 
+-- rule 20: token correction
 -- Moves the token bucket by the difference of the real numbers to those counted at admission: back (unused), or on (used beyond).
 local function correct_tokens(of, now)
   if of.tokens_by_us and of.tokens_by_us ~= 0 then
@@ -127,11 +132,13 @@ end
 -- None counts as longer in the mean: a clock that jumped would be in it for the next hundred holds.
 local LONGEST_HOLD_MS = 3600000
 
--- What ends in one call weighs an eighth, with the mean of its lengths.
+-- rule 21: mean length of holds
+-- The holds that end in one call weigh an eighth, with the mean of their lengths.
 local function next_mean_ms(mean_ms, length_ms)
   return mean_ms == 0 and length_ms or math.floor((mean_ms * 7 + length_ms) / 8)
 end
 
+-- rule 18: the end of a hold
 -- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits' difference. `ends`: { id, cost, tokens,
 -- month, record }: a cost makes the hold settled with this record, none takes it away. `month` is that of the instant at which the request ended: an
 -- older one does not count against this month's budget. Two values an element: 'settled', 'repeated' (and the record that stands), 'void',

@@ -1,4 +1,5 @@
--- Money that leaves by the books (a refund). See 005_withdraw.sql of the Postgres store: the same rules. Field `withdrawals` of the tenant's hash: { version, nanos } of each debit
+-- rule 29: withdrawals
+-- Money that leaves by the books (a refund). Field `withdrawals` of the tenant's hash: { version, nanos } of each debit
 -- on its way; the balance beside it is already without them.
 local function withdrawals_of(keys)
   local packed = redis.call('HGET', keys[CREDIT], 'withdrawals')

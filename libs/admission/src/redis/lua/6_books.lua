@@ -1,5 +1,20 @@
 -- Between the holds and the books: what died, what the ledger still owes, what it has taken in.
 
+-- rule 24: the expired event
+-- The usage event of a pending hold that expired: its draft, what was recorded as delivered, and the cost, at most what
+-- was held. Also answers the cost and the tokens.
+local function expired_event(h)
+  local prompt_tokens, cached_tokens, completion_tokens, delivered_nanos = cmsgpack.unpack(h.delivered)
+  local cost = least(delivered_nanos, h.nanos)
+  -- The draft is a JSON object: the rest of the event goes in before its last brace.
+  local event = h.draft:sub(1, -2) .. string.format(
+    ',"promptTokens":%.0f,"cachedTokens":%.0f,"completionTokens":%.0f,"costNanos":"%s","overrunNanos":"%s",'
+      .. '"estimated":true,"outcome":"expired","endedAt":"%s"}',
+    prompt_tokens, cached_tokens, completion_tokens, text(cost), text(sub(delivered_nanos, cost)), iso_time(h.progressed_ms))
+  return event, cost, prompt_tokens + completion_tokens
+end
+
+-- rule 23: expiry
 -- Ends the pending holds past their deadline, at most `limit`: settled at what was delivered, or away at none. The records of the settled ones. Of a hold whose last sign of life is to come by this
 -- clock (it went back) it is now: it has a lease from now on, whatever the clock said then.
 local function expire(keys, now, limit)
@@ -14,6 +29,7 @@ local function expire(keys, now, limit)
   local all = redis.call('HGETALL', keys[PENDING])
   for i = 1, #all, 2 do
     local h = unpack_hold(all[i + 1])
+    -- rule 22: dates in the future
     if h.progressed_ms > now_ms then
       h.deadline_ms, h.progressed_ms = now_ms + h.deadline_ms - h.progressed_ms, now_ms
       writes[#writes + 1] = all[i]
@@ -22,14 +38,8 @@ local function expire(keys, now, limit)
     if h.deadline_ms <= now_ms and #ends < limit then
       local e = { id = all[i], tokens = 0 }
       if h.delivered then
-        local prompt_tokens, cached_tokens, completion_tokens, cost = cmsgpack.unpack(h.delivered)
-        e.cost = least(cost, h.nanos)
-        e.tokens = prompt_tokens + completion_tokens
+        e.record, e.cost, e.tokens = expired_event(h)
         e.month = month_of(h.progressed_ms * 1000)
-        -- The draft is a JSON object: the rest of the event goes in before its last brace.
-        e.record = h.draft:sub(1, -2) .. string.format(
-          ',"promptTokens":%.0f,"cachedTokens":%.0f,"completionTokens":%.0f,"costNanos":"%s","overrunNanos":"%s","estimated":true,"outcome":"expired","endedAt":"%s"}',
-          prompt_tokens, cached_tokens, completion_tokens, text(e.cost), text(sub(cost, e.cost)), iso_time(h.progressed_ms))
       end
       ends[#ends + 1] = e
     else
@@ -59,6 +69,7 @@ local function sweep(keys, args)
   local now_ms = math.floor(now / 1000)
   -- Settled just now, they are not owed yet, whatever the waiting time: so the others are looked up first.
   local limit = tonumber(args[3])
+  -- rule 22: dates in the future
   -- Owed since an instant to come: since now.
   local ahead = {}
   for _, id in ipairs(limit > 0 and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '(' .. text(now_ms), '+inf', 'LIMIT', 0, limit) or {}) do
@@ -69,6 +80,7 @@ local function sweep(keys, args)
   local owed = limit > 0 and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '-inf', text(now_ms - tonumber(args[4])), 'LIMIT', 0, limit) or {}
   local out = expire(keys, now, tonumber(args[2]))
   local expired = #out
+  -- rule 25: unconfirmed settlements
   local moved = {}
   for i, packed in ipairs(fetch(keys[SETTLED], owed)) do
     if packed then
@@ -82,6 +94,7 @@ local function sweep(keys, args)
   return { expired, redis.call('HLEN', keys[PENDING]), redis.call('ZCARD', keys[UNCONFIRMED]), out }
 end
 
+-- rule 26: newer balance
 -- The balance only if it is newer, the releases always: settled holds go, and their cost comes off what is settled, at the instant of the balance
 -- that has them inside. A balance of before a withdrawal does not undo it.
 local function take_news(keys, version, balance, suspended, releases)
@@ -91,6 +104,7 @@ local function take_news(keys, version, balance, suspended, releases)
   else
     redis.call('HSETNX', keys[CREDIT], 'version', '0')
   end
+  -- rule 27: releases
   local released, gone = 0, {}
   for i, packed in ipairs(fetch(keys[SETTLED], releases)) do
     -- An id twice in one list is released once.
@@ -107,6 +121,7 @@ local function take_news(keys, version, balance, suspended, releases)
   end
 end
 
+-- rule 28: newer budgets
 -- `budgets`: [[key id or '', version, nanos or false], …]. Each only if it is newer than what is there: any order, any repeat.
 local function take_budgets(keys, budgets)
   for _, one in ipairs(budgets) do

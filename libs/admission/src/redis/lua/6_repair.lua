@@ -1,4 +1,6 @@
--- A tenant's state made anew from what the books say and what its holds are, whatever stands there: forged, half written or unreadable. See 014_repair.sql of the Postgres store: the same rules.
+-- rule 30: repair
+-- A tenant's state made anew from the books and from its holds, whatever stands there: forged, half written or
+-- unreadable.
 
 -- Buckets further from full than this were never an honest request's: a token bucket may be moved beyond its minute by what settlements corrected.
 local LONGEST_REFILL_US = 3600000000

@@ -1,7 +1,8 @@
+-- formerly sha256 2f9ce0938b8652a1df7febae3552e7bcb06ac6103ef51f06fffcccd9267bac31
 -- What the edge must know of each credential: auth's projection, rebuilt from auth's own tables when it is lost.
 
--- The number of the last change. `put` moves it first and thereby holds this row until it commits, so that numbers become
--- visible in the order in which they are given: whoever has seen number n has seen all before it.
+-- The number of the last change. `put` moves it first and thereby holds this row until it commits, so that numbers
+-- become visible in the order in which they are given: whoever has seen number n has seen all before it.
 CREATE TABLE last_change (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   number bigint NOT NULL
@@ -23,11 +24,3 @@ CREATE TABLE credential (
   change bigint NOT NULL
 );
 CREATE INDEX credential_change ON credential (change, hash);
-
--- A notification says only that something changed; the receiver asks what, as it does on its timer.
-CREATE FUNCTION notify_change() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM pg_notify('tollgate_credentials', '');
-  RETURN NULL;
-END $$;
-CREATE TRIGGER notify_change AFTER INSERT OR UPDATE ON credential FOR EACH STATEMENT EXECUTE FUNCTION notify_change();

@@ -1,0 +1,3 @@
+-- From here on functions and triggers are applied from ../functions, after the numbered files
+-- (libs/postgres/README.md). The number keeps older versions of Tollgate, which do not know that, from starting on this
+-- schema.

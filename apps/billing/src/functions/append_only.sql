@@ -1,0 +1,7 @@
+-- Append-only by triggers, which bind everyone; rights.sql says what the service may do besides.
+CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE insufficient_privilege USING MESSAGE = format(
+    '%I is append-only: %s refused; correct by a further entry',
+    TG_TABLE_NAME, TG_OP);
+END $$;

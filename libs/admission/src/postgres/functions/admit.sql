@@ -1,0 +1,277 @@
+-- Admission: limits, credit, budgets, hold. The rules have the numbers of the table in libs/admission/README.md.
+
+-- The most output tokens that `p_nanos` pays for beside the prompt; −1 where it does not even pay for the prompt. In
+-- numeric: the femtos of a large request exceed a bigint.
+CREATE OR REPLACE FUNCTION afford(p_nanos bigint, p_prompt_femtos numeric, p_output_femtos numeric) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN p_nanos::numeric * 1000000 < p_prompt_femtos THEN -1
+    WHEN p_output_femtos = 0 THEN 9223372036854775807
+    ELSE least(div(p_nanos::numeric * 1000000 - p_prompt_femtos, p_output_femtos), 9223372036854775807)
+  END::bigint
+$$;
+
+-- Admits a batch of requests, one array element a request, in the given order within each tenant. An id must not be in
+-- it twice. One row of answer an element; `n` is its position from 1. code: 'held', a refusal of admission-store.ts, or
+-- 'id_used' (the id belongs to a hold that is settled, or of another key).
+CREATE OR REPLACE FUNCTION admit(
+  p_now_ms bigint, p_lease_ms bigint,
+  p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],
+  p_key_requests bigint[], p_key_tokens bigint[], p_key_concurrency bigint[],
+  p_tenant_requests bigint[], p_tenant_tokens bigint[], p_tenant_concurrency bigint[],
+  p_key_budget_nanos bigint[], p_tenant_budget_nanos bigint[],
+  p_prompt_tokens bigint[], p_prompt_femtos numeric[], p_output_femtos numeric[],
+  p_want_tokens bigint[], p_min_tokens bigint[], p_bound_is_exact boolean[],
+  -- What the request costs at most with all that it wants, and with one output token (none where it wants none).
+  p_want_nanos bigint[], p_least_nanos bigint[])
+RETURNS TABLE (
+  n bigint, code text, scope text, retry_ms bigint, granted_nanos bigint, granted_tokens bigint,
+  requests_left bigint, requests_reset_ms bigint, tokens_left bigint, tokens_reset_ms bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  MINUTE_US constant bigint := 60000000;
+  v_now_us bigint;
+  v_full_us bigint;
+  v_month int;
+  v_repeats boolean;
+  r record;
+  h record;
+  -- The tenant and the key in hand: as stored, then as changed by the requests before.
+  t record;
+  t_id text;
+  t_changed boolean;
+  k record;
+  k_id text;
+  k_changed boolean;
+  -- Where the four buckets would stand with this request.
+  v_key_requests_us bigint;
+  v_tenant_requests_us bigint;
+  v_key_tokens_us bigint;
+  v_tenant_tokens_us bigint;
+  v_credit bigint;
+  -- Null: there is no budget. Less what is spent; and less what is held too.
+  v_key_unspent bigint;
+  v_tenant_unspent bigint;
+  v_key_budget bigint;
+  v_tenant_budget bigint;
+  v_money text;
+  v_money_scope text;
+  v_target bigint;
+  v_least bigint;
+  -- By position: what was granted; null: nothing.
+  v_nanos bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
+  v_tokens bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
+BEGIN
+  PERFORM lock_tenants(p_tenant_id);
+  v_now_us := now_us(p_now_ms);
+  v_full_us := v_now_us + MINUTE_US;
+  v_month := month_of(v_now_us);
+  v_repeats := EXISTS (SELECT FROM hold WHERE id = ANY (p_id));
+
+  FOR r IN
+    SELECT a.*, lead(a.tenant_id) OVER w AS next_tenant_id, lead(a.key_id) OVER w AS next_key_id
+    FROM unnest(
+        p_id, p_tenant_id, p_key_id, p_draft,
+        p_key_requests, p_key_tokens, p_key_concurrency, p_tenant_requests, p_tenant_tokens, p_tenant_concurrency,
+        p_key_budget_nanos, p_tenant_budget_nanos, p_prompt_tokens, p_prompt_femtos, p_output_femtos,
+        p_want_tokens, p_min_tokens, p_bound_is_exact, p_want_nanos, p_least_nanos)
+      WITH ORDINALITY AS a (
+        id, tenant_id, key_id, draft,
+        key_requests, key_tokens, key_concurrency, tenant_requests, tenant_tokens, tenant_concurrency,
+        key_budget, tenant_budget, prompt_tokens, prompt_femtos, output_femtos,
+        want_tokens, min_tokens, bound_is_exact, want_nanos, least_nanos, n)
+    WINDOW w AS (ORDER BY a.tenant_id COLLATE "C", a.n)
+    ORDER BY a.tenant_id COLLATE "C", a.n
+  LOOP
+    -- The tenant's and the key's state, when they change from one request to the next.
+    -- rule 1: a clock that was ahead
+    IF r.tenant_id IS DISTINCT FROM t_id THEN
+      SELECT s.balance_nanos - s.settled_nanos AS spendable, s.pending_nanos, s.in_flight, s.hold_mean_ms,
+          s.suspended, s.budget_nanos,
+          CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END AS spent_nanos,
+          greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
+            AS requests_us,
+          greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
+            AS tokens_us,
+          coalesce(ahead_us(b.written_us, b.requests_full_us, v_now_us) > 0, false) AS is_ahead
+        INTO t
+        FROM tenant s LEFT JOIN bucket b ON b.tenant_id = s.tenant_id AND b.key_id = ''
+        WHERE s.tenant_id = r.tenant_id;
+      t_id := r.tenant_id;
+      -- Written also when all are refused: the bucket fills from now on, instead of anew from each look at it.
+      t_changed := t.is_ahead;
+      k_id := NULL;
+    END IF;
+    IF r.key_id IS DISTINCT FROM k_id THEN
+      SELECT coalesce(s.pending_nanos, 0) AS pending_nanos, coalesce(s.in_flight, 0) AS in_flight, s.budget_nanos,
+          CASE WHEN s.month >= v_month THEN s.spent_nanos ELSE 0 END AS spent_nanos,
+          greatest(b.requests_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
+            AS requests_us,
+          greatest(b.tokens_full_us - ahead_us(b.written_us, b.requests_full_us, v_now_us), v_now_us)
+            AS tokens_us,
+          coalesce(ahead_us(b.written_us, b.requests_full_us, v_now_us) > 0, false) AS is_ahead
+        INTO k FROM (SELECT 1) one
+        LEFT JOIN key_state s ON s.tenant_id = r.tenant_id AND s.key_id = r.key_id
+        LEFT JOIN bucket b ON b.tenant_id = r.tenant_id AND b.key_id = r.key_id;
+      k_id := r.key_id;
+      k_changed := k.is_ahead;
+    END IF;
+
+    n := r.n;
+    code := NULL;
+    scope := NULL;
+    retry_ms := NULL;
+    granted_nanos := NULL;
+    granted_tokens := NULL;
+
+    -- rule 2: a repeated admission
+    IF v_repeats THEN
+      SELECT o.* INTO h FROM hold o WHERE o.id = r.id;
+      IF FOUND THEN
+        code := CASE
+          WHEN h.state = 'pending' AND h.tenant_id = r.tenant_id AND h.key_id = r.key_id THEN 'held' ELSE 'id_used' END;
+        granted_nanos := h.hold_nanos;
+        granted_tokens := h.output_tokens;
+      END IF;
+    END IF;
+
+    IF code IS NULL THEN
+      -- rule 3: spendable and unspent
+      -- Spendable is the balance less what is settled; unspent is a budget less what was spent in the month. What
+      -- running holds take comes off both: v_credit and the two v_…_budget are what is available.
+      v_credit := t.spendable - t.pending_nanos;
+      v_key_unspent := coalesce(k.budget_nanos, r.key_budget) - k.spent_nanos;
+      v_tenant_unspent := coalesce(t.budget_nanos, r.tenant_budget) - t.spent_nanos;
+      v_key_budget := v_key_unspent - k.pending_nanos;
+      v_tenant_budget := v_tenant_unspent - t.pending_nanos;
+      v_money := NULL;
+      v_money_scope := 'tenant';
+      -- rule 4: requests that cost nothing
+      -- They need no credit and no budget, whatever is owed or spent. The rest is usually granted whole: the exact
+      -- arithmetic below is for when credit or a budget does not reach.
+      IF r.want_nanos = 0 OR r.want_nanos <= least(v_credit, v_key_budget, v_tenant_budget) THEN
+        granted_tokens := r.want_tokens;
+        granted_nanos := r.want_nanos;
+      -- rule 5: a bound that is not exact
+      ELSIF NOT r.bound_is_exact THEN
+        v_money := 'bound';
+      -- rule 6: budget reached
+      ELSIF r.least_nanos > v_key_unspent THEN
+        v_money := 'budget_reached';
+        v_money_scope := 'key';
+      ELSIF r.least_nanos > v_tenant_unspent THEN
+        v_money := 'budget_reached';
+      -- rule 7: credit exhausted
+      ELSIF r.least_nanos > t.spendable THEN
+        v_money := 'credit_exhausted';
+      -- rule 8: clamped, or held by others
+      ELSE
+        v_target := least(
+          r.want_tokens,
+          afford(least(t.spendable, v_key_unspent, v_tenant_unspent), r.prompt_femtos, r.output_femtos));
+        v_least := least(r.min_tokens, v_target);
+        granted_tokens := least(
+          v_target,
+          afford(least(v_credit, v_key_budget, v_tenant_budget), r.prompt_femtos, r.output_femtos));
+        IF granted_tokens < v_least THEN
+          v_money := 'credit_held';
+          IF afford(v_key_budget, r.prompt_femtos, r.output_femtos) < v_least THEN
+            v_money_scope := 'key';
+          END IF;
+        ELSE
+          -- Rounded up by whole numbers: a quotient of numeric loses its fraction from 17 digits on.
+          granted_nanos := div(r.prompt_femtos + granted_tokens * r.output_femtos + 999999, 1000000);
+        END IF;
+      END IF;
+
+      -- rule 9: bucket arithmetic
+      v_key_requests_us := k.requests_us + bucket_us(1, r.key_requests);
+      v_tenant_requests_us := t.requests_us + bucket_us(1, r.tenant_requests);
+      v_key_tokens_us := k.tokens_us + bucket_us(
+        r.prompt_tokens + CASE WHEN v_money IS NULL THEN granted_tokens ELSE r.want_tokens END, r.key_tokens);
+      v_tenant_tokens_us := t.tokens_us + bucket_us(
+        r.prompt_tokens + CASE WHEN v_money IS NULL THEN granted_tokens ELSE r.want_tokens END, r.tenant_tokens);
+      -- rule 10: tenant suspended
+      IF t.suspended THEN
+        code := 'tenant_suspended';
+        scope := 'tenant';
+      -- rule 11: request rate
+      -- rule 12: token rate
+      ELSIF greatest(v_key_requests_us, v_tenant_requests_us, v_key_tokens_us, v_tenant_tokens_us) > v_full_us THEN
+        code := CASE
+          WHEN greatest(v_key_requests_us, v_tenant_requests_us) > v_full_us THEN 'requests' ELSE 'tokens' END;
+        scope := CASE
+          WHEN (code = 'requests' AND v_key_requests_us > v_full_us)
+            OR (code = 'tokens' AND v_key_tokens_us > v_full_us) THEN 'key'
+          ELSE 'tenant' END;
+        -- All four must have room again for the same request to pass.
+        retry_ms := (greatest(v_key_requests_us, v_tenant_requests_us, v_key_tokens_us, v_tenant_tokens_us)
+          - v_full_us + 999) / 1000;
+      -- rule 13: concurrency
+      ELSIF k.in_flight >= r.key_concurrency OR t.in_flight >= r.tenant_concurrency THEN
+        code := 'concurrency';
+        scope := CASE WHEN k.in_flight >= r.key_concurrency THEN 'key' ELSE 'tenant' END;
+        retry_ms := passing_ms(t.hold_mean_ms, CASE WHEN scope = 'key' THEN k.in_flight ELSE t.in_flight END);
+      ELSIF v_money IS NOT NULL THEN
+        code := v_money;
+        scope := v_money_scope;
+        retry_ms := CASE
+          WHEN v_money = 'credit_held'
+          THEN passing_ms(t.hold_mean_ms, CASE WHEN scope = 'key' THEN k.in_flight ELSE t.in_flight END) END;
+      ELSE
+        -- Admitted: the sums and buckets that it moves.
+        v_nanos[r.n] := granted_nanos;
+        v_tokens[r.n] := granted_tokens;
+        code := 'held';
+        t.pending_nanos := t.pending_nanos + granted_nanos;
+        t.in_flight := t.in_flight + 1;
+        t.requests_us := v_tenant_requests_us;
+        t.tokens_us := v_tenant_tokens_us;
+        t_changed := true;
+        k.pending_nanos := k.pending_nanos + granted_nanos;
+        k.in_flight := k.in_flight + 1;
+        k.requests_us := v_key_requests_us;
+        k.tokens_us := v_key_tokens_us;
+        k_changed := true;
+      END IF;
+    END IF;
+
+    requests_left := floor(greatest(v_full_us - k.requests_us, 0)::float8 * r.key_requests / MINUTE_US);
+    requests_reset_ms := (k.requests_us - v_now_us + 999) / 1000;
+    tokens_left := floor(greatest(v_full_us - k.tokens_us, 0)::float8 * r.key_tokens / MINUTE_US);
+    tokens_reset_ms := (k.tokens_us - v_now_us + 999) / 1000;
+    RETURN NEXT;
+
+    -- Written once for a run of requests of the same key, and once a tenant.
+    IF k_changed AND (r.next_key_id, r.next_tenant_id) IS DISTINCT FROM (r.key_id, r.tenant_id) THEN
+      UPDATE key_state s SET pending_nanos = k.pending_nanos, in_flight = k.in_flight
+        WHERE s.tenant_id = t_id AND s.key_id = k_id;
+      IF NOT FOUND THEN
+        INSERT INTO key_state (tenant_id, key_id, pending_nanos, in_flight)
+          VALUES (t_id, k_id, k.pending_nanos, k.in_flight);
+      END IF;
+      PERFORM set_bucket(t_id, k_id, k.requests_us, k.tokens_us, v_now_us);
+    END IF;
+    IF t_changed AND r.next_tenant_id IS DISTINCT FROM r.tenant_id THEN
+      UPDATE tenant s SET pending_nanos = t.pending_nanos, in_flight = t.in_flight WHERE s.tenant_id = t_id;
+      PERFORM set_bucket(t_id, '', t.requests_us, t.tokens_us, v_now_us);
+    END IF;
+  END LOOP;
+
+  -- The holds themselves, in one statement: a third of the time of one each.
+  INSERT INTO hold (
+      id, tenant_id, key_id, hold_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute,
+      key_budget_nanos, tenant_budget_nanos, deadline_ms, progressed_ms, admitted_ms, record)
+    SELECT
+      a.id, a.tenant_id, a.key_id, a.nanos, a.tokens, a.prompt_tokens + a.tokens, a.key_tokens, a.tenant_tokens,
+      a.key_budget, a.tenant_budget, v_now_us / 1000 + p_lease_ms, v_now_us / 1000, v_now_us / 1000, a.draft::json
+    FROM unnest(
+        p_id, p_tenant_id, p_key_id, p_draft, p_key_tokens, p_tenant_tokens,
+        p_key_budget_nanos, p_tenant_budget_nanos, p_prompt_tokens, v_nanos, v_tokens)
+      AS a (
+        id, tenant_id, key_id, draft, key_tokens, tenant_tokens,
+        key_budget, tenant_budget, prompt_tokens, nanos, tokens)
+    WHERE a.nanos IS NOT NULL;
+END
+$$;

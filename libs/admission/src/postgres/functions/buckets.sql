@@ -1,0 +1,46 @@
+-- Rate limits by GCRA: a bucket is stored as the instant at which it is full again (table bucket).
+
+-- rule 9: bucket arithmetic
+-- How far `p_amount` moves that instant in a bucket of `p_per_minute`. More than the whole bucket counts as the whole
+-- bucket: it could never pass otherwise. Rounded down, so that a burst up to the limit always fits.
+CREATE OR REPLACE FUNCTION bucket_us(p_amount bigint, p_per_minute bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
+  SELECT least(p_amount, p_per_minute) * 60000000 / p_per_minute
+$$;
+
+-- rule 1: a clock that was ahead
+-- By how much the clock was ahead when a bucket was written. The requests bucket alone tells it too, to the minute: it
+-- is never further from full than that. The tokens bucket can be, because settlements may honestly have moved it
+-- further.
+CREATE OR REPLACE FUNCTION ahead_us(p_written_us bigint, p_requests_full_us bigint, p_now_us bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT greatest(0, p_written_us - p_now_us, p_requests_full_us - 60000000 - p_now_us)
+$$;
+
+CREATE OR REPLACE FUNCTION set_bucket(
+  p_tenant_id text, p_key_id text, p_requests_us bigint, p_tokens_us bigint, p_now_us bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE bucket SET requests_full_us = p_requests_us, tokens_full_us = p_tokens_us, written_us = p_now_us
+    WHERE tenant_id = p_tenant_id AND key_id = p_key_id;
+  IF NOT FOUND THEN
+    INSERT INTO bucket (tenant_id, key_id, requests_full_us, tokens_full_us, written_us)
+      VALUES (p_tenant_id, p_key_id, p_requests_us, p_tokens_us, p_now_us);
+  END IF;
+END
+$$;
+
+-- rule 20: token correction
+-- Moves a token bucket by the difference between the real number of tokens and the number counted at admission: back
+-- where fewer were used, on where more were used. Starts from where the bucket stands by this clock.
+CREATE OR REPLACE FUNCTION correct_tokens(p_tenant_id text, p_key_id text, p_now_us bigint, p_by_us bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF p_by_us <> 0 THEN
+    UPDATE bucket SET requests_full_us = requests_full_us - ahead_us(written_us, requests_full_us, p_now_us),
+        tokens_full_us =
+          greatest(tokens_full_us - ahead_us(written_us, requests_full_us, p_now_us), p_now_us) + p_by_us,
+        written_us = p_now_us
+      WHERE tenant_id = p_tenant_id AND key_id = p_key_id;
+  END IF;
+END
+$$;

@@ -1,0 +1,15 @@
+-- The store's clock and calendar.
+
+-- Ask after locking: a call that waited for a lock must not go by an old time.
+CREATE OR REPLACE FUNCTION now_us(p_now_ms bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
+  SELECT CASE
+    WHEN p_now_ms IS NULL THEN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+    ELSE p_now_ms * 1000
+  END
+$$;
+
+-- The month of an instant in UTC: year × 12 + month − 1.
+CREATE OR REPLACE FUNCTION month_of(p_now_us bigint) RETURNS int LANGUAGE sql STABLE AS $$
+  SELECT (extract(year FROM d) * 12 + extract(month FROM d) - 1)::int
+  FROM (SELECT to_timestamp(p_now_us / 1000000) AT TIME ZONE 'UTC' AS d)
+$$;

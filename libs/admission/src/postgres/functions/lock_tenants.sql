@@ -1,0 +1,13 @@
+-- Locks the tenants' rows in ascending order, after making the missing ones (without a balance). The missing ones are
+-- made before any row is locked, in the same order: a caller that holds a lock never waits for an insert.
+CREATE OR REPLACE FUNCTION lock_tenants(p_tenant_ids text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  v_ids text[] := array(SELECT DISTINCT u COLLATE "C" FROM unnest(p_tenant_ids) u ORDER BY 1);
+BEGIN
+  IF (SELECT count(*) FROM tenant WHERE tenant_id = ANY (v_ids)) < cardinality(v_ids) THEN
+    INSERT INTO tenant (tenant_id) SELECT u FROM unnest(v_ids) WITH ORDINALITY AS w (u, n) ORDER BY n
+      ON CONFLICT DO NOTHING;
+  END IF;
+  PERFORM FROM tenant WHERE tenant_id = ANY (v_ids) ORDER BY tenant_id FOR UPDATE;
+END
+$$;

@@ -1,0 +1,84 @@
+-- rule 30: repair
+-- A tenant's state made anew from the books and from its holds, whatever version stands there.
+--
+-- Spent in this month: key '' is the tenant's own; where nothing of this month is told, the sum stays as it is.
+-- Otherwise it is brought between what metering has recorded and that plus everything that is settled here. Budgets:
+-- none but these. No withdrawal is left: the books are locked, so a withdrawal that they do not include will never be
+-- booked.
+CREATE OR REPLACE FUNCTION repair(
+  p_now_ms bigint, p_tenant_id text, p_version bigint, p_balance_nanos bigint, p_suspended boolean,
+  p_spent_month int[], p_spent_key_id text[], p_spent_nanos bigint[],
+  p_budget_key_id text[], p_budget_version bigint[], p_budget_nanos bigint[], p_release_id text[])
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  -- No honest request leaves a bucket further from full. A token bucket may be beyond its minute: settlements correct
+  -- it.
+  LONGEST_REFILL_US constant bigint := 3600000000;
+  MINUTE_US constant bigint := 60000000;
+  v_now_us bigint;
+  v_month int;
+  v_is_told boolean;
+BEGIN
+  PERFORM lock_tenants(ARRAY[p_tenant_id]);
+  v_now_us := now_us(p_now_ms);
+  v_month := month_of(v_now_us);
+  v_is_told := v_month = ANY (p_spent_month);
+  DELETE FROM withdrawal w WHERE w.tenant_id = p_tenant_id;
+  DELETE FROM hold h WHERE h.id = ANY (p_release_id) AND h.tenant_id = p_tenant_id AND h.state = 'settled';
+  INSERT INTO key_state (tenant_id, key_id)
+    SELECT p_tenant_id, id FROM (
+      SELECT h.key_id AS id FROM hold h WHERE h.tenant_id = p_tenant_id
+      UNION SELECT u.key_id FROM unnest(p_spent_month, p_spent_key_id) AS u (month, key_id)
+        WHERE u.key_id <> '' AND u.month = v_month
+      UNION SELECT u FROM unnest(p_budget_key_id) u WHERE u <> '') wanted
+    ON CONFLICT DO NOTHING;
+  UPDATE key_state k SET pending_nanos = s.pending_nanos, in_flight = s.in_flight,
+      budget_nanos = b.nanos, budget_version = coalesce(b.version, 0),
+      month = CASE WHEN v_is_told THEN v_month ELSE k.month END,
+      spent_nanos = CASE WHEN NOT v_is_told THEN k.spent_nanos
+        ELSE least(
+          greatest(CASE WHEN k.month >= v_month THEN k.spent_nanos ELSE 0 END, s.spent_nanos),
+          s.spent_nanos + s.settled_nanos) END
+    FROM (
+      SELECT o.key_id, coalesce(sum(h.hold_nanos) FILTER (WHERE h.state = 'pending'), 0)::bigint AS pending_nanos,
+        count(h.id) FILTER (WHERE h.state = 'pending') AS in_flight,
+        coalesce(sum(h.cost_nanos) FILTER (WHERE h.state = 'settled'), 0)::bigint AS settled_nanos,
+        coalesce((
+          SELECT u.nanos FROM unnest(p_spent_month, p_spent_key_id, p_spent_nanos) AS u (month, key_id, nanos)
+          WHERE u.key_id = o.key_id AND u.month = v_month), 0) AS spent_nanos
+      FROM key_state o LEFT JOIN hold h ON h.tenant_id = p_tenant_id AND h.key_id = o.key_id
+      WHERE o.tenant_id = p_tenant_id GROUP BY o.key_id) s
+    LEFT JOIN unnest(p_budget_key_id, p_budget_version, p_budget_nanos) AS b (key_id, version, nanos)
+      ON b.key_id = s.key_id
+    WHERE k.tenant_id = p_tenant_id AND k.key_id = s.key_id;
+  UPDATE tenant t SET version = p_version, balance_nanos = p_balance_nanos, suspended = p_suspended,
+      settled_nanos = s.settled_nanos, pending_nanos = s.pending_nanos, in_flight = s.in_flight,
+      budget_nanos = b.nanos, budget_version = coalesce(b.version, 0),
+      month = CASE WHEN v_is_told THEN v_month ELSE t.month END,
+      spent_nanos = CASE WHEN NOT v_is_told THEN t.spent_nanos
+        ELSE least(
+          greatest(CASE WHEN t.month >= v_month THEN t.spent_nanos ELSE 0 END, s.spent_nanos),
+          s.spent_nanos + s.settled_nanos) END
+    FROM (
+      SELECT coalesce(sum(h.hold_nanos) FILTER (WHERE h.state = 'pending'), 0)::bigint AS pending_nanos,
+        count(h.id) FILTER (WHERE h.state = 'pending') AS in_flight,
+        coalesce(sum(h.cost_nanos) FILTER (WHERE h.state = 'settled'), 0)::bigint AS settled_nanos,
+        coalesce((
+          SELECT u.nanos FROM unnest(p_spent_month, p_spent_key_id, p_spent_nanos) AS u (month, key_id, nanos)
+          WHERE u.key_id = '' AND u.month = v_month), 0) AS spent_nanos
+      FROM hold h WHERE h.tenant_id = p_tenant_id) s
+    LEFT JOIN unnest(p_budget_key_id, p_budget_version, p_budget_nanos) AS b (key_id, version, nanos)
+      ON b.key_id = ''
+    WHERE t.tenant_id = p_tenant_id;
+  -- Where they stand now, as `admit` reads them; full where no honest request can have left them so.
+  UPDATE bucket b SET
+      requests_full_us = v_now_us + CASE WHEN o.requests_us BETWEEN 0 AND MINUTE_US THEN o.requests_us ELSE 0 END,
+      tokens_full_us = v_now_us + CASE WHEN o.tokens_us BETWEEN 0 AND LONGEST_REFILL_US THEN o.tokens_us ELSE 0 END,
+      written_us = v_now_us
+    FROM (
+      SELECT w.key_id, greatest(w.requests_full_us, 0) - w.from_us AS requests_us,
+        greatest(w.tokens_full_us, 0) - w.from_us AS tokens_us
+      FROM (SELECT *, greatest(written_us, v_now_us) AS from_us FROM bucket WHERE tenant_id = p_tenant_id) w) o
+    WHERE b.tenant_id = p_tenant_id AND b.key_id = o.key_id;
+END
+$$;

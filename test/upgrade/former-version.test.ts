@@ -1,0 +1,203 @@
+import { MIGRATIONS as ADMISSION, PostgresAdmissionStore } from '@tollgate/admission';
+import { newId } from '@tollgate/contracts';
+import { MIGRATIONS as CREDENTIALS } from '@tollgate/credentials';
+import type { Messages } from '@tollgate/messaging';
+import { checkMigrations, migrate } from '@tollgate/postgres';
+import { PATIENT_CALL_MS, useTestDatabase, withDatabase } from '@tollgate/testing';
+import { Client } from 'pg';
+import { MIGRATIONS as AUTH } from '../../apps/auth/src/database';
+import { ChargeGatherer } from '../../apps/billing/src/consume/charge-gatherer';
+import { Poster } from '../../apps/billing/src/consume/poster';
+import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/src/database';
+import { auditLedger } from '../../apps/billing/src/reconcile/audit';
+import { CENT, charge } from '../../apps/billing/src/testing/billing.suite';
+import { TopUps } from '../../apps/billing/src/topups/top-ups';
+import { MIGRATIONS as METERING } from '../../apps/metering/src/database';
+import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/fixture.suite';
+import { asFormerVersion, FormerAdmission, giveFormerRights, makeFormerSchema, type Schema } from './former-version';
+
+// A database that the version before made, with data in it, while a process of that version works on it. What that
+// version called and wrote is in former-version.ts and former-version/.
+const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING, admission: ADMISSION, credentials: CREDENTIALS };
+const WITH_RIGHTS = ['auth', 'metering', 'billing'];
+/** What the process of the version before goes on doing after the upgrade. */
+const ROUNDS_AFTER = 5;
+const POSTING = { postingIntervalMs: 0, now: () => new Date() };
+
+const template = useTestDatabase();
+const name = newId('msg');
+const url = withDatabase(template.url, name);
+const tenantId = newId('ten');
+let client: Client;
+
+const ask = async <Row extends object>(sql: string) => (await client.query<Row>(sql)).rows;
+/** Two processes of this version start at once. */
+async function startTwo(schema: Schema): Promise<string[]> {
+  const results = await Promise.all([1, 2].map(() => migrate({ url, ...SCHEMAS[schema] })));
+  return results.flatMap(({ applied }) => applied);
+}
+
+/** Does `round` over and over, through `upgrade` and a while after it. Whatever fails in it fails here. */
+async function during<T>(upgrade: () => Promise<T>, round: () => Promise<void>): Promise<T> {
+  await round();
+  let left = Number.POSITIVE_INFINITY;
+  const rounds = (async () => {
+    for (; left > 0; left--) await round();
+  })();
+  const upgraded = upgrade().finally(() => (left = ROUNDS_AFTER));
+  for (const result of await Promise.allSettled([rounds, upgraded]))
+    if (result.status === 'rejected') throw result.reason;
+  return upgraded;
+}
+
+describe('a database of the version before', () => {
+  beforeAll(async () => {
+    await template.query(`CREATE DATABASE ${name}`);
+    client = new Client({ connectionString: url });
+    await client.connect();
+    for (const [schema, migrations] of Object.entries(SCHEMAS)) {
+      await makeFormerSchema(client, schema as Schema);
+      if (WITH_RIGHTS.includes(schema)) await giveFormerRights(client, migrations);
+    }
+  });
+  afterAll(async () => {
+    await client.end();
+    await template.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  });
+
+  it('requests are admitted and settled through the upgrade by either version, and no hold is lost', async () => {
+    const former = await FormerAdmission.open(url);
+    const store = new PostgresAdmissionStore({ url, callTimeoutMs: PATIENT_CALL_MS });
+    const fixture = new Fixture(() => Promise.resolve(store));
+    fixture.tenantId = tenantId;
+    fixture.nowMs = Date.now();
+    await fixture.setUp();
+    try {
+      await former.news(tenantId, 1, 10n ** 15n);
+      // A hold that lives, one that was settled, one that is to expire with something delivered.
+      const [lives, settled, dies] = [fixture.request(), fixture.request(), fixture.request()];
+      for (const request of [lives, settled, dies]) expect(await former.admit(request)).toBe('held');
+      expect(await former.settle(fixture.event(settled.draft.id, 3n * TOKEN_NANOS))).toBe('settled');
+      await former.progress(dies.draft.id, tenantId, {
+        promptTokens: 0,
+        cachedTokens: 0,
+        completionTokens: 2,
+        costNanos: String(2n * TOKEN_NANOS),
+      });
+      await ask(`UPDATE admission.hold SET deadline_ms = 0, progressed_ms = 0 WHERE id = '${dies.draft.id}'`);
+
+      let served = 0;
+      const applied = await during(
+        () => startTwo('admission'),
+        async () => {
+          const request = fixture.request();
+          expect(await former.admit(request)).toBe('held');
+          expect(await former.settle(fixture.event(request.draft.id, TOKEN_NANOS))).toBe('settled');
+          served++;
+        },
+      );
+      expect(applied).toEqual(['015_functions.sql', 'functions']);
+      expect(served).toBeGreaterThan(ROUNDS_AFTER);
+
+      const pending = await fixture.hold();
+      expect(await fixture.settle(lives.draft.id, TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
+      expect(await fixture.settle(settled.draft.id, 5n * TOKEN_NANOS)).toMatchObject({ repeated: true });
+      expect(await fixture.sweep()).toMatchObject([
+        { id: dies.draft.id, outcome: 'expired', costNanos: String(2n * TOKEN_NANOS), completionTokens: 2 },
+      ]);
+      // Three of before with 1, 3 and 2 tokens, and one token each for those that were served meanwhile.
+      expect(await fixture.sums()).toMatchObject({
+        pendingHolds: 1,
+        settledHolds: 3 + served,
+        settledNanos: BigInt(6 + served) * TOKEN_NANOS,
+      });
+      await former.news(tenantId, 2, 10n ** 15n, [settled.draft.id]);
+      expect(await fixture.sums()).toMatchObject({ settledHolds: 2 + served });
+      expect(await former.settle(fixture.event(pending, TOKEN_NANOS))).toBe('settled');
+    } finally {
+      await fixture.tearDown();
+      await former.close();
+    }
+  });
+
+  it('the books go on through the upgrade, entry by entry, and are sound', async () => {
+    const dataSource = await openBillingDatabase(url);
+    const messages = { request: async () => ({}) } as unknown as Messages;
+    const topUps = new TopUps(dataSource, messages, POSTING);
+    const book = async () => {
+      await topUps.add({ tenantId, amountCents: 100, source: 'manual', ref: newId('msg') });
+      await new ChargeGatherer(dataSource, POSTING).gather([charge(tenantId, 2n * CENT)]);
+      await new Poster(dataSource, POSTING).postDue();
+    };
+    try {
+      let booked = 0;
+      const applied = await during(
+        () => startTwo('billing'),
+        async () => {
+          await book();
+          booked++;
+        },
+      );
+      expect(applied).toEqual(['014_functions.sql', 'functions']);
+      const audit = await auditLedger(dataSource, [tenantId]);
+      expect(audit.differences).toEqual([]);
+      const [{ entries, hashes } = { entries: 0, hashes: 0 }] = await ask<{ entries: number; hashes: number }>(
+        `SELECT (SELECT count(*)::int FROM billing.journal_entry) AS entries,
+           (SELECT count(*)::int FROM billing.journal_chain) AS hashes`,
+      );
+      expect([entries, hashes]).toEqual([2 * booked, 2 * booked]);
+      await expect(ask('DELETE FROM billing.posting')).rejects.toThrow(/append-only/);
+    } finally {
+      await dataSource.destroy();
+    }
+  });
+
+  it('what is revoked stays revoked, months are still made, changes of credentials are still told', async () => {
+    const key = newId('key');
+    await ask(
+      `INSERT INTO auth.tenant (id, name, plan) VALUES ('${tenantId}', 'T', 'default');
+     INSERT INTO auth.credential (id, kind, tenant_id, name, hash, last4, profile, revoked_at)
+       VALUES ('${key}', 'key', '${tenantId}', 'k', repeat('0', 64), 'last', 'default', now());
+     SET search_path TO metering; SELECT add_month(2030, 1); RESET search_path`,
+    );
+    expect(await startTwo('auth')).toEqual(['004_functions.sql', 'functions']);
+    expect(await startTwo('metering')).toEqual(['005_functions.sql', 'functions']);
+    expect(await startTwo('credentials')).toEqual(['002_functions.sql', 'functions']);
+    await expect(ask('UPDATE auth.credential SET revoked_at = NULL')).rejects.toThrow(/stays revoked/);
+    expect(await ask('SELECT metering.add_month(2030, 1) AS old, metering.add_month(2030, 2) AS new')).toEqual([
+      { old: false, new: true },
+    ]);
+    const told = new Promise((resolve) => client.once('notification', resolve));
+    await ask('LISTEN tollgate_credentials');
+    await ask(
+      `INSERT INTO credentials.credential (hash, kind, id, tenant_id, plan, profile, scopes, version, change)
+       VALUES (repeat('0', 64), 'key', '${key}', '${tenantId}', 'default', 'default', '{}', 1, 1)`,
+    );
+    await told;
+  });
+
+  it('an upgraded database has the functions, triggers, owners and rights of a new one', async () => {
+    const catalog = `
+    SELECT format('%s %s %s %s %s', p.oid::regprocedure, proowner::regrole, prosecdef, proconfig, proacl) AS what,
+        prosrc AS text
+      FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
+      WHERE nspname IN ('auth', 'metering', 'billing', 'admission', 'credentials')
+    UNION ALL
+    SELECT pg_get_triggerdef(t.oid), tgenabled::text FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid
+      WHERE NOT tgisinternal
+        AND relnamespace::regnamespace::text IN ('auth', 'metering', 'billing', 'admission', 'credentials')
+    ORDER BY 1`;
+    const upgraded = await ask<{ what: string; text: string }>(catalog);
+    expect(upgraded.length).toBeGreaterThan(70);
+    expect(upgraded).toEqual(await template.query(catalog));
+  });
+
+  it('the version before does not start on it any more, and changes nothing of it', async () => {
+    for (const migrations of Object.values(SCHEMAS))
+      await asFormerVersion(migrations, async (former) => {
+        for (const start of [migrate, checkMigrations])
+          await expect(start({ url, ...former })).rejects.toThrow(/was migrated by a newer version of Tollgate/);
+      });
+    for (const schema of Object.keys(SCHEMAS)) expect(await startTwo(schema as Schema)).toEqual([]);
+  });
+});
