@@ -10,7 +10,7 @@ export const MIGRATIONS = { schema: 'auth', directory: join(__dirname, 'migratio
 /** Requests, and one for the projection loop. */
 export const POOL_SIZE = 5;
 
-/** The connections to the schema `auth`; closed as the last of the module. */
+/** The connections to the schema `auth`; closed after all modules of auth, as the module of it is global. */
 @Injectable()
 export class AuthDatabase implements OnApplicationShutdown {
   readonly tenants: Repository<Tenant>;

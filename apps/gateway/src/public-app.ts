@@ -2,6 +2,7 @@ import type { DynamicModule, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
+import type { MessagesServer } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
@@ -34,6 +35,8 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 export interface PublicAppOptions {
   /** What the limit of open files allows when it is not given. */
   maxConnections?: number | undefined;
+  /** Carries the patterns of the module's controllers; absent: it has none. */
+  strategy?: MessagesServer;
 }
 
 /**
@@ -112,8 +115,10 @@ export async function createPublicApp(
     abortOnError: false,
     logger: false,
   });
+  if (options.strategy) app.connectMicroservice({ strategy: options.strategy });
   bindInference(server, app.get(Pipeline, { strict: false }), inFlight());
   await app.init();
+  await app.startAllMicroservices();
   await server.ready();
   return app;
 }

@@ -2,7 +2,8 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
-import { KafkaSettings, kafkaMessages, MessageKeysSettings, Messages } from '@tollgate/messaging';
+import { KafkaSettings, kafkaMessages, MessageKeysSettings } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
 import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
@@ -39,20 +40,16 @@ runService(
       );
       await Promise.all([checkSchema(databaseUrl, MIGRATIONS), admission.start()]);
 
-      const seams = globalModule([provide(Messages, messages), provide(AdmissionStore, admission)], () =>
-        messages.start(),
-      );
+      const seams = globalModule([provide(AdmissionStore, admission)]);
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
       const metering = MeteringModule.register({ databaseUrl, config, simulatorUrl });
-      const imports = [seams, metering];
-      const app = await NestFactory.createApplicationContext(
+      const imports = [MessagesModule.of(messages), seams, metering];
+      const app = await NestFactory.createMicroservice(
         { module: class Metering {}, imports },
-        { logger: false, abortOnError: false },
+        { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
       );
-      takeDown.add(
-        () => app.close(),
-        () => messages.stopConsuming(),
-      );
+      await app.listen();
+      takeDown.add(() => app.close());
       const dataSource = app.get(MeteringDataSource, { strict: false });
       health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });

@@ -3,6 +3,7 @@ import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/c
 import { isObservable, lastValueFrom } from 'rxjs';
 import type { Messages } from '../messages';
 import type { TopicExtras } from './patterns';
+import { stopConsuming } from './stop-consuming';
 
 /**
  * Nest's transport over the messages seam: whatever implements `Messages` carries the patterns of all controllers.
@@ -41,7 +42,7 @@ export class MessagesServer extends Server implements CustomTransportStrategy {
   }
 
   close(): Promise<void> {
-    return this.messages.stopConsuming();
+    return stopConsuming(this.messages);
   }
 
   on(): never {

@@ -1,6 +1,7 @@
 import { Module, type DynamicModule, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Messages } from '../messages';
 import { ServiceClient } from './service-client';
+import { stopConsuming } from './stop-consuming';
 
 /**
  * Gives all modules of a program its messages, and carries their life. A global module's hooks come first:
@@ -25,6 +26,6 @@ export class MessagesModule implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   onModuleDestroy(): Promise<void> {
-    return this.messages.stopConsuming();
+    return stopConsuming(this.messages);
   }
 }
