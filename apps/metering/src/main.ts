@@ -7,8 +7,8 @@ import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
 import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
-import { MIGRATIONS } from './database';
-import { MeteringDataSource, MeteringModule } from './metering.module';
+import { MeteringDataSource, MIGRATIONS } from './database';
+import { MeteringModule } from './metering.module';
 import { SimulatorSettings } from './settings';
 
 /** Batches of different tenants at the same time: each is a transaction of its own, which locks in sorted order. */
