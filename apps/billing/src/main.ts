@@ -7,8 +7,8 @@ import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, DatabaseSettings, migrateSchema } from '@tollgate/postgres';
 import { RedisSettings, SettledReplicasSettings } from '@tollgate/redis';
 import { ConfigFileSettings, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
-import { BillingDataSource, BillingModule } from './billing.module';
-import { MIGRATIONS } from './database';
+import { BillingModule } from './billing.module';
+import { BillingDataSource, MIGRATIONS } from './database';
 import { BillingSettings } from './settings';
 
 /** Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order. */

@@ -21,6 +21,9 @@ export class MessagesRefusedError extends Error {
   }
 }
 
+/** The part of the seam that asks: for what needs no more, and is asked through a client (`ServiceClient`) or by a test. */
+export type Requests = Pick<Messages, 'request'>;
+
 /**
  * The messages seam: how the services talk. Two implementations pass one conformance suite (`messages.suite.ts`):
  * Postgres (pg-boss; request–reply in process) for the standalone form, Kafka for the distributed one.
