@@ -2,7 +2,7 @@ import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import { mintCredential, SCOPES, type Scope } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
-import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
+import { MessagesModule } from '@tollgate/messaging/nest';
 import { ConfigSource, globalModule, Health, provide, readConfigFile } from '@tollgate/runtime';
 import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
@@ -80,7 +80,7 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
       GatewayModule.register({ simulatorUrl: simulator.url }),
     ],
   };
-  const front = await createPublicApp(root, { strategy: new MessagesServer(messages) });
+  const front = await createPublicApp(root);
   await front.listen(0, '127.0.0.1');
   const health = new Health();
   health.state = 'serving';

@@ -2,7 +2,8 @@ import type { DynamicModule, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
-import type { MessagesServer } from '@tollgate/messaging/nest';
+import { Messages } from '@tollgate/messaging';
+import { MessagesServer } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
@@ -35,12 +36,11 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 export interface PublicAppOptions {
   /** What the limit of open files allows when it is not given. */
   maxConnections?: number | undefined;
-  /** Carries the patterns of the module's controllers; absent: it has none. */
-  strategy?: MessagesServer;
 }
 
 /**
  * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers. Initialised, not yet listening.
+ * The patterns of the module's controllers are answered already.
  * @param module the program's root module, which has a GatewayModule in it
  */
 export async function createPublicApp(
@@ -115,7 +115,7 @@ export async function createPublicApp(
     abortOnError: false,
     logger: false,
   });
-  if (options.strategy) app.connectMicroservice({ strategy: options.strategy });
+  app.connectMicroservice({ strategy: new MessagesServer(app.get(Messages, { strict: false })) });
   bindInference(server, app.get(Pipeline, { strict: false }), inFlight());
   await app.init();
   await app.startAllMicroservices();

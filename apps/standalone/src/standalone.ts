@@ -5,7 +5,7 @@ import { readyJson, readyText } from '@tollgate/cli';
 import { CredentialStore, MIGRATIONS as CREDENTIALS, PostgresCredentialStore } from '@tollgate/credentials';
 import { createOperatorApp, createPublicApp, endRequests, flushUsage, GatewayModule, listen } from '@tollgate/gateway';
 import { PostgresMessages } from '@tollgate/messaging';
-import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
+import { MessagesModule } from '@tollgate/messaging/nest';
 import { MeteringModule, MIGRATIONS as METERING } from '@tollgate/metering';
 import { migrateSchemas, startEmbeddedPostgres } from '@tollgate/postgres';
 import {
@@ -67,7 +67,7 @@ export async function startStandalone(
   ];
   const app = await createPublicApp(
     { module: class Standalone {}, imports: [MessagesModule.of(messages), seams, ...services] },
-    { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS, strategy: new MessagesServer(messages) },
+    { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS },
   );
   takeDown.add(
     // It stops consuming first.
