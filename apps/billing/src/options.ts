@@ -13,7 +13,10 @@ export interface BillingOptions {
   config?: Pick<ConfigSource, 'addCheck' | 'onChange'>;
   /** A month is closed so long after its end; an hour by default. */
   invoiceCloseDelayMs?: number;
-  /** How often each tenant's state in the admission store is held against the books; a minute by default. Null: never, for tests of what it would repair. */
+  /**
+   * How often each tenant's state in the admission store is held against the books; a minute by default. Null: never,
+   * for tests of what it would repair.
+   */
   watchEveryMs?: number | null;
   /** The clock by which months begin and end; the system's by default. For tests. */
   now?: () => Date;

@@ -7,7 +7,10 @@ export interface MeteringOptions {
   sweepIntervalMs?: number;
   /** A settled hold that the ledger has not confirmed for so long is sent again. */
   confirmAfterMs?: number;
-  /** The configuration, which says what models cost and where the engines' counters are; absent: only prices that were kept are known, and no engine is sampled. */
+  /**
+   * The configuration, which says what models cost and where the engines' counters are. Absent: only prices that were
+   * kept are known, and no engine is sampled.
+   */
   config?: ConfigSource;
   /** Absent: those that the configuration has and had. */
   prices?: Prices;

@@ -21,7 +21,7 @@ export class MessagesRefusedError extends Error {
   }
 }
 
-/** The part of the seam that asks: for what needs no more, and is asked through a client (`ServiceClient`) or by a test. */
+/** The part of the seam that asks. `ServiceClient` is one too. */
 export type Requests = Pick<Messages, 'request'>;
 
 /**

@@ -30,7 +30,10 @@ export class CreditController {
     return this.money.inForce(this.debited(request.tenantId, this.moneyOut.adjust(request)));
   }
 
-  /** A debit that the store would not hear of, as it is ahead of the books: that is looked at, and the next try goes through. */
+  /**
+   * An admission store that is ahead of the books refuses the debit. The watch looks at it, so that the next try goes
+   * through.
+   */
   private async debited<T>(tenantId: string, work: Promise<T>): Promise<T> {
     try {
       return await work;

@@ -20,7 +20,7 @@ export class NewsOutbox implements OnApplicationBootstrap, BeforeApplicationShut
     this.relay.start();
   }
 
-  /** After the modules that commit: they import this one's. What they have committed is published while messages still take it. */
+  /** The modules that commit import this one, so they have stopped. What they left is published here. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.relay.stop();
   }

@@ -4,7 +4,10 @@ import type { CreditNews } from '@tollgate/contracts';
 import { EventPattern } from '@tollgate/messaging/nest';
 import { failPoint } from '@tollgate/runtime';
 
-/** Brings billing's news into the admission store: the balance, the holds that the books have taken in, and budgets that were set. Any order, any repeat. */
+/**
+ * Brings billing's news into the admission store: the balance, the holds that the books have recorded, and the budgets
+ * that were set. News may come in any order, and more than once.
+ */
 @Controller()
 export class CreditNewsController {
   constructor(private readonly store: AdmissionStore) {}

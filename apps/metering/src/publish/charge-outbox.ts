@@ -20,7 +20,7 @@ export class ChargeOutbox implements OnApplicationBootstrap, BeforeApplicationSh
     this.relay.start();
   }
 
-  /** After the modules that record: they import this one's. What they have recorded is published while messages still take it. */
+  /** The modules that record import this one, so they have stopped. What they left is published here. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.relay.stop();
   }

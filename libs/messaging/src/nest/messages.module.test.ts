@@ -44,7 +44,7 @@ const application = (given: Messages) =>
 
 beforeEach(() => steps.splice(0));
 
-it('messages start when every handler is registered and before anything publishes, and stop consuming before anything flushes', async () => {
+it('messages start before any module publishes, and stop consuming before any module flushes', async () => {
   const app = await application(messages);
   await app.listen();
   expect(steps.splice(0)).toEqual([

@@ -39,7 +39,7 @@ export function EventPattern<T extends Topic>(
   return decorate(NestEventPattern<string>(topic, extras));
 }
 
-/** With the filter at the method, the rule holds in every form: a global one would take HTTP's errors in the standalone form. */
+/** The filter is bound to the method: in the standalone form, a global one would take the errors of HTTP as well. */
 function decorate(pattern: MethodDecorator): MethodDecorator & HandlerDecorator<unknown> {
   return applyDecorators(pattern, UseFilters(SeamErrors));
 }
