@@ -10,7 +10,7 @@ import {
 } from '@tollgate/contracts';
 import { enqueue, type Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { transaction } from '@tollgate/postgres';
+import { changedRows, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
@@ -172,8 +172,7 @@ export class MoneyOut {
 
 /** False: it was booked, or given up. */
 async function claim(tx: EntityManager, intent: string): Promise<boolean> {
-  const [, count] = await tx.query<[unknown, number]>('DELETE FROM withdrawal_intent WHERE id = $1', [intent]);
-  return count === 1;
+  return (await changedRows(tx, 'DELETE FROM withdrawal_intent WHERE id = $1', [intent])) === 1;
 }
 
 function isAmount(amountCents: unknown): amountCents is number {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AdmissionStore } from '@tollgate/admission';
 import { isId, type CreditNews, type TenantNews } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import { enforceAtAdmission, tellAdmission } from '../consume/tell-admission';
 import { BillingDataSource } from '../database';
 import { lockBooks, readBooks, saveBooks } from '../ledger/books-store';
@@ -48,7 +48,8 @@ export class TenantStatus {
     return transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(tx, newest.keys());
       const told = [...newest.values()];
-      const [rows] = await tx.query<[{ tenant_id: string }[], number]>(
+      const rows = await query<{ tenant_id: string }>(
+        tx,
         `UPDATE tenant_books b SET status_version = n.version FROM unnest($1::text[], $2::bigint[]) AS n (tenant_id, version)
          WHERE b.tenant_id = n.tenant_id AND b.status_version < n.version RETURNING b.tenant_id`,
         [told.map((news) => news.tenantId), told.map((news) => news.version)],
