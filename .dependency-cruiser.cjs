@@ -26,6 +26,14 @@ module.exports = {
       to: { path: 'node_modules/kafkajs/' },
     },
     {
+      name: 'nest-microservices-only-in-messaging',
+      comment:
+        'Patterns are typed by our tables: @tollgate/messaging/nest has the decorators, the transport and the client.',
+      severity: 'error',
+      from: { pathNot: '^libs/messaging/' },
+      to: { path: 'node_modules/@nestjs/microservices/' },
+    },
+    {
       name: 'contracts-import-nothing',
       severity: 'error',
       from: { path: '^libs/contracts/', pathNot: '\\.test\\.ts$' },

@@ -1,7 +1,12 @@
 import { testsLeftOut } from './test/setup/docker.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
-const transform = { '^.+\\.(t|j|mj)s$': ['@swc/jest', swcOptions] };
+// Jest loads no ESM: what Nest imports when it needs it (@nestjs/microservices) is required instead.
+const requiringOptions = { ...swcOptions, module: { ...swcOptions.module, ignoreDynamic: false } };
+const transform = {
+  '/node_modules/@nestjs/.+\\.js$': ['@swc/jest', requiringOptions],
+  '^.+\\.(t|j|mj)s$': ['@swc/jest', swcOptions],
+};
 const common = {
   testEnvironment: 'node',
   transform,
@@ -12,6 +17,7 @@ const common = {
   moduleNameMapper: {
     '^@tollgate/(auth|billing|cli|gateway|metering|simulator|standalone)$': '<rootDir>/apps/$1/src/index.ts',
     '^@tollgate/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
+    '^@tollgate/messaging/nest$': '<rootDir>/libs/messaging/src/nest/index.ts',
   },
   setupFiles: ['reflect-metadata'],
   modulePathIgnorePatterns: ['<rootDir>/(apps|libs)/[^/]+/dist/'],

@@ -6,6 +6,7 @@ import contracts from '@tollgate/contracts';
 import credentials from '@tollgate/credentials';
 import gateway from '@tollgate/gateway';
 import messaging from '@tollgate/messaging';
+import nest from '@tollgate/messaging/nest';
 import runtime from '@tollgate/runtime';
 import { existsSync, writeSync } from 'node:fs';
 
@@ -30,7 +31,6 @@ const messages = new messaging.PostgresMessages({ url, applicationName: 'stopped
 const keys = new credentials.PostgresCredentialStore({ url, applicationName: 'stopped-gateway-credentials' });
 const store = new Store({ url, leaseMs: Number(LEASE_MS) });
 const providers = [
-  { provide: messaging.Messages, useValue: messages },
   { provide: credentials.CredentialStore, useValue: keys },
   { provide: admission.AdmissionStore, useValue: store },
   { provide: runtime.ConfigSource, useValue: new runtime.FileConfigSource(config, {}, 1_000) },
@@ -39,9 +39,12 @@ await Promise.all([keys.start(), store.start()]);
 const signOfLifeIntervalMs = Number(SIGN_OF_LIFE_MS);
 const app = await gateway.createPublicApp({
   module: Root,
-  imports: [{ module: Seams, providers, exports: providers }, gateway.GatewayModule.register({ signOfLifeIntervalMs })],
+  imports: [
+    nest.MessagesModule.of(messages),
+    { module: Seams, providers, exports: providers },
+    gateway.GatewayModule.register({ signOfLifeIntervalMs }),
+  ],
 });
-await messages.start();
 await app.listen(0, '127.0.0.1');
 
 process.on('SIGUSR2', () => {

@@ -3,7 +3,8 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AdmissionStore, PostgresAdmissionStore, type Limits, type Snapshot } from '@tollgate/admission';
 import { mintCredential, NANOS_PER_CENT, newId, type UsageEvent } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore, type CredentialRecord } from '@tollgate/credentials';
-import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { PostgresMessages } from '@tollgate/messaging';
+import { MessagesModule } from '@tollgate/messaging/nest';
 import { ConfigSource, FileConfigSource } from '@tollgate/runtime';
 import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -102,16 +103,18 @@ export function useGateway({
     cleanUp.push(() => Promise.all([credentials.close(), admission.close(), messages.close()]));
     cleanUp.push(() => messages.stopConsuming());
     const seams = seamsModule([
-      [Messages, messages],
       [CredentialStore, credentials],
       [AdmissionStore, admission],
       [ConfigSource, config],
     ]);
     const app = await createPublicApp({
       module: class Root {},
-      imports: [seams, GatewayModule.register({ simulatorUrl: simulator.url, ...options })],
+      imports: [
+        MessagesModule.of(messages),
+        seams,
+        GatewayModule.register({ simulatorUrl: simulator.url, ...options }),
+      ],
     });
-    await messages.start();
     await app.listen(0, '127.0.0.1');
     cleanUp.push(() => app.close());
     const baseUrl = await app.getUrl();

@@ -1,8 +1,10 @@
-import { Global, Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
+import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, readNews, type AdmitRequest } from '@tollgate/admission';
 import { costNanos, newId, type Difference, type UsageEvent } from '@tollgate/contracts';
-import { Messages, PostgresMessages, type KafkaMessages } from '@tollgate/messaging';
+import { PostgresMessages, type KafkaMessages } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
+import { globalModule, provide } from '@tollgate/runtime';
 import { eventually, type TestDatabase } from '@tollgate/testing';
 import { BillingModule } from '../../apps/billing/src';
 import { MeteringModule } from '../../apps/metering/src';
@@ -28,21 +30,9 @@ export interface Served {
   invoice: string;
 }
 
-@Global()
-@Module({})
-class Seams {
-  static of(messages: Messages, admission: AdmissionStore): DynamicModule {
-    const providers = [
-      { provide: Messages, useValue: messages },
-      { provide: AdmissionStore, useValue: admission },
-    ];
-    return { module: Seams, providers, exports: providers };
-  }
-}
-
 /** Metering and billing as they are, on one database, with one admission store, and requests served through all three. */
 export class Books {
-  private app!: INestApplicationContext;
+  private app!: INestMicroservice;
   private billingIsAheadMs = 0;
 
   constructor(
@@ -61,11 +51,12 @@ export class Books {
     });
     messages.consume('credit-news', 'admission', (news) => admission.applyNews(news.map(readNews)));
     const databaseUrl = this.database.url;
-    this.app = await NestFactory.createApplicationContext(
+    this.app = await NestFactory.createMicroservice(
       {
         module: class Root {},
         imports: [
-          Seams.of(messages, admission),
+          MessagesModule.of(messages),
+          globalModule([provide(AdmissionStore, admission)]),
           MeteringModule.register({ databaseUrl, prices: ANY_PRICE, sweepIntervalMs: NO_SWEEP_MS }),
           BillingModule.register({
             databaseUrl,
@@ -77,13 +68,12 @@ export class Books {
           }),
         ],
       },
-      { logger: false },
+      { strategy: new MessagesServer(messages), logger: false },
     );
-    await messages.start();
+    await this.app.listen();
   }
 
   async stop(): Promise<void> {
-    await this.messages.stopConsuming();
     await this.app.close();
     await this.messages.close();
   }

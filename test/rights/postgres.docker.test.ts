@@ -150,7 +150,7 @@ it('the services find their schemas with their own logins, and do their work', a
   const metering = await openMeteringDatabase(url('metering'));
   try {
     await new Partitions(metering).ensure(NOW_MS);
-    await new PriceVersions(metering, PRICED).start();
+    await new PriceVersions(metering, PRICED).onModuleInit();
     const event = usageEvent(tenantId, newId('key'), 5);
     expect(await new UsageConsumer(metering, ANY_PRICE).consume([event, event])).toMatchObject({ recorded: 1 });
     const [{ home, owner } = { home: '', owner: '' }] = await ask<{ home: string; owner: string }>(

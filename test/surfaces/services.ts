@@ -1,9 +1,9 @@
-import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import { mintCredential, SCOPES, type Scope } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
-import { Messages, PostgresMessages } from '@tollgate/messaging';
-import { ConfigSource, Health, readConfigFile } from '@tollgate/runtime';
+import { PostgresMessages, type Messages } from '@tollgate/messaging';
+import { MessagesModule } from '@tollgate/messaging/nest';
+import { ConfigSource, globalModule, Health, provide, readConfigFile } from '@tollgate/runtime';
 import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
@@ -40,15 +40,6 @@ class FileConfig extends ConfigSource {
   close(): void {}
 }
 
-@Global()
-@Module({})
-class Seams {
-  static of(seams: [abstract new () => object, object][]): DynamicModule {
-    const providers = seams.map(([provide, useValue]) => ({ provide, useValue }));
-    return { module: Seams, providers, exports: providers };
-  }
-}
-
 /** Auth, metering and billing as they are, on real Postgres seams, with the management and the operator API on real ports: for one test file. */
 export function useServices(billing: Partial<BillingOptions> = {}): Services {
   const services = {} as Services;
@@ -67,16 +58,16 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
   await Promise.all([credentials.start(), admission.start()]);
   const config = new FileConfig();
   const simulator = await startSimulator({});
-  const seams = Seams.of([
-    [Messages, messages],
-    [CredentialStore, credentials],
-    [AdmissionStore, admission],
-    [ConfigSource, config],
+  const seams = globalModule([
+    provide(CredentialStore, credentials),
+    provide(AdmissionStore, admission),
+    provide(ConfigSource, config),
   ]);
   const databaseUrl = url;
-  const front = await createPublicApp({
+  const root = {
     module: class Root {},
     imports: [
+      MessagesModule.of(messages),
       seams,
       AuthModule.register({ databaseUrl }),
       MeteringModule.register({ databaseUrl, prices: ANY_PRICE }),
@@ -88,13 +79,13 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
       }),
       GatewayModule.register({ simulatorUrl: simulator.url }),
     ],
-  });
+  };
+  const front = await createPublicApp(root);
   await front.listen(0, '127.0.0.1');
   const health = new Health();
   health.state = 'serving';
   const operator = await createOperatorApp({ messages, config }, { secret: OPERATOR_SECRET, health });
   await operator.listen(0, '127.0.0.1');
-  await messages.start();
   return {
     publicUrl: await front.getUrl(),
     operatorUrl: await operator.getUrl(),

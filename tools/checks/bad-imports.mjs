@@ -30,6 +30,12 @@ const FIXTURES = [
     by: ['depcruise'],
     rule: /pure-core/,
   },
+  {
+    file: 'apps/auth/src/keys/bad-import.ts',
+    code: `import { MessagePattern } from '@nestjs/microservices';\nexport const x = MessagePattern;\n`,
+    by: ['depcruise'],
+    rule: /nest-microservices-only-in-messaging/,
+  },
 ];
 
 const COMMANDS = {

@@ -14,7 +14,7 @@ export const MIGRATIONS = {
 /** Requests, and one for the projection loop. */
 export const POOL_SIZE = 5;
 
-/** The connections to the schema `auth`; closed as the last of the module. */
+/** The connections to the schema `auth`; closed after all modules of auth, as the module of it is global. */
 @Injectable()
 export class AuthDatabase implements OnApplicationShutdown {
   readonly tenants: Repository<Tenant>;

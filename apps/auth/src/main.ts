@@ -2,7 +2,8 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
-import { kafkaMessages, Messages } from '@tollgate/messaging';
+import { kafkaMessages } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, migrateSchema } from '@tollgate/postgres';
 import { ConfigSource, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { AuthModule } from './auth.module';
@@ -27,19 +28,14 @@ runService(
       );
       await Promise.all([checkSchema(databaseUrl, MIGRATIONS), credentials.start()]);
 
-      const seams = globalModule(
-        [provide(Messages, messages), provide(CredentialStore, credentials), provide(ConfigSource, config)],
-        () => messages.start(),
-      );
-      const imports = [seams, AuthModule.register({ databaseUrl })];
-      const app = await NestFactory.createApplicationContext(
+      const seams = globalModule([provide(CredentialStore, credentials), provide(ConfigSource, config)]);
+      const imports = [MessagesModule.of(messages), seams, AuthModule.register({ databaseUrl })];
+      const app = await NestFactory.createMicroservice(
         { module: class Auth {}, imports },
-        { logger: false, abortOnError: false },
+        { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
       );
-      takeDown.add(
-        () => app.close(),
-        () => messages.stopConsuming(),
-      );
+      await app.listen();
+      takeDown.add(() => app.close());
       const { dataSource } = app.get(AuthDatabase, { strict: false });
       health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });

@@ -1,4 +1,3 @@
-import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import {
   mintCredential,
@@ -11,8 +10,9 @@ import {
   type TenantNews,
 } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
-import { Messages, PostgresMessages } from '@tollgate/messaging';
-import { ConfigSource, type LimitsConfig, type TollgateConfig } from '@tollgate/runtime';
+import { PostgresMessages } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
+import { ConfigSource, globalModule, provide, type LimitsConfig, type TollgateConfig } from '@tollgate/runtime';
 import { useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { AuthModule } from './auth.module';
 import { Projector } from './project/projector';
@@ -34,19 +34,6 @@ class TwoPlans extends ConfigSource {
   addCheck(): void {}
   onChange(): void {}
   close(): void {}
-}
-
-@Global()
-@Module({})
-class Seams {
-  static of(messages: Messages, store: CredentialStore, config: ConfigSource): DynamicModule {
-    const providers = [
-      { provide: Messages, useValue: messages },
-      { provide: CredentialStore, useValue: store },
-      { provide: ConfigSource, useValue: config },
-    ];
-    return { module: Seams, providers, exports: providers };
-  }
 }
 
 /** What billing was asked to bring into force, and did. */
@@ -80,15 +67,19 @@ export async function startAuth(
   const edge = openStore('auth-test-edge');
   const config = new TwoPlans();
   await Promise.all([store.start(), edge.start()]);
-  const imports = [Seams.of(messages, store, config), AuthModule.register({ databaseUrl: url })];
-  const app = await NestFactory.createApplicationContext({ module: class Root {}, imports }, { logger: false });
   const billing: FakeBilling = { isAway: false, actedOn: [] };
   messages.handle('billing.tenants.tell', async (news) => {
     if (billing.isAway) throw new UnavailableError('the admission store is away');
     billing.actedOn.push(news);
     return { told: true };
   });
-  await messages.start();
+  const seams = globalModule([provide(CredentialStore, store), provide(ConfigSource, config)]);
+  const imports = [MessagesModule.of(messages), seams, AuthModule.register({ databaseUrl: url })];
+  const app = await NestFactory.createMicroservice(
+    { module: class Root {}, imports },
+    { strategy: new MessagesServer(messages), logger: false },
+  );
+  await app.listen();
   const request: RunningAuth['request'] = (subject, body, options) => messages.request(subject, body, options);
   return {
     request,

@@ -3,7 +3,6 @@
 // Build first (npm run build), then: node apps/billing/bench/reconcile.mjs [millions of events, 10] [tenants, 1000]
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import { Module } from '@nestjs/common';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { loadavg, tmpdir } from 'node:os';
@@ -14,8 +13,10 @@ import { fillBooks, requestId, tenantId } from './sound-books.mjs';
 
 const require = createRequire(import.meta.url);
 const { AdmissionStore, PostgresAdmissionStore, MIGRATIONS: ADMISSION } = require('@tollgate/admission');
-const { Messages, PostgresMessages } = require('@tollgate/messaging');
+const { PostgresMessages } = require('@tollgate/messaging');
+const { MessagesModule, MessagesServer } = require('@tollgate/messaging/nest');
 const { migrate, startEmbeddedPostgres } = require('@tollgate/postgres');
+const { globalModule, provide } = require('@tollgate/runtime');
 const { BillingModule, MIGRATIONS: BILLING } = require('../dist/index.js');
 const { MeteringModule, MIGRATIONS: METERING } = require('../../metering/dist/index.js');
 
@@ -131,27 +132,20 @@ async function main() {
     const messages = new PostgresMessages({ url: server.url, applicationName: 'bench' });
     const admission = new PostgresAdmissionStore({ url: server.url });
     await admission.start();
-    const providers = [
-      { provide: Messages, useValue: messages },
-      { provide: AdmissionStore, useValue: admission },
-    ];
-    class Seams {}
-    Module({})(Seams);
-    class Root {}
-    Module({})(Root);
     const databaseUrl = server.url;
-    const app = await NestFactory.createApplicationContext(
+    const app = await NestFactory.createMicroservice(
       {
-        module: Root,
+        module: class Root {},
         imports: [
-          { module: Seams, global: true, providers, exports: providers },
+          MessagesModule.of(messages),
+          globalModule([provide(AdmissionStore, admission)]),
           MeteringModule.register({ databaseUrl, sweepIntervalMs: NO_SWEEP_MS }),
-          BillingModule.register({ databaseUrl, watchEveryMs: null }),
+          BillingModule.register({ databaseUrl, watchEveryMs: null, currency: () => 'USD' }),
         ],
       },
-      { logger: false },
+      { strategy: new MessagesServer(messages), logger: false },
     );
-    await messages.start();
+    await app.listen();
     const postmaster = readFileSync(join(dataDirectory, 'postgres', 'postmaster.pid'), 'utf8').split('\n')[0];
     console.log(`before: RSS ${Math.round(process.memoryUsage().rss / 1024 / 1024)} MiB`);
     if (!(await prove(client, messages, postmaster))) process.exitCode = 1;

@@ -1,7 +1,9 @@
 import { AdmissionStore, PostgresAdmissionStore, readNews } from '@tollgate/admission';
 import { newId, type Charge, type ReconcileReport } from '@tollgate/contracts';
-import { Messages, PostgresMessages } from '@tollgate/messaging';
-import { Module, type INestApplicationContext } from '@nestjs/common';
+import { PostgresMessages } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
+import { globalModule, provide } from '@tollgate/runtime';
+import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { BillingModule } from './billing.module';
@@ -14,7 +16,7 @@ const database = useTestDatabase();
 class TestProcess {
   readonly messages = new PostgresMessages({ url: database.url, applicationName: 'test-messages' });
   readonly admission = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
-  app!: INestApplicationContext;
+  app!: INestMicroservice;
 
   constructor(
     private readonly events: Charge[],
@@ -37,41 +39,26 @@ class TestProcess {
     this.messages.handle('metering.rollups.audit', async () => ({ differences: [], nextCursor: null }));
     this.messages.consume('credit-news', 'admission', (news) => this.admission.applyNews(news.map(readNews)));
     const { messages, admission, postingIntervalMs } = this;
-    @Module({})
-    class Seams {}
-    const seams = {
-      module: Seams,
-      global: true,
-      providers: [
-        { provide: Messages, useValue: messages },
-        { provide: AdmissionStore, useValue: admission },
-      ],
-      exports: [Messages, AdmissionStore],
-    };
-    @Module({})
-    class Root {}
-    this.app = await NestFactory.createApplicationContext(
-      {
-        module: Root,
-        imports: [
-          seams,
-          BillingModule.register({
-            databaseUrl: database.url,
-            postingIntervalMs,
-            currency: () => 'USD',
-            watchEveryMs: null,
-          }),
-        ],
-      },
-      { logger: false },
-    );
+    const imports = [
+      MessagesModule.of(messages),
+      globalModule([provide(AdmissionStore, admission)]),
+      BillingModule.register({
+        databaseUrl: database.url,
+        postingIntervalMs,
+        currency: () => 'USD',
+        watchEveryMs: null,
+      }),
+    ];
     await admission.start();
-    await messages.start();
+    this.app = await NestFactory.createMicroservice(
+      { module: class Root {}, imports },
+      { strategy: new MessagesServer(messages), logger: false },
+    );
+    await this.app.listen();
     return this;
   }
 
   async stop(): Promise<void> {
-    await this.messages.stopConsuming();
     await this.app.close();
     await this.messages.close();
     await this.admission.close();

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openServiceDataSource, serviceRole } from '@tollgate/postgres';
-import type { DataSource } from 'typeorm';
+import { DataSource } from 'typeorm';
 
 export const MIGRATIONS = {
   schema: 'billing',
@@ -13,7 +13,10 @@ export const LEDGER_ROLE = serviceRole(MIGRATIONS.schema);
 /** Four batches at the same time, the poster, the outbox relay, and requests beside them. */
 export const POOL_SIZE = 10;
 
-export function openBillingDatabase(url: string): Promise<DataSource> {
+/** Own class, so that in one process with other services each gets its own data source. */
+export class BillingDataSource extends DataSource {}
+
+export function openBillingDatabase(url: string): Promise<BillingDataSource> {
   return openServiceDataSource({
     url,
     schema: MIGRATIONS.schema,

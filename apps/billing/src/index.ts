@@ -1,3 +1,4 @@
-export { BillingModule, type BillingOptions } from './billing.module';
+export { BillingModule } from './billing.module';
+export type { BillingOptions } from './options';
 export { MIGRATIONS } from './database';
 export { BillingSettings } from './settings';

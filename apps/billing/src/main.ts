@@ -2,11 +2,12 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
-import { kafkaMessages, Messages } from '@tollgate/messaging';
+import { kafkaMessages } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, migrateSchema } from '@tollgate/postgres';
 import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
-import { BillingDataSource, BillingModule } from './billing.module';
-import { MIGRATIONS } from './database';
+import { BillingModule } from './billing.module';
+import { BillingDataSource, MIGRATIONS } from './database';
 import { SETTINGS } from './settings';
 
 /** Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order. */
@@ -34,24 +35,21 @@ runService(
       );
       await Promise.all([checkSchema(databaseUrl, MIGRATIONS), admission.start()]);
 
-      const seams = globalModule([provide(Messages, messages), provide(AdmissionStore, admission)], () =>
-        messages.start(),
-      );
+      const seams = globalModule([provide(AdmissionStore, admission)]);
       const invoiceCloseDelayMs = settings.TOLLGATE_INVOICE_CLOSE_MINUTES * 60_000;
       const thresholdsPercent = () => config.current.budgets.thresholdsPercent;
       const currency = () => config.current.currency;
       const imports = [
+        MessagesModule.of(messages),
         seams,
         BillingModule.register({ databaseUrl, thresholdsPercent, currency, config, invoiceCloseDelayMs }),
       ];
-      const app = await NestFactory.createApplicationContext(
+      const app = await NestFactory.createMicroservice(
         { module: class Billing {}, imports },
-        { logger: false, abortOnError: false },
+        { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
       );
-      takeDown.add(
-        () => app.close(),
-        () => messages.stopConsuming(),
-      );
+      await app.listen();
+      takeDown.add(() => app.close());
       const dataSource = app.get(BillingDataSource, { strict: false });
       health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });

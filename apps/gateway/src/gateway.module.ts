@@ -2,12 +2,13 @@ import { type DynamicModule, Injectable, Module, type OnApplicationShutdown, typ
 import { AdmissionClient, AdmissionStore } from '@tollgate/admission';
 import { CredentialStore } from '@tollgate/credentials';
 import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 // Its metrics are the gateway's, whoever opens the ports.
 import './accept/connection-limit';
 import { Admitter } from './admit/admit';
 import { BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './admit/body-memory';
-import { CreditNewsConsumer } from './admit/credit-news';
+import { CreditNewsController } from './admit/credit-news.controller';
 import { RefusedKeys } from './admit/refused-keys';
 import { WastedRequests } from './admit/wasted-requests';
 import { Authenticator } from './authenticate/authenticate';
@@ -52,6 +53,7 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
     credentials: CredentialStore,
     private readonly config: ConfigSource,
     messages: Messages,
+    services: ServiceClient,
     options: GatewayOptions,
   ) {
     const { signOfLifeIntervalMs } = options;
@@ -71,7 +73,7 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
       streams: new StreamWatch(),
       counting: new TokenizerThrottle(),
-      settlements: new Settlements(admission, emitter, new UnbilledReports(messages)),
+      settlements: new Settlements(admission, emitter, new UnbilledReports(services)),
       emitter,
     };
   }
@@ -92,15 +94,20 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-/** Both public surfaces. Needs Messages, AdmissionStore, CredentialStore and ConfigSource from a global module; served by `createPublicApp`. */
+/** Both public surfaces. Needs MessagesModule, AdmissionStore, CredentialStore and ConfigSource from global modules; served by `createPublicApp`. */
 @Module({})
 export class GatewayModule {
   static register(options: GatewayOptions = {}): DynamicModule {
     const stages = {
       provide: GatewayStages,
-      inject: [AdmissionStore, CredentialStore, ConfigSource, Messages],
-      useFactory: (store: AdmissionStore, credentials: CredentialStore, config: ConfigSource, messages: Messages) =>
-        new GatewayStages(store, credentials, config, messages, options),
+      inject: [AdmissionStore, CredentialStore, ConfigSource, Messages, ServiceClient],
+      useFactory: (
+        store: AdmissionStore,
+        credentials: CredentialStore,
+        config: ConfigSource,
+        messages: Messages,
+        services: ServiceClient,
+      ) => new GatewayStages(store, credentials, config, messages, services, options),
     };
     const pipeline = {
       provide: Pipeline,
@@ -115,7 +122,8 @@ export class GatewayModule {
     return {
       module: GatewayModule,
       imports: [ManagementModule, DocsModule],
-      providers: [stages, pipeline, settlements, InFlight, CreditNewsConsumer],
+      controllers: [CreditNewsController],
+      providers: [stages, pipeline, settlements, InFlight],
       exports: [Pipeline, Settlements, InFlight],
     };
   }

@@ -2,7 +2,8 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
-import { kafkaMessages, Messages } from '@tollgate/messaging';
+import { kafkaMessages } from '@tollgate/messaging';
+import { MessagesModule } from '@tollgate/messaging/nest';
 import { ConfigSource, FileConfigSource, globalModule, logger, provide, runService } from '@tollgate/runtime';
 import { setTimeout } from 'node:timers/promises';
 import { GatewayModule } from './gateway.module';
@@ -38,27 +39,22 @@ runService(
       health.depend('kafka', { required: false, check: () => messages.check() });
       await Promise.all([admission.start(), credentials.start()]);
 
-      const seams = globalModule(
-        [
-          provide(Messages, messages),
-          provide(AdmissionStore, admission),
-          provide(CredentialStore, credentials),
-          provide(ConfigSource, config),
-        ],
-        () => messages.start(),
-      );
+      const seams = globalModule([
+        provide(AdmissionStore, admission),
+        provide(CredentialStore, credentials),
+        provide(ConfigSource, config),
+      ]);
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
       const gateway = GatewayModule.register({
         bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB,
         ...(simulatorUrl !== undefined && { simulatorUrl }),
       });
       const app = await createPublicApp(
-        { module: class Gateway {}, imports: [seams, gateway] },
+        { module: class Gateway {}, imports: [MessagesModule.of(messages), seams, gateway] },
         { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS },
       );
       takeDown.add(
         () => app.close(),
-        () => messages.stopConsuming(),
         () => flushUsage(app),
       );
       const secret = settings.TOLLGATE_OPERATOR_SECRET;

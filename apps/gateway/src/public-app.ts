@@ -2,6 +2,8 @@ import type { DynamicModule, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
+import { Messages } from '@tollgate/messaging';
+import { MessagesServer } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
@@ -38,6 +40,7 @@ export interface PublicAppOptions {
 
 /**
  * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers. Initialised, not yet listening.
+ * The patterns of the module's controllers are answered already.
  * @param module the program's root module, which has a GatewayModule in it
  */
 export async function createPublicApp(
@@ -112,8 +115,10 @@ export async function createPublicApp(
     abortOnError: false,
     logger: false,
   });
+  app.connectMicroservice({ strategy: new MessagesServer(app.get(Messages, { strict: false })) });
   bindInference(server, app.get(Pipeline, { strict: false }), inFlight());
   await app.init();
+  await app.startAllMicroservices();
   await server.ready();
   return app;
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openServiceDataSource } from '@tollgate/postgres';
-import type { DataSource } from 'typeorm';
+import { DataSource } from 'typeorm';
 
 export const MIGRATIONS = {
   schema: 'metering',
@@ -11,7 +11,10 @@ export const MIGRATIONS = {
 /** Four batches at the same time, the outbox relay, the partitions, and usage queries beside them. */
 export const POOL_SIZE = 9;
 
-export function openMeteringDatabase(databaseUrl: string): Promise<DataSource> {
+/** Own class, so that in one process with other services each gets its own data source. */
+export class MeteringDataSource extends DataSource {}
+
+export function openMeteringDatabase(databaseUrl: string): Promise<MeteringDataSource> {
   return openServiceDataSource({
     url: databaseUrl,
     schema: MIGRATIONS.schema,

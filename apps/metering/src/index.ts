@@ -1,2 +1,3 @@
 export { MIGRATIONS } from './database';
-export { MeteringModule, type MeteringOptions } from './metering.module';
+export { MeteringModule } from './metering.module';
+export type { MeteringOptions } from './options';

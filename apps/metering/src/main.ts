@@ -2,11 +2,12 @@ import '@tollgate/runtime/require-node';
 import '@tollgate/runtime/heed-signals';
 import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
-import { kafkaMessages, Messages } from '@tollgate/messaging';
+import { kafkaMessages } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
 import { checkSchema, migrateSchema } from '@tollgate/postgres';
 import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
-import { MIGRATIONS } from './database';
-import { MeteringDataSource, MeteringModule } from './metering.module';
+import { MeteringDataSource, MIGRATIONS } from './database';
+import { MeteringModule } from './metering.module';
 import { SETTINGS } from './settings';
 
 /** Batches of different tenants at the same time: each is a transaction of its own, which locks in sorted order. */
@@ -31,20 +32,16 @@ runService(
       );
       await Promise.all([checkSchema(databaseUrl, MIGRATIONS), admission.start()]);
 
-      const seams = globalModule([provide(Messages, messages), provide(AdmissionStore, admission)], () =>
-        messages.start(),
-      );
+      const seams = globalModule([provide(AdmissionStore, admission)]);
       const simulatorUrl = settings.TOLLGATE_SIMULATOR_URL;
       const metering = MeteringModule.register({ databaseUrl, config, simulatorUrl });
-      const imports = [seams, metering];
-      const app = await NestFactory.createApplicationContext(
+      const imports = [MessagesModule.of(messages), seams, metering];
+      const app = await NestFactory.createMicroservice(
         { module: class Metering {}, imports },
-        { logger: false, abortOnError: false },
+        { strategy: new MessagesServer(messages), logger: false, abortOnError: false },
       );
-      takeDown.add(
-        () => app.close(),
-        () => messages.stopConsuming(),
-      );
+      await app.listen();
+      takeDown.add(() => app.close());
       const dataSource = app.get(MeteringDataSource, { strict: false });
       health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });

@@ -3,23 +3,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import type { Charge } from '@tollgate/contracts';
-import { Messages, OUTBOX_TABLE_SQL, PostgresMessages } from '@tollgate/messaging';
-import { Global, Module, type INestApplicationContext } from '@nestjs/common';
+import { OUTBOX_TABLE_SQL, PostgresMessages } from '@tollgate/messaging';
+import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
+import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
-import { FileConfigSource, stampPrice } from '@tollgate/runtime';
+import { FileConfigSource, globalModule, provide, stampPrice } from '@tollgate/runtime';
 import { MeteringModule, MIGRATIONS } from './index';
-import type { MeteringOptions } from './metering.module';
+import type { MeteringOptions } from './options';
 import { ANY_PRICE, TENANT, usageEvent } from './sample-events.suite';
 
 // Real: the module as a main program composes it, on Postgres.
-let app: INestApplicationContext;
+let app: INestMicroservice;
 let messages: PostgresMessages;
 let store: PostgresAdmissionStore;
 const charges: Charge[] = [];
 
 async function stop(): Promise<void> {
-  await messages.stopConsuming();
   await app.close();
   await messages.close();
   await store.close();
@@ -34,17 +34,13 @@ async function start(options: Partial<MeteringOptions> = { prices: ANY_PRICE }):
   messages.consume('charges', 'billing', async (batch) => {
     charges.push(...batch);
   });
-  const seams = [
-    { provide: Messages, useValue: messages },
-    { provide: AdmissionStore, useValue: store },
-  ];
-  @Global()
-  @Module({ providers: seams, exports: [Messages, AdmissionStore] })
-  class Seams {}
-  @Module({ imports: [Seams, MeteringModule.register({ databaseUrl: database.url, sweepIntervalMs: 50, ...options })] })
-  class Main {}
-  app = await NestFactory.createApplicationContext(Main, { logger: false });
-  await messages.start();
+  const seams = globalModule([provide(AdmissionStore, store)]);
+  const metering = MeteringModule.register({ databaseUrl: database.url, sweepIntervalMs: 50, ...options });
+  app = await NestFactory.createMicroservice(
+    { module: class Main {}, imports: [MessagesModule.of(messages), seams, metering] },
+    { strategy: new MessagesServer(messages), logger: false },
+  );
+  await app.listen();
 }
 beforeAll(() => start());
 

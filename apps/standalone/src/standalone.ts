@@ -4,7 +4,8 @@ import { BillingModule, MIGRATIONS as BILLING } from '@tollgate/billing';
 import { readyJson, readyText } from '@tollgate/cli';
 import { CredentialStore, MIGRATIONS as CREDENTIALS, PostgresCredentialStore } from '@tollgate/credentials';
 import { createOperatorApp, createPublicApp, endRequests, flushUsage, GatewayModule, listen } from '@tollgate/gateway';
-import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { PostgresMessages } from '@tollgate/messaging';
+import { MessagesModule } from '@tollgate/messaging/nest';
 import { MeteringModule, MIGRATIONS as METERING } from '@tollgate/metering';
 import { migrateSchemas, startEmbeddedPostgres } from '@tollgate/postgres';
 import {
@@ -47,15 +48,11 @@ export async function startStandalone(
   );
   await Promise.all([admission.start(), credentials.start()]);
 
-  const seams = globalModule(
-    [
-      provide(Messages, messages),
-      provide(AdmissionStore, admission),
-      provide(CredentialStore, credentials),
-      provide(ConfigSource, config),
-    ],
-    () => messages.start(),
-  );
+  const seams = globalModule([
+    provide(AdmissionStore, admission),
+    provide(CredentialStore, credentials),
+    provide(ConfigSource, config),
+  ]);
   const services = [
     AuthModule.register({ databaseUrl: url }),
     MeteringModule.register({ databaseUrl: url, config, simulatorUrl: simulator.url }),
@@ -69,12 +66,12 @@ export async function startStandalone(
     GatewayModule.register({ simulatorUrl: simulator.url, bodyMemoryMib: settings.TOLLGATE_BODY_MEMORY_MIB }),
   ];
   const app = await createPublicApp(
-    { module: class Standalone {}, imports: [seams, ...services] },
+    { module: class Standalone {}, imports: [MessagesModule.of(messages), seams, ...services] },
     { maxConnections: settings.TOLLGATE_MAX_CONNECTIONS },
   );
   takeDown.add(
+    // It stops consuming first.
     () => app.close(),
-    () => messages.stopConsuming(),
     // What was settled goes through metering into the books while their consumers still run; what does not make it in time waits in its hold.
     () => flushBooks(admission),
     () => flushUsage(app),

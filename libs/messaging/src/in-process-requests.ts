@@ -1,6 +1,7 @@
 import { RequestError, UnavailableError, type ReplyOf, type RequestOf, type Subject } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import { DEFAULT_REQUEST_DEADLINE_MS, type RequestHandler } from './messages';
+import { failureOf } from './request-failure';
 
 /**
  * Request–reply between services of one process. Request and reply each go through JSON, as over a broker: nobody can come to rely on a shared
@@ -43,10 +44,8 @@ export class InProcessRequests {
     try {
       return copy((await handler(request)) as ReplyOf<S>);
     } catch (error) {
-      if (error instanceof RequestError) throw new RequestError(error.code, error.message);
-      if (error instanceof UnavailableError)
-        logger('messaging').warn({ reason: error.message, subject }, 'a request cannot be answered now');
-      else logger('messaging').error({ err: error, subject }, 'a request handler failed');
+      const failure = failureOf(error, subject, logger('messaging'));
+      if ('refusal' in failure) throw new RequestError(failure.refusal.code, failure.refusal.message);
       throw new UnavailableError(`"${subject}" could not be answered`);
     }
   }

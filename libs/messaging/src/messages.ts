@@ -4,6 +4,10 @@ import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/c
 export const MAX_BATCH_MESSAGES = 1_000;
 export const DEFAULT_REQUEST_DEADLINE_MS = 3_000;
 
+export interface RequestOptions {
+  deadlineMs?: number;
+}
+
 export type BatchHandler<T> = (messages: readonly T[]) => Promise<void>;
 /** Why a message, whatever it is, cannot be handled by this consumer; null when it can. */
 export type WhyNot = (data: unknown) => string | null;
@@ -16,6 +20,9 @@ export class MessagesRefusedError extends Error {
     this.name = 'MessagesRefusedError';
   }
 }
+
+/** The part of the seam that asks. `ServiceClient` is one too. */
+export type Requests = Pick<Messages, 'request'>;
 
 /**
  * The messages seam: how the services talk. Two implementations pass one conformance suite (`messages.suite.ts`):
@@ -43,11 +50,7 @@ export abstract class Messages {
   ): void;
 
   /** The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the subject; never a hang. MessagesRefusedError: the request is too large for the store. */
-  abstract request<S extends Subject>(
-    subject: S,
-    request: RequestOf<S>,
-    options?: { deadlineMs?: number },
-  ): Promise<ReplyOf<S>>;
+  abstract request<S extends Subject>(subject: S, request: RequestOf<S>, options?: RequestOptions): Promise<ReplyOf<S>>;
 
   /** Register before `start`; one handler a subject. */
   abstract handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void;

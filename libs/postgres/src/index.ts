@@ -1,4 +1,5 @@
 export * from './database';
+export * from './statements';
 export * from './database-settings';
 export * from './migrate';
 export { openServiceDataSource, serviceRole } from './rights';

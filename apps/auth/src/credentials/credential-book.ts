@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { isId, newId, RequestError, type CredentialKind, type Page, type PageQuery } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 import { newestFirst } from '../page';
@@ -62,10 +63,10 @@ export class CredentialBook {
   page<Row>(
     kind: CredentialKind,
     tenantId: string,
-    query: PageQuery,
+    wanted: PageQuery,
     toRow: (credential: Credential) => Row,
   ): Promise<Page<Row>> {
-    return newestFirst(this.database.credentials, { kind, tenantId }, query, toRow);
+    return newestFirst(this.database.credentials, { kind, tenantId }, wanted, toRow);
   }
 
   /**
@@ -73,16 +74,16 @@ export class CredentialBook {
    * RequestError not_found, also for another tenant's; UnavailableError when the store does not take it: it is committed, the loop will project it, and a repeat tells when.
    */
   async revoke(kind: CredentialKind, tenantId: string, id: string): Promise<{ revokedAt: string }> {
-    const [rows] = isId(ID_PREFIX[kind], id)
-      ? await this.database.dataSource.query<[{ revoked_at: Date }[], number]>(
+    const [row] = isId(ID_PREFIX[kind], id)
+      ? await query<{ revoked_at: Date }>(
+          this.database.dataSource,
           `UPDATE credential
               SET version = version + CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END, revoked_at = COALESCE(revoked_at, now())
             WHERE id = $1 AND kind = $2 AND tenant_id = $3
            RETURNING revoked_at`,
           [id, kind, tenantId],
         )
-      : [[]];
-    const [row] = rows;
+      : [];
     if (!row) throw new RequestError('not_found', `No such ${kind}.`);
     await this.projector.project(id);
     return { revokedAt: row.revoked_at.toISOString() };

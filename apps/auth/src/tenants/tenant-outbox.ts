@@ -1,5 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Messages, OutboxRelay } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { UnavailableError, type TenantNews } from '@tollgate/contracts';
 import { AuthDatabase } from '../database';
 
@@ -13,7 +14,8 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
 
   constructor(
     database: AuthDatabase,
-    private readonly messages: Messages,
+    messages: Messages,
+    private readonly services: ServiceClient,
   ) {
     this.relay = new OutboxRelay(database.dataSource, messages, { name: 'auth' });
   }
@@ -25,7 +27,7 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
   async tell(news: TenantNews): Promise<void> {
     this.relay.wake();
     try {
-      await this.messages.request('billing.tenants.tell', news, { deadlineMs: TELL_DEADLINE_MS });
+      await this.services.request('billing.tenants.tell', news, { deadlineMs: TELL_DEADLINE_MS });
     } catch (error) {
       throw new UnavailableError(
         `the status of ${news.tenantId} is committed, and billing hears of it by topic: ${(error as Error).message}`,

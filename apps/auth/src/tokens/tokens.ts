@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RequestError, SCOPES, type Page, type RequestOf, type TokenRow } from '@tollgate/contracts';
-import { transaction } from '@tollgate/postgres';
+import { changedRows, transaction } from '@tollgate/postgres';
 import { CredentialBook } from '../credentials/credential-book';
 import { revokedAtEdge, type Credential } from '../credentials/credential.entity';
 import { AuthDatabase } from '../database';
@@ -53,10 +53,7 @@ export class Tokens {
     let recorded = 0;
     for (let from = 0; from < uses.length; from += MAX_USES_PER_UPDATE) {
       const batch = JSON.stringify(uses.slice(from, from + MAX_USES_PER_UPDATE));
-      const [, count] = await transaction<[unknown[], number]>(this.database.dataSource, (tx) =>
-        tx.query(RECORD_USES, [batch]),
-      );
-      recorded += count;
+      recorded += await transaction(this.database.dataSource, (tx) => changedRows(tx, RECORD_USES, [batch]));
     }
     return { recorded };
   }

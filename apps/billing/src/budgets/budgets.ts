@@ -7,7 +7,7 @@ import {
   type RequestOf,
   type SetBudget,
 } from '@tollgate/contracts';
-import { enqueue, type Messages } from '@tollgate/messaging';
+import { enqueue, type Requests } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { enforceAtAdmission } from '../consume/tell-admission';
@@ -39,7 +39,7 @@ type SetRequest = RequestOf<'billing.budget.set'>;
 export class Budgets {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly messages: Messages,
+    private readonly services: Requests,
     private readonly admission: AdmissionStore,
     private readonly options: BudgetOptions = {},
   ) {}
@@ -86,8 +86,8 @@ export class Budgets {
 
   /** The key's id, '' for the tenant itself. RequestError not_found. */
   private async find({ tenantId, keyId }: SetRequest): Promise<string> {
-    if (keyId === null) await this.messages.request('auth.tenants.get', { tenantId });
-    else await this.messages.request('auth.keys.get', { tenantId, id: keyId });
+    if (keyId === null) await this.services.request('auth.tenants.get', { tenantId });
+    else await this.services.request('auth.keys.get', { tenantId, id: keyId });
     return keyId ?? '';
   }
 

@@ -1,16 +1,19 @@
+import { Injectable } from '@nestjs/common';
 import type { Charge } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { addSpending } from '../budgets/spending';
+import { DEFAULT_THRESHOLDS_PERCENT } from '../budgets/thresholds';
+import { BillingDataSource } from '../database';
 import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
 import { gather, type Calendar, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
 import { periodOf } from '../ledger/core/period';
 import { isBroken } from '../ledger/is-broken';
 import { insertCharges } from '../ledger/journal';
-import { addSpending } from '../budgets/spending';
-import { DEFAULT_THRESHOLDS_PERCENT } from '../budgets/thresholds';
+import { InjectOptions } from '../options';
 import { observeLag } from './metrics';
 import { readCharge } from './read-charge';
 import { setAside, type Rejected } from './rejected';
@@ -44,10 +47,12 @@ interface Taken {
  * When the books of one tenant refuse, one transaction a tenant: its charges are set aside and their holds stay, so metering sends them again until the books take them, and nobody
  * else waits for that.
  */
+@Injectable()
 export class ChargeGatherer {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly dataSource: BillingDataSource,
     /** `now`: the clock, the system's by default. */
+    @InjectOptions()
     private readonly options: {
       postingIntervalMs: number;
       thresholdsPercent?: () => readonly number[];

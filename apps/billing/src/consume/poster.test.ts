@@ -253,7 +253,7 @@ describe('the posting loop', () => {
     const gatherer = new ChargeGatherer(billing.dataSource, options);
     const tenantId = newId('ten');
     await billing.topUps.add({ tenantId, amountCents: 100, source: 'manual', ref: '1' });
-    loop.start();
+    loop.onApplicationBootstrap();
     const charges = [charge(tenantId, CENT), charge(tenantId, 2n * CENT + 5n)];
     const { dueInMs } = await gatherer.gather([charges[0]!]);
     loop.wakeIn(dueInMs!);
@@ -261,7 +261,7 @@ describe('the posting loop', () => {
     const next = await gatherer.gather([charges[1]!]);
     expect(next.dueInMs).toBeGreaterThan(20_000);
     loop.wakeIn(next.dueInMs!);
-    await loop.stop();
+    await loop.beforeApplicationShutdown();
     expect(await billing.books(tenantId)).toMatchObject({ balance: 97, unposted: 5n });
     expect(posted).toHaveBeenCalled();
     await expectBooksToProve(billing, charges);

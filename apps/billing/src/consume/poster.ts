@@ -1,8 +1,9 @@
+import { Injectable } from '@nestjs/common';
 import { newId } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
-import type { DataSource } from 'typeorm';
+import { BillingDataSource } from '../database';
 import {
   coveredPart,
   deferPosting,
@@ -18,6 +19,7 @@ import type { Entry } from '../ledger/core/entry';
 import { partWanted, post, type Cover } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
 import { firstEnded, insertCovers, insertEntries } from '../ledger/journal';
+import { InjectOptions } from '../options';
 import { observeDebits } from './metrics';
 
 /** So many tenants are posted in one transaction. */
@@ -30,10 +32,11 @@ const BROKEN_AGAIN_AFTER_MS = 60_000;
  * covers. Work is what the database says is due, so any number of replicas may run and any may die: locked rows are passed over, and an
  * entry, its coverage, the books and the news commit together or not at all.
  */
+@Injectable()
 export class Poster {
   constructor(
-    private readonly dataSource: DataSource,
-    private readonly options: { postingIntervalMs: number },
+    private readonly dataSource: BillingDataSource,
+    @InjectOptions() private readonly options: { postingIntervalMs: number },
   ) {}
 
   /**

@@ -1,3 +1,4 @@
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { logger } from '@tollgate/runtime';
 import type { Poster } from './poster';
 
@@ -9,7 +10,7 @@ const RETRY_AFTER_ERROR_MS = 500;
  * Runs the poster when something falls due: `wakeIn` by whoever gathered, and every POLL_MS. One run at a time; an error is logged and tried
  * again, as the work stays due in the database.
  */
-export class PostingLoop {
+export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private wakeAt = Infinity;
   private running: Promise<void> | undefined;
@@ -21,7 +22,7 @@ export class PostingLoop {
     private readonly onPosted: (tenants: number) => void,
   ) {}
 
-  start(): void {
+  onApplicationBootstrap(): void {
     this.stopped = false;
     this.wakeIn(0);
   }
@@ -36,7 +37,7 @@ export class PostingLoop {
   }
 
   /** Ends the loop, waits for the run in hand, and posts every whole cent that has gathered. */
-  async stop(): Promise<void> {
+  async beforeApplicationShutdown(): Promise<void> {
     if (this.stopped) return;
     this.stopped = true;
     clearTimeout(this.timer);

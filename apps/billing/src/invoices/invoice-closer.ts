@@ -1,14 +1,17 @@
+import { Injectable } from '@nestjs/common';
 import { newId, RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { BillingDataSource } from '../database';
 import { loadOpenMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
 import { creditNews, type Month } from '../ledger/core/books';
 import { newestOver, periodOf, type Period } from '../ledger/core/period';
 import { postThrough } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
 import { insertCovers, insertEntries } from '../ledger/journal';
+import { InjectOptions } from '../options';
 
 /** So many tenants are looked up at once; each is closed in its own transaction. */
 const MAX_TENANTS_PER_PAGE = 100;
@@ -37,10 +40,11 @@ export type Closed = ReplyOf<'billing.invoices.close'>;
  *
  * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice. A tenant whose books refuse is left open, for the next round, and holds up nobody else.
  */
+@Injectable()
 export class InvoiceCloser {
   constructor(
-    private readonly dataSource: DataSource,
-    private readonly options: ClosingOptions,
+    private readonly dataSource: BillingDataSource,
+    @InjectOptions() private readonly options: ClosingOptions,
   ) {}
 
   /** Closes all that has been over for long enough; what this replica did of it. Null: nothing, another one is at it. */

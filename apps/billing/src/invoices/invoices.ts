@@ -1,10 +1,13 @@
+import { Injectable } from '@nestjs/common';
 import { RequestError, type IssuedInvoice, type Page, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { transaction } from '@tollgate/postgres';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { BillingDataSource } from '../database';
 import { assertReason, bookEntry, findFirst, type Booked } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
 import { INVOICE_SOURCE, type EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
+import { InjectOptions } from '../options';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
@@ -23,11 +26,12 @@ const SELECT_INVOICES = `
   FROM invoice i LEFT JOIN invoice_void v USING (accounting_number)`;
 
 /** Invoices that were issued: read, and made void. */
+@Injectable()
 export class Invoices {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly dataSource: BillingDataSource,
     /** `now`: the clock by which months begin and end. */
-    private readonly options: { postingIntervalMs: number; now: () => Date },
+    @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
   /** Newest number first. RequestError invalid_parameter. */

@@ -1,4 +1,5 @@
 import { NANOS_PER_CENT } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { canPost, mayPostPart, type Books, type Month } from './core/books';
 import type { Part } from './core/post';
@@ -141,7 +142,8 @@ export async function saveBooks(
   { postingIntervalMs, posted = false }: { postingIntervalMs: number; posted?: boolean },
 ): Promise<number | null> {
   if (changed.length === 0) return null;
-  const [rows] = await tx.query<[{ due_in_ms: number | null }[], number]>(
+  const rows = await query<{ due_in_ms: number | null }>(
+    tx,
     `UPDATE tenant_books b
      SET version = n.version, balance_cents = n.balance_cents, last_sequence = n.last_sequence, last_cover = n.last_cover,
          carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos, overrun_nanos = n.overrun_nanos, suspended = n.suspended,

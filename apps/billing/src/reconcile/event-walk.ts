@@ -6,7 +6,7 @@ import {
   type EventDigest,
   type EventLine,
 } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
+import type { Requests } from '@tollgate/messaging';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Charges, IdRange } from './charges';
 import type { Findings } from './findings';
@@ -26,7 +26,7 @@ const HOLDS_PAGE = 1_000;
  */
 export class EventWalk {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: Requests,
     private readonly admission: AdmissionStore,
     private readonly charges: Charges,
     private readonly findings: Findings,
@@ -51,7 +51,7 @@ export class EventWalk {
   }
 
   private digest(after: string): Promise<EventDigest> {
-    const asked = askMetering(this.messages, 'metering.events.digest', { after, limit: MAX_DIGEST_EVENTS });
+    const asked = askMetering(this.services, 'metering.events.digest', { after, limit: MAX_DIGEST_EVENTS });
     // It may fail while the range before it is still compared; whoever awaits it hears of it.
     asked.catch(() => {});
     return asked;
@@ -142,7 +142,7 @@ export class EventWalk {
 
   private list({ after, until }: IdRange) {
     const range = { after, limit: MAX_LISTED_EVENTS, ...(until === null ? {} : { until }) };
-    return askMetering(this.messages, 'metering.events.list', range);
+    return askMetering(this.services, 'metering.events.list', range);
   }
 }
 

@@ -1,5 +1,5 @@
 import { UnavailableError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
+import type { Requests } from '@tollgate/messaging';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Each asks for a bounded part; on a busy machine it may still take a while. */
@@ -12,13 +12,13 @@ type Subject = 'metering.events.digest' | 'metering.events.list' | 'metering.rol
 
 /** Asks metering of its events. Rejects with UnavailableError when it does not answer, again and again. */
 export async function askMetering<S extends Subject>(
-  messages: Messages,
+  services: Requests,
   subject: S,
   request: RequestOf<S>,
 ): Promise<ReplyOf<S>> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await messages.request(subject, request, { deadlineMs: DEADLINE_MS });
+      return await services.request(subject, request, { deadlineMs: DEADLINE_MS });
     } catch (error) {
       if (!(error instanceof UnavailableError) || attempt === MAX_TRIES) throw error;
       await delay(AGAIN_AFTER_MS);

@@ -1,8 +1,10 @@
-import type { AdmissionStore } from '@tollgate/admission';
-import type { Difference } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { DataSource } from 'typeorm';
+import { Inject, Injectable } from '@nestjs/common';
+import { AdmissionStore } from '@tollgate/admission';
+import type { Difference } from '@tollgate/contracts';
+import type { Requests } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { BillingDataSource } from '../database';
 import { auditLedger } from './audit';
 import { Charges } from './charges';
 import { compareTenant, PENDING_SUM, SETTLED_SUM, type TenantView } from './compare';
@@ -29,13 +31,14 @@ const MAX_NAMED_HOLDS = 20;
  *    months, numbered without a gap;
  * 3. against the admission store: its balance is that of the same version of the books, its suspension is the books', its running sums are those of its holds, no hold is left over.
  */
+@Injectable()
 export class Reconciler {
   private readonly charges: Charges;
   private readonly stores: Stores;
 
   constructor(
-    private readonly dataSource: DataSource,
-    private readonly messages: Messages,
+    private readonly dataSource: BillingDataSource,
+    @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
   ) {
     this.charges = new Charges(dataSource);
@@ -46,7 +49,7 @@ export class Reconciler {
   async run(findings: Findings, stopped: AbortSignal): Promise<void> {
     const failed = new AbortController();
     const end = AbortSignal.any([stopped, failed.signal]);
-    const walk = new EventWalk(this.messages, this.admission, this.charges, findings, end);
+    const walk = new EventWalk(this.services, this.admission, this.charges, findings, end);
     const parts = [walk.run(), this.rollUps(findings, end), this.tenants(findings, end)];
     // Each keeps one connection of a database busy; when one fails, the others end.
     for (const part of parts) part.catch((error: unknown) => failed.abort(error));
@@ -55,12 +58,12 @@ export class Reconciler {
   }
 
   private async rollUps(findings: Findings, stopped: AbortSignal): Promise<void> {
-    const aside = await askMetering(this.messages, 'metering.rejected.audit', {});
+    const aside = await askMetering(this.services, 'metering.rejected.audit', {});
     findings.add(aside.differences, aside.truncated);
     for (let after: string | null | undefined; after !== null;) {
       stopped.throwIfAborted();
       const request: { after?: string } = after === undefined ? {} : { after };
-      const page = await askMetering(this.messages, 'metering.rollups.audit', request);
+      const page = await askMetering(this.services, 'metering.rollups.audit', request);
       findings.add(page.differences, page.truncated);
       after = page.nextCursor;
     }

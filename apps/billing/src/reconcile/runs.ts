@@ -1,8 +1,9 @@
+import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { newId, RequestError, UnavailableError, type ReconcileReport, type ReconcileRun } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
-import type { DataSource } from 'typeorm';
+import { BillingDataSource } from '../database';
 import { Findings } from './findings';
-import type { Reconciler } from './reconciler';
+import { Reconciler } from './reconciler';
 
 /** Of one process. Each reads all the books. */
 const MAX_RUNNING = 4;
@@ -26,12 +27,13 @@ interface Row {
  * Runs of reconcile. One takes minutes over millions of events, and a request between services seconds at the most: so a run is started, goes on by itself, and is asked after. Its state is a
  * row, so that any replica can tell of it.
  */
-export class ReconcileRuns {
+@Injectable()
+export class ReconcileRuns implements BeforeApplicationShutdown {
   private readonly running = new Map<string, Promise<void>>();
   private readonly stopping = new AbortController();
 
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly dataSource: BillingDataSource,
     private readonly reconciler: Reconciler,
   ) {}
 
@@ -66,7 +68,7 @@ export class ReconcileRuns {
   }
 
   /** Ends what runs, at its next step. */
-  async stop(): Promise<void> {
+  async beforeApplicationShutdown(): Promise<void> {
     this.stopping.abort(new UnavailableError('the process that ran it is being stopped: start it again'));
     await Promise.all(this.running.values());
   }

@@ -1,4 +1,5 @@
-import type { AdmissionStore } from '@tollgate/admission';
+import { Inject, Injectable } from '@nestjs/common';
+import { AdmissionStore } from '@tollgate/admission';
 import {
   formatCents,
   NANOS_PER_CENT,
@@ -7,15 +8,18 @@ import {
   UnavailableError,
   type RequestOf,
 } from '@tollgate/contracts';
-import { enqueue, type Messages } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
+import { enqueue, type Requests } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
+import { changedRows, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { BillingDataSource } from '../database';
 import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, type Booked } from '../ledger/booking';
 import { lockBooks, saveBooks } from '../ledger/books-store';
 import { creditNews, refundableCents, type Books } from '../ledger/core/books';
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
+import { InjectOptions } from '../options';
 
 /** A debit that was announced and not booked for so long was given up: the process died, or it waited too long and will be refused. */
 const ABANDONED_AFTER_MS = 10_000;
@@ -34,13 +38,14 @@ type Adjust = RequestOf<'billing.credit.adjust'>;
  *
  * Whatever fails after 3, the store is told a version without the debit, at once or by `releaseAbandoned`: so credit is neither spent twice nor lost.
  */
+@Injectable()
 export class MoneyOut {
   constructor(
-    private readonly dataSource: DataSource,
-    private readonly messages: Messages,
+    private readonly dataSource: BillingDataSource,
+    @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
     /** `now`: the clock by which months begin and end. `currency`: for messages. */
-    private readonly options: { postingIntervalMs: number; now: () => Date; currency: () => string },
+    @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date; currency: () => string },
   ) {}
 
   /**
@@ -84,7 +89,7 @@ export class MoneyOut {
 
   /** Books what needs no asking: money in, or a debt that a person allows. */
   private async enter(tenantId: string, entry: EntryRequest): Promise<Booked> {
-    await this.messages.request('auth.tenants.get', { tenantId });
+    await this.services.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const first = await findFirst(tx, books, entry);
@@ -93,7 +98,7 @@ export class MoneyOut {
   }
 
   private async debit(tenantId: string, entry: EntryRequest): Promise<Booked> {
-    await this.messages.request('auth.tenants.get', { tenantId });
+    await this.services.request('auth.tenants.get', { tenantId });
     const intent = newId('msg');
     await this.dataSource.query('INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
     let mayBeWithdrawn = false;
@@ -167,8 +172,7 @@ export class MoneyOut {
 
 /** False: it was booked, or given up. */
 async function claim(tx: EntityManager, intent: string): Promise<boolean> {
-  const [, count] = await tx.query<[unknown, number]>('DELETE FROM withdrawal_intent WHERE id = $1', [intent]);
-  return count === 1;
+  return (await changedRows(tx, 'DELETE FROM withdrawal_intent WHERE id = $1', [intent])) === 1;
 }
 
 function isAmount(amountCents: unknown): amountCents is number {

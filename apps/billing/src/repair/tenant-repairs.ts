@@ -1,12 +1,16 @@
-import { askForSpent, readNews, type AdmissionStore, type MonthSpent, type Snapshot } from '@tollgate/admission';
+import { Inject, Injectable } from '@nestjs/common';
+import { AdmissionStore, askForSpent, readNews, type MonthSpent, type Snapshot } from '@tollgate/admission';
 import { NANOS_PER_CENT, type RequestOf, type TenantRepair } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
+import type { Requests } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { allBudgetNews } from '../budgets/budget-rows';
+import { BillingDataSource } from '../database';
 import { lockBooks } from '../ledger/books-store';
 import { creditNews, type Books } from '../ledger/core/books';
+import { InjectOptions } from '../options';
 import { capped } from '../reconcile/compare';
 import { poisonOf, stateChanges, type Poison } from './state-changes';
 
@@ -25,17 +29,18 @@ export interface Healed extends TenantRepair {
  * 3. the store's state is made anew of both and of the tenant's holds, in one step.
  * News in flight are of this version or an older one: they release holds and change nothing else. So it is exact, while requests run, and may be done at any time.
  */
+@Injectable()
 export class TenantRepairs {
   constructor(
-    private readonly dataSource: DataSource,
-    private readonly messages: Messages,
+    private readonly dataSource: BillingDataSource,
+    @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
-    private readonly options: { now: () => Date },
+    @InjectOptions() private readonly options: { now: () => Date },
   ) {}
 
   /** For a person. @throws RequestError not_found; UnavailableError when auth or the admission store does not answer */
   async repair({ tenantId, dryRun = false }: RequestOf<'billing.tenants.repair'>): Promise<TenantRepair> {
-    await this.messages.request('auth.tenants.get', { tenantId });
+    await this.services.request('auth.tenants.get', { tenantId });
     const spent = dryRun ? [] : await this.spent(tenantId);
     return transaction(this.dataSource, async (tx) => {
       const { books, snapshot } = await this.look(tx, tenantId);
@@ -119,7 +124,7 @@ export class TenantRepairs {
   /** For the budgets of the month. A repair of the credit does not wait for metering to be back. */
   private async spent(tenantId: string): Promise<MonthSpent[]> {
     try {
-      return await askForSpent(this.messages, tenantId, () => this.options.now().getTime());
+      return await askForSpent(this.services, tenantId, () => this.options.now().getTime());
     } catch (error) {
       logger('billing').warn({ err: error, tenantId }, 'a tenant is repaired without what it spent in this month');
       return [];

@@ -1,21 +1,24 @@
-import type { AdmissionStore } from '@tollgate/admission';
+import { Injectable } from '@nestjs/common';
+import { AdmissionStore } from '@tollgate/admission';
 import { isId, type CreditNews, type TenantNews } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
-import type { DataSource } from 'typeorm';
+import { query, transaction } from '@tollgate/postgres';
 import { enforceAtAdmission, tellAdmission } from '../consume/tell-admission';
+import { BillingDataSource } from '../database';
 import { lockBooks, readBooks, saveBooks } from '../ledger/books-store';
 import { creditNews } from '../ledger/core/books';
+import { InjectOptions } from '../options';
 
 /**
  * Takes in which tenants are suspended, and tells the admission store with the credit news: so what may run and what it may cost come by one path, in one order.
  * Only what is newer than the last of a tenant counts. Auth owns the status; the books keep a copy, for an admission store that asks.
  */
+@Injectable()
 export class TenantStatus {
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly dataSource: BillingDataSource,
     private readonly admission: AdmissionStore,
-    private readonly options: { postingIntervalMs: number },
+    @InjectOptions() private readonly options: { postingIntervalMs: number },
   ) {}
 
   /** Of readable news (`whyNotTenantNews`). */
@@ -45,7 +48,8 @@ export class TenantStatus {
     return transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(tx, newest.keys());
       const told = [...newest.values()];
-      const [rows] = await tx.query<[{ tenant_id: string }[], number]>(
+      const rows = await query<{ tenant_id: string }>(
+        tx,
         `UPDATE tenant_books b SET status_version = n.version FROM unnest($1::text[], $2::bigint[]) AS n (tenant_id, version)
          WHERE b.tenant_id = n.tenant_id AND b.status_version < n.version RETURNING b.tenant_id`,
         [told.map((news) => news.tenantId), told.map((news) => news.version)],

@@ -1,23 +1,27 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { RequestError, type RequestOf } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
+import type { Requests } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { transaction } from '@tollgate/postgres';
-import type { DataSource } from 'typeorm';
+import { BillingDataSource } from '../database';
 import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, type Booked } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
+import { InjectOptions } from '../options';
 
 type AddCredit = RequestOf<'billing.credit.add'>;
 
 /**
  * Money in. Idempotent by tenant, source and ref: a repeat returns the first entry and changes nothing. Entry, books and news commit together.
  */
+@Injectable()
 export class TopUps {
   constructor(
-    private readonly dataSource: DataSource,
-    private readonly messages: Messages,
+    private readonly dataSource: BillingDataSource,
+    @Inject(ServiceClient) private readonly services: Requests,
     /** `now`: the clock by which months begin and end. */
-    private readonly options: { postingIntervalMs: number; now: () => Date },
+    @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
   /**
@@ -27,7 +31,7 @@ export class TopUps {
   async add(request: AddCredit): Promise<Booked> {
     const { tenantId } = request;
     const entry = validated(request, this.options.now());
-    await this.messages.request('auth.tenants.get', { tenantId });
+    await this.services.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const first = await findFirst(tx, books, entry);

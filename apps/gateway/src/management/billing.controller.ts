@@ -1,6 +1,6 @@
 import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
 import type { BillingSummary } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { EnvelopeFilter } from './envelope';
 import { MANAGEMENT_ERRORS } from './errors';
 import { MANAGEMENT_PREFIX } from './routes';
@@ -15,12 +15,12 @@ const checkQuery = queryCheck(BillingQuery);
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 @UseGuards(TokenGuard)
 export class BillingController {
-  constructor(private readonly messages: Messages) {}
+  constructor(private readonly services: ServiceClient) {}
 
   @Get()
   @NeedsScope('billing:read')
   async read(@FromCaller() { tenantId }: Caller, @Query() query: unknown) {
-    const summary = await this.messages.request('billing.summary', { tenantId, ...checkQuery(query) });
+    const summary = await this.services.request('billing.summary', { tenantId, ...checkQuery(query) });
     return { data: toBilling(summary), nextCursor: summary.nextCursor };
   }
 }

@@ -3,7 +3,8 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AdmissionStore, PostgresAdmissionStore } from '@tollgate/admission';
 import { mintCredential, newId, RequestError, SCOPES, type RequestOf } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
-import { Messages, PostgresMessages } from '@tollgate/messaging';
+import { PostgresMessages, type Messages } from '@tollgate/messaging';
+import { MessagesModule } from '@tollgate/messaging/nest';
 import { ConfigSource, readConfigFile } from '@tollgate/runtime';
 import { eventually, useTestDatabase, withDatabase } from '@tollgate/testing';
 import fs from 'node:fs';
@@ -39,9 +40,8 @@ class FileConfig extends ConfigSource {
 @Global()
 @Module({})
 class Seams {
-  static of(messages: Messages, store: CredentialStore): DynamicModule {
+  static of(store: CredentialStore): DynamicModule {
     const providers = [
-      { provide: Messages, useValue: messages },
       { provide: CredentialStore, useValue: store },
       { provide: AdmissionStore, useValue: admission },
       { provide: ConfigSource, useValue: new FileConfig() },
@@ -51,7 +51,7 @@ class Seams {
 }
 
 async function start(bus: Messages, store: CredentialStore): Promise<NestFastifyApplication> {
-  const root = { module: class Root {}, imports: [Seams.of(bus, store), GatewayModule.register()] };
+  const root = { module: class Root {}, imports: [MessagesModule.of(bus), Seams.of(store), GatewayModule.register()] };
   const started = await createPublicApp(root);
   await started.listen(0, '127.0.0.1');
   return started;
@@ -103,7 +103,6 @@ beforeAll(async () => {
   });
   app = await start(messages, credentials);
   withoutStore = await start(silent, deadCredentials);
-  await messages.start();
   const writeSync = fs.writeSync.bind(fs) as typeof fs.writeSync;
   jest.spyOn(fs, 'writeSync').mockImplementation(((fd: number, text: string, ...rest: []) => {
     if (fd === 2) written += String(text);

@@ -1,5 +1,5 @@
 import { UnavailableError } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
+import type { Requests } from '@tollgate/messaging';
 import { ApiError } from './envelope';
 
 /**
@@ -17,11 +17,11 @@ export async function inForce<T>(change: Promise<T>, message: string): Promise<T
 
 /** Errors: not_found, and unavailable as long as the edge may not know of it. */
 export async function revokeCredential(
-  messages: Messages,
+  services: Requests,
   kind: 'key' | 'token',
   credential: { tenantId: string; id: string },
 ): Promise<void> {
   const subject = kind === 'key' ? 'auth.keys.revoke' : 'auth.tokens.revoke';
   const message = `The ${kind} may still be accepted. Repeat the revocation until it succeeds.`;
-  await inForce(messages.request(subject, credential), message);
+  await inForce(services.request(subject, credential), message);
 }

@@ -1,5 +1,5 @@
 import { type KeyRow, mintCredential } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
+import type { Requests } from '@tollgate/messaging';
 import { bodyError, futureInstant, trimmedName } from './body';
 import { KeyCreate } from './schemas';
 import { bodyCheck } from './validate';
@@ -20,11 +20,11 @@ export function readKeyBody(body: Record<string, unknown>): { name: string; prof
  * not_found (tenant), invalid_profile.
  */
 export async function issueKey(
-  messages: Messages,
+  services: Requests,
   tenantId: string,
   wanted: ReturnType<typeof readKeyBody>,
 ): Promise<{ row: KeyRow; key: string }> {
   const { value, hash, last4 } = mintCredential('key');
-  const row = await messages.request('auth.keys.create', { tenantId, ...wanted, hash, last4 });
+  const row = await services.request('auth.keys.create', { tenantId, ...wanted, hash, last4 });
   return { row, key: value };
 }

@@ -1,6 +1,6 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseFilters, UseGuards } from '@nestjs/common';
 import { isId, type KeyRow } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { EnvelopeFilter } from './envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
@@ -18,19 +18,19 @@ const checkQuery = queryCheck(KeysQuery);
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 @UseGuards(TokenGuard)
 export class KeysController {
-  constructor(private readonly messages: Messages) {}
+  constructor(private readonly services: ServiceClient) {}
 
   @Get()
   @NeedsScope('keys:read')
   async list(@FromCaller() { tenantId }: Caller, @Query() query: unknown) {
-    const page = await this.messages.request('auth.keys.list', { tenantId, ...checkQuery(query) });
+    const page = await this.services.request('auth.keys.list', { tenantId, ...checkQuery(query) });
     return { data: page.data.map(toKey), nextCursor: page.nextCursor };
   }
 
   @Post()
   @NeedsScope('keys:write')
   async create(@FromCaller() { tenantId }: Caller, @Req() request: FastifyRequest) {
-    const { row, key } = await issueKey(this.messages, tenantId, readKeyBody(readJsonObject(request)));
+    const { row, key } = await issueKey(this.services, tenantId, readKeyBody(readJsonObject(request)));
     return { data: { id: row.id, name: row.name, key, last4: row.last4 }, note: KEY_NOTE };
   }
 
@@ -40,7 +40,7 @@ export class KeysController {
   async revoke(@FromCaller() { tenantId }: Caller, @Param('id') id: string) {
     // An id of another form is no key of anybody: nobody need be asked.
     if (!isId('key', id)) throw managementError('not_found', 'No such key.');
-    await revokeCredential(this.messages, 'key', { tenantId, id });
+    await revokeCredential(this.services, 'key', { tenantId, id });
   }
 }
 

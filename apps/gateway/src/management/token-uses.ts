@@ -4,7 +4,7 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 
 /** lastUsedAt is promised within 10 s of a use: this, and one message lost, stay below it. */
@@ -20,7 +20,7 @@ export class TokenUses implements OnModuleInit, BeforeApplicationShutdown, OnApp
   private timer: NodeJS.Timeout | undefined;
   private flushing: Promise<void> = Promise.resolve();
 
-  constructor(private readonly messages: Messages) {}
+  constructor(private readonly services: ServiceClient) {}
 
   record(tokenId: string, atMs: number): void {
     if (this.gathered.size >= MAX_GATHERED_TOKENS && !this.gathered.has(tokenId)) return;
@@ -54,7 +54,7 @@ export class TokenUses implements OnModuleInit, BeforeApplicationShutdown, OnApp
     for (let start = 0; start < uses.length; start += MAX_USES_PER_MESSAGE) {
       const batch = uses.slice(start, start + MAX_USES_PER_MESSAGE);
       try {
-        await this.messages.request('auth.tokens.used', { uses: batch });
+        await this.services.request('auth.tokens.used', { uses: batch });
       } catch (error) {
         for (const { id, at } of batch) {
           if (!this.gathered.has(id)) this.record(id, Date.parse(at));

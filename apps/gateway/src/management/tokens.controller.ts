@@ -1,6 +1,6 @@
 import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
 import type { TokenRow } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { EnvelopeFilter } from './envelope';
 import { MANAGEMENT_ERRORS } from './errors';
 import { MANAGEMENT_PREFIX } from './routes';
@@ -15,12 +15,12 @@ const checkQuery = queryCheck(TokensQuery);
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 @UseGuards(TokenGuard)
 export class TokensController {
-  constructor(private readonly messages: Messages) {}
+  constructor(private readonly services: ServiceClient) {}
 
   @Get()
   @NeedsScope('tokens:read')
   async list(@FromCaller() { tenantId }: Caller, @Query() query: unknown) {
-    const page = await this.messages.request('auth.tokens.list', { tenantId, ...checkQuery(query) });
+    const page = await this.services.request('auth.tokens.list', { tenantId, ...checkQuery(query) });
     return { data: page.data.map(toToken), nextCursor: page.nextCursor };
   }
 }

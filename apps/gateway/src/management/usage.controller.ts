@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox';
 import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
 import type { UsageGroupRow, UsageNumbers, UsageQuery as UsageRequest } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { EnvelopeFilter } from './envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
 import { MANAGEMENT_PREFIX } from './routes';
@@ -16,12 +16,12 @@ const checkQuery = queryCheck(UsageQuery);
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 @UseGuards(TokenGuard)
 export class UsageController {
-  constructor(private readonly messages: Messages) {}
+  constructor(private readonly services: ServiceClient) {}
 
   @Get()
   @NeedsScope('usage:read')
   async read(@FromCaller() { tenantId }: Caller, @Query() query: Record<string, unknown>) {
-    const summary = await this.messages.request('metering.usage.query', readUsageQuery(tenantId, query, Date.now()));
+    const summary = await this.services.request('metering.usage.query', readUsageQuery(tenantId, query, Date.now()));
     return {
       data: {
         from: summary.from,

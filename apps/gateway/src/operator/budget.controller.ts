@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Put, Query, Req, UseGuards } from '@nestjs/common';
 import { isId, type BudgetState, type RequestOf } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, type PlanConfig } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { bodyError } from '../management/body';
@@ -21,7 +21,7 @@ const checkBody = bodyCheck(BudgetSet, bodyError);
 @UseGuards(SecretGuard)
 export class BudgetController {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: ServiceClient,
     private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
@@ -29,7 +29,7 @@ export class BudgetController {
   @Get('budget')
   async show(@Param('tenantId') tenantId: string) {
     const byDefault = await this.defaultOfTenant(tenantId);
-    return this.answer(await this.messages.request('billing.budget.get', { tenantId, keyId: null }), byDefault);
+    return this.answer(await this.services.request('billing.budget.get', { tenantId, keyId: null }), byDefault);
   }
 
   @Put('budget')
@@ -44,7 +44,7 @@ export class BudgetController {
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
     await this.tenants.get(tenantId);
-    const { data, nextCursor } = await this.messages.request('billing.budget.keys', { tenantId, ...page });
+    const { data, nextCursor } = await this.services.request('billing.budget.keys', { tenantId, ...page });
     // Each has its own, so the configuration's does not show.
     return { data: data.map((state) => this.answer(state, null).data), nextCursor };
   }
@@ -52,7 +52,7 @@ export class BudgetController {
   @Get('keys/:id/budget')
   async showKey(@Param('tenantId') tenantId: string, @Param('id') keyId: string) {
     const byDefault = await this.defaultOfKey(tenantId, keyId);
-    return this.answer(await this.messages.request('billing.budget.get', { tenantId, keyId }), byDefault);
+    return this.answer(await this.services.request('billing.budget.get', { tenantId, keyId }), byDefault);
   }
 
   @Put('keys/:id/budget')
@@ -64,7 +64,7 @@ export class BudgetController {
 
   private inForce(wanted: RequestOf<'billing.budget.set'>): Promise<BudgetState> {
     const message = 'The previous budget may still be in force. Set the budget again until it succeeds.';
-    return inForce(this.messages.request('billing.budget.set', wanted), message);
+    return inForce(this.services.request('billing.budget.set', wanted), message);
   }
 
   private async defaultOfTenant(tenantId: string): Promise<number | null> {
@@ -74,7 +74,7 @@ export class BudgetController {
   private async defaultOfKey(tenantId: string, id: string): Promise<number | null> {
     const plan = await this.planOf(tenantId);
     if (!isId('key', id)) throw new ApiError('not_found', 'No such key.');
-    const { profile } = await this.messages.request('auth.keys.get', { tenantId, id });
+    const { profile } = await this.services.request('auth.keys.get', { tenantId, id });
     return plan?.profiles.find((candidate) => candidate.id === profile)?.monthlyBudgetCents ?? null;
   }
 

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
 import { NANOS_PER_CENT, type ReplyOf } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { bodyError } from '../management/body';
@@ -21,7 +21,7 @@ const checkAdjust = bodyCheck(CreditAdjust, bodyError);
 @UseGuards(SecretGuard)
 export class CreditController {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: ServiceClient,
     private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
@@ -31,8 +31,8 @@ export class CreditController {
     const page = checkQuery(query);
     await this.tenants.get(tenantId);
     const [{ nextCursor, ...data }, { spendableNanos }] = await Promise.all([
-      this.messages.request('billing.summary', { tenantId, ...page }),
-      this.messages.request('billing.credit.spendable', { tenantId }),
+      this.services.request('billing.summary', { tenantId, ...page }),
+      this.services.request('billing.credit.spendable', { tenantId }),
     ]);
     const spendableCents = spendableNanos === null ? null : Number(BigInt(spendableNanos) / NANOS_PER_CENT);
     return { data: { ...data, spendableCents, currency: this.config.current.currency }, nextCursor };
@@ -41,21 +41,21 @@ export class CreditController {
   @Post()
   async add(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref } = checkAdd(readJsonObject(request));
-    return this.entered(await this.messages.request('billing.credit.add', { tenantId, amountCents, source, ref }));
+    return this.entered(await this.services.request('billing.credit.add', { tenantId, amountCents, source, ref }));
   }
 
   @Post('refund')
   async refund(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref, reason } = checkRefund(readJsonObject(request));
     const wanted = { tenantId, amountCents, source, ref, ...(reason !== undefined && { reason }) };
-    return this.entered(await this.messages.request('billing.credit.refund', wanted));
+    return this.entered(await this.services.request('billing.credit.refund', wanted));
   }
 
   @Post('adjust')
   async adjust(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const { amountCents, source = 'manual', ref, reason, allowDebt = false } = checkAdjust(readJsonObject(request));
     const wanted = { tenantId, amountCents, source, ref, reason, allowDebt };
-    return this.entered(await this.messages.request('billing.credit.adjust', wanted));
+    return this.entered(await this.services.request('billing.credit.adjust', wanted));
   }
 
   private entered(reply: ReplyOf<'billing.credit.add'>) {

@@ -1,5 +1,5 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
 import { bodyError } from '../management/body';
@@ -22,7 +22,7 @@ const checkVoid = bodyCheck(InvoiceVoid, bodyError);
 @UseGuards(SecretGuard)
 export class InvoicesController {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: ServiceClient,
     private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
@@ -31,7 +31,7 @@ export class InvoicesController {
   async list(@Query() query: unknown) {
     const wanted = checkQuery(query);
     if (wanted.tenantId !== undefined) await this.tenants.get(wanted.tenantId);
-    const page = await this.messages.request('billing.invoices.list', wanted);
+    const page = await this.services.request('billing.invoices.list', wanted);
     return { ...page, currency: this.config.current.currency };
   }
 
@@ -41,7 +41,7 @@ export class InvoicesController {
   async close(@Req() request: FastifyRequest) {
     const wanted = checkClose(readJsonObject(request));
     if (wanted.tenantId !== undefined) await this.tenants.get(wanted.tenantId);
-    return { data: await this.messages.request('billing.invoices.close', wanted, { deadlineMs: CLOSE_DEADLINE_MS }) };
+    return { data: await this.services.request('billing.invoices.close', wanted, { deadlineMs: CLOSE_DEADLINE_MS }) };
   }
 
   @Post(':accountingNumber/void')
@@ -49,7 +49,7 @@ export class InvoicesController {
   async void(@Param('accountingNumber') number: string, @Req() request: FastifyRequest) {
     const { reason } = checkVoid(readJsonObject(request));
     if (!/^[1-9]\d{0,15}$/.test(number)) throw new ApiError('not_found', 'No such invoice.');
-    const done = await this.messages.request('billing.invoices.void', { accountingNumber: Number(number), reason });
+    const done = await this.services.request('billing.invoices.void', { accountingNumber: Number(number), reason });
     return { data: { ...done, currency: this.config.current.currency } };
   }
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, HttpCode, Post, Query, Req, UseGuards } from '@nestjs/common';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../management/envelope';
 import { bodyCheck, describe, queryCheck, readJsonObject } from '../management/validate';
@@ -14,17 +14,17 @@ const checkBody = bodyCheck(JournalCompare, (error) => new ApiError('invalid_par
 @Controller(`${OPERATOR_PREFIX}/journal`)
 @UseGuards(SecretGuard)
 export class JournalController {
-  constructor(private readonly messages: Messages) {}
+  constructor(private readonly services: ServiceClient) {}
 
   @Get('heads')
   heads(@Query() query: unknown) {
-    return this.messages.request('billing.journal.heads', checkQuery(query));
+    return this.services.request('billing.journal.heads', checkQuery(query));
   }
 
   @Post('compare')
   @HttpCode(200)
   async compare(@Req() request: FastifyRequest) {
     const { heads } = checkBody(readJsonObject(request));
-    return { data: await this.messages.request('billing.journal.compare', { heads }) };
+    return { data: await this.services.request('billing.journal.compare', { heads }) };
   }
 }

@@ -1,6 +1,6 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
 import { isId } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../management/envelope';
 import { revokeCredential } from '../management/in-force';
@@ -18,7 +18,7 @@ const checkQuery = queryCheck(KeysQuery);
 @UseGuards(SecretGuard)
 export class OperatorKeysController {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: ServiceClient,
     private readonly tenants: TenantLookup,
   ) {}
 
@@ -26,13 +26,13 @@ export class OperatorKeysController {
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
     await this.tenants.get(tenantId);
-    return this.messages.request('auth.keys.list', { tenantId, ...page });
+    return this.services.request('auth.keys.list', { tenantId, ...page });
   }
 
   @Post()
   async create(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const wanted = readKeyBody(readJsonObject(request));
-    const { row, key } = await issueKey(this.messages, tenantId, wanted);
+    const { row, key } = await issueKey(this.services, tenantId, wanted);
     return { data: { ...row, key }, note: KEY_NOTE };
   }
 
@@ -40,6 +40,6 @@ export class OperatorKeysController {
   @HttpCode(204)
   async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string) {
     if (!isId('ten', tenantId) || !isId('key', id)) throw new ApiError('not_found', 'No such key.');
-    await revokeCredential(this.messages, 'key', { tenantId, id });
+    await revokeCredential(this.services, 'key', { tenantId, id });
   }
 }

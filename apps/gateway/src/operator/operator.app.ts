@@ -2,7 +2,8 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { newId } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import type { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource, Health } from '@tollgate/runtime';
 import { MAX_OPERATOR_CONNECTIONS } from '../accept/descriptors';
 import type { EarlyRefusal } from '../accept/raw-answer';
@@ -103,7 +104,7 @@ export async function createOperatorApp(
     {
       module: OperatorModule,
       providers: [
-        { provide: Messages, useValue: messages },
+        { provide: ServiceClient, useValue: new ServiceClient(messages) },
         { provide: ConfigSource, useValue: config },
         { provide: OPERATOR_SECRET, useValue: secret },
         { provide: Health, useValue: health },

@@ -1,6 +1,6 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Res, UseGuards } from '@nestjs/common';
 import type { ReconcileRun } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -21,7 +21,7 @@ const checkHours = queryCheck(BackendHoursQuery);
 @UseGuards(SecretGuard)
 export class ReconcileController {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: ServiceClient,
     private readonly config: ConfigSource,
   ) {}
 
@@ -29,11 +29,11 @@ export class ReconcileController {
   @Post()
   @HttpCode(200)
   async start(@Res({ passthrough: true }) reply: FastifyReply) {
-    const { id } = await this.messages.request('billing.reconcile.start', {});
+    const { id } = await this.services.request('billing.reconcile.start', {});
     const until = Date.now() + MAX_WAIT_MS;
     for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(lookMs * 2, MAX_LOOK_MS)) {
       await delay(lookMs);
-      const run = await this.messages.request('billing.reconcile.get', { id });
+      const run = await this.services.request('billing.reconcile.get', { id });
       if (run.state === 'running' && Date.now() < until) continue;
       if (run.state === 'running') reply.code(202);
       return { data: this.answer(run) };
@@ -43,13 +43,13 @@ export class ReconcileController {
   /** What the engines counted beside what the books say. Before `:id`, which would take it. */
   @Get('backends')
   backends(@Query() query: unknown) {
-    return this.messages.request('metering.backends.compare', checkHours(query));
+    return this.services.request('metering.backends.compare', checkHours(query));
   }
 
   /** The report under `report` once it is done. */
   @Get(':id')
   async show(@Param('id') id: string) {
-    const run = await this.messages.request('billing.reconcile.get', { id });
+    const run = await this.services.request('billing.reconcile.get', { id });
     return { data: run.state === 'done' ? { ...run, report: this.answer(run) } : this.answer(run) };
   }
 

@@ -1,16 +1,16 @@
 import { isId, type TenantRow } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { Injectable } from '@nestjs/common';
 import { ApiError } from '../management/envelope';
 
 /** Finds the tenant that a path names, so that what belongs to nobody is `not_found` and never an empty list. */
 @Injectable()
 export class TenantLookup {
-  constructor(private readonly messages: Messages) {}
+  constructor(private readonly services: ServiceClient) {}
 
   /** Error: not_found. */
   async get(tenantId: string): Promise<TenantRow> {
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
-    return this.messages.request('auth.tenants.get', { tenantId });
+    return this.services.request('auth.tenants.get', { tenantId });
   }
 }

@@ -1,6 +1,6 @@
 import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
 import { isId, type TenantRow } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { bodyError, trimmedName } from '../management/body';
 import { ApiError } from '../management/envelope';
@@ -26,19 +26,19 @@ const MAY_STILL_BE = {
 @UseGuards(SecretGuard)
 export class TenantsController {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: ServiceClient,
     private readonly tenants: TenantLookup,
   ) {}
 
   @Get()
   list(@Query() query: unknown) {
-    return this.messages.request('auth.tenants.list', checkQuery(query));
+    return this.services.request('auth.tenants.list', checkQuery(query));
   }
 
   @Post()
   async create(@Req() request: FastifyRequest) {
     const { name, plan } = checkBody(trimmedName(readJsonObject(request)));
-    return { data: await this.messages.request('auth.tenants.create', { name, ...(plan !== undefined && { plan }) }) };
+    return { data: await this.services.request('auth.tenants.create', { name, ...(plan !== undefined && { plan }) }) };
   }
 
   @Get(':tenantId')
@@ -65,12 +65,12 @@ export class TenantsController {
   async repair(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {
     const { dryRun = false } = checkRepair(readJsonObject(request));
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
-    return { data: await this.messages.request('billing.tenants.repair', { tenantId, dryRun }) };
+    return { data: await this.services.request('billing.tenants.repair', { tenantId, dryRun }) };
   }
 
   private async setStatus(tenantId: string, status: TenantRow['status']) {
     if (!isId('ten', tenantId)) throw new ApiError('not_found', 'No such tenant.');
-    const change = this.messages.request('auth.tenants.setStatus', { tenantId, status });
+    const change = this.services.request('auth.tenants.setStatus', { tenantId, status });
     return { data: await inForce(change, MAY_STILL_BE[status]) };
   }
 }

@@ -1,6 +1,6 @@
 import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@nestjs/common';
 import { isId, mintCredential } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../management/envelope';
 import { bodyError, futureInstant, trimmedName } from '../management/body';
@@ -20,7 +20,7 @@ const checkBody = bodyCheck(TokenCreate, bodyError);
 @UseGuards(SecretGuard)
 export class OperatorTokensController {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: ServiceClient,
     private readonly tenants: TenantLookup,
   ) {}
 
@@ -28,7 +28,7 @@ export class OperatorTokensController {
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
     await this.tenants.get(tenantId);
-    return this.messages.request('auth.tokens.list', { tenantId, ...page });
+    return this.services.request('auth.tokens.list', { tenantId, ...page });
   }
 
   @Post()
@@ -36,7 +36,7 @@ export class OperatorTokensController {
     const { name, scopes, expiresAt } = checkBody(trimmedName(readJsonObject(request)));
     const expires = futureInstant(expiresAt);
     const { value, hash, last4 } = mintCredential('token');
-    const row = await this.messages.request('auth.tokens.create', {
+    const row = await this.services.request('auth.tokens.create', {
       tenantId,
       name,
       hash,
@@ -51,6 +51,6 @@ export class OperatorTokensController {
   @HttpCode(204)
   async revoke(@Param('tenantId') tenantId: string, @Param('id') id: string) {
     if (!isId('ten', tenantId) || !isId('tok', id)) throw new ApiError('not_found', 'No such token.');
-    await revokeCredential(this.messages, 'token', { tenantId, id });
+    await revokeCredential(this.services, 'token', { tenantId, id });
   }
 }

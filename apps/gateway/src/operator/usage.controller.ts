@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Query, UseGuards } from '@nestjs/common';
 import { isId, RequestError, type ReplyOf } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import { ApiError } from '../management/envelope';
 import { readUsageQuery } from '../management/usage.controller';
@@ -19,7 +19,7 @@ const checkPage = queryCheck(RequestsQuery);
 @UseGuards(SecretGuard)
 export class OperatorUsageController {
   constructor(
-    private readonly messages: Messages,
+    private readonly services: ServiceClient,
     private readonly tenants: TenantLookup,
     private readonly config: ConfigSource,
   ) {}
@@ -29,7 +29,7 @@ export class OperatorUsageController {
   async summary(@Param('tenantId') tenantId: string, @Query() query: Record<string, unknown>) {
     const wanted = readUsageQuery(tenantId, query, Date.now());
     await this.tenants.get(tenantId);
-    const summary = await this.messages.request('metering.usage.query', wanted);
+    const summary = await this.services.request('metering.usage.query', wanted);
     return { data: { ...summary, currency: this.config.current.currency } };
   }
 
@@ -37,10 +37,10 @@ export class OperatorUsageController {
   async requests(@Param('entryId') entryId: string, @Query() query: unknown) {
     const page = checkPage(query);
     if (!isId('ent', entryId)) throw new ApiError('not_found', 'No such ledger entry.');
-    const covered = await this.messages.request('billing.entry.requests', { entryId, ...page });
+    const covered = await this.services.request('billing.entry.requests', { entryId, ...page });
     const { entry, carriedInNanos, carriedOutNanos, requests, nextCursor } = covered;
     const ids = requests.map(({ id }) => id);
-    const { data } = await this.messages.request('metering.usage.events', { ids });
+    const { data } = await this.services.request('metering.usage.events', { ids });
     const events = new Map(data.map((event) => [event.id, event]));
     return {
       data: requests.map((charge) => ({ ...charge, event: events.get(charge.id) ?? null })),
@@ -64,13 +64,13 @@ export class OperatorUsageController {
   }
 
   private async event(id: string) {
-    const { data } = await this.messages.request('metering.usage.events', { ids: [id] });
+    const { data } = await this.services.request('metering.usage.events', { ids: [id] });
     return data[0] ?? null;
   }
 
   private async books(requestId: string): Promise<ReplyOf<'billing.request.entry'> | null> {
     try {
-      return await this.messages.request('billing.request.entry', { requestId });
+      return await this.services.request('billing.request.entry', { requestId });
     } catch (error) {
       if (error instanceof RequestError && error.code === 'not_found') return null;
       throw error;

@@ -1,5 +1,5 @@
 import { MAX_UNBILLED_LINES, newId, RequestError, type UnbilledWork } from '@tollgate/contracts';
-import type { Messages } from '@tollgate/messaging';
+import type { Requests } from '@tollgate/messaging';
 import { logger } from '@tollgate/runtime';
 
 /** What gathers in that time is one report. A gateway that dies takes so much with it. */
@@ -24,7 +24,7 @@ export class UnbilledReports {
   private timer: NodeJS.Timeout | null = null;
 
   constructor(
-    private readonly messages: Messages,
+    private readonly services: Requests,
     private readonly everyMs = REPORT_EVERY_MS,
   ) {}
 
@@ -75,7 +75,7 @@ export class UnbilledReports {
       this.gathered = new Map();
     }
     try {
-      await this.messages.request('metering.backends.unbilled', this.report, deadlineMs ? { deadlineMs } : {});
+      await this.services.request('metering.backends.unbilled', this.report, deadlineMs ? { deadlineMs } : {});
     } catch (error) {
       if (!(error instanceof RequestError)) {
         logger('gateway').debug({ err: error }, 'unbilled work of backends could not be told; tried again');

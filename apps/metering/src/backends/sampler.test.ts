@@ -192,9 +192,9 @@ it('a stop waits for no page that does not answer', async () => {
   const url = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/metrics`;
   const waiting = new EngineSampler(database.dataSource, () => [{ name: url, url, backends: [BACKEND] }]);
   const connected = new Promise((resolve) => hanging.once('connection', resolve));
-  waiting.start();
+  waiting.onApplicationBootstrap();
   await connected;
-  await waiting.stop();
+  await waiting.beforeApplicationShutdown();
   // Asked by nobody any more.
   await new Promise((resolve) => hanging.close(resolve));
 });

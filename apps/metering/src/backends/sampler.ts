@@ -1,3 +1,4 @@
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { transaction } from '@tollgate/postgres';
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
@@ -40,7 +41,7 @@ interface Part {
  * Reads the engines' counters once a minute and keeps how far they went, hour by hour. Counters only grow, so that a page that does not answer for a while costs nothing but at the end of an hour; one that is lower than before
  * began anew: what it had counted since the sample before is not known, and the hour says so. One process at a time, by an advisory lock.
  */
-export class EngineSampler {
+export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
   private stopped = true;
@@ -53,13 +54,13 @@ export class EngineSampler {
     private readonly engines: () => readonly Engine[],
   ) {}
 
-  start(): void {
+  onApplicationBootstrap(): void {
     this.stopped = false;
     this.running = this.run();
   }
 
   /** Finishes the round in hand, without the pages that have not answered yet. */
-  async stop(): Promise<void> {
+  async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
     this.ending.abort();
     clearTimeout(this.timer);

@@ -1,5 +1,6 @@
+import { Injectable } from '@nestjs/common';
 import { MAX_DIGEST_EVENTS, MAX_LISTED_EVENTS, RequestError, type EventRange, type ReplyOf } from '@tollgate/contracts';
-import type { DataSource } from 'typeorm';
+import { MeteringDataSource } from '../database';
 
 /** The first events of a range, by the primary key, whose order is time. `$1` after, `$2` until, `$3` limit. */
 const RANGE_SQL = `
@@ -7,8 +8,9 @@ const RANGE_SQL = `
   WHERE id > $1 AND ($2::text IS NULL OR id <= $2) ORDER BY id LIMIT $3`;
 
 /** Answers reconcile out of the recorded events themselves, no roll-up between. */
+@Injectable()
 export class EventRanges {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: MeteringDataSource) {}
 
   /** What the events of a range add up to; billing adds up its charges alike (apps/billing/src/reconcile/charges.ts). */
   async digest(range: EventRange): Promise<ReplyOf<'metering.events.digest'>> {

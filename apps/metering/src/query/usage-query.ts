@@ -1,3 +1,4 @@
+import { Injectable } from '@nestjs/common';
 import {
   RequestError,
   roundPartsToCents,
@@ -7,7 +8,7 @@ import {
   type UsageQuery,
   type UsageSummary,
 } from '@tollgate/contracts';
-import type { DataSource } from 'typeorm';
+import { MeteringDataSource } from '../database';
 
 /** More groups are refused, not cut off: a sum that leaves some out would be a wrong answer. */
 export const MAX_GROUPS = 10_000;
@@ -46,8 +47,9 @@ interface SumRow {
 }
 
 /** Answers `metering.usage.query`. */
+@Injectable()
 export class UsageQueries {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: MeteringDataSource) {}
 
   /** Usage of one tenant that ended in [from, to). Throws RequestError invalid_parameter: a bad time or grouping, from after to, more than MAX_GROUPS groups. */
   async query(query: UsageQuery): Promise<UsageSummary> {

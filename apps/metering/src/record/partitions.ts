@@ -1,6 +1,8 @@
+import { Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { sqlState, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
+import { MeteringDataSource } from '../database';
 
 /** The month before (an event may come late), this one, and two ahead: a process that runs needs a new one once in two months at the latest. */
 const MONTHS_BEHIND = 1;
@@ -20,18 +22,19 @@ interface Month {
  * Keeps the months of `usage_event` ready: at start, and daily. Any number of processes may do it at once. An event for which there is no month goes into
  * the default partition, and moves when its month is made; so being late is a matter of tidiness, not of loss.
  */
-export class Partitions {
+@Injectable()
+export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: MeteringDataSource) {}
 
-  async start(): Promise<void> {
+  async onModuleInit(): Promise<void> {
     this.running = this.keep();
     await this.running;
   }
 
-  async stop(): Promise<void> {
+  async beforeApplicationShutdown(): Promise<void> {
     await this.running;
     clearTimeout(this.timer);
   }

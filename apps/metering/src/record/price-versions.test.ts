@@ -41,7 +41,7 @@ class Config {
 
 async function replica(config?: Config, { lookEveryMs = 0, dataSource = database.dataSource } = {}) {
   const prices = new PriceVersions(dataSource, config as unknown as ConfigSource, lookEveryMs);
-  await prices.start();
+  await prices.onModuleInit();
   return { prices, consumer: new UsageConsumer(dataSource, prices) };
 }
 
@@ -64,7 +64,7 @@ describe('prices that are or were in force', () => {
     config.file = configOf(['m', 'chat', '3']);
     await config.refresh();
     expect(await consumer.consume([late[0], eventAt('3')])).toMatchObject({ recorded: 2, rejected: 0 });
-    await prices.stop();
+    await prices.beforeApplicationShutdown();
     // One that never had the first price in its file, as it starts only now.
     const other = await replica(new Config(configOf(['m', 'chat', '3'])));
     expect(await other.consumer.consume([late[1]])).toMatchObject({ recorded: 1, rejected: 0 });
@@ -101,7 +101,7 @@ describe('prices that are or were in force', () => {
     const { prices, consumer } = await replica(config);
     config.file = configOf(['m', 'chat', '3']);
     expect(await consumer.consume([eventAt('3')])).toMatchObject({ recorded: 1, rejected: 0 });
-    await prices.stop();
+    await prices.beforeApplicationShutdown();
     expect(await kept()).toHaveLength(2);
   });
 

@@ -1,3 +1,4 @@
+import type { BeforeApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { PriceStamp, UsageDraft } from '@tollgate/contracts';
 import { logger, stampPrice, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
@@ -29,7 +30,7 @@ interface StoredRow {
  * Every price that `tollgate.yaml` had while any metering ran, by model and version: in memory for the hot path, in the table `price_version` for good. Each replica adds what its configuration has, at
  * its start and at every change; what another one added is found when an event names it. What events say is never added.
  */
-export class PriceVersions implements Prices {
+export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShutdown {
   private readonly known = new Map<string, PriceStamp>();
   /** In the configuration, and not in the table yet. */
   private unsaved: Row[] = [];
@@ -47,7 +48,7 @@ export class PriceVersions implements Prices {
   ) {}
 
   /** Rejects when the database does: without the prices nothing can be rated. */
-  async start(): Promise<void> {
+  async onModuleInit(): Promise<void> {
     await this.load();
     if (!this.config) return;
     this.learn(this.config.current);
@@ -58,7 +59,7 @@ export class PriceVersions implements Prices {
     });
   }
 
-  async stop(): Promise<void> {
+  async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
     await this.saving;

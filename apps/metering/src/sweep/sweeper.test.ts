@@ -137,11 +137,11 @@ describe('the sweeper', () => {
   it('works on its own after errors, and stops when told', async () => {
     const one = sweeper(0);
     await database.query('ALTER FUNCTION admission.sweep RENAME TO swept');
-    one.start();
+    one.onApplicationBootstrap();
     const [event] = await settle(1);
     await database.query('ALTER FUNCTION admission.swept RENAME TO sweep');
     await eventually(() => expect(published).toContainEqual(event));
-    await one.stop();
+    await one.beforeApplicationShutdown();
     await news({ releases: [event!.id] });
   });
 });

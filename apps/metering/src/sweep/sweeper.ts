@@ -1,6 +1,7 @@
-import { AdmissionStore } from '@tollgate/admission';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import type { AdmissionStore } from '@tollgate/admission';
 import type { UsageEvent } from '@tollgate/contracts';
-import { Messages } from '@tollgate/messaging';
+import type { Messages } from '@tollgate/messaging';
 import { Counter, failPoint, logger, metrics } from '@tollgate/runtime';
 
 /** Holds handed out by one call; two kinds, so up to twice as many events in one publication. */
@@ -31,7 +32,7 @@ export interface SweeperOptions {
  * The wait for confirmation doubles with each round that found a backlog (SWEEP_LIMIT events or more), up to MAX_CONFIRM_AFTER_MS, and falls back once none was found for two such waits.
  * What a crash or a cut left behind is less: it is never waited for longer.
  */
-export class Sweeper {
+export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stopping = false;
   private wakeUp: () => void = () => {};
   private done: Promise<void> = Promise.resolve();
@@ -46,12 +47,12 @@ export class Sweeper {
     this.confirmAfterMs = options.confirmAfterMs;
   }
 
-  start(): void {
+  onApplicationBootstrap(): void {
     this.done = this.run();
   }
 
   /** Finishes the call in hand. */
-  async stop(): Promise<void> {
+  async beforeApplicationShutdown(): Promise<void> {
     this.stopping = true;
     this.wakeUp();
     await this.done;

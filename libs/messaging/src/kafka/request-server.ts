@@ -1,17 +1,10 @@
-import {
-  ASKERS,
-  askersOf,
-  RequestError,
-  UnavailableError,
-  type RequestService,
-  type Service,
-  type Subject,
-} from '@tollgate/contracts';
+import { ASKERS, askersOf, type RequestService, type Service, type Subject } from '@tollgate/contracts';
 import { logCapped, logger } from '@tollgate/runtime';
 import type { KafkaMessage } from 'kafkajs';
 import { expiredRequests, forgedMessages, unreadableRequests } from '../message-metrics';
 import type { KafkaConnection } from './connection';
 import type { ConsumerTuning } from './group-consumer';
+import { failureOf } from '../request-failure';
 import { MAX_MESSAGE_BYTES, type Publisher } from './publisher';
 import { readRequest, requestTopic, writeReply, type Outcome, type RequestMessage } from './request-message';
 import type { RightMissingError } from './rights';
@@ -180,11 +173,7 @@ export class RequestServer {
     try {
       return { reply: (await handler(request.request)) ?? null };
     } catch (error) {
-      if (error instanceof RequestError) return { refusal: { code: error.code, message: error.message } };
-      if (error instanceof UnavailableError)
-        this.log().warn({ reason: error.message, subject }, 'a request cannot be answered now');
-      else this.log().error({ err: error, subject }, 'a request handler failed');
-      return { unavailable: true };
+      return failureOf(error, subject, this.log());
     }
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Topic, TopicTypes } from '@tollgate/contracts';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { outboxAge, refusedRows } from '../message-metrics';
@@ -136,13 +136,14 @@ export class OutboxRelay {
     const work = transaction(this.dataSource, async (tx) => {
       failed.clear();
       // 1. Take rows: gone when this transaction commits, untouched when it does not.
-      const [rows] = (await tx.query(
+      const rows = await query<OutboxRow>(
+        tx,
         `DELETE FROM outbox
          WHERE id = ANY (ARRAY(SELECT id FROM outbox WHERE topic ${only === null ? '<> ALL' : '= ANY'} ($1::text[])
                                ORDER BY id LIMIT ${MAX_BATCH_MESSAGES} FOR UPDATE SKIP LOCKED))
          RETURNING id, topic, data, created_at`,
         [set],
-      )) as [OutboxRow[], number];
+      );
       rows.sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
       const oldest = rows[0];
       if (oldest) this.setAge(only, (Date.now() - oldest.created_at.getTime()) / 1000);

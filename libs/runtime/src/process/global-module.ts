@@ -9,15 +9,11 @@ export interface GlobalValue<T = unknown> {
 export const provide = <T>(token: Token<T>, value: T): GlobalValue<T> => ({ provide: token, useValue: value });
 
 /**
- * What a program gives to all its modules: values by their class, as a Nest module (its form only: the libraries know no framework). `started` is called when
- * every module has registered what it consumes and handles, before any module's own `onApplicationBootstrap`: what publishes by itself starts after that.
+ * What a program gives to all its modules: values by their class, as a Nest module (its form only: this library knows
+ * no framework).
  */
-export function globalModule(values: readonly GlobalValue[], started: () => Promise<void>) {
-  class GlobalModule {
-    async onApplicationBootstrap(): Promise<void> {
-      await started();
-    }
-  }
+export function globalModule(values: readonly GlobalValue[]) {
+  class GlobalModule {}
   return {
     module: GlobalModule,
     global: true,

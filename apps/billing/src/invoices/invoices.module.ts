@@ -1,0 +1,29 @@
+import { Module } from '@nestjs/common';
+import { countClosed } from '../consume/metrics';
+import { PostingModule } from '../consume/posting.module';
+import { CreditModule } from '../credit/credit.module';
+import { NewsOutbox } from '../outbox/news-outbox';
+import { periodicTask } from '../periodic-task';
+import { InvoiceCloser } from './invoice-closer';
+import { Invoices } from './invoices';
+import { InvoicesController } from './invoices.controller';
+
+const CLOSE_MONTHS_EVERY_MS = 60_000;
+
+const closeMonths = periodicTask(
+  'close months',
+  CLOSE_MONTHS_EVERY_MS,
+  [InvoiceCloser, NewsOutbox],
+  async (closer: InvoiceCloser, outbox: NewsOutbox) => {
+    const closed = await closer.closeDue();
+    if (closed) countClosed(closed);
+    if (closed && closed.invoices > 0) outbox.wake();
+  },
+);
+
+@Module({
+  imports: [PostingModule, CreditModule],
+  controllers: [InvoicesController],
+  providers: [Invoices, InvoiceCloser, closeMonths],
+})
+export class InvoicesModule {}

@@ -1,0 +1,20 @@
+import { Controller } from '@nestjs/common';
+import type { ReplyOf, RequestOf } from '@tollgate/contracts';
+import { MessagePattern } from '@tollgate/messaging/nest';
+import { BillingDataSource } from '../database';
+import { entryOfRequest, requestsOfEntry } from './links';
+
+@Controller()
+export class LinksController {
+  constructor(private readonly dataSource: BillingDataSource) {}
+
+  @MessagePattern('billing.entry.requests')
+  requests(request: RequestOf<'billing.entry.requests'>): Promise<ReplyOf<'billing.entry.requests'>> {
+    return requestsOfEntry(this.dataSource, request);
+  }
+
+  @MessagePattern('billing.request.entry')
+  entry(request: RequestOf<'billing.request.entry'>): Promise<ReplyOf<'billing.request.entry'>> {
+    return entryOfRequest(this.dataSource, request);
+  }
+}

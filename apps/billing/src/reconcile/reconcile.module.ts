@@ -1,0 +1,28 @@
+import { Module } from '@nestjs/common';
+import { BillingDataSource } from '../database';
+import { periodicTask } from '../periodic-task';
+import { HeadsTeller } from './heads';
+import { ReconcileController } from './reconcile.controller';
+import { Reconciler } from './reconciler';
+import { ReconcileRuns } from './runs';
+
+const TELL_HEADS_EVERY_MS = 60 * 60 * 1_000;
+
+const headsTeller = {
+  provide: HeadsTeller,
+  inject: [BillingDataSource],
+  useFactory: (dataSource: BillingDataSource) => new HeadsTeller(dataSource),
+};
+
+const tellHeads = periodicTask(
+  'tell the heads of the journal',
+  TELL_HEADS_EVERY_MS,
+  [HeadsTeller],
+  (heads: HeadsTeller) => heads.tell(),
+);
+
+@Module({
+  controllers: [ReconcileController],
+  providers: [Reconciler, ReconcileRuns, headsTeller, tellHeads],
+})
+export class ReconcileModule {}

@@ -1,0 +1,37 @@
+import { AdmissionStore } from '@tollgate/admission';
+import { Controller } from '@nestjs/common';
+import type { BillingSummary, CreditNews, ReplyOf, RequestOf } from '@tollgate/contracts';
+import { MessagePattern } from '@tollgate/messaging/nest';
+import { allBudgetNews } from '../budgets/budget-rows';
+import { BillingDataSource } from '../database';
+import { readBooks } from '../ledger/books-store';
+import { creditNews } from '../ledger/core/books';
+import { InjectOptions, type ServiceOptions } from '../options';
+import { billingSummary } from './billing-summary';
+import { spendableNanos } from './spendable';
+
+@Controller()
+export class SummaryController {
+  constructor(
+    private readonly dataSource: BillingDataSource,
+    private readonly admission: AdmissionStore,
+    @InjectOptions() private readonly options: ServiceOptions,
+  ) {}
+
+  @MessagePattern('billing.summary')
+  summary(request: RequestOf<'billing.summary'>): Promise<BillingSummary> {
+    return billingSummary(this.dataSource, request, this.options.now());
+  }
+
+  @MessagePattern('billing.credit.spendable')
+  async spendable({ tenantId }: { tenantId: string }): Promise<ReplyOf<'billing.credit.spendable'>> {
+    return { spendableNanos: (await spendableNanos(this.admission, tenantId))?.toString() ?? null };
+  }
+
+  @MessagePattern('billing.credit.news')
+  async news({ tenantId }: { tenantId: string }): Promise<CreditNews | null> {
+    const books = await readBooks(this.dataSource.manager, tenantId);
+    const set = await allBudgetNews(this.dataSource.manager, tenantId);
+    return books && { ...creditNews(books, []), ...(set.length > 0 && { budgets: set }) };
+  }
+}

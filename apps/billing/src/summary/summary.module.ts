@@ -1,0 +1,5 @@
+import { Module } from '@nestjs/common';
+import { SummaryController } from './summary.controller';
+
+@Module({ controllers: [SummaryController] })
+export class SummaryModule {}

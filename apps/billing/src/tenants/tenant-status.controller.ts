@@ -1,0 +1,35 @@
+import { Controller, Inject } from '@nestjs/common';
+import { RequestError, type ReplyOf, type TenantNews } from '@tollgate/contracts';
+import { EventPattern, MessagePattern } from '@tollgate/messaging/nest';
+import { AfterCommit } from '../consume/after-commit';
+import { PoisonWatch } from '../repair/poison-watch';
+import { TenantStatus, whyNotTenantNews } from './tenant-status';
+
+@Controller()
+export class TenantStatusController {
+  constructor(
+    private readonly status: TenantStatus,
+    private readonly after: AfterCommit,
+    @Inject(PoisonWatch) private readonly watch: PoisonWatch | null,
+  ) {}
+
+  @EventPattern('tenant-news', 'billing', { whyNot: whyNotTenantNews })
+  async apply(batch: readonly TenantNews[]): Promise<void> {
+    await this.status.apply(batch);
+    this.after.committed();
+  }
+
+  @MessagePattern('billing.tenants.tell')
+  async tell(news: TenantNews): Promise<ReplyOf<'billing.tenants.tell'>> {
+    const whyNot = whyNotTenantNews(news);
+    if (whyNot !== null) throw new RequestError('invalid_parameter', whyNot);
+    try {
+      await this.status.enforce(news);
+    } finally {
+      this.after.committed();
+    }
+    // A store that a forged version has put ahead of the books did not listen.
+    await this.watch?.heal(news.tenantId);
+    return { told: true };
+  }
+}

@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { PostingModule } from '../consume/posting.module';
+import { RepairModule } from '../repair/repair.module';
+import { TenantStatus } from './tenant-status';
+import { TenantStatusController } from './tenant-status.controller';
+
+@Module({
+  imports: [PostingModule, RepairModule],
+  controllers: [TenantStatusController],
+  providers: [TenantStatus],
+})
+export class TenantStatusModule {}

@@ -1,0 +1,56 @@
+import { Controller } from '@nestjs/common';
+import type { EventDigest, EventRange, Found, ReplyOf, RequestOf, UsageQuery, UsageSummary } from '@tollgate/contracts';
+import { MessagePattern } from '@tollgate/messaging/nest';
+import { MeteringDataSource } from '../database';
+import { auditRejected } from '../record/rejected';
+import { EventRanges } from './event-ranges';
+import { MonthSpent } from './month-spent';
+import { recordedEvents } from './recorded-events';
+import { RollUpAudit } from './roll-up-audit';
+import { UsageQueries } from './usage-query';
+
+@Controller()
+export class QueryController {
+  constructor(
+    private readonly dataSource: MeteringDataSource,
+    private readonly queries: UsageQueries,
+    private readonly spending: MonthSpent,
+    private readonly ranges: EventRanges,
+    private readonly rollUps: RollUpAudit,
+  ) {}
+
+  @MessagePattern('metering.usage.query')
+  usage(query: UsageQuery): Promise<UsageSummary> {
+    return this.queries.query(query);
+  }
+
+  @MessagePattern('metering.spent')
+  spent(request: RequestOf<'metering.spent'>): Promise<ReplyOf<'metering.spent'>> {
+    return this.spending.page(request);
+  }
+
+  @MessagePattern('metering.usage.events')
+  events(request: RequestOf<'metering.usage.events'>): Promise<ReplyOf<'metering.usage.events'>> {
+    return recordedEvents(this.dataSource, request);
+  }
+
+  @MessagePattern('metering.events.digest')
+  digest(range: EventRange): Promise<EventDigest> {
+    return this.ranges.digest(range);
+  }
+
+  @MessagePattern('metering.events.list')
+  list(range: EventRange): Promise<ReplyOf<'metering.events.list'>> {
+    return this.ranges.list(range);
+  }
+
+  @MessagePattern('metering.rollups.audit')
+  auditRollUps(from: RequestOf<'metering.rollups.audit'>): Promise<ReplyOf<'metering.rollups.audit'>> {
+    return this.rollUps.page(from);
+  }
+
+  @MessagePattern('metering.rejected.audit')
+  auditRejected(): Promise<Found> {
+    return auditRejected(this.dataSource);
+  }
+}

@@ -1,0 +1,4 @@
+export * from './messages-server';
+export * from './messages.module';
+export { EventPattern, MessagePattern } from './patterns';
+export * from './service-client';

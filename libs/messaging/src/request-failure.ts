@@ -1,0 +1,17 @@
+import { RequestError, UnavailableError } from '@tollgate/contracts';
+import type { logger } from '@tollgate/runtime';
+
+/** What the caller of a request is told when the handler has failed. */
+export type RequestFailure = { refusal: { code: string; message: string } } | { unavailable: true };
+
+/**
+ * The one mapping of a handler's error, for every transport. A RequestError reaches the caller with its code and
+ * message. Any other error is logged here, and the caller is told only that the request could not be answered.
+ */
+export function failureOf(error: unknown, subject: string, log: ReturnType<typeof logger>): RequestFailure {
+  if (error instanceof RequestError) return { refusal: { code: error.code, message: error.message } };
+  if (error instanceof UnavailableError)
+    log.warn({ reason: error.message, subject }, 'a request cannot be answered now');
+  else log.error({ err: error, subject }, 'a request handler failed');
+  return { unavailable: true };
+}
