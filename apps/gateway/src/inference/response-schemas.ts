@@ -4,7 +4,8 @@ import { Type } from '@sinclair/typebox';
 
 const nullable = (type: string, options: Record<string, unknown> = {}) =>
   Type.Unsafe<unknown>({ type: [type, 'null'], ...options });
-const id = (example: string) => Type.String({ description: 'Assigned by Tollgate, not by the backend.', examples: [example] });
+const id = (example: string) =>
+  Type.String({ description: 'Assigned by Tollgate, not by the backend.', examples: [example] });
 const created = Type.Integer({ description: 'Unix seconds.' });
 const finishReason = nullable('string', {
   description: '`stop`, `length`, `tool_calls`, `content_filter`; null until the choice ends.',

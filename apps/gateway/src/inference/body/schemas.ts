@@ -169,7 +169,9 @@ const Message = Type.Object(
     tool_call_id: optional<string>('string', {}),
     refusal: optional<string>('string', {}),
     function_call: optional<object>('object', { ...CALLED_FUNCTION, type: ['object', 'null'] }),
-    reasoning_content: optional<string>('string', { description: 'From an earlier answer, for templates that show it.' }),
+    reasoning_content: optional<string>('string', {
+      description: 'From an earlier answer, for templates that show it.',
+    }),
     reasoning: optional<string>('string', { description: 'As `reasoning_content`.' }),
     ...NOT_PASSED_ON,
   },
