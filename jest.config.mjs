@@ -25,8 +25,8 @@ const common = {
 
 /** Tests that need the whole machine: they start all services in containers, or measure how long a fault is felt or a lock waited for. One after the other, when the rest is over. */
 const ALONE = [
-  '<rootDir>/test/crowd/postgres.test.ts',
-  '<rootDir>/test/crowd/redis-kafka.docker.test.ts',
+  '<rootDir>/test/contention/postgres.test.ts',
+  '<rootDir>/test/contention/redis-kafka.docker.test.ts',
   '<rootDir>/test/faults/faults.docker.test.ts',
   '<rootDir>/test/e2e/composed.docker.test.ts',
   '<rootDir>/test/stack/stack.docker.test.ts',

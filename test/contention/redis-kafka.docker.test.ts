@@ -2,20 +2,20 @@ import { RedisAdmissionStore } from '@tollgate/admission';
 import { applyTopics, KafkaMessages } from '@tollgate/messaging';
 import { PATIENT_CALL_MS, useKafka, useRedis, useTestDatabase } from '@tollgate/testing';
 import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.suite';
-import { crowdSuite } from './crowd.suite';
+import { contentionSuite } from './contention.suite';
 
 const database = useTestDatabase();
 const redis = useRedis();
 const kafka = useKafka();
 
-describe('a crowd, with admission on Redis and messages on Kafka', () => {
-  beforeAll(() => applyTopics({ brokers: kafka.brokers, clientId: 'crowd' }));
+describe('contention, with admission on Redis and messages on Kafka', () => {
+  beforeAll(() => applyTopics({ brokers: kafka.brokers, clientId: 'contention' }));
 
-  crowdSuite(database, async () => {
+  contentionSuite(database, async () => {
     // Ten thousand a gateway at once are more than a slow machine admits in the second that a request waits.
     const admission = new RedisAdmissionStore({ url: redis.url, callTimeoutMs: PATIENT_CALL_MS });
     await admission.start();
-    const connection = { brokers: kafka.brokers, clientId: 'crowd' };
+    const connection = { brokers: kafka.brokers, clientId: 'contention' };
     return { admission, messages: new KafkaMessages({ connection, identity: TEST_IDENTITY }) };
   });
 });

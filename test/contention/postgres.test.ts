@@ -1,11 +1,11 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import { useTestDatabase } from '@tollgate/testing';
-import { crowdSuite } from './crowd.suite';
+import { contentionSuite } from './contention.suite';
 
 const database = useTestDatabase();
 
-describe('a crowd, on PostgreSQL alone', () => {
-  crowdSuite(database, async () => {
+describe('contention, on PostgreSQL alone', () => {
+  contentionSuite(database, async () => {
     const admission = new PostgresAdmissionStore({ url: database.url });
     await admission.start();
     return { admission };

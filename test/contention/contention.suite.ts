@@ -32,7 +32,7 @@ interface Asked {
  * 20,000 requests of 1,000 tenants, all at once, through two gateways' admission, two of metering and two of billing: each runs into the others' locks wherever it can.
  * @param open makes one replica's admission and messages
  */
-export function crowdSuite(database: TestDatabase, open: () => Promise<Replica>): void {
+export function contentionSuite(database: TestDatabase, open: () => Promise<Replica>): void {
   jest.setTimeout(TIMEOUT_MS);
   it(`${TENANTS} tenants × ${REQUESTS_EACH} requests at once: no deadlock, no lock waited for longer than a second, and every nano right`, async () => {
     const replicas = [await open(), await open()];
