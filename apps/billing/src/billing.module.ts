@@ -6,7 +6,7 @@ import { BillingDataSource, openBillingDatabase } from './database';
 import { withDefaults } from './default-options';
 import { InvoicesModule } from './invoices/invoices.module';
 import { BooksCurrency } from './ledger/books-currency';
-import { LinksModule } from './links/links.module';
+import { ReceiptsModule } from './receipts/receipts.module';
 import { InjectOptions, SERVICE_OPTIONS, type BillingOptions, type ServiceOptions } from './options';
 import { ReconcileModule } from './reconcile/reconcile.module';
 import { RepairModule } from './repair/repair.module';
@@ -32,7 +32,7 @@ class BillingGlobals implements OnApplicationShutdown {
     BudgetsModule,
     TenantStatusModule,
     SummaryModule,
-    LinksModule,
+    ReceiptsModule,
     ReconcileModule,
     RepairModule,
   ],

@@ -5,7 +5,7 @@ import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from '../ledger/ledger-entr
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
 
-interface CoverRow extends EntryRow {
+interface ChargeRangeRow extends EntryRow {
   tenant_id: string;
   period: string;
   from_seq: string | null;
@@ -36,21 +36,21 @@ export async function requestsOfEntry(
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
   const columns = ENTRY_COLUMNS.split(', ').map((column) => (column === 'amount_cents' ? 'e.amount_cents' : column));
-  const [cover] = isText(entryId)
-    ? await dataSource.query<CoverRow[]>(
+  const [range] = isText(entryId)
+    ? await dataSource.query<ChargeRangeRow[]>(
         `SELECT ${columns.join(', ')}, e.tenant_id, e.period, v.from_seq, v.to_seq, v.carried_in_nanos, v.carried_out_nanos
          FROM journal_entry e LEFT JOIN coverage v ON v.entry_id = e.id WHERE e.id = $1`,
         [entryId],
       )
     : [];
-  if (!cover) throw new RequestError('not_found', 'No such ledger entry.');
-  const entry = { ...ledgerEntry(cover), tenantId: cover.tenant_id, period: cover.period };
-  const carried = { carriedInNanos: cover.carried_in_nanos ?? '0', carriedOutNanos: cover.carried_out_nanos ?? '0' };
-  if (cover.from_seq === null) return { entry, ...carried, requests: [], nextCursor: null };
-  const first = after === undefined ? cover.from_seq : await seqAfter(dataSource, after, cover);
+  if (!range) throw new RequestError('not_found', 'No such ledger entry.');
+  const entry = { ...ledgerEntry(range), tenantId: range.tenant_id, period: range.period };
+  const carried = { carriedInNanos: range.carried_in_nanos ?? '0', carriedOutNanos: range.carried_out_nanos ?? '0' };
+  if (range.from_seq === null) return { entry, ...carried, requests: [], nextCursor: null };
+  const first = after === undefined ? range.from_seq : await seqAfter(dataSource, after, range);
   const rows = await dataSource.query<ChargeRow[]>(
     `SELECT * FROM charge WHERE tenant_id = $1 AND period = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT $5`,
-    [cover.tenant_id, cover.period, first, cover.to_seq, limit + 1],
+    [range.tenant_id, range.period, first, range.to_seq, limit + 1],
   );
   const requests = rows.slice(0, limit).map(toRequest);
   return { entry, ...carried, requests, nextCursor: rows.length > limit ? requests.at(-1)!.id : null };
@@ -70,14 +70,14 @@ export async function entryOfRequest(
   if (!charge) throw new RequestError('not_found', 'No charge of such a request.');
   const month = [charge.tenant_id, charge.period];
   // Ranges do not overlap: the last that starts before the charge has it, or none has yet.
-  const [cover] = await dataSource.query<{ entry_id: string | null; number: string; to_seq: string }[]>(
+  const [range] = await dataSource.query<{ entry_id: string | null; number: string; to_seq: string }[]>(
     `SELECT entry_id, number, to_seq FROM coverage WHERE tenant_id = $1 AND period = $2 AND from_seq <= $3 ORDER BY from_seq DESC LIMIT 1`,
     [...month, charge.seq],
   );
-  const covered = cover !== undefined && BigInt(cover.to_seq) >= BigInt(charge.seq);
+  const covered = range !== undefined && BigInt(range.to_seq) >= BigInt(charge.seq);
   const [entry] =
-    covered && cover.entry_id !== null
-      ? await dataSource.query<EntryRow[]>(`SELECT ${ENTRY_COLUMNS} FROM journal_entry WHERE id = $1`, [cover.entry_id])
+    covered && range.entry_id !== null
+      ? await dataSource.query<EntryRow[]>(`SELECT ${ENTRY_COLUMNS} FROM journal_entry WHERE id = $1`, [range.entry_id])
       : [];
   const [invoice] = await dataSource.query<{ accounting_number: string; is_void: boolean }[]>(
     `SELECT i.accounting_number, v.accounting_number IS NOT NULL AS is_void FROM invoice i LEFT JOIN invoice_void v USING (accounting_number)
@@ -86,7 +86,7 @@ export async function entryOfRequest(
   );
   return {
     charge: { ...toRequest(charge), tenantId: charge.tenant_id, period: charge.period },
-    carriedOn: covered && cover.entry_id === null,
+    carriedOn: covered && range.entry_id === null,
     entry: entry ? ledgerEntry(entry) : null,
     invoice: invoice
       ? {
@@ -98,11 +98,11 @@ export async function entryOfRequest(
   };
 }
 
-async function seqAfter(dataSource: DataSource, after: string, cover: CoverRow): Promise<string> {
+async function seqAfter(dataSource: DataSource, after: string, range: ChargeRangeRow): Promise<string> {
   const [row] = isText(after)
     ? await dataSource.query<{ seq: string }[]>(
         'SELECT seq + 1 AS seq FROM charge WHERE id = $1 AND tenant_id = $2 AND period = $3 AND seq BETWEEN $4 AND $5',
-        [after, cover.tenant_id, cover.period, cover.from_seq, cover.to_seq],
+        [after, range.tenant_id, range.period, range.from_seq, range.to_seq],
       )
     : [];
   if (!row) throw new RequestError('invalid_parameter', 'after is none of the requests of this entry.');

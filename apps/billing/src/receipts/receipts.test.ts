@@ -2,7 +2,7 @@ import { newId, type Charge } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { InvoiceCloser } from '../invoices/invoice-closer';
 import { CENT, charge, useBilling } from '../testing/billing.suite';
-import { entryOfRequest, requestsOfEntry } from './links';
+import { entryOfRequest, requestsOfEntry } from './receipts';
 
 const database = useTestDatabase();
 

@@ -2,10 +2,10 @@ import { Controller } from '@nestjs/common';
 import type { ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { BillingDataSource } from '../database';
-import { entryOfRequest, requestsOfEntry } from './links';
+import { entryOfRequest, requestsOfEntry } from './receipts';
 
 @Controller()
-export class LinksController {
+export class ReceiptsController {
   constructor(private readonly dataSource: BillingDataSource) {}
 
   @MessagePattern('billing.entry.requests')
