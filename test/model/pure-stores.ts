@@ -18,7 +18,7 @@ import {
 import { book, type Entry } from '../../apps/billing/src/ledger/core/entry';
 import { gather, type NumberedCharge, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
 import { newestOver, periodOf } from '../../apps/billing/src/ledger/core/period';
-import { partWanted, post, postThrough, type Cover, type Part } from '../../apps/billing/src/ledger/core/post';
+import { partWanted, post, postThrough, type ChargeRange, type Part } from '../../apps/billing/src/ledger/core/post';
 import { readCharge } from '../../apps/billing/src/consume/read-charge';
 import { rate } from '../../apps/metering/src/price/rate';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
@@ -71,7 +71,7 @@ interface Account {
   months: Map<string, Month>;
   charges: Map<string, NumberedCharge>;
   entries: Entry[];
-  covers: Cover[];
+  ranges: ChargeRange[];
   statusVersion: number;
   budgets: Map<string | null, BudgetNews>;
 }
@@ -151,7 +151,7 @@ export class PureStores implements Stores {
       account.books = posted.books;
       for (const month of posted.months) account.months.set(month.period, month);
       account.entries.push(...posted.entries);
-      account.covers.push(...posted.covers);
+      account.ranges.push(...posted.ranges);
       if (account.books.version > before) news.push(creditNews(account.books, []));
     }
     return news;
@@ -202,7 +202,7 @@ export class PureStores implements Stores {
   }
 
   async books(tenantId: string): Promise<BooksView> {
-    const { books, charges, entries, covers, months } = this.account(tenantId);
+    const { books, charges, entries, ranges, months } = this.account(tenantId);
     const sum = (of: bigint[]) => of.reduce((total, one) => total + one, 0n);
     const entered = sum(entries.map((entry) => entry.amountCents));
     const debited = -sum(entries.filter(({ type }) => type === 'usage').map((entry) => entry.amountCents));
@@ -210,7 +210,7 @@ export class PureStores implements Stores {
     const faults: string[] = [];
     if (entered !== books.balanceCents) faults.push('balance = sum of entries');
     if (charged !== debited * NANOS_PER_CENT + unpostedNanos(books)) faults.push('charges = debits + carried');
-    if (covers.some((cover, i) => cover.number !== BigInt(i + 1))) faults.push('coverages form a chain');
+    if (ranges.some((range, i) => range.number !== BigInt(i + 1))) faults.push('charge ranges form a chain');
     const debits = (period: string) =>
       -sum(entries.filter((entry) => entry.type === 'usage' && entry.period === period).map((e) => e.amountCents));
     for (const { period, closed } of months.values()) {
@@ -242,7 +242,7 @@ export class PureStores implements Stores {
     const posted = postThrough(account.books, open, through, () => newId('ent'));
     account.books = posted.books;
     account.entries.push(...posted.entries);
-    account.covers.push(...posted.covers);
+    account.ranges.push(...posted.ranges);
     const covered = new Map(posted.months.map((month) => [month.period, month]));
     for (const before of open) {
       const month = covered.get(before.period) ?? before;
@@ -251,7 +251,7 @@ export class PureStores implements Stores {
       const { tenantId, period, debitedCents: cents } = month;
       if (closed && cents > 0n) this.invoices.push({ tenantId, period, cents });
     }
-    return posted.covers.length > 0 ? [creditNews(account.books, [])] : [];
+    return posted.ranges.length > 0 ? [creditNews(account.books, [])] : [];
   }
 
   private tellAtOnce(news: CreditNews): CreditNews[] {
@@ -284,7 +284,7 @@ export class PureStores implements Stores {
     if (!account) {
       const books = newBooks(tenantId);
       const [months, charges, budgets] = [new Map(), new Map(), new Map()];
-      account = { books, months, charges, entries: [], covers: [], statusVersion: 0, budgets };
+      account = { books, months, charges, entries: [], ranges: [], statusVersion: 0, budgets };
       this.accounts.set(tenantId, account);
     }
     return account;

@@ -42,7 +42,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     {
       what: 'a missing charge',
       spoil: sql('DELETE FROM billing.charge WHERE id = $1', first),
-      finds: ({ ids }) => [[CHARGED, ids[0]!], [TOTAL], ['a coverage names its charges and sums them']],
+      finds: ({ ids }) => [[CHARGED, ids[0]!], [TOTAL], ['a charge range names its charges and sums them']],
     },
     {
       what: 'all charges missing',
@@ -81,7 +81,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       finds: ({ tenantId }) => [
         [TOTAL],
         ['balance = sum of entries'],
-        ['every usage entry has its coverage', `ent_again_${tenantId}`],
+        ['every usage entry has its charge range', `ent_again_${tenantId}`],
         ['postings of an entry sum to zero', `ent_again_${tenantId}`],
       ],
     },
@@ -168,7 +168,11 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     {
       what: 'a changed rest',
       spoil: sql('UPDATE billing.tenant_books SET carried_nanos = carried_nanos + 1 WHERE tenant_id = $1', tenant),
-      finds: () => [[TOTAL], ['carried = rest of the newest coverage'], ['balance = balance of the admission store']],
+      finds: () => [
+        [TOTAL],
+        ['carried = remainder of the newest charge range'],
+        ['balance = balance of the admission store'],
+      ],
     },
     {
       what: 'a missing invoice',

@@ -16,9 +16,9 @@ import {
 } from '../ledger/books-store';
 import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
 import type { Entry } from '../ledger/core/entry';
-import { partWanted, post, type Cover } from '../ledger/core/post';
+import { partWanted, post, type ChargeRange } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
-import { firstEnded, insertCovers, insertEntries } from '../ledger/journal';
+import { firstEnded, insertRanges, insertEntries } from '../ledger/journal';
 import { InjectOptions } from '../options';
 import { observeDebits } from './metrics';
 
@@ -30,7 +30,7 @@ const BROKEN_AGAIN_AFTER_MS = 60_000;
 /**
  * Posts gathered usage to the ledger: whole cents, one balanced entry per tenant, month and run, each naming the exact range of charges that it
  * covers. Work is what the database says is due, so any number of replicas may run and any may die: locked rows are passed over, and an
- * entry, its coverage, the books and the news commit together or not at all.
+ * entry, its charge range, the books and the news commit together or not at all.
  */
 @Injectable()
 export class Poster {
@@ -88,7 +88,7 @@ export class Poster {
       const changed: Books[] = [];
       const months: Month[] = [];
       const entries: Entry[] = [];
-      const covers: Cover[] = [];
+      const ranges: ChargeRange[] = [];
       for (const [tenantId, books] of due) {
         const open = monthsOf.get(tenantId) ?? [];
         const wanted = partWanted(books, open);
@@ -97,10 +97,10 @@ export class Poster {
         changed.push(posted.books);
         months.push(...posted.months);
         entries.push(...posted.entries);
-        covers.push(...posted.covers);
+        ranges.push(...posted.ranges);
       }
       await insertEntries(tx, entries);
-      await insertCovers(tx, covers);
+      await insertRanges(tx, ranges);
       await saveMonths(tx, months);
       await saveBooks(tx, changed, { ...this.options, posted: true });
       await enqueue(
@@ -108,7 +108,7 @@ export class Poster {
         'credit-news',
         changed.map((books) => creditNews(books, [])),
       );
-      const debited = await firstEnded(tx, covers);
+      const debited = await firstEnded(tx, ranges);
       failPoint('posting');
       return { tenants: due.size, debited };
     });

@@ -10,7 +10,7 @@ import { creditNews, type Month } from '../ledger/core/books';
 import { newestOver, periodOf, type Period } from '../ledger/core/period';
 import { postThrough } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
-import { insertCovers, insertEntries } from '../ledger/journal';
+import { insertRanges, insertEntries } from '../ledger/journal';
 import { InjectOptions } from '../options';
 
 /** So many tenants are looked up at once; each is closed in its own transaction. */
@@ -109,9 +109,9 @@ export class InvoiceCloser {
       const open = (await loadOpenMonths(tx, [tenantId])).filter((month) => month.period <= through);
       const posted = postThrough(books, open, through, () => newId('ent'));
       await insertEntries(tx, posted.entries);
-      await insertCovers(tx, posted.covers);
+      await insertRanges(tx, posted.ranges);
       await saveMonths(tx, posted.months);
-      if (posted.covers.length > 0) {
+      if (posted.ranges.length > 0) {
         await saveBooks(tx, [posted.books], this.options);
         await enqueue(tx, 'credit-news', [creditNews(posted.books, [])]);
       }

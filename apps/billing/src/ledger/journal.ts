@@ -2,7 +2,7 @@ import type { LedgerEntry } from '@tollgate/contracts';
 import type { EntityManager } from 'typeorm';
 import type { Entry } from './core/entry';
 import type { NumberedCharge } from './core/gather';
-import type { Cover } from './core/post';
+import type { ChargeRange } from './core/post';
 
 /** Appends entries with their postings. The database checks them again, and refuses the whole transaction when one does not balance. */
 export async function insertEntries(tx: EntityManager, entries: readonly Entry[]): Promise<LedgerEntry[]> {
@@ -43,39 +43,39 @@ export async function insertEntries(tx: EntityManager, entries: readonly Entry[]
   }));
 }
 
-/** Appends coverages; the database checks chain, range and sum against the charges themselves. Call after insertEntries. */
-export async function insertCovers(tx: EntityManager, covers: readonly Cover[]): Promise<void> {
-  if (covers.length === 0) return;
+/** Appends charge ranges (table `coverage`); the database checks chain, range and sum against the charges themselves. Call after insertEntries. */
+export async function insertRanges(tx: EntityManager, ranges: readonly ChargeRange[]): Promise<void> {
+  if (ranges.length === 0) return;
   await tx.query(
     `INSERT INTO coverage (tenant_id, number, period, from_seq, to_seq, charges_nanos, carried_in_nanos, amount_cents, carried_out_nanos, entry_id)
      SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::numeric[], $7::bigint[], $8::bigint[],
        $9::bigint[], $10::text[])`,
     [
-      covers.map((cover) => cover.tenantId),
-      covers.map((cover) => String(cover.number)),
-      covers.map((cover) => cover.period),
-      covers.map((cover) => String(cover.fromSeq)),
-      covers.map((cover) => String(cover.toSeq)),
-      covers.map((cover) => String(cover.chargesNanos)),
-      covers.map((cover) => String(cover.carriedInNanos)),
-      covers.map((cover) => String(cover.amountCents)),
-      covers.map((cover) => String(cover.carriedOutNanos)),
-      covers.map((cover) => cover.entryId),
+      ranges.map((range) => range.tenantId),
+      ranges.map((range) => String(range.number)),
+      ranges.map((range) => range.period),
+      ranges.map((range) => String(range.fromSeq)),
+      ranges.map((range) => String(range.toSeq)),
+      ranges.map((range) => String(range.chargesNanos)),
+      ranges.map((range) => String(range.carriedInNanos)),
+      ranges.map((range) => String(range.amountCents)),
+      ranges.map((range) => String(range.carriedOutNanos)),
+      ranges.map((range) => range.entryId),
     ],
   );
 }
 
-/** When the first charge of each coverage with an entry ended. */
-export async function firstEnded(tx: EntityManager, covers: readonly Cover[]): Promise<Date[]> {
-  const debits = covers.filter((cover) => cover.entryId !== null);
+/** When the first charge of each range with an entry ended. */
+export async function firstEnded(tx: EntityManager, ranges: readonly ChargeRange[]): Promise<Date[]> {
+  const debits = ranges.filter((range) => range.entryId !== null);
   if (debits.length === 0) return [];
   const rows = await tx.query<{ ended_at: Date }[]>(
     `SELECT c.ended_at FROM unnest($1::text[], $2::text[], $3::bigint[]) AS d (tenant_id, period, seq)
        JOIN charge c USING (tenant_id, period, seq)`,
     [
-      debits.map((cover) => cover.tenantId),
-      debits.map((cover) => cover.period),
-      debits.map((cover) => String(cover.fromSeq)),
+      debits.map((range) => range.tenantId),
+      debits.map((range) => range.period),
+      debits.map((range) => String(range.fromSeq)),
     ],
   );
   return rows.map((row) => row.ended_at);

@@ -122,7 +122,7 @@ describe('the audit of the ledger finds', () => {
     }
   });
 
-  const covered = 'a coverage names its charges and sums them';
+  const covered = 'a charge range names its charges and sums them';
   const month = 'a month stands as its rows say';
   const total = 'charges = usage debits + carried';
   const chain = CHAIN_CHECK.check;
@@ -149,7 +149,7 @@ describe('the audit of the ledger finds', () => {
         'entries are numbered without a gap',
         'postings of an entry sum to zero',
         'every entry continues the balance before it',
-        'every usage entry has its coverage',
+        'every usage entry has its charge range',
         chain,
       ],
     ],
@@ -183,7 +183,7 @@ describe('the audit of the ledger finds', () => {
     [
       'a changed rest in the books',
       `UPDATE billing.tenant_books SET carried_nanos = carried_nanos + 1 WHERE tenant_id = $tenant`,
-      [total, 'carried = rest of the newest coverage'],
+      [total, 'carried = remainder of the newest charge range'],
     ],
     [
       'a changed running balance',
@@ -191,19 +191,19 @@ describe('the audit of the ledger finds', () => {
       ['every entry continues the balance before it', chain],
     ],
     [
-      'a missing coverage',
+      'a missing charge range',
       `DELETE FROM billing.coverage WHERE tenant_id = $tenant AND number = 1`,
       [
-        'coverages are numbered without a gap',
-        'coverages form a chain without gap or overlap',
-        'every usage entry has its coverage',
+        'charge ranges are numbered without a gap',
+        'charge ranges form a chain without gap or overlap',
+        'every usage entry has its charge range',
         month,
       ],
     ],
     [
-      'an overlapping coverage',
+      'an overlapping charge range',
       `UPDATE billing.coverage SET from_seq = 2 WHERE tenant_id = $tenant AND number = 2`,
-      [covered, 'coverages form a chain without gap or overlap'],
+      [covered, 'charge ranges form a chain without gap or overlap'],
     ],
     ['a changed month', `UPDATE billing.tenant_month SET debited_cents = 1 WHERE tenant_id = $tenant`, [month]],
   ])('%s', async (_, sql, checks) => {

@@ -81,8 +81,8 @@ function auditTenant(row: TenantRow): Difference[] {
     ['charges = usage debits + carried', BigInt(row.charges_nanos), debitsNanos + BigInt(row.unposted_nanos)],
     ['balance = sum of entries', row.entries_cents, row.balance_cents],
     ['entries are numbered without a gap', row.last_sequence, row.entries],
-    ['coverages are numbered without a gap', row.last_cover, row.covers],
-    ['carried = rest of the newest coverage', row.chain_end_nanos, row.carried_nanos],
+    ['charge ranges are numbered without a gap', row.last_cover, row.covers],
+    ['carried = remainder of the newest charge range', row.chain_end_nanos, row.carried_nanos],
     [
       'overruns of the charges = account overrun + not booked yet',
       BigInt(row.overrun_nanos),
@@ -139,7 +139,7 @@ const ROW_CHECKS = [
       WHERE running <> balance_after_cents`,
   },
   {
-    check: 'a coverage names its charges and sums them',
+    check: 'a charge range names its charges and sums them',
     sql: `SELECT v.tenant_id AS "tenantId", array_remove(ARRAY[v.entry_id], NULL) AS ids, format('%s:%s-%s: %s nanos, %s cents', v.period, v.from_seq, v.to_seq, v.charges_nanos, v.amount_cents) AS expected,
         format('%s charges, %s nanos, %s cents in %s', c.charges, c.nanos, -e.amount_cents, v.entry_id) AS actual
       FROM coverage v
@@ -151,7 +151,7 @@ const ROW_CHECKS = [
         OR coalesce(-e.amount_cents, 0) <> v.amount_cents)`,
   },
   {
-    check: 'coverages form a chain without gap or overlap',
+    check: 'charge ranges form a chain without gap or overlap',
     sql: `SELECT tenant_id AS "tenantId", array_remove(ARRAY[entry_id], NULL) AS ids, format('%s: from charge %s of %s, carried in %s', number, last_to + 1, period, last_carried) AS expected,
         format('%s: from charge %s of %s, carried in %s', number, from_seq, period, carried_in_nanos) AS actual
       FROM (SELECT tenant_id, number, period, from_seq, carried_in_nanos, entry_id,
@@ -161,7 +161,7 @@ const ROW_CHECKS = [
       WHERE carried_in_nanos <> last_carried OR from_seq <> last_to + 1`,
   },
   {
-    check: 'every usage entry has its coverage',
+    check: 'every usage entry has its charge range',
     sql: `SELECT e.tenant_id AS "tenantId", ARRAY[e.id] AS ids, e.id AS expected, 'none' AS actual FROM journal_entry e
       WHERE e.tenant_id = ANY($1) AND e.type = 'usage' AND NOT EXISTS (SELECT FROM coverage WHERE entry_id = e.id)`,
   },

@@ -9,9 +9,9 @@ export interface Books {
   readonly balanceCents: bigint;
   /** Sequence number of the newest journal entry; 0 for none. */
   readonly lastSequence: bigint;
-  /** Number of the newest coverage; 0 for none. */
+  /** Number of the newest charge range; 0 for none. */
   readonly lastCover: bigint;
-  /** What the newest coverage carried on: less than a cent. */
+  /** The remainder of the newest charge range: less than a cent. */
   readonly carriedNanos: bigint;
   /** Charges not yet covered. */
   readonly gatheredNanos: bigint;
@@ -24,7 +24,7 @@ export interface Books {
 export interface Month {
   readonly tenantId: string;
   readonly period: Period;
-  /** Number of the newest charge, and of the newest one that a coverage has taken in; 0 for none. */
+  /** Number of the newest charge, and of the newest one that a charge range includes; 0 for none. */
   readonly lastSeq: bigint;
   readonly coveredSeq: bigint;
   /** Sum of the charges between the two. */

@@ -15,7 +15,7 @@ import {
 import { book, type Entry } from './entry';
 import { gather, type NumberedCharge } from './gather';
 import { chargePeriod, periodOf } from './period';
-import { partWanted, post, postThrough, type Cover, type Part } from './post';
+import { partWanted, post, postThrough, type ChargeRange, type Part } from './post';
 
 const CENT = 10_000_000n;
 /** Some thousands of runs, with node:assert in them as Jest's expect takes ten times as long; a failure prints its seed and path, with which it runs again. */
@@ -59,7 +59,7 @@ class MemoryLedger {
   months = new Map<string, Month>();
   charges: NumberedCharge[] = [];
   entries: Entry[] = [];
-  covers: Cover[] = [];
+  ranges: ChargeRange[] = [];
   private ids = 0;
 
   run(step: Step): void {
@@ -119,7 +119,7 @@ class MemoryLedger {
     if (could || !wanted) assert.equal(posted.entries.length > 0, could);
     this.books = posted.books;
     this.entries.push(...posted.entries);
-    this.covers.push(...posted.covers);
+    this.ranges.push(...posted.ranges);
     for (const month of posted.months) this.months.set(month.period, month);
     if (could) assert.equal(unpostedNanos(this.books) < CENT, true);
     else if (wanted) this.assertNoMoreFits();
@@ -154,7 +154,7 @@ function close(ledger: MemoryLedger, through: string, newEntryId: () => string):
   const posted = postThrough(ledger.books, [...ledger.months.values()], through, newEntryId);
   ledger.books = posted.books;
   ledger.entries.push(...posted.entries);
-  ledger.covers.push(...posted.covers);
+  ledger.ranges.push(...posted.ranges);
   for (const month of posted.months) ledger.months.set(month.period, month);
   for (const month of ledger.months.values()) {
     if (month.period > through) continue;
@@ -254,7 +254,7 @@ describe('the pure core', () => {
   });
 });
 
-function checkInvariants({ books, months, charges, entries, covers }: MemoryLedger): void {
+function checkInvariants({ books, months, charges, entries, ranges }: MemoryLedger): void {
   const sum = <T>(rows: readonly T[], value: (row: T) => bigint) => rows.reduce((total, row) => total + value(row), 0n);
   const debits = -sum(
     entries.filter((entry) => entry.type === 'usage'),
@@ -283,23 +283,23 @@ function checkInvariants({ books, months, charges, entries, covers }: MemoryLedg
       0n,
     );
   });
-  // Every charge is in exactly one coverage of its month, or beyond the last.
+  // Every charge is in exactly one range of its month, or beyond the last.
   let carried = 0n;
   const coveredTo = new Map<string, bigint>();
-  for (const cover of covers) {
-    assert.equal(cover.carriedInNanos, carried);
-    assert.equal(cover.fromSeq, (coveredTo.get(cover.period) ?? 0n) + 1n);
+  for (const range of ranges) {
+    assert.equal(range.carriedInNanos, carried);
+    assert.equal(range.fromSeq, (coveredTo.get(range.period) ?? 0n) + 1n);
     const covered = charges.filter(
-      (charge) => charge.period === cover.period && charge.seq >= cover.fromSeq && charge.seq <= cover.toSeq,
+      (charge) => charge.period === range.period && charge.seq >= range.fromSeq && charge.seq <= range.toSeq,
     );
     assert.equal(
       sum(covered, (charge) => charge.costNanos),
-      cover.chargesNanos,
+      range.chargesNanos,
     );
-    assert.equal(cover.chargesNanos + cover.carriedInNanos, cover.amountCents * CENT + cover.carriedOutNanos);
-    assert.equal(entries.find((entry) => entry.id === cover.entryId)?.amountCents ?? 0n, -cover.amountCents);
-    carried = cover.carriedOutNanos;
-    coveredTo.set(cover.period, cover.toSeq);
+    assert.equal(range.chargesNanos + range.carriedInNanos, range.amountCents * CENT + range.carriedOutNanos);
+    assert.equal(entries.find((entry) => entry.id === range.entryId)?.amountCents ?? 0n, -range.amountCents);
+    carried = range.carriedOutNanos;
+    coveredTo.set(range.period, range.toSeq);
   }
   assert.equal(carried, books.carriedNanos);
   for (const month of months.values()) assert.equal(month.coveredSeq, coveredTo.get(month.period) ?? 0n);

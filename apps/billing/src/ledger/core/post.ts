@@ -5,9 +5,9 @@ import { book, METERING_SOURCE, type Entry } from './entry';
 import type { Period } from './period';
 
 /** A contiguous range of charges that is taken onto the ledger: chargesNanos + carriedInNanos = amountCents × 10⁷ + carriedOutNanos. */
-export interface Cover {
+export interface ChargeRange {
   tenantId: string;
-  /** 1, 2, … per tenant: a chain by the rest that is carried on. */
+  /** 1, 2, … per tenant: a chain by the remainder that is carried on. */
   number: bigint;
   period: Period;
   fromSeq: bigint;
@@ -16,7 +16,7 @@ export interface Cover {
   carriedInNanos: bigint;
   amountCents: bigint;
   carriedOutNanos: bigint;
-  /** Null where the range does not make a cent: the end of a month, whose rest the next one takes on. */
+  /** Null where the range does not make a cent: the end of a month, whose remainder the next range takes on. */
   entryId: string | null;
 }
 
@@ -25,7 +25,7 @@ export interface Posted {
   /** Only the months that changed. */
   months: Month[];
   entries: Entry[];
-  covers: Cover[];
+  ranges: ChargeRange[];
 }
 
 /** The first charges of a month, up to `toSeq`, and their sum. */
@@ -64,7 +64,7 @@ export function post(
   newEntryId: () => string,
   part: Part | null = null,
 ): Posted {
-  const posted: Posted = { books, months: [], entries: [], covers: [] };
+  const posted: Posted = { books, months: [], entries: [], ranges: [] };
   const open = oldestFirst(months);
   const gathered = open.reduce((sum, month) => sum + month.gatheredNanos, 0n);
   if (gathered !== books.gatheredNanos)
@@ -99,7 +99,7 @@ function postPart(posted: Posted, open: readonly Month[], newEntryId: () => stri
     if (isPart) break;
   }
   // Months that only hand on what they have wait for their cent.
-  return posted.entries.length > 0 ? posted : { books, months: [], entries: [], covers: [] };
+  return posted.entries.length > 0 ? posted : { books, months: [], entries: [], ranges: [] };
 }
 
 function oldestFirst(months: readonly Month[]): Month[] {
@@ -113,7 +113,7 @@ function oldestFirst(months: readonly Month[]): Month[] {
  * @returns as `post`; the months that could not be covered are not among its months
  */
 export function postThrough(books: Books, months: readonly Month[], through: Period, newEntryId: () => string): Posted {
-  const posted: Posted = { books, months: [], entries: [], covers: [] };
+  const posted: Posted = { books, months: [], entries: [], ranges: [] };
   const ended = months
     .filter((month) => month.coveredSeq < month.lastSeq && month.period <= through)
     .sort((a, b) => (a.period < b.period ? -1 : 1));
@@ -125,7 +125,7 @@ export function postThrough(books: Books, months: readonly Month[], through: Per
     postMonth(posted, month, amountCents, nanos % NANOS_PER_CENT, newEntryId);
   }
   // Each entry counts the version up; a rest that is only carried on is a change, too.
-  if (posted.covers.length > 0 && posted.entries.length === 0)
+  if (posted.ranges.length > 0 && posted.entries.length === 0)
     posted.books = { ...posted.books, version: posted.books.version + 1n };
   return posted;
 }
@@ -154,7 +154,7 @@ function postMonth(
     posted.entries.push(entry);
     entryId = entry.id;
   }
-  posted.covers.push({
+  posted.ranges.push({
     tenantId: month.tenantId,
     number: lastCover + 1n,
     period: month.period,
