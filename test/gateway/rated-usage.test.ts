@@ -3,7 +3,7 @@ import { stampPrice } from '@tollgate/runtime';
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { toUsageEvent } from '../../apps/gateway/src/usage/usage-event';
-import { whyNotUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
+import { validateUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
 import { rate } from '../../apps/metering/src/price/rate';
 
 const decimal = fc
@@ -61,7 +61,7 @@ it('every event that a gateway makes is rated by metering at what it says, whate
       const full = costNanos(tokens, stamp);
       const holdNanos = (full * heldPerMille) / 1_000n;
       const event = toUsageEvent(draft, { tokens, estimated, outcome, holdNanos, endedMs: at.getTime() });
-      expect(whyNotUsageEvent(event)).toBeNull();
+      expect(validateUsageEvent(event)).toBeNull();
       const chargeNanos = holdNanos < full ? holdNanos : full;
       expect(rate(event, { find: () => stamp, lookAgain: async () => false })).toEqual({
         chargeNanos,

@@ -1,5 +1,5 @@
 import { costNanos, type UsageEvent } from '@tollgate/contracts';
-import { whyNotUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
+import { validateUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
 import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 
 const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
@@ -40,7 +40,7 @@ describe('a backend', () => {
     expect(await answer.text()).toContain('"completion_tokens":200');
     const [event] = await gateway.events(caller.tenantId, 1);
     expect(event).toMatchObject({ outcome: 'complete', estimated: true, completionTokens: 200, overrunNanos: '0' });
-    expect(whyNotUsageEvent(event)).toBeNull();
+    expect(validateUsageEvent(event)).toBeNull();
     await expectSettled(caller, rated(event!));
   });
 

@@ -139,7 +139,7 @@ export class Books {
     return rows.at(place > 0 ? place - 1 : place)!.id;
   }
 
-  /** Until metering has set it aside. */
+  /** Until metering has quarantined it. */
   async publishRefused(event: UsageEvent): Promise<void> {
     await this.messages.publish('usage-events', [event]);
     await eventually(

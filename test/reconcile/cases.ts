@@ -219,7 +219,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
         newEvent.set(tenantId, event.id);
         await books.publishRefused(event);
       },
-      finds: ({ tenantId }) => [['no usage event is set aside', newEvent.get(tenantId)!]],
+      finds: ({ tenantId }) => [['no usage event is quarantined', newEvent.get(tenantId)!]],
     },
     {
       what: 'a wrong roll-up',

@@ -102,7 +102,7 @@ async function expectDead(
   await eventually(async () => expect(await by.metrics()).toMatch(counted), TIMEOUT);
 }
 
-describe('poisoned messages block nobody, are set aside with their reason, and counted', () => {
+describe('poisoned messages block nobody, are quarantined with their reason, and counted', () => {
   it('usage-events', async () => {
     const tenantId = newId('ten');
     const good: UsageEvent[] = [];

@@ -163,7 +163,7 @@ describe('tollgate dead', () => {
     await publisher.close();
   });
 
-  it('lists what was set aside, with origin, reason and content', async () => {
+  it('lists what was quarantined, with origin, reason and content', async () => {
     expect(await json('dead', 'list')).toMatchObject([
       { topic: 'charges', origin: 'billing/3/7', key: charge.tenantId, value: envelope },
       { origin: 'billing/3/8', value: null, valueBase64: '//4=' },
@@ -172,7 +172,7 @@ describe('tollgate dead', () => {
     expect(await json('dead', 'list', 'usage-events')).toEqual([]);
     const { stdout } = await tollgate(['dead', 'list', 'charges']);
     expect(stdout).toMatch(
-      /^TOPIC +ORIGIN +SET ASIDE +KEY +REASON\ncharges +billing\/3\/7 .*version 999 is not known\n/,
+      /^TOPIC +ORIGIN +QUARANTINED +KEY +REASON\ncharges +billing\/3\/7 .*version 999 is not known\n/,
     );
   });
 
@@ -187,7 +187,7 @@ describe('tollgate dead', () => {
     [
       ['replay', 'charges', 'billing/3/7', 'billing/0/1'],
       1,
-      /^tollgate: No such message of charges is set aside: billing\/0\/1\. Nothing was replayed/,
+      /^tollgate: No such message of charges is quarantined: billing\/0\/1\. Nothing was replayed/,
     ],
     [['list', 'nothing'], 2, /^tollgate: There is no topic "nothing"/],
   ])('dead %j is refused', async (args, exitCode, line) => {
@@ -216,7 +216,7 @@ describe('tollgate dead', () => {
       await messages.close();
     }
     expect((await json('dead', 'replay', 'charges', '--all')).replayed).toHaveLength(2);
-    // The group that reads the topic next sets them aside again; until then there is nothing.
+    // The group that reads the topic next quarantines them again; until then there is nothing.
     expect(await json('dead', 'list')).toEqual([]);
   });
 
@@ -231,7 +231,7 @@ describe('tollgate dead', () => {
     await publisher.send({ topic: `${PREFIX}charges.dead`, messages: letters.map(toRecord) });
     await publisher.close();
     const listed = await tollgate(['dead', 'list', 'charges']);
-    expect([listed.code, listed.stderr]).toEqual([0, 'These are the oldest 10000; 50 more are set aside.\n']);
+    expect([listed.code, listed.stderr]).toEqual([0, 'These are the oldest 10000; 50 more are quarantined.\n']);
     const newest = `billing/3/${100 + count - 1}`;
     expect(await json('dead', 'replay', 'charges', newest)).toEqual({ replayed: [newest] });
     expect((await json('dead', 'replay', 'charges', '--all')).replayed).toHaveLength(count - 1);

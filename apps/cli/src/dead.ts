@@ -10,7 +10,7 @@ const MAX_REASON_CHARS = 100;
 /** The letters that one call lists at most. */
 const MAX_LISTED_LETTERS = 10_000;
 
-/** Messages that could not be read and were set aside, oldest first; of one topic or of all. */
+/** Messages that could not be read and were quarantined, oldest first; of one topic or of all. */
 export async function listLetters(brokers: Brokers, output: Output, topic?: string): Promise<void> {
   const { connection, topicPrefix } = brokers;
   const wanted = { topicPrefix, limit: MAX_LISTED_LETTERS, ...(topic !== undefined && { topic: topicOf(topic) }) };
@@ -24,9 +24,9 @@ export async function listLetters(brokers: Brokers, output: Output, topic?: stri
   ]);
   output.answer(
     letters.map(shown),
-    table(['TOPIC', 'ORIGIN', 'SET ASIDE', 'KEY', 'REASON'], cells, 'No message was set aside.'),
+    table(['TOPIC', 'ORIGIN', 'QUARANTINED', 'KEY', 'REASON'], cells, 'No message was quarantined.'),
   );
-  if (left > 0) output.note(`These are the oldest ${letters.length}; ${left} more are set aside.`);
+  if (left > 0) output.note(`These are the oldest ${letters.length}; ${left} more are quarantined.`);
 }
 
 /** Publishes letters of a topic again: those of these origins, or all, however many. Nothing is published when one of them is not there. */
@@ -43,7 +43,7 @@ export async function replayLetters(
   );
   if (missing.length > 0) {
     throw new Failure(
-      `No such message of ${topic} is set aside: ${missing.join(', ')}. Nothing was replayed; see: tollgate dead list ${topic}`,
+      `No such message of ${topic} is quarantined: ${missing.join(', ')}. Nothing was replayed; see: tollgate dead list ${topic}`,
       'not_found',
     );
   }
@@ -51,7 +51,7 @@ export async function replayLetters(
     { replayed },
     replayed.length === 0
       ? 'There is nothing to replay.'
-      : `${replayed.length} published to ${topic} again. What still cannot be read is set aside again.`,
+      : `${replayed.length} published to ${topic} again. What still cannot be read is quarantined again.`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { newId, type CreditNews } from '@tollgate/contracts';
-import { readNews, whyNotNews } from './read-news';
+import { readNews, validateNews } from './read-news';
 
 const good = (): CreditNews => ({
   tenantId: newId('ten'),
@@ -34,12 +34,12 @@ const BAD: [string, object][] = [
 
 it('takes what billing publishes, budgets or not', () => {
   const { budgets, ...rest } = good();
-  expect([good(), rest].map(whyNotNews)).toEqual([null, null]);
+  expect([good(), rest].map(validateNews)).toEqual([null, null]);
   expect(readNews({ ...rest, budgets: budgets! }).budgets).toMatchObject([{ nanos: 'none' }, { nanos: 100n }]);
 });
 
 it.each(BAD)('names the %s that is wrong: %j', (field, change) => {
-  expect(whyNotNews({ ...good(), ...change })).toMatch(`${field}: `);
+  expect(validateNews({ ...good(), ...change })).toMatch(`${field}: `);
 });
 
-it.each([null, 'text', 7])('refuses %j', (value) => expect(whyNotNews(value)).toMatch(/not an object/));
+it.each([null, 'text', 7])('refuses %j', (value) => expect(validateNews(value)).toMatch(/not an object/));

@@ -8,7 +8,7 @@ const AMOUNT = /^-?\d{1,30}$/;
 const MAX_ID_CHARS = 128;
 
 /** Why `value` is no credit news that `readNews` reads and a store takes, or null when it is. Thrown in a consumer, it would come again for ever. */
-export function whyNotNews(value: unknown): string | null {
+export function validateNews(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { tenantId, version, balanceNanos, releases, suspended, budgets } = value as Record<keyof CreditNews, unknown>;
   if (!isId('ten', tenantId)) return 'tenantId: not a tenant id';

@@ -276,7 +276,7 @@ export function fieldTakenFor(name: string): string | undefined {
 }
 
 /** Why a field may not be passed through; null: it may. For `passthrough` lists. */
-export function whyNotPassedThrough(name: string): string | null {
+export function validatePassedThrough(name: string): string | null {
   if (DOCUMENTED_FIELDS.has(name)) return `"${name}" is a documented field, which always goes on as checked`;
   const why = NEVER_PASSED_ON.get(name);
   if (why !== undefined) return `"${name}" is never passed on: ${why}`;

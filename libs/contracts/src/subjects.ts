@@ -81,7 +81,7 @@ export interface Subjects {
   'metering.events.list': [EventRange, { data: EventLine[]; end: string | null }];
   /** Compares the next part of the roll-ups with the events themselves; null at the end. invalid_parameter: `after` is none of these cursors. */
   'metering.rollups.audit': [{ after?: string }, Found & { nextCursor: string | null }];
-  /** Usage events that were set aside and not recorded since: what they are about may be served, and is in no books. */
+  /** Usage events that were quarantined and not recorded since: what they are about may be served, and is in no books. */
   'metering.rejected.audit': [Record<string, never>, Found];
   /** Work of backends that is not charged, as a gateway knows of it. A repeat of the same `id` counts nothing. invalid_parameter: more than MAX_UNBILLED_LINES, or no such lines. */
   'metering.backends.unbilled': [{ id: string; work: UnbilledWork[] }, { recorded: true }];

@@ -26,7 +26,7 @@ export interface TopicStorage {
 export interface TopicDefinition extends TopicStorage {
   /** The property that orders messages: those with the same key are handled in the order in which they were published. */
   key: 'tenantId';
-  /** Version of the message form; a consumer sets aside what it cannot read. */
+  /** Version of the message form; a consumer quarantines what it cannot read. */
   schemaVersion: number;
   /** Who may publish it; from anybody else a message is not believed. */
   producers: readonly Service[];
@@ -105,7 +105,7 @@ export const REQUEST_TOPICS: Record<RequestTopic, TopicStorage> = {
   replies: { ...REQUESTS, partitions: 32 },
 };
 
-/** What each topic's unreadable messages are set aside in (`<topic>.dead`): until an operator acts. */
+/** What each topic's unreadable messages are quarantined in (`<topic>.dead`): until an operator acts. */
 export const DEAD_TOPIC: TopicStorage = { partitions: 1, retentionMs: 0, compacted: true };
 
 /** What a message travels in. `data` is the topic's type in the version named. */

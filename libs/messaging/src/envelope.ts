@@ -12,9 +12,9 @@ export function seal<T>(definition: TopicDefinition, messages: readonly T[]): En
 
 /**
  * Reads what a transport delivered, which may be anything. It checks what every consumer relies on (envelope, version, key); the fields
- * inside are the publisher's word, as both sides compile against one type, unless the consumer checks them too (`whyNot`).
+ * inside are the publisher's word, as both sides compile against one type, unless the consumer checks them too (`validate`).
  */
-export function open<T>(definition: TopicDefinition, value: unknown, whyNot?: WhyNot): Opened<T> {
+export function open<T>(definition: TopicDefinition, value: unknown, validate?: WhyNot): Opened<T> {
   if (!isObject(value)) return { reason: 'not an envelope: not a JSON object' };
   const { id, v, at, data } = value;
   if (typeof id !== 'string' || typeof at !== 'string' || typeof v !== 'number') {
@@ -24,7 +24,7 @@ export function open<T>(definition: TopicDefinition, value: unknown, whyNot?: Wh
     return { reason: `version ${v}, but version ${definition.schemaVersion} is read here` };
   if (!isObject(data)) return { reason: 'data is not a JSON object' };
   if (typeof data[definition.key] !== 'string') return { reason: `data has no ${definition.key}` };
-  const reason = whyNot?.(data) ?? null;
+  const reason = validate?.(data) ?? null;
   return reason === null ? { data: data as T } : { reason };
 }
 

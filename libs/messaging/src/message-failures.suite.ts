@@ -40,7 +40,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: AFTER_FAILURES_MS });
     });
 
-    it('what cannot be read goes aside with its reason and blocks nobody', async () => {
+    it('what cannot be read is quarantined with its reason and blocks nobody', async () => {
       const received = new Received();
       await start(received.handler);
       const publisher = await start();
@@ -64,11 +64,11 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       }
     });
 
-    it('what a consumer says it cannot handle goes aside with its reason, and the others around it are handled', async () => {
+    it('what a consumer says it cannot handle is quarantined with its reason, and the others around it are handled', async () => {
       const received = new Received();
       const messages = open();
-      const whyNot = (data: unknown) => ((data as CreditNews).suspended ? 'not today' : null);
-      messages.consume(TOPIC, SUITE_GROUP, received.handler, { whyNot });
+      const validate = (data: unknown) => ((data as CreditNews).suspended ? 'not today' : null);
+      messages.consume(TOPIC, SUITE_GROUP, received.handler, { validate });
       await messages.start();
       await messages.publish(TOPIC, [news('a', 1), { ...news('a', 9), suspended: true }, news('a', 2)]);
       await eventually(() => received.assertAllInOrder(['a'], 2));

@@ -18,7 +18,7 @@ export interface MessagesStore {
   cut(messages?: Messages): Promise<void>;
   /** Puts a value, which is no envelope of ours, where a consumer of the topic finds it. */
   publishRaw(topic: Topic, value: unknown): Promise<void>;
-  /** What was set aside for the group. */
+  /** What was quarantined for the group. */
   dead(topic: Topic, group: string): Promise<{ reason: string; message: unknown }[]>;
   close(): Promise<void>;
 }

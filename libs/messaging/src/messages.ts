@@ -40,13 +40,13 @@ export abstract class Messages {
   /**
    * Hands batches (at most MAX_BATCH_MESSAGES, in order per key) to the handler, one at a time. A batch is acknowledged only after the
    * handler returned; when it throws, the same messages come again with backoff, and nothing of the same key overtakes them. A message that cannot be
-   * read, or for which `whyNot` gives a reason, goes aside with it (`dead`) and blocks nobody. Register before `start`.
+   * read, or for which `validate` gives a reason, is quarantined with it (`dead`) and blocks nobody. Register before `start`.
    */
   abstract consume<T extends Topic>(
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    options?: { whyNot?: WhyNot },
+    options?: { validate?: WhyNot },
   ): void;
 
   /** The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the subject; never a hang. MessagesRefusedError: the request is too large for the store. */

@@ -1,4 +1,4 @@
-import { whyNotPassedThrough } from '@tollgate/contracts';
+import { validatePassedThrough } from '@tollgate/contracts';
 import { plainToInstance } from 'class-transformer';
 import { validateSync, type ValidationError } from 'class-validator';
 import { readFileSync } from 'node:fs';
@@ -99,7 +99,7 @@ function crossChecks(config: TollgateConfig): { path: Path; message: string }[] 
       problems.push({ path: ['models', m, 'maxOutputTokens'], message: 'must not be more than contextTokens' });
     }
     for (const [f, field] of (model.passthrough ?? []).entries()) {
-      const message = whyNotPassedThrough(field);
+      const message = validatePassedThrough(field);
       if (message !== null) problems.push({ path: ['models', m, 'passthrough', f], message });
     }
   }

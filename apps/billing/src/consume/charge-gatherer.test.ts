@@ -82,7 +82,7 @@ describe('gathering', () => {
     },
   );
 
-  it('sets aside what cannot be a charge, with its reason, and takes in the rest', async () => {
+  it('quarantines what cannot be a charge, with its reason, and takes in the rest', async () => {
     const tenantId = await billing.tenant();
     const good = charge(tenantId, CENT);
     const bad = [
@@ -105,7 +105,7 @@ describe('gathering', () => {
     await billing.gatherer.gather([{ ...good, tenantId: stranger }]);
     await billing.gatherer.gather([changed]);
     await expectBooksToProve(billing, [good]);
-    // A hold whose charge is set aside stays.
+    // A hold whose charge is quarantined stays.
     expect((await billing.news(stranger)).flatMap(({ releases }) => releases)).toEqual([]);
     expect((await billing.news(tenantId)).flatMap(({ releases }) => releases)).toEqual([good.id]);
     const reasons = async () =>
@@ -140,7 +140,7 @@ describe('gathering', () => {
     ).toHaveLength(1);
   });
 
-  it('takes in everyone else’s when the books of one tenant refuse; that one’s are set aside with their holds kept, and taken in when they come again to books that were put right', async () => {
+  it('takes in everyone else’s when the books of one tenant refuse; that one’s are quarantined with their holds kept, and taken in when they come again to books that were put right', async () => {
     const [broken, ...healthy] = await Promise.all(Array.from({ length: 3 }, () => billing.tenant()));
     const taken = charge(broken!, CENT);
     await billing.gatherer.gather([taken]);

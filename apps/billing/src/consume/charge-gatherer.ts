@@ -16,7 +16,7 @@ import { insertCharges } from '../ledger/journal';
 import { InjectOptions } from '../options';
 import { observeLag } from './metrics';
 import { readCharge } from './read-charge';
-import { setAside, type Rejected } from './rejected';
+import { quarantine, type Rejected } from './rejected';
 
 export interface GatherResult {
   /** Milliseconds until usage of these tenants is first due for posting; null when none is. */
@@ -39,12 +39,12 @@ interface Taken {
  * 1. the tenants' books are locked, in sorted order;
  * 2. what is there already is left as it is;
  * 3. new charges are numbered per tenant and month (the running one, where theirs is closed), added up, and appended;
- * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too, not those of what is set aside;
+ * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too, not those of what is quarantined;
  * 5. what tenants and keys have spent in the month, and the thresholds of budgets that are reached by it.
  *
  * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
  *
- * When the books of one tenant refuse, one transaction a tenant: its charges are set aside and their holds stay, so metering sends them again until the books take them, and nobody
+ * When the books of one tenant refuse, one transaction a tenant: its charges are quarantined and their holds stay, so metering sends them again until the books take them, and nobody
  * else waits for that.
  */
 @Injectable()
@@ -98,7 +98,7 @@ export class ChargeGatherer {
     }
   }
 
-  /** @param refusal sets aside what is new, with this reason, instead of taking it in */
+  /** @param refusal quarantines what is new, with this reason, instead of taking it in */
   private take(charges: readonly ReadCharge[], unreadable: readonly Rejected[], refusal?: string): Promise<Taken> {
     return transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(
@@ -109,7 +109,7 @@ export class ChargeGatherer {
       const dueInMs = await this.append(tx, books, fresh, ended);
       await addSpending(tx, fresh, this.options.thresholdsPercent?.() ?? DEFAULT_THRESHOLDS_PERCENT);
       const rejected = [...unreadable, ...refused];
-      await setAside(tx, rejected);
+      await quarantine(tx, rejected);
       failPoint('gathering');
       return { dueInMs, fresh, rejected };
     });
@@ -117,7 +117,7 @@ export class ChargeGatherer {
 
   /**
    * The charges that are not in the books yet (`fresh`), and these with the repeats (`ended`: their holds are released). An id that is there with another content is
-   * set aside: the first one stands.
+   * quarantined: the first one stands.
    */
   private async withoutRepeats(
     tx: EntityManager,

@@ -10,10 +10,10 @@ export interface Rejected {
 }
 
 /**
- * Sets messages aside for a person to look at, as throwing would bring the batch again for ever; reconcile shows that a charge is missing. One that was set
- * aside before for the same reason only counts up.
+ * Quarantines messages for a person to look at: throwing would redeliver the batch for ever. Reconcile shows that a
+ * charge is missing. A message that was quarantined before for the same reason only counts up.
  */
-export async function setAside(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
+export async function quarantine(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
   if (rejected.length === 0) return;
   const rows = new Map<string, { reason: string; text: string; times: number }>();
   for (const { reason, data } of rejected) {
@@ -36,6 +36,6 @@ export async function setAside(tx: EntityManager, rejected: readonly Rejected[])
   );
   logger('billing').error(
     { count: rejected.length, reason: rejected[0]?.reason },
-    'charges set aside: see billing.rejected_charge',
+    'charges quarantined: see billing.rejected_charge',
   );
 }

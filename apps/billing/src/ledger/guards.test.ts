@@ -21,7 +21,7 @@ describe('append-only', () => {
     expect(await billing.dataSource.query('SELECT current_user AS role')).toEqual([{ role: LEDGER_ROLE }]);
   });
 
-  it('the ledger role may set a message aside that can never be published, and not touch it after that', async () => {
+  it('the ledger role may quarantine a message that can never be published, and not touch it after that', async () => {
     const columns = 'id, topic, data, created_at, refused_reason';
     await billing.dataSource.query(
       `INSERT INTO outbox_refused (${columns}) VALUES (1, 'charges', '{}', now(), 'test')`,
@@ -50,7 +50,7 @@ describe('append-only', () => {
     });
   });
 
-  it('of what was set aside, the count may go up and nothing else may change', async () => {
+  it('of what was quarantined, the count may go up and nothing else may change', async () => {
     await billing.dataSource.query('UPDATE rejected_charge SET times = times + 1, last_at = now()');
     for (const change of [
       'times = times - 1',

@@ -68,7 +68,7 @@ describe('what was served beyond its hold', () => {
   });
 
   it.each(['-1', '1.5', '9223372036854775808', 17 as unknown as string, null as unknown as string])(
-    '%p is set aside',
+    '%p is quarantined',
     async (overrunNanos) => {
       const tenantId = await billing.tenant(100);
       expect(await billing.gatherer.gather([charge(tenantId, CENT, { overrunNanos })])).toMatchObject({

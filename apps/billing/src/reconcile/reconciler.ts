@@ -26,7 +26,7 @@ const MAX_NAMED_HOLDS = 20;
 /**
  * Proves, from the stores alone, that nothing was lost or doubled between a request and the ledger, in constant memory, while traffic runs:
  *
- * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of its events; none is set aside that was not recorded since;
+ * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of its events; none is quarantined that was not recorded since;
  * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every entry has its place in the hash chain, every charge covered once or still gathering; invoices are the sums of their
  *    months, numbered without a gap;
  * 3. against the admission store: its balance is that of the same version of the books, its suspension is the books', its running sums are those of its holds, no hold is left over.

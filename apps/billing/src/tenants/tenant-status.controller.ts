@@ -3,7 +3,7 @@ import { RequestError, type ReplyOf, type TenantNews } from '@tollgate/contracts
 import { EventPattern, MessagePattern } from '@tollgate/messaging/nest';
 import { AfterCommit } from '../consume/after-commit';
 import { PoisonWatch } from '../repair/poison-watch';
-import { TenantStatus, whyNotTenantNews } from './tenant-status';
+import { TenantStatus, validateTenantNews } from './tenant-status';
 
 @Controller()
 export class TenantStatusController {
@@ -13,7 +13,7 @@ export class TenantStatusController {
     @Inject(PoisonWatch) private readonly watch: PoisonWatch | null,
   ) {}
 
-  @EventPattern('tenant-news', 'billing', { whyNot: whyNotTenantNews })
+  @EventPattern('tenant-news', 'billing', { validate: validateTenantNews })
   async apply(batch: readonly TenantNews[]): Promise<void> {
     await this.status.apply(batch);
     this.after.committed();
@@ -21,8 +21,8 @@ export class TenantStatusController {
 
   @MessagePattern('billing.tenants.tell')
   async tell(news: TenantNews): Promise<ReplyOf<'billing.tenants.tell'>> {
-    const whyNot = whyNotTenantNews(news);
-    if (whyNot !== null) throw new RequestError('invalid_parameter', whyNot);
+    const validate = validateTenantNews(news);
+    if (validate !== null) throw new RequestError('invalid_parameter', validate);
     try {
       await this.status.enforce(news);
     } finally {

@@ -3,7 +3,7 @@ import type { TenantNews } from '@tollgate/contracts';
 import { newId, UnavailableError } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { useBilling } from '../testing/billing.suite';
-import { TenantStatus, whyNotTenantNews } from './tenant-status';
+import { TenantStatus, validateTenantNews } from './tenant-status';
 
 const database = useTestDatabase();
 
@@ -65,7 +65,7 @@ describe('what auth tells of a tenant', () => {
   });
 });
 
-describe('whyNotTenantNews', () => {
+describe('validateTenantNews', () => {
   const good = { tenantId: newId('ten'), version: 1, status: 'active' };
 
   it.each([
@@ -81,6 +81,6 @@ describe('whyNotTenantNews', () => {
     [{ ...good, version: 2 ** 60 }, 'version: not a version'],
     [{ ...good, status: 'gone' }, 'status: unknown'],
   ])('%j: %s', (news, reason) => {
-    expect(whyNotTenantNews(news)).toBe(reason);
+    expect(validateTenantNews(news)).toBe(reason);
   });
 });

@@ -21,7 +21,7 @@ export class TenantStatus {
     @InjectOptions() private readonly options: { postingIntervalMs: number },
   ) {}
 
-  /** Of readable news (`whyNotTenantNews`). */
+  /** Of readable news (`validateTenantNews`). */
   async apply(batch: readonly TenantNews[]): Promise<void> {
     await tellAdmission(this.admission, await this.takeIn(batch));
   }
@@ -67,7 +67,7 @@ export class TenantStatus {
 }
 
 /** Why `value` is no news of a tenant that can be taken in, or null when it is. Thrown in a consumer, it would come again for ever and hold up what is behind it. */
-export function whyNotTenantNews(value: unknown): string | null {
+export function validateTenantNews(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { tenantId, version, status } = value as Record<keyof TenantNews, unknown>;
   if (!isId('ten', tenantId)) return 'tenantId: not a tenant id';

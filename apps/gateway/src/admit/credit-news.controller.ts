@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import { AdmissionStore, readNews, whyNotNews } from '@tollgate/admission';
+import { AdmissionStore, readNews, validateNews } from '@tollgate/admission';
 import type { CreditNews } from '@tollgate/contracts';
 import { EventPattern } from '@tollgate/messaging/nest';
 import { failPoint } from '@tollgate/runtime';
@@ -12,7 +12,7 @@ import { failPoint } from '@tollgate/runtime';
 export class CreditNewsController {
   constructor(private readonly store: AdmissionStore) {}
 
-  @EventPattern('credit-news', 'admission', { whyNot: whyNotNews })
+  @EventPattern('credit-news', 'admission', { validate: validateNews })
   async apply(batch: readonly CreditNews[]): Promise<void> {
     failPoint('news-applying');
     await this.store.applyNews(batch.map(readNews));

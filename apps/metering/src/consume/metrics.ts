@@ -37,7 +37,7 @@ export function countBatch({ recorded, repeated, rejected }: BatchResult): void 
   events.inc({ result: 'rejected' }, rejected);
 }
 
-/** Once it is set aside. */
+/** Once it is quarantined. */
 export function countRefused(wrong: Wrong): void {
   refused.inc({ wrong });
 }

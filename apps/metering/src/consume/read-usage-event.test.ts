@@ -1,16 +1,16 @@
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { usageEvent } from '../sample-events.suite';
-import { whyNotUsageEvent } from './read-usage-event';
+import { validateUsageEvent } from './read-usage-event';
 
 const NOW_MS = Date.parse('2026-11-21T12:00:00.000Z');
 const good = () => usageEvent({ endedAt: '2026-11-21T11:59:59.999Z' });
 
-describe('whyNotUsageEvent', () => {
+describe('validateUsageEvent', () => {
   it('takes what a gateway sends, and more than that', () => {
-    expect(whyNotUsageEvent(good(), NOW_MS)).toBeNull();
-    expect(whyNotUsageEvent({ ...good(), region: 'new' }, NOW_MS)).toBeNull();
-    expect(whyNotUsageEvent({ ...good(), defaultBudgets: { tenantCents: 0, keyCents: 5 } }, NOW_MS)).toBeNull();
+    expect(validateUsageEvent(good(), NOW_MS)).toBeNull();
+    expect(validateUsageEvent({ ...good(), region: 'new' }, NOW_MS)).toBeNull();
+    expect(validateUsageEvent({ ...good(), defaultBudgets: { tenantCents: 0, keyCents: 5 } }, NOW_MS)).toBeNull();
   });
 
   it.each([
@@ -46,7 +46,7 @@ describe('whyNotUsageEvent', () => {
     ['endedAt: not a time', { ...good(), endedAt: '2026-11-21T24:00:00.001Z' }],
     ['endedAt: in the future', { ...good(), endedAt: '2026-11-22T12:00:00.001Z' }],
   ])('says "%s"', (reason, value) => {
-    expect(whyNotUsageEvent(value, NOW_MS)).toBe(reason);
+    expect(validateUsageEvent(value, NOW_MS)).toBe(reason);
   });
 
   it('has an answer for anything, and never throws', async () => {
@@ -55,7 +55,7 @@ describe('whyNotUsageEvent', () => {
       .map(([name, value]) => ({ ...good(), [name]: value }));
     await assertRuns(
       fc.property(fc.oneof(fc.anything(), mutant), (value) => {
-        const reason = whyNotUsageEvent(value, NOW_MS);
+        const reason = validateUsageEvent(value, NOW_MS);
         expect(reason === null || reason.length > 0).toBe(true);
       }),
       { seed: 3, leastRuns: 2_000 },

@@ -19,7 +19,7 @@ const DIGITS = /^\d{1,19}$/;
  * Why `value` is no usage event that can be recorded, or null when it is one. Written by hand and not with a validation library: it runs for every event, and is a
  * twentieth of the cost (class-validator takes as long as the whole of the database work). Properties that are not known are left alone, as a newer gateway may send more.
  */
-export function whyNotUsageEvent(value: unknown, nowMs = Date.now()): string | null {
+export function validateUsageEvent(value: unknown, nowMs = Date.now()): string | null {
   if (!isObject(value)) return 'not an object';
   const event = value as { [K in keyof UsageEvent]?: unknown };
   if (!isId('req', event.id)) return 'id: not a request id';
@@ -31,15 +31,15 @@ export function whyNotUsageEvent(value: unknown, nowMs = Date.now()): string | n
   if (typeof event.stream !== 'boolean') return 'stream: not a boolean';
   if (typeof event.estimated !== 'boolean') return 'estimated: not a boolean';
   return (
-    whyNotTokens(event) ??
-    whyNotPrice(event.price) ??
-    whyNotMoney(event) ??
-    whyNotBudgets(event.defaultBudgets) ??
-    whyNotTimes(event, nowMs)
+    validateTokens(event) ??
+    validatePrice(event.price) ??
+    validateMoney(event) ??
+    validateBudgets(event.defaultBudgets) ??
+    validateTimes(event, nowMs)
   );
 }
 
-function whyNotTokens(event: Record<string, unknown>): string | null {
+function validateTokens(event: Record<string, unknown>): string | null {
   for (const name of ['promptTokens', 'cachedTokens', 'completionTokens']) {
     const count = event[name];
     if (!Number.isInteger(count) || (count as number) < 0 || (count as number) > MAX_TOKEN_COUNT)
@@ -50,7 +50,7 @@ function whyNotTokens(event: Record<string, unknown>): string | null {
     : null;
 }
 
-function whyNotPrice(price: unknown): string | null {
+function validatePrice(price: unknown): string | null {
   if (!isObject(price)) return 'price: not an object';
   if (!isName(price['version'])) return 'price.version: not a name';
   for (const name of ['inputFemtos', 'cachedInputFemtos', 'outputFemtos', 'requestNanos']) {
@@ -59,13 +59,13 @@ function whyNotPrice(price: unknown): string | null {
   return null;
 }
 
-function whyNotMoney(event: Record<string, unknown>): string | null {
+function validateMoney(event: Record<string, unknown>): string | null {
   if (!isAmount(event['costNanos'], MAX_NANOS)) return 'costNanos: not an amount';
   if (!isAmount(event['overrunNanos'], MAX_NANOS)) return 'overrunNanos: not an amount';
   return null;
 }
 
-function whyNotBudgets(budgets: unknown): string | null {
+function validateBudgets(budgets: unknown): string | null {
   if (budgets === undefined) return null;
   if (!isObject(budgets)) return 'defaultBudgets: not an object';
   for (const name of ['tenantCents', 'keyCents']) {
@@ -76,7 +76,7 @@ function whyNotBudgets(budgets: unknown): string | null {
   return null;
 }
 
-function whyNotTimes(event: Record<string, unknown>, nowMs: number): string | null {
+function validateTimes(event: Record<string, unknown>, nowMs: number): string | null {
   for (const name of ['startedAt', 'endedAt']) if (!isTime(event[name])) return `${name}: not a time`;
   return Date.parse(event['endedAt'] as string) > nowMs + MAX_CLOCK_AHEAD_MS ? 'endedAt: in the future' : null;
 }

@@ -13,7 +13,7 @@ import { waitingFor } from '../record/rejected';
 import { UsageConsumer } from './usage-consumer';
 
 /**
- * Takes in what was set aside as its price was not known, once it is. The sweeper sends most of it again, but not what
+ * Takes in what was quarantined as its price was not known, once it is. The sweeper sends most of it again, but not what
  * had no hold any more (an emptied store).
  */
 @Injectable()

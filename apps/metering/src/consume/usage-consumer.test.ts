@@ -213,7 +213,7 @@ describe('bad events', () => {
     expect(await count('rejected_event')).toBe(0);
   });
 
-  it('are set aside whole, with the reason, and the good ones of the batch go through', async () => {
+  it('are quarantined whole, with the reason, and the good ones of the batch go through', async () => {
     const batch = TEN_KINDS.flatMap((bad) => [usageEvent(), bad]);
     expect(await consumer.consume(batch)).toMatchObject({ recorded: 10, rejected: 10 });
     const rows = await database.query<{ event: string; reason: string }>(

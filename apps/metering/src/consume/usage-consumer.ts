@@ -10,9 +10,9 @@ import { connectionOf } from '../record/copy-in';
 import { addToBackends, sumByBackend } from '../record/backend-hours';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
-import { eventId, setAside, type Rejected } from '../record/rejected';
+import { eventId, quarantine, type Rejected } from '../record/rejected';
 import { countBatch, countRefused, type BatchResult } from './metrics';
-import { whyNotUsageEvent } from './read-usage-event';
+import { validateUsageEvent } from './read-usage-event';
 
 const UNIQUE_VIOLATION = '23505';
 /** The first is without a look for repeats. Each later one that fails means that another consumer recorded an event of the batch between our look and our write. */
@@ -30,7 +30,7 @@ export class UsageConsumer {
 
   /**
    * One batch, all or nothing. Throws when the database cannot do it now: deliver the same again.
-   * 1. Bad events aside, so that they hold up nobody: what has not the form, and what its tokens and a price that was in force do not give. 2. One of each id, ascending. In one transaction: 3. the events that are not recorded yet (the primary key sees to it);
+   * 1. Bad events are quarantined, so that they hold up nobody: what has not the form, and what its tokens and a price that was in force do not give. 2. One of each id, ascending. In one transaction: 3. the events that are not recorded yet (the primary key sees to it);
    * 4. the sums, of the new ones only; 5. the charges into the outbox. The caller acknowledges after the commit.
    */
   async consume(messages: readonly unknown[]): Promise<BatchResult> {
@@ -69,7 +69,7 @@ export class UsageConsumer {
 interface Recorded {
   /** New ones. */
   fresh: readonly RatedEvent[];
-  /** What was set aside. */
+  /** What was quarantined. */
   aside: readonly Rejected[];
 }
 
@@ -87,7 +87,7 @@ async function record(
   const again = ids.length > 0 ? await storedCharges(tx, ids) : [];
   const known = new Set(again.map(({ id }) => id));
   const aside = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
-  if (aside.length > 0) await setAside(tx, aside);
+  if (aside.length > 0) await quarantine(tx, aside);
   const fresh = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
   if (fresh.length === 0 && again.length === 0) return { fresh, aside };
   const recorded = fresh.length > 0 ? recordEvents(await connectionOf(tx), fresh) : undefined;
@@ -110,7 +110,7 @@ function sortByForm(messages: readonly unknown[]): { valid: UsageEvent[]; reject
   const valid: UsageEvent[] = [];
   const rejected: Rejected[] = [];
   for (const value of messages) {
-    const reason = whyNotUsageEvent(value, nowMs);
+    const reason = validateUsageEvent(value, nowMs);
     if (reason === null) valid.push(value as UsageEvent);
     else rejected.push({ value, reason, wrong: 'form' });
   }
@@ -144,6 +144,6 @@ function report(rejected: readonly Rejected[]): void {
   for (const { wrong } of rejected) countRefused(wrong);
   for (const { value, reason } of rejected) {
     const about = { reason, eventId: eventId(value) };
-    logCapped(logger('metering'), 'error', about, 'usage event set aside in rejected_event');
+    logCapped(logger('metering'), 'error', about, 'usage event quarantined in rejected_event');
   }
 }

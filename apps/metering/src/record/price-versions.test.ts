@@ -126,7 +126,7 @@ describe('prices that are or were in force', () => {
 });
 
 describe('an event whose price is not known yet', () => {
-  it('is set aside once, counted up by each repeat, recorded once its price is known, and not open any more then', async () => {
+  it('is quarantined once, counted up by each repeat, recorded once its price is known, and not open any more then', async () => {
     const config = new Config(configOf(['m', 'chat', '2']));
     const { consumer } = await replica(config);
     const event = eventAt('3');
@@ -138,7 +138,7 @@ describe('an event whose price is not known yet', () => {
     }
     expect(await openRejected(database.dataSource)).toBe(1);
     expect(await auditRejected(database.dataSource)).toMatchObject({
-      differences: [{ check: 'no usage event is set aside', tenantId: event.tenantId, ids: [event.id] }],
+      differences: [{ check: 'no usage event is quarantined', tenantId: event.tenantId, ids: [event.id] }],
     });
     config.file = configOf(['m', 'chat', '3']);
     expect(await consumer.consume([event])).toEqual({ recorded: 1, repeated: 0, rejected: 0 });
@@ -162,7 +162,7 @@ describe('an event whose price is not known yet', () => {
   });
 });
 
-it('a person can dismiss what was set aside', async () => {
+it('a person can dismiss what was quarantined', async () => {
   const { consumer } = await replica(new Config(configOf(['m', 'chat', '2'])));
   const forged = eventAt('2', { costNanos: String(2n ** 63n - 1n) });
   await consumer.consume([forged, 'text']);

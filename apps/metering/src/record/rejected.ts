@@ -26,8 +26,8 @@ export interface Rejected {
   priceVersion?: string;
 }
 
-/** Sets events aside for a person to look at; one that was set aside before (the sweeper sends it again until then) only counts up. */
-export async function setAside(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
+/** Quarantines events for a person to look at; one that was quarantined before (the sweeper sends it again until then) only counts up. */
+export async function quarantine(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
   const rows = new Map<string, Rejected & { text: string; times: number }>();
   for (const one of rejected) {
     const text = jsonText(one.value);
@@ -93,10 +93,10 @@ export async function auditRejected(dataSource: DataSource): Promise<Found> {
   );
   return named(
     rows.map(({ event_id, tenant_id, reason, times }): Difference => ({
-      check: 'no usage event is set aside',
+      check: 'no usage event is quarantined',
       tenantId: tenant_id ?? '',
       expected: 'recorded, or dismissed by a person',
-      actual: `set aside ${times} times: ${reason}`,
+      actual: `quarantined ${times} times: ${reason}`,
       ids: event_id === null ? [] : [event_id],
     })),
   );

@@ -55,7 +55,7 @@ describe('messages on Kafka that cannot be read', () => {
     return values.reduce((sum, { value }) => sum + value, 0);
   };
 
-  it('of every kind go aside with reason and origin, are counted, and block nobody', async () => {
+  it('of every kind are quarantined with reason and origin, are counted, and block nobody', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     const before = await deadCount();
@@ -81,7 +81,7 @@ describe('messages on Kafka that cannot be read', () => {
     }
   });
 
-  it('are set aside once, also when their batch comes again', async () => {
+  it('are quarantined once, also when their batch comes again', async () => {
     let failures = 0;
     const received = new Received();
     const messages = await start(async (batch) => {
@@ -94,7 +94,7 @@ describe('messages on Kafka that cannot be read', () => {
     expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(1);
   });
 
-  it('are set aside too in a topic that is made anew while it is consumed, and counts its offsets from 0 again', async () => {
+  it('are quarantined too in a topic that is made anew while it is consumed, and counts its offsets from 0 again', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     await messages.publish(TOPIC, [news('a', 1), news('a', 2), news('a', 3)]);

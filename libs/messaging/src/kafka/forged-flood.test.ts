@@ -38,12 +38,12 @@ async function forged(topic: string): Promise<number> {
   return values.find(({ labels }) => labels['topic'] === topic)?.value ?? 0;
 }
 
-it('a flood of forged messages is counted and set aside in full, and has twenty lines of the log', async () => {
+it('a flood of forged messages is counted and quarantined in full, and has twenty lines of the log', async () => {
   let aside = 0;
   const send = async ({ messages: sent }: { messages: unknown[] }) => void (aside += sent.length);
   const consumed = {
     ...{ topic: 'charges' as const, group: 'billing', definition: TOPICS.charges, service: 'billing' as const },
-    ...{ handler: async () => {}, whyNot: undefined },
+    ...{ handler: async () => {}, validate: undefined },
   };
   const consumer = new GroupConsumer(connection, consumed, names, { send } as unknown as Publisher, signatures, TUNING);
   const payload = {

@@ -61,7 +61,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
     const sign = (identity: Identity, topic: string, message: OutgoingMessage, from: Service, to: Service) =>
       new Signatures(identity).sign(store.prefix + topic, message, from, [to]);
 
-    it('is set aside with its reason and counted, and holds up nobody; what is genuine passes', async () => {
+    it('is quarantined with its reason and counted, and holds up nobody; what is genuine passes', async () => {
       const received = new Received();
       const gateway = open('gateway');
       gateway.consume(TOPIC, SUITE_GROUP, received.handler);

@@ -27,7 +27,7 @@ export interface ConsumedGroup {
   /** That consumes as the group. */
   service: Service;
   handler: BatchHandler<unknown>;
-  whyNot: WhyNot | undefined;
+  validate: WhyNot | undefined;
 }
 
 export interface ConsumerTuning {
@@ -37,7 +37,7 @@ export interface ConsumerTuning {
   concurrentPartitions: number;
 }
 
-interface SetAside {
+interface Quarantined {
   letter: DeadLetter;
   /** It is not its producer's word. */
   forged: boolean;
@@ -46,7 +46,7 @@ interface SetAside {
 /** What goes to the handler in one call, all of one partition. */
 interface Batch {
   messages: unknown[];
-  dead: SetAside[];
+  dead: Quarantined[];
   /** Of the oldest message, epoch milliseconds. */
   oldestMs: number;
 }
@@ -54,7 +54,7 @@ interface Batch {
 /**
  * Consumes one group of one topic. Per partition, in order:
  *
- *   fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. set aside what cannot be believed or read ─▶ 2. handler ─▶ 3. commit the offset ─▶ next part
+ *   fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine what cannot be believed or read ─▶ 2. handler ─▶ 3. commit the offset ─▶ next part
  *                    ▲                                    │ threw
  *                    └──── fetched again ◀── backoff, partition paused
  *
@@ -65,8 +65,8 @@ export class GroupConsumer {
   private readonly consumer: SupervisedConsumer;
   private readonly attempts = new Map<number, number>();
   private readonly retries = new Map<number, NodeJS.Timeout>();
-  /** By partition, the last offset that was set aside: a batch that comes again does not set its dead aside again. */
-  private readonly setAsideUntil = new Map<number, bigint>();
+  /** By partition, the last offset that was quarantined: a batch that comes again does not quarantine its dead again. */
+  private readonly quarantinedUntil = new Map<number, bigint>();
   /** By partition, the offset behind the last one that was committed here. */
   private readonly committed = new Map<number, bigint>();
   private inHand = 0;
@@ -145,11 +145,11 @@ export class GroupConsumer {
     }
   }
 
-  /** Before what was committed: the topic was made anew, or the group set back. What has these offsets now was not set aside. */
+  /** Before what was committed: the topic was made anew, or the group set back. What has these offsets now was not quarantined. */
   private noticeNewOffsets(partition: number, first: bigint): void {
     if (first >= (this.committed.get(partition) ?? 0n)) return;
     this.committed.set(partition, first);
-    this.setAsideUntil.delete(partition);
+    this.quarantinedUntil.delete(partition);
   }
 
   /** False when it has to come again. */
@@ -161,7 +161,7 @@ export class GroupConsumer {
     }, HEARTBEAT_MS);
     this.inHand++;
     try {
-      if (batch.dead.length > 0) await this.setAside(batch.dead, partition);
+      if (batch.dead.length > 0) await this.quarantine(batch.dead, partition);
       if (batch.messages.length > 0) {
         // The publisher's clock may be ahead of ours.
         messageAge.observe({ topic, group }, Math.max(0, Date.now() - batch.oldestMs) / 1000);
@@ -194,40 +194,40 @@ export class GroupConsumer {
     this.retries.clear();
   }
 
-  private async setAside(dead: SetAside[], partition: number): Promise<void> {
+  private async quarantine(dead: Quarantined[], partition: number): Promise<void> {
     const { topic, group } = this.consumed;
-    const until = this.setAsideUntil.get(partition) ?? -1n;
+    const until = this.quarantinedUntil.get(partition) ?? -1n;
     const fresh = dead.filter(({ letter }) => BigInt(letter.offset) > until);
     await this.publisher.send({ topic: this.names.dead(topic), messages: fresh.map(({ letter }) => toRecord(letter)) });
-    this.setAsideUntil.set(partition, BigInt(dead.at(-1)!.letter.offset));
+    this.quarantinedUntil.set(partition, BigInt(dead.at(-1)!.letter.offset));
     deadMessages.inc({ topic, group }, fresh.length);
     for (const { letter, forged } of fresh) {
       const { offset, reason } = letter;
       if (forged) forgedMessages.inc({ topic, group });
-      const message = `a message cannot be ${forged ? 'believed' : 'read'} and was set aside`;
+      const message = `a message cannot be ${forged ? 'believed' : 'read'} and was quarantined`;
       logCapped(this.log(), 'error', { partition, offset, reason }, message);
     }
   }
 
   private read(messages: KafkaMessage[], partition: number): Batch {
-    const { topic, group, definition, service, whyNot } = this.consumed;
+    const { topic, group, definition, service, validate } = this.consumed;
     const named = this.names.topic(topic);
     const batch: Batch = { messages: [], dead: [], oldestMs: Date.now() };
     for (const message of messages) {
       const { value, key, headers = {}, offset } = message;
-      const setAside = (reason: string, forged: boolean) => {
+      const quarantine = (reason: string, forged: boolean) => {
         const at = new Date().toISOString();
         batch.dead.push({ letter: { topic, group, partition, offset, reason, at, key, value, headers }, forged });
       };
       const verified = this.signatures.verify(named, message, service, definition.producers);
       if ('reason' in verified) {
-        setAside(`not believed: ${verified.reason}`, true);
+        quarantine(`not believed: ${verified.reason}`, true);
         continue;
       }
       const envelope = parse(value);
-      const opened = envelope === undefined ? { reason: 'not JSON' } : open<unknown>(definition, envelope, whyNot);
+      const opened = envelope === undefined ? { reason: 'not JSON' } : open<unknown>(definition, envelope, validate);
       if ('reason' in opened) {
-        setAside(opened.reason, false);
+        quarantine(opened.reason, false);
       } else {
         batch.messages.push(opened.data);
         batch.oldestMs = Math.min(batch.oldestMs, Date.parse((envelope as Envelope).at) || batch.oldestMs);

@@ -104,7 +104,7 @@ export class KafkaMessages extends Messages {
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    { whyNot }: { whyNot?: WhyNot } = {},
+    { validate }: { validate?: WhyNot } = {},
   ): void {
     this.assertNew();
     const definition = this.topics[topic];
@@ -114,7 +114,7 @@ export class KafkaMessages extends Messages {
     if (!service)
       throw new Error(`"${group}" of topic "${topic}" is ${definition.groups[group]}, which this process is not`);
     if (this.groups.has(name)) throw new Error(`"${name}" has a consumer already`);
-    this.groups.set(name, { topic, group, definition, service, handler: handler as BatchHandler<unknown>, whyNot });
+    this.groups.set(name, { topic, group, definition, service, handler: handler as BatchHandler<unknown>, validate });
   }
 
   handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void {

@@ -57,7 +57,7 @@ function rightsOf(service: Service, topics: Topics, names: Names, principal: str
     const produces = topics[topic].producers.includes(service);
     if (consumes || produces)
       addTopic(names.topic(topic), ...(consumes ? ['READ' as const] : []), ...(produces ? ['WRITE' as const] : []));
-    // A consumer sets aside what it cannot read; what was set aside is for an administrator to read.
+    // A consumer quarantines what it cannot read; what was quarantined is for an administrator to read.
     if (consumes) addTopic(names.dead(topic), 'WRITE');
     for (const [group, owner] of Object.entries(topics[topic].groups))
       if (owner === service) add('READ', 'group', names.group(topic, group));

@@ -13,7 +13,7 @@ export type Topics = Record<Topic, TopicDefinition>;
 
 /** The largest batch of messages that a broker takes, compressed. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
-/** A message that is set aside carries its headers besides, so it may be larger. */
+/** A message that is quarantined carries its headers besides, so it may be larger. */
 const MAX_DEAD_MESSAGE_BYTES = 2 * MAX_MESSAGE_BYTES;
 /** Deleting goes by whole segments: one must be over well before its messages expire. */
 const MAX_SEGMENT_MS = 24 * 60 * 60 * 1000;

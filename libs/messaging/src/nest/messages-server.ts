@@ -55,9 +55,9 @@ export class MessagesServer extends Server implements CustomTransportStrategy {
   }
 
   private consume<T extends Topic>(topic: T, extras: TopicExtras, call: (data: unknown) => Promise<unknown>): void {
-    const { group, whyNot } = extras;
+    const { group, validate } = extras;
     const handler = async (batch: readonly TopicTypes[T][]): Promise<void> => void (await call(batch));
-    this.messages.consume(topic, group, handler, whyNot ? { whyNot } : {});
+    this.messages.consume(topic, group, handler, validate ? { validate } : {});
   }
 
   private answer<S extends Subject>(subject: S, call: (data: unknown) => Promise<unknown>): void {

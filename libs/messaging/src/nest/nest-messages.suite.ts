@@ -31,7 +31,7 @@ class NestMessages extends Messages {
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    options: { whyNot?: WhyNot } = {},
+    options: { validate?: WhyNot } = {},
   ): void {
     (this.app ? this.inner : this.rehearsal).consume(topic, group, handler, options);
     @Controller()

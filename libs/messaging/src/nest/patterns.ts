@@ -14,7 +14,7 @@ type HandlerDecorator<Handler> = <Method extends Handler>(
 /** What the decorator of a topic tells the transport. */
 export interface TopicExtras {
   group: string;
-  whyNot?: WhyNot;
+  validate?: WhyNot;
 }
 
 /**
@@ -27,13 +27,13 @@ export function MessagePattern<S extends Subject>(subject: S): HandlerDecorator<
 
 /**
  * Nest's `@EventPattern`, typed by the table of topics: the method takes each batch of the consumer group. A batch is
- * acknowledged after the method returned, and redelivered when it throws. A message for which `whyNot` gives a reason
+ * acknowledged after the method returned, and redelivered when it throws. A message for which `validate` gives a reason
  * goes to the dead letters instead. The group is checked at the start, against `TOPICS`.
  */
 export function EventPattern<T extends Topic>(
   topic: T,
   group: string,
-  options: { whyNot?: WhyNot } = {},
+  options: { validate?: WhyNot } = {},
 ): HandlerDecorator<BatchHandler<TopicTypes[T]>> {
   const extras: TopicExtras = { group, ...options };
   return decorate(NestEventPattern<string>(topic, extras));

@@ -164,7 +164,7 @@ export class OutboxRelay {
         tx,
         [...failed.keys()].flatMap((topic) => topics.get(topic)!),
       );
-      await setAside(tx, refused);
+      await quarantine(tx, refused);
       if (rows.length > 0) failPoint('outbox-published', this.options.name);
       // 3. Commit.
       return { taken: rows.length, refused };
@@ -178,7 +178,7 @@ export class OutboxRelay {
       refusedRows.inc({ outbox: this.options.name });
       logger('messaging').error(
         { outbox: this.options.name, id: row.id, topic: row.topic, reason },
-        'a message can never be published and was set aside: see outbox_refused',
+        'a message can never be published and was quarantined: see outbox_refused',
       );
     }
     return { rows: done.taken, failed };
@@ -232,7 +232,7 @@ async function putBack(tx: EntityManager, rows: readonly OutboxRow[]): Promise<v
   );
 }
 
-async function setAside(tx: EntityManager, refused: readonly RefusedRow[]): Promise<void> {
+async function quarantine(tx: EntityManager, refused: readonly RefusedRow[]): Promise<void> {
   for (const { row, reason } of refused) {
     await tx.query(
       'INSERT INTO outbox_refused (id, topic, data, created_at, refused_reason) VALUES ($1, $2, $3, $4, $5)',

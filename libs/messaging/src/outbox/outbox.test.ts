@@ -206,7 +206,7 @@ describe('outbox', () => {
     });
   });
 
-  it('sets aside what can never be published, and publishes all others in their order', async () => {
+  it('quarantines what can never be published, and publishes all others in their order', async () => {
     await messages.start();
     // The store refuses one message by its content, as it would one that is too large.
     await database.query(
@@ -231,7 +231,7 @@ describe('outbox', () => {
     );
   });
 
-  it('sets nothing aside while the store itself is at fault', async () => {
+  it('quarantines nothing while the store itself is at fault', async () => {
     await messages.start();
     await database.query(`ALTER SCHEMA ${store.schema} RENAME TO away`);
     await put('a', [1]);

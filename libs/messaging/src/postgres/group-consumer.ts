@@ -23,7 +23,7 @@ export interface ConsumedGroup {
   group: string;
   definition: TopicDefinition;
   handler: BatchHandler<unknown>;
-  whyNot: WhyNot | undefined;
+  validate: WhyNot | undefined;
 }
 
 /** Jobs that go to the handler in one call. */
@@ -38,7 +38,7 @@ interface Batch {
 /**
  * Consumes one group of one topic.
  *
- *   connecting ──session──▶ standby ──lock──▶ consuming: read → (set aside → handle → acknowledge)* → read …
+ *   connecting ──session──▶ standby ──lock──▶ consuming: read → (quarantine → handle → acknowledge)* → read …
  *        ▲                     │                  │
  *        └──── session lost ───┴──────────────────┘      stop: the batch in hand is finished, the lock released, done
  *
@@ -114,8 +114,8 @@ export class GroupConsumer {
       if (jobs.length === 0) await this.news.wait(IDLE_POLL_MS);
       for (const batch of this.batchesOf(jobs)) {
         if (this.stopping || session.lost) return;
-        // 1. What cannot be read goes aside; before the acknowledgement, and under ids that make a repeat harmless.
-        if (batch.dead.length > 0) await this.setAside(session, batch.dead);
+        // 1. What cannot be read is quarantined, before the acknowledgement, and under ids that make a repeat harmless.
+        if (batch.dead.length > 0) await this.quarantine(session, batch.dead);
         // 2. The handler, until it returns.
         if (batch.messages.length > 0 && !(await this.handle(session, batch))) return;
         // 3. Only now the batch is gone.
@@ -143,14 +143,14 @@ export class GroupConsumer {
     }
   }
 
-  private async setAside(session: ConsumerSession, dead: Batch['dead']): Promise<void> {
+  private async quarantine(session: ConsumerSession, dead: Batch['dead']): Promise<void> {
     const { topic, group } = this.consumed;
     const jobs = dead.map(({ id, ...data }) => ({ id, data }));
     // Skips those that lie there already: it happened before, and the process died before the acknowledgement.
     await this.boss.insert(deadQueueName(topic, group), jobs, { db: session });
     deadMessages.inc({ topic, group }, dead.length);
     for (const { id, reason } of dead)
-      logCapped(this.log(), 'error', { id, reason }, 'a message cannot be read and was set aside');
+      logCapped(this.log(), 'error', { id, reason }, 'a message cannot be read and was quarantined');
   }
 
   /** Whole jobs, as many as one handler call may get. */
@@ -172,7 +172,7 @@ export class GroupConsumer {
   }
 
   private add(batch: Batch, jobId: string, index: number, envelope: unknown): void {
-    const opened = open<unknown>(this.consumed.definition, envelope, this.consumed.whyNot);
+    const opened = open<unknown>(this.consumed.definition, envelope, this.consumed.validate);
     if ('reason' in opened) {
       batch.dead.push({ id: deadId(jobId, index), reason: opened.reason, message: envelope });
     } else {
@@ -193,7 +193,7 @@ function messagesOf(data: unknown): unknown[] | undefined {
   return Array.isArray(messages) && messages.length <= MAX_BATCH_MESSAGES ? messages : undefined;
 }
 
-/** The same id each time the message is set aside: a UUID (version 8) of its place. */
+/** The same id each time the message is quarantined: a UUID (version 8) of its place. */
 function deadId(jobId: string, index: number): string {
   const hex = createHash('sha256').update(`${jobId}/${index}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -51,7 +51,7 @@ describe('PostgresMessages', () => {
     });
   });
 
-  it('sets a job aside that is no batch of messages', async () => {
+  it('quarantines a job that is no batch of messages', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     for (const data of [null, [], { messages: 'none' }]) await store.insert(`${TOPIC}.${SUITE_GROUP}`, data);
@@ -60,7 +60,7 @@ describe('PostgresMessages', () => {
     expect(await store.dead(TOPIC, SUITE_GROUP)).toHaveLength(3);
   });
 
-  it('sets a message aside once, also when its batch comes again', async () => {
+  it('quarantines a message once, also when its batch comes again', async () => {
     const entered = new Signal();
     const first = await start(async () => {
       entered.wake();

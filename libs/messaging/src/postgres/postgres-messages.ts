@@ -82,14 +82,14 @@ export class PostgresMessages extends Messages {
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    { whyNot }: { whyNot?: WhyNot } = {},
+    { validate }: { validate?: WhyNot } = {},
   ): void {
     this.assertNew();
     const definition = this.options.topics[topic];
     const queue = queueName(topic, group);
     if (!Object.hasOwn(definition.groups, group)) throw new Error(`"${group}" is not a group of topic "${topic}"`);
     if (this.groups.has(queue)) throw new Error(`"${queue}" has a consumer already`);
-    this.groups.set(queue, { topic, group, definition, handler: handler as BatchHandler<unknown>, whyNot });
+    this.groups.set(queue, { topic, group, definition, handler: handler as BatchHandler<unknown>, validate });
   }
 
   handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void {

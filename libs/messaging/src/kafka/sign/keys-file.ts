@@ -36,7 +36,7 @@ export class KeysFile implements KeyRing {
     try {
       this.keys = this.read();
     } catch (error) {
-      throw new StartError(`TOLLGATE_MESSAGE_KEYS_FILE: ${file} ${whyNot(error)}: ${CURE}`);
+      throw new StartError(`TOLLGATE_MESSAGE_KEYS_FILE: ${file} ${validate(error)}: ${CURE}`);
     }
     this.timer = setInterval(() => this.followChange(), POLL_INTERVAL_MS);
     this.timer.unref();
@@ -86,7 +86,7 @@ export class KeysFile implements KeyRing {
       reloads.inc({ result: 'accepted' });
       logger('messaging').info({ file: this.file }, 'message keys read again');
     } catch (error) {
-      const why = whyNot(error);
+      const why = validate(error);
       if (this.refused === `${now} ${why}`) return;
       this.refused = `${now} ${why}`;
       reloads.inc({ result: 'refused' });
@@ -95,7 +95,7 @@ export class KeysFile implements KeyRing {
   }
 }
 
-function whyNot(error: unknown): string {
+function validate(error: unknown): string {
   if (error instanceof BadKeysError) return `cannot be used (${error.problems.join('; ')})`;
   return `cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`;
 }
