@@ -25,6 +25,12 @@ const FIXTURES = [
     rule: /gateway-stages-are-strangers/,
   },
   {
+    file: 'apps/gateway/src/prompt/bad-import.ts',
+    code: `import * as other from '../admit/admit';\nexport const x = other;\n`,
+    by: ['depcruise'],
+    rule: /gateway-prompt-knows-bodies-only/,
+  },
+  {
     file: 'apps/billing/src/ledger/core/bad-import.ts',
     code: `import { DataSource } from 'typeorm';\nexport const x = DataSource;\n`,
     by: ['depcruise'],

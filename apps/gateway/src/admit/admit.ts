@@ -11,7 +11,7 @@ import type {
 } from '@tollgate/admission';
 import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
-import { ExactCounting } from './exact-counting';
+import { ExactCounting } from '../prompt/exact-counting';
 import { WaitingLines } from './waiting-line';
 
 /** Output that a stream's hold covers at once, per choice; extended before it is used up. */

@@ -2,16 +2,16 @@ import type { Progress } from '@tollgate/admission';
 import { costNanos, type InferenceKind, type Outcome, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
-import type { TokenizerThrottle } from '../catalog/tokenizer-throttle';
-import { countTokens } from '../catalog/tokenizer';
+import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
+import { countTokens } from '../prompt/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
 import type { ReportedUsage } from '../upstream/usage-field';
 import type { InferenceRequest } from './body/inference-request';
 import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
-import { countPrompt, leastPromptTokens, templateSlack } from './body/prompt-bound';
-import { estimatePrompt, ownPrompt } from './prompt-estimate';
+import { countPrompt, leastPromptTokens, templateSlack } from '../prompt/prompt-bound';
+import { estimatePrompt, ownPrompt } from '../prompt/prompt-estimate';
 import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
 
 interface Wire {

@@ -6,7 +6,7 @@ import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
 import { toUsageField } from '../usage/usage-event';
 import type { InferenceRequest } from './body/inference-request';
-import { cheapBound, countWithinContext, templateSlack } from './body/prompt-bound';
+import { cheapBound, countWithinContext, templateSlack } from '../prompt/prompt-bound';
 import type { Client } from './client';
 import { InferenceError } from './errors';
 import type { Body } from './intake';

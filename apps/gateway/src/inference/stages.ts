@@ -2,7 +2,7 @@ import type { AdmissionClient } from '@tollgate/admission';
 import type { Admitter } from '../admit/admit';
 import type { Authenticator } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
-import type { TokenizerThrottle } from '../catalog/tokenizer-throttle';
+import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import type { UsageEmitter } from '../usage/emitter';

@@ -1,9 +1,14 @@
 import type { CatalogModel } from '../catalog/catalog';
-import { Prose } from '../upstream/token-estimate';
-import type { InferenceRequest } from './body/inference-request';
-import { ALSO_IN_PROMPT } from './body/outgoing';
-import { mediaTokens, templateSlack } from './body/prompt-bound';
-import type { OwnCount } from './reported-usage';
+import { Prose } from './token-estimate';
+import type { InferenceRequest } from '../inference/body/inference-request';
+import { ALSO_IN_PROMPT } from '../inference/body/outgoing';
+import { mediaTokens, templateSlack } from './prompt-bound';
+
+/** What we know of a prompt or an output: two numbers where it has parts that nobody can count (images). */
+export interface OwnCount {
+  least: number;
+  most: number;
+}
 
 /** About how many tokens the prompt has, in 4 ns a byte; null where that is not to be trusted, and it must be counted. Images and sounds have none at the least, and the model's maximum at the most. What is counted already is not estimated. */
 export function estimatePrompt(request: InferenceRequest, model: CatalogModel): OwnCount | null {
