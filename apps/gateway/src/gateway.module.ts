@@ -58,7 +58,6 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   ) {
     const { signOfLifeIntervalMs } = options;
     const admission = new AdmissionClient(store, signOfLifeIntervalMs === undefined ? {} : { signOfLifeIntervalMs });
-    const emitter = new UsageEmitter(messages);
     const catalog = new Catalog(config, options.simulatorUrl ?? NO_SIMULATOR);
     const admitter = new Admitter(admission);
     const { bodyMemoryMib = DEFAULT_BODY_MEMORY_MIB } = options;
@@ -73,8 +72,7 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
       streams: new StreamWatch(),
       counting: new TokenizerThrottle(),
-      settlements: new Settlements(admission, emitter, new UnbilledReports(services)),
-      emitter,
+      settlements: new Settlements(admission, new UsageEmitter(messages), new UnbilledReports(services)),
     };
   }
 

@@ -45,25 +45,25 @@ export interface Candidate {
   readonly output: WantedOutput;
 }
 
-/** A request that may run. */
+/** A request that may run. An extension makes a new one. */
 export interface Hold {
-  id: string;
-  tenantId: string;
-  holdNanos: bigint;
+  readonly id: string;
+  readonly tenantId: string;
+  readonly holdNanos: bigint;
   /** The prompt's bound, and its cost with the request's own price. */
-  promptTokens: number;
+  readonly promptTokens: number;
   /** The bound was counted. */
-  promptIsExact: boolean;
-  promptFemtos: bigint;
+  readonly promptIsExact: boolean;
+  readonly promptFemtos: bigint;
   /** Output that the hold covers, over all choices. */
-  outputTokens: number;
+  readonly outputTokens: number;
   /** The most that one choice may have in the end: for the backend's `max_tokens`. */
-  maxTokensPerChoice: number;
-  limits: LimitState;
+  readonly maxTokensPerChoice: number;
+  readonly limits: LimitState;
   /** Of the store that granted it; goes with all that follows. */
-  life: string | undefined;
+  readonly life: string | undefined;
   /** Past it nothing may be delivered. */
-  deadline: HoldDeadline;
+  readonly deadline: HoldDeadline;
 }
 
 export type Admission =

@@ -1,5 +1,5 @@
 import type { Progress } from '@tollgate/admission';
-import { costNanos, type InferenceKind, type Outcome, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
+import { costNanos, type InferenceKind, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
 import { type CountedPrompt, PromptEstimate } from '../prompt/prompt-estimate';
@@ -11,6 +11,7 @@ import type { ReportedUsage } from '../upstream/usage-field';
 import type { InferenceRequest } from './body/inference-request';
 import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
+import type { Delivered } from './settlement';
 import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
 
 interface Wire {
@@ -34,15 +35,12 @@ export const KINDS: Record<InferenceKind, Wire> = {
 /** What became of a request at its backend. */
 export type Served =
   /** Something was delivered, or is about to be: to be settled, then `end` writes what is held back, with the usage that was settled. */
-  | {
+  | (Delivered & {
       kind: 'delivered';
-      tokens: TokenCounts;
-      estimated: boolean;
-      outcome: Outcome;
       /** By `performance.now()`; null for what is not streamed, and where nothing was. */
       firstTokenAtMs: number | null;
       end: (usage: Record<string, unknown>) => void;
-    }
+    })
   /** Nothing was: the hold is void. `error` is what the client is told; null when it has gone. */
   | { kind: 'nothing'; error: InferenceError | null };
 

@@ -12,7 +12,7 @@ import { InferenceError } from './errors';
 import type { Body } from './intake';
 import { AdmittedRequest, type Served } from './admitted-request';
 import { ClientLeftError } from './read-body';
-import { ofAdmission, unavailable } from './refusals';
+import { interrupted, ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
 import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';
@@ -52,13 +52,15 @@ export class Pipeline {
       }
       failPoint('served');
       // 5. The settlement is durable …
-      const { event, published } = await this.stages.settlements.settle(admitted, served);
+      const settled = await this.stages.settlements.settle(admitted, served);
+      if (!settled) throw interrupted();
       failPoint('settled');
       // 6. … before the client sees the last byte.
+      const { event } = settled;
       served.end(toUsageField(event));
       failPoint('answered');
       // 7. Metering hears of it; should that be lost, the settled hold remembers.
-      if (!published) this.stages.emitter.emit(event);
+      this.stages.settlements.emit(settled);
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {

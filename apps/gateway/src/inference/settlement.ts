@@ -1,12 +1,11 @@
 import type { AdmissionClient, Settlement } from '@tollgate/admission';
-import { type Outcome, type TokenCounts, UnavailableError, type UsageEvent } from '@tollgate/contracts';
+import { costNanos, type Outcome, type TokenCounts, UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import type { UsageEmitter } from '../usage/emitter';
 import { LateSettlements } from '../usage/late-settlements';
 import type { UnbilledReports } from '../usage/unbilled-reports';
 import { toUsageEvent } from '../usage/usage-event';
-import type { AdmittedRequest } from './admitted-request';
-import { interrupted } from './refusals';
+import type { HeldRequest } from './held-request';
 import { unbilledWork } from './unbilled-work';
 
 const overruns = new Counter({
@@ -31,7 +30,24 @@ const settledLate = new Counter({
   registers: [metrics],
 });
 
-/** The end of a hold: settled at what was delivered, or void. */
+/** What a request is settled at. */
+export interface Delivered {
+  readonly tokens: TokenCounts;
+  readonly estimated: boolean;
+  readonly outcome: Outcome;
+  /** Raises the hold to the cost, where a backend's report may be above it, and as far as the credit goes. Resolves with what is held then. */
+  readonly raise: (costNanos: bigint) => Promise<bigint>;
+}
+
+/** A settlement that is durable. */
+export interface Settled {
+  /** The record that stands: what the client may be told. */
+  readonly event: UsageEvent;
+  /** Metering has it already. */
+  readonly isPublished: boolean;
+}
+
+/** The end of a hold: raised, settled at what was delivered and emitted, or void. */
 export class Settlements {
   private readonly log = logger('gateway');
   private readonly late: LateSettlements;
@@ -52,46 +68,43 @@ export class Settlements {
   }
 
   /**
-   * Settles; the event that is returned is durable and is what the client may be told. Throws InferenceError when there is no hold any more (its deadline passed): then nothing
-   * more may be delivered, and UnavailableError when the store does not answer: a stream, of which the client has most, is
-   * settled late then; what is not streamed was not delivered, and its hold is given back at its deadline.
+   * Raises the hold where it must, and settles. Null when there is no hold any more (its deadline passed): then nothing more may be delivered. Throws UnavailableError when the
+   * store does not answer: a stream, of which the client has most, is settled late then; what is not streamed was not delivered, and its hold is given back at its deadline.
    */
-  async settle(
-    admitted: AdmittedRequest,
-    { tokens, estimated, outcome }: { tokens: TokenCounts; estimated: boolean; outcome: Outcome },
-  ): Promise<{ event: UsageEvent; published: boolean }> {
-    const event = toUsageEvent(admitted.draft, {
-      tokens,
-      estimated,
-      outcome,
-      backend: admitted.begun.at(-1),
-      holdNanos: admitted.hold.holdNanos,
-      endedMs: Date.now(),
-    });
+  async settle(request: HeldRequest, { tokens, estimated, outcome, raise }: Delivered): Promise<Settled | null> {
+    const { draft, hold, begun } = request;
+    const cost = costNanos(tokens, draft.price);
+    // The hold lives until it is raised. Should that fail, it ends by itself: renewed, it would live as long as the process.
+    const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
+    const backend = begun.at(-1);
+    const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
     if (event.overrunNanos !== '0') overruns.inc();
-    this.client.untrack(admitted.draft.id);
-    const settlement = { event, life: admitted.hold.life };
+    const settlement = { event, life: hold.life };
     const settled = await this.record(settlement).catch((error: unknown) => {
-      this.unbilled.note(unbilledWork(admitted, null));
-      if (admitted.request.stream && error instanceof UnavailableError) this.late.add(settlement);
+      this.unbilled.note(unbilledWork(request, null));
+      if (draft.stream && error instanceof UnavailableError) this.late.add(settlement);
       throw error;
     });
-    this.unbilled.note(unbilledWork(admitted, settled && settled.event));
-    if (settled) return settled;
-    this.log.warn(admitted.logged, 'the hold was gone before the request could be settled');
-    throw interrupted();
+    this.unbilled.note(unbilledWork(request, settled && settled.event));
+    if (!settled) this.log.warn(request.logged, 'the hold was gone before the request could be settled');
+    return settled;
+  }
+
+  /** After the last byte: metering hears of it in the background. Should that be lost, the settled hold remembers. */
+  emit({ event, isPublished }: Settled): void {
+    if (!isPublished) this.emitter.emit(event);
   }
 
   /** Null: there is no hold any more, and nothing was recorded. */
-  private async record(settlement: Settlement): Promise<{ event: UsageEvent; published: boolean } | null> {
+  private async record(settlement: Settlement): Promise<Settled | null> {
     const result = await this.client.settle(settlement);
     if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired'))
-      return { event: result.event, published: false };
+      return { event: result.event, isPublished: false };
     if (result.kind === 'lost') {
       // No hold remembers it, so metering must have it. Its id is the request's: whatever else may tell of it, it is charged once.
       await this.emitter.publish(settlement.event);
       withoutHolds.inc();
-      return { event: settlement.event, published: true };
+      return { event: settlement.event, isPublished: true };
     }
     lostHolds.inc();
     return null;
@@ -99,21 +112,24 @@ export class Settlements {
 
   private async settleLate(settlement: Settlement): Promise<void> {
     const settled = await this.record(settlement);
-    if (settled && !settled.published) this.emitter.emit(settled.event);
-    if (settled) return settledLate.inc();
+    if (settled) {
+      this.emit(settled);
+      settledLate.inc();
+      return;
+    }
     // The sweeper was first; or the settlement that was not answered had been taken, and was charged since.
     this.log.warn({ id: settlement.event.id }, 'the hold was gone before the stream could be settled late');
   }
 
   /** Gives the hold back. When the store does not answer, its deadline does. */
-  async void(admitted: AdmittedRequest): Promise<void> {
-    const { id, tenantId } = admitted.draft;
+  async void(request: HeldRequest): Promise<void> {
+    const { id, tenantId } = request.draft;
     this.client.untrack(id);
-    this.unbilled.note(unbilledWork(admitted, null));
+    this.unbilled.note(unbilledWork(request, null));
     try {
       await this.client.void({ id, tenantId });
     } catch (error) {
-      this.log.warn({ ...admitted.logged, err: error }, 'a hold was not given back; it expires by itself');
+      this.log.warn({ ...request.logged, err: error }, 'a hold was not given back; it expires by itself');
     }
   }
 }

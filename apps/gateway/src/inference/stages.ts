@@ -5,7 +5,6 @@ import type { Catalog } from '../catalog/catalog';
 import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
-import type { UsageEmitter } from '../usage/emitter';
 import type { BodyReader } from './body/body-reader';
 import type { Intake } from './intake';
 import type { Settlements } from './settlement';
@@ -22,5 +21,4 @@ export interface Stages {
   streams: StreamWatch;
   counting: TokenizerThrottle;
   settlements: Settlements;
-  emitter: UsageEmitter;
 }
