@@ -7,9 +7,9 @@ module.exports = {
       comment:
         'Stage folders of the gateway do not import each other; inference/pipeline.ts composes them. All may know models and prompts.',
       severity: 'error',
-      from: { path: '^apps/gateway/src/(authenticate|admit|upstream|usage|catalog)/' },
+      from: { path: '^apps/gateway/src/(authenticate|admit|upstream|settle|catalog)/' },
       to: {
-        path: '^apps/gateway/src/(authenticate|admit|upstream|usage|inference|management|operator)/',
+        path: '^apps/gateway/src/(authenticate|admit|upstream|settle|inference|management|operator)/',
         pathNot: '^apps/gateway/src/$1/',
       },
     },
@@ -19,7 +19,7 @@ module.exports = {
       severity: 'error',
       from: { path: '^apps/gateway/src/prompt/' },
       to: {
-        path: '^apps/gateway/src/(authenticate|admit|upstream|usage|inference|management|operator)/',
+        path: '^apps/gateway/src/(authenticate|admit|upstream|settle|inference|management|operator)/',
         pathNot: '^apps/gateway/src/inference/(body/|errors\\.ts$)',
       },
     },

@@ -20,7 +20,7 @@ const FIXTURES = [
   },
   {
     file: 'apps/gateway/src/upstream/bad-import.ts',
-    code: `import * as other from '../usage/emitter';\nexport const x = other;\n`,
+    code: `import * as other from '../settle/emitter';\nexport const x = other;\n`,
     by: ['depcruise'],
     rule: /gateway-stages-are-strangers/,
   },

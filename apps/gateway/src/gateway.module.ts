@@ -20,14 +20,14 @@ import { BodyReader } from './inference/body/body-reader';
 import { InFlight } from './inference/in-flight';
 import { Intake } from './inference/intake';
 import { Pipeline } from './inference/pipeline';
-import { Settlements } from './inference/settlement';
+import { Settlements } from './settle/settlement';
 import type { Stages } from './inference/stages';
 import { ManagementModule } from './management/management.module';
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './upstream/connections';
 import { StreamWatch } from './upstream/stream-watch';
 import { Upstream } from './upstream/upstream';
-import { UsageEmitter } from './usage/emitter';
-import { UnbilledReports } from './usage/unbilled-reports';
+import { UsageEmitter } from './settle/emitter';
+import { UnbilledReports } from './settle/unbilled-reports';
 
 export interface GatewayOptions {
   /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */

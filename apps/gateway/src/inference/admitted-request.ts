@@ -11,7 +11,7 @@ import type { ReportedUsage } from '../upstream/usage-field';
 import type { InferenceRequest } from './body/inference-request';
 import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
-import type { Delivered } from './settlement';
+import type { Delivered } from '../settle/settlement';
 import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
 
 interface Wire {

@@ -5,7 +5,7 @@ import { LimitStates } from '../admit/limit-states';
 import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
 import { PromptEstimate } from '../prompt/prompt-estimate';
-import { toUsageField } from '../usage/usage-event';
+import { toUsageField } from '../settle/usage-event';
 import type { InferenceRequest } from './body/inference-request';
 import type { Client } from './client';
 import { InferenceError } from './errors';

@@ -7,7 +7,7 @@ import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
 import type { BodyReader } from './body/body-reader';
 import type { Intake } from './intake';
-import type { Settlements } from './settlement';
+import type { Settlements } from '../settle/settlement';
 
 /** What the pipeline is composed of: the stages know nothing of each other. */
 export interface Stages {

@@ -1,5 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import type { BackendWork } from '../usage/unbilled-reports';
+import type { BackendWork } from './unbilled-reports';
 import type { HeldRequest } from './held-request';
 
 /** A backend that is told to stop has generated so much more of each choice than was read of it, at the most: a moment's work, and what was on the way. */

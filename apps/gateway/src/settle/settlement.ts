@@ -1,10 +1,10 @@
 import type { AdmissionClient, Settlement } from '@tollgate/admission';
 import { costNanos, type Outcome, type TokenCounts, UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { Counter, logger, metrics } from '@tollgate/runtime';
-import type { UsageEmitter } from '../usage/emitter';
-import { LateSettlements } from '../usage/late-settlements';
-import type { UnbilledReports } from '../usage/unbilled-reports';
-import { toUsageEvent } from '../usage/usage-event';
+import type { UsageEmitter } from './emitter';
+import { LateSettlements } from './late-settlements';
+import type { UnbilledReports } from './unbilled-reports';
+import { toUsageEvent } from './usage-event';
 import type { HeldRequest } from './held-request';
 import { unbilledWork } from './unbilled-work';
 
