@@ -4,12 +4,23 @@ module.exports = {
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
     {
       name: 'gateway-stages-are-strangers',
-      comment: 'Stage folders of the gateway do not import each other; inference/pipeline.ts composes them.',
+      comment:
+        'Stage folders of the gateway do not import each other; inference/pipeline.ts composes them. All may know models and prompts.',
       severity: 'error',
-      from: { path: '^apps/gateway/src/(authenticate|admit|upstream|usage|catalog)/' },
+      from: { path: '^apps/gateway/src/(authenticate|admit|upstream|settle|catalog)/' },
       to: {
-        path: '^apps/gateway/src/(authenticate|admit|upstream|usage|inference|management|operator)/',
+        path: '^apps/gateway/src/(authenticate|admit|upstream|settle|inference|management|operator)/',
         pathNot: '^apps/gateway/src/$1/',
+      },
+    },
+    {
+      name: 'gateway-prompt-knows-bodies-only',
+      comment: 'A prompt is counted from a body that was read; the tokenizer and the estimates know no stage.',
+      severity: 'error',
+      from: { path: '^apps/gateway/src/prompt/' },
+      to: {
+        path: '^apps/gateway/src/(authenticate|admit|upstream|settle|inference|management|operator)/',
+        pathNot: '^apps/gateway/src/inference/(body/|errors\\.ts$)',
       },
     },
     {

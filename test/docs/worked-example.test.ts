@@ -6,7 +6,7 @@ import { book } from '../../apps/billing/src/ledger/core/entry';
 import { gather } from '../../apps/billing/src/ledger/core/gather';
 import { post } from '../../apps/billing/src/ledger/core/post';
 import { STREAM_SLICE_TOKENS } from '../../apps/gateway/src/admit/admit';
-import { toUsageEvent } from '../../apps/gateway/src/usage/usage-event';
+import { toUsageEvent } from '../../apps/gateway/src/settle/usage-event';
 import { ROOT, textOf } from './document';
 
 const MAX_TOKENS = 2_000;

@@ -1,6 +1,6 @@
 import { eventually } from '@tollgate/testing';
 import type { ServerResponse } from 'node:http';
-import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
+import { countTokens } from '../../apps/gateway/src/prompt/tokenizer';
 import { useOwnBackend } from './own-backend';
 import { useGateway } from './use-gateway';
 

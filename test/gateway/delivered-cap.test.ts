@@ -1,5 +1,5 @@
 import { eventually } from '@tollgate/testing';
-import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
+import { countTokens } from '../../apps/gateway/src/prompt/tokenizer';
 import { answers, finish, type Play, streams, usage, usePlayedBackend } from './played-backend';
 import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 

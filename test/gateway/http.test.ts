@@ -1,6 +1,6 @@
 import { mintCredential } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { isLoaded } from '../../apps/gateway/src/catalog/tokenizer';
+import { isLoaded } from '../../apps/gateway/src/prompt/tokenizer';
 import { connect } from 'node:net';
 import { InferenceError, INFERENCE_ERRORS } from '../../apps/gateway/src/inference/errors';
 import { drain } from '../../apps/gateway/src';

@@ -5,7 +5,7 @@ import type { Tokenizer } from '../../apps/gateway/src/catalog/catalog';
 import { type InferenceRequest, readRequest } from '../../apps/gateway/src/inference/body/inference-request';
 import type { BodyRules } from '../../apps/gateway/src/inference/body/rules';
 import { bodyRules } from '../../apps/gateway/src/inference/body/body-rules.suite';
-import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/inference/body/prompt-bound';
+import { cheapBound, countPrompt, templateSlack } from '../../apps/gateway/src/prompt/prompt-bound';
 import { readChatPrompt } from '../../apps/simulator/src/wire/prompt';
 
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_126);

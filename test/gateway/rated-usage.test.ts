@@ -2,7 +2,7 @@ import { costNanos, newId, type PriceStamp, type UsageDraft } from '@tollgate/co
 import { stampPrice } from '@tollgate/runtime';
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
-import { toUsageEvent } from '../../apps/gateway/src/usage/usage-event';
+import { toUsageEvent } from '../../apps/gateway/src/settle/usage-event';
 import { validateUsageEvent } from '../../apps/metering/src/consume/read-usage-event';
 import { rate } from '../../apps/metering/src/price/rate';
 

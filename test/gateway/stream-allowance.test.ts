@@ -2,7 +2,7 @@ import type { AdmissionClient } from '@tollgate/admission';
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
-import { countTokens } from '../../apps/gateway/src/catalog/tokenizer';
+import { countTokens } from '../../apps/gateway/src/prompt/tokenizer';
 import { toStringBody } from '../../apps/gateway/src/upstream/json-text';
 import { DeliveredText } from '../../apps/gateway/src/upstream/delivered-text';
 import { type Hold, STREAM_SLICE_TOKENS } from '../../apps/gateway/src/admit/admit';

@@ -1,7 +1,7 @@
 import { TenantUnknownError, type AdmitRequest, type AdmitResult } from '@tollgate/admission';
 import { costNanos, FEMTOS_PER_NANO, type UsageEvent } from '@tollgate/contracts';
 import assert from 'node:assert/strict';
-import { toUsageEvent } from '../../apps/gateway/src/usage/usage-event';
+import { toUsageEvent } from '../../apps/gateway/src/settle/usage-event';
 import { stamp, type Command } from './commands';
 import type { Operator } from './operator';
 import { admitRequest, covered, heldNanos, type Running } from './running';

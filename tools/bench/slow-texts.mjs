@@ -115,7 +115,7 @@ function main() {
     },
   });
   const corpus = JSON.parse(readFileSync(CORPUS, 'utf8'));
-  const ours = require('../../apps/gateway/dist/catalog/tokenizer.js');
+  const ours = require('../../apps/gateway/dist/prompt/tokenizer.js');
   for (const encoding of values.encoding) {
     const library = values.library && require(`gpt-tokenizer/encoding/${encoding}`);
     const count = (text) =>

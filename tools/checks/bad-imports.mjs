@@ -20,9 +20,15 @@ const FIXTURES = [
   },
   {
     file: 'apps/gateway/src/upstream/bad-import.ts',
-    code: `import * as other from '../usage/emitter';\nexport const x = other;\n`,
+    code: `import * as other from '../settle/emitter';\nexport const x = other;\n`,
     by: ['depcruise'],
     rule: /gateway-stages-are-strangers/,
+  },
+  {
+    file: 'apps/gateway/src/prompt/bad-import.ts',
+    code: `import * as other from '../admit/admit';\nexport const x = other;\n`,
+    by: ['depcruise'],
+    rule: /gateway-prompt-knows-bodies-only/,
   },
   {
     file: 'apps/billing/src/ledger/core/bad-import.ts',

@@ -13,21 +13,21 @@ import { RefusedKeys } from './admit/refused-keys';
 import { WastedRequests } from './admit/wasted-requests';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
-import { TokenizerThrottle } from './catalog/tokenizer-throttle';
-import { loadTokenizer } from './catalog/tokenizer';
+import { TokenizerThrottle } from './prompt/tokenizer-throttle';
+import { loadTokenizer } from './prompt/tokenizer';
 import { DocsModule } from './docs/docs.module';
 import { BodyReader } from './inference/body/body-reader';
 import { InFlight } from './inference/in-flight';
 import { Intake } from './inference/intake';
 import { Pipeline } from './inference/pipeline';
-import { Settlements } from './inference/settlement';
+import { Settlements } from './settle/settlement';
 import type { Stages } from './inference/stages';
 import { ManagementModule } from './management/management.module';
 import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './upstream/connections';
 import { StreamWatch } from './upstream/stream-watch';
 import { Upstream } from './upstream/upstream';
-import { UsageEmitter } from './usage/emitter';
-import { UnbilledReports } from './usage/unbilled-reports';
+import { UsageEmitter } from './settle/emitter';
+import { UnbilledReports } from './settle/unbilled-reports';
 
 export interface GatewayOptions {
   /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */
@@ -58,7 +58,6 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   ) {
     const { signOfLifeIntervalMs } = options;
     const admission = new AdmissionClient(store, signOfLifeIntervalMs === undefined ? {} : { signOfLifeIntervalMs });
-    const emitter = new UsageEmitter(messages);
     const catalog = new Catalog(config, options.simulatorUrl ?? NO_SIMULATOR);
     const admitter = new Admitter(admission);
     const { bodyMemoryMib = DEFAULT_BODY_MEMORY_MIB } = options;
@@ -73,8 +72,7 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
       upstream: new Upstream({ ...DEFAULT_UPSTREAM_LIMITS, ...options.upstreamLimits }),
       streams: new StreamWatch(),
       counting: new TokenizerThrottle(),
-      settlements: new Settlements(admission, emitter, new UnbilledReports(services)),
-      emitter,
+      settlements: new Settlements(admission, new UsageEmitter(messages), new UnbilledReports(services)),
     };
   }
 

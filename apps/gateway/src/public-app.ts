@@ -14,7 +14,7 @@ import { DOCS_PATHS } from './docs/docs.module';
 import { InferenceError } from './inference/errors';
 import { InFlight, within } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
-import { Settlements } from './inference/settlement';
+import { Settlements } from './settle/settlement';
 import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/routes';
 import { loggedPath } from './logged-path';
 import { sendError } from './management/envelope';

@@ -11,7 +11,8 @@ import type {
 } from '@tollgate/admission';
 import type { UsageDraft } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
-import { ExactCounting } from './exact-counting';
+import { ExactCounting } from '../prompt/exact-counting';
+import type { PromptEstimate } from '../prompt/prompt-estimate';
 import { WaitingLines } from './waiting-line';
 
 /** Output that a stream's hold covers at once, per choice; extended before it is used up. */
@@ -22,44 +23,47 @@ const MINUTE_MS = 60_000;
 /** A longer prompt is not counted before it has to be: 1 ms. */
 const MAX_EAGER_COUNT_BYTES = 16 * 1024;
 
-export interface AdmissionAsk {
-  draft: UsageDraft;
-  model: CatalogModel;
-  tenantLimits: Limits;
-  keyLimits: Limits;
-  tenantBudgetNanos: bigint | null;
-  keyBudgetNanos: bigint | null;
-  stream: boolean;
+/** The output that a request asks for. */
+export interface WantedOutput {
   /** 0 for embeddings. */
-  choices: number;
+  readonly choices: number;
+  /** That model and client allow; the context may have less room. */
+  readonly tokensPerChoice: number;
   /** The client named it: less would be a shorter answer than it asked for. */
-  maxTokensNamed: boolean;
-  /** Upper bound of the prompt, and whether it is the exact count already. */
-  prompt: { tokens: number; exact: boolean };
-  /** Output per choice that model, context and client allow; more may be after `countExactly`. */
-  maxTokensPerChoice: () => number;
-  countExactly: () => number;
+  readonly isNamed: boolean;
 }
 
-/** A request that may run. */
+/** A request that is to run: whose it is, and what it can cost. */
+export interface Candidate {
+  readonly draft: UsageDraft;
+  readonly model: CatalogModel;
+  readonly tenantLimits: Limits;
+  readonly keyLimits: Limits;
+  readonly tenantBudgetNanos: bigint | null;
+  readonly keyBudgetNanos: bigint | null;
+  readonly prompt: PromptEstimate;
+  readonly output: WantedOutput;
+}
+
+/** A request that may run. An extension makes a new one. */
 export interface Hold {
-  id: string;
-  tenantId: string;
-  holdNanos: bigint;
+  readonly id: string;
+  readonly tenantId: string;
+  readonly holdNanos: bigint;
   /** The prompt's bound, and its cost with the request's own price. */
-  promptTokens: number;
+  readonly promptTokens: number;
   /** The bound was counted. */
-  promptIsExact: boolean;
-  promptFemtos: bigint;
+  readonly promptIsExact: boolean;
+  readonly promptFemtos: bigint;
   /** Output that the hold covers, over all choices. */
-  outputTokens: number;
+  readonly outputTokens: number;
   /** The most that one choice may have in the end: for the backend's `max_tokens`. */
-  maxTokensPerChoice: number;
-  limits: LimitState;
+  readonly maxTokensPerChoice: number;
+  readonly limits: LimitState;
   /** Of the store that granted it; goes with all that follows. */
-  life: string | undefined;
+  readonly life: string | undefined;
   /** Past it nothing may be delivered. */
-  deadline: HoldDeadline;
+  readonly deadline: HoldDeadline;
 }
 
 export type Admission =
@@ -95,23 +99,23 @@ export class Admitter {
   }
 
   /** Rejects with UnavailableError when the store does not answer. */
-  async admit(ask: AdmissionAsk, nowMs: number): Promise<Admission> {
-    const { tenantId } = ask.draft;
-    let prompt = ask.prompt;
-    if (!prompt.exact && prompt.tokens <= MAX_EAGER_COUNT_BYTES && this.exactCounting.isDue(tenantId, nowMs)) {
-      prompt = { tokens: ask.countExactly(), exact: true };
+  async admit(candidate: Candidate, nowMs: number): Promise<Admission> {
+    const { tenantId, keyId } = candidate.draft;
+    let { prompt } = candidate;
+    if (!prompt.isExact && prompt.upperBound <= MAX_EAGER_COUNT_BYTES && this.exactCounting.isDue(tenantId, nowMs)) {
+      prompt = prompt.countedWithinContext();
     }
     for (;;) {
-      const request = toRequest(ask, prompt);
+      const request = toRequest(candidate, prompt);
       const result = await this.client.admit(request);
-      if (result.kind === 'held') return held(ask, prompt, request, result);
+      if (result.kind === 'held') return held(candidate, prompt, result);
       if (SHORT_CREDIT.has(result.reason)) this.exactCounting.wasShort(tenantId, nowMs);
-      if (prompt.exact || !isForExactCount(result.reason)) {
+      if (prompt.isExact || !isForExactCount(result.reason)) {
         const { promptTokens, wantOutputTokens } = request;
-        const of = { ...ask, tenantId, keyId: ask.draft.keyId };
+        const of = { ...candidate, tenantId, keyId };
         return this.inLine(result, of, promptTokens + wantOutputTokens) as Admission;
       }
-      prompt = { tokens: ask.countExactly(), exact: true };
+      prompt = prompt.countedWithinContext();
     }
   }
 
@@ -140,22 +144,22 @@ type Refused = Pick<Extract<ClientAdmitResult, { kind: 'refused' }>, 'reason' | 
 type Owner = Pick<LookRequest, 'tenantId' | 'keyId' | 'tenantLimits' | 'keyLimits'>;
 
 function held(
-  ask: AdmissionAsk,
-  prompt: { tokens: number; exact: boolean },
-  request: AdmitRequest,
+  { draft, model, output }: Candidate,
+  prompt: PromptEstimate,
   result: Extract<ClientAdmitResult, { kind: 'held' }>,
 ): Admission {
-  const { draft, choices, stream, model } = ask;
-  const outputTokens = result.outputTokens + otherChoices(ask);
+  const { choices } = output;
+  const outputTokens = result.outputTokens + otherChoices(output);
+  const isWhole = !draft.stream && choices > 0;
   const hold: Hold = {
     id: draft.id,
     tenantId: draft.tenantId,
     holdNanos: result.holdNanos,
-    promptTokens: prompt.tokens,
-    promptIsExact: request.boundIsExact,
-    promptFemtos: promptFemtos(prompt.tokens, model),
+    promptTokens: prompt.upperBound,
+    promptIsExact: prompt.isExact,
+    promptFemtos: promptFemtos(prompt, model),
     outputTokens,
-    maxTokensPerChoice: stream || choices === 0 ? ask.maxTokensPerChoice() : Math.floor(outputTokens / choices),
+    maxTokensPerChoice: isWhole ? Math.floor(outputTokens / choices) : prompt.roomFor(output.tokensPerChoice),
     limits: result.limits,
     life: result.life,
     deadline: result.deadline,
@@ -176,31 +180,32 @@ function isForExactCount(reason: Refusal): boolean {
 }
 
 /** Choices beside the first. One token for each is needed like the prompt: without it there is no answer, and the store says what is short. */
-function otherChoices({ choices }: AdmissionAsk): number {
+function otherChoices({ choices }: WantedOutput): number {
   return Math.max(0, choices - 1);
 }
 
-function promptFemtos(tokens: number, model: CatalogModel): bigint {
-  return BigInt(tokens) * model.promptFemtosPerToken + model.requestFemtos;
+function promptFemtos({ upperBound }: PromptEstimate, model: CatalogModel): bigint {
+  return BigInt(upperBound) * model.promptFemtosPerToken + model.requestFemtos;
 }
 
-function toRequest(ask: AdmissionAsk, prompt: { tokens: number; exact: boolean }): AdmitRequest {
-  const { model, choices, stream } = ask;
-  const perChoice = choices === 0 ? 0 : ask.maxTokensPerChoice();
-  const want = choices * (stream ? Math.min(perChoice, STREAM_SLICE_TOKENS) : perChoice);
-  const least = ask.maxTokensNamed ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS));
-  const others = otherChoices(ask);
+function toRequest(candidate: Candidate, prompt: PromptEstimate): AdmitRequest {
+  const { draft, model, output } = candidate;
+  const { choices } = output;
+  const perChoice = choices === 0 ? 0 : prompt.roomFor(output.tokensPerChoice);
+  const want = choices * (draft.stream ? Math.min(perChoice, STREAM_SLICE_TOKENS) : perChoice);
+  const least = output.isNamed ? want : Math.min(want, Math.max(choices, LEAST_OPEN_OUTPUT_TOKENS));
+  const others = otherChoices(output);
   return {
-    draft: ask.draft,
-    tenantLimits: ask.tenantLimits,
-    keyLimits: ask.keyLimits,
-    keyBudgetNanos: ask.keyBudgetNanos,
-    tenantBudgetNanos: ask.tenantBudgetNanos,
-    promptTokens: prompt.tokens + others,
-    promptFemtos: promptFemtos(prompt.tokens, model) + BigInt(others) * model.outputFemtosPerToken,
+    draft,
+    tenantLimits: candidate.tenantLimits,
+    keyLimits: candidate.keyLimits,
+    keyBudgetNanos: candidate.keyBudgetNanos,
+    tenantBudgetNanos: candidate.tenantBudgetNanos,
+    promptTokens: prompt.upperBound + others,
+    promptFemtos: promptFemtos(prompt, model) + BigInt(others) * model.outputFemtosPerToken,
     outputFemtosPerToken: model.outputFemtosPerToken,
     wantOutputTokens: want - others,
     minOutputTokens: least - others,
-    boundIsExact: prompt.exact,
+    boundIsExact: prompt.isExact,
   };
 }

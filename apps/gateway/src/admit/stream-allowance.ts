@@ -39,7 +39,7 @@ export class StreamAllowance {
 
   constructor(
     private readonly client: AdmissionClient,
-    private readonly hold: Hold,
+    private hold: Hold,
     private readonly model: CatalogModel,
     choices: number,
     private readonly countPrompt: () => number,
@@ -52,6 +52,11 @@ export class StreamAllowance {
   /** Tokens of all the output that may be delivered, by what is held now. */
   get limit(): number {
     return Math.min(this.covered, this.maxTokens);
+  }
+
+  /** What is held by now. */
+  get heldNanos(): bigint {
+    return this.hold.holdNanos;
   }
 
   take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost' {
@@ -114,7 +119,7 @@ export class StreamAllowance {
       const result = await this.client.extend({ id, tenantId, wantNanos, minNanos, life });
       if (result.kind === 'extended') {
         failPoint('extended');
-        this.hold.holdNanos = result.holdNanos;
+        this.hold = { ...this.hold, holdNanos: result.holdNanos };
         this.covered = this.tokensCovered();
         this.state = 'open';
       } else if (result.kind === 'refused') this.close();
@@ -128,7 +133,8 @@ export class StreamAllowance {
   /** What is held is all: a prompt that was held by its cheap bound is counted, so that the rest of it serves for output. */
   private close(): void {
     this.state = 'closed';
-    this.hold.promptFemtos = BigInt(this.countPrompt()) * this.model.promptFemtosPerToken + this.model.requestFemtos;
+    const promptFemtos = BigInt(this.countPrompt()) * this.model.promptFemtosPerToken + this.model.requestFemtos;
+    this.hold = { ...this.hold, promptFemtos };
     this.covered = this.tokensCovered();
   }
 

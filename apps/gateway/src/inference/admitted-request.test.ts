@@ -1,8 +1,8 @@
 import type { UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
-import { TokenizerThrottle } from '../catalog/tokenizer-throttle';
-import { countTokens } from '../catalog/tokenizer';
+import { TokenizerThrottle } from '../prompt/tokenizer-throttle';
+import { countTokens } from '../prompt/tokenizer';
 import { DeliveredText } from '../upstream/delivered-text';
 import { readRequest } from './body/inference-request';
 import { bodyRules } from './body/body-rules.suite';

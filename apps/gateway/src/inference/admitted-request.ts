@@ -1,17 +1,17 @@
 import type { Progress } from '@tollgate/admission';
-import { costNanos, type InferenceKind, type Outcome, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
+import { costNanos, type InferenceKind, type TokenCounts, type UsageDraft } from '@tollgate/contracts';
 import type { Hold } from '../admit/admit';
 import type { CatalogModel } from '../catalog/catalog';
-import type { TokenizerThrottle } from '../catalog/tokenizer-throttle';
-import { countTokens } from '../catalog/tokenizer';
+import { type CountedPrompt, PromptEstimate } from '../prompt/prompt-estimate';
+import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
+import { countTokens } from '../prompt/tokenizer';
 import type { Identity } from '../upstream/chunk-translator';
 import type { DeliveredText } from '../upstream/delivered-text';
 import type { ReportedUsage } from '../upstream/usage-field';
 import type { InferenceRequest } from './body/inference-request';
 import { noteDisbelief } from './backend-faults';
 import type { InferenceError } from './errors';
-import { countPrompt, leastPromptTokens, templateSlack } from './body/prompt-bound';
-import { estimatePrompt, ownPrompt } from './prompt-estimate';
+import type { Delivered } from '../settle/settlement';
 import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
 
 interface Wire {
@@ -35,15 +35,12 @@ export const KINDS: Record<InferenceKind, Wire> = {
 /** What became of a request at its backend. */
 export type Served =
   /** Something was delivered, or is about to be: to be settled, then `end` writes what is held back, with the usage that was settled. */
-  | {
+  | (Delivered & {
       kind: 'delivered';
-      tokens: TokenCounts;
-      estimated: boolean;
-      outcome: Outcome;
       /** By `performance.now()`; null for what is not streamed, and where nothing was. */
       firstTokenAtMs: number | null;
       end: (usage: Record<string, unknown>) => void;
-    }
+    })
   /** Nothing was: the hold is void. `error` is what the client is told; null when it has gone. */
   | { kind: 'nothing'; error: InferenceError | null };
 
@@ -56,7 +53,8 @@ export interface DeliveredOutput {
 
 /** A request that was admitted and now runs: what all later stages need of it. */
 export class AdmittedRequest {
-  private promptTokens: number | null;
+  /** As far as it is known by now. */
+  private prompt: PromptEstimate;
   /** Names of the backends that may have begun it, in the order asked (`Exchange.begun`): the last one serves it, if any does. */
   begun: readonly string[] = [];
 
@@ -68,7 +66,7 @@ export class AdmittedRequest {
     /** As the client knows it; may be the client's own and come twice, unlike `draft.id`. */
     readonly requestId: string,
   ) {
-    this.promptTokens = hold.promptIsExact ? hold.promptTokens - templateSlack(request) : null;
+    this.prompt = PromptEstimate.ofHold(request, model, hold);
   }
 
   /** For every log line of this request. */
@@ -91,8 +89,13 @@ export class AdmittedRequest {
 
   /** Our own count of the request, where the backend gives none. Takes milliseconds for a long prompt: once. */
   count(completionTokens: number): TokenCounts {
-    this.promptTokens ??= Math.min(countPrompt(this.request, this.model).total, this.hold.promptTokens);
-    return this.ours(this.promptTokens, completionTokens);
+    return this.ours(this.countPrompt().exactCount, completionTokens);
+  }
+
+  private countPrompt(): CountedPrompt {
+    const counted = this.prompt.counted();
+    this.prompt = counted;
+    return counted;
   }
 
   /**
@@ -107,7 +110,7 @@ export class AdmittedRequest {
     const { request, model, hold } = this;
     const named = { ...this.logged, backend };
     if (reported === null || reported === 'unreadable') {
-      const tokens = this.ours(this.count(0).promptTokens, request.kind === 'embedding' ? 0 : output.tokens());
+      const tokens = this.ours(this.countPrompt().exactCount, request.kind === 'embedding' ? 0 : output.tokens());
       if (reported !== null) noteDisbelief('form', named, { reported, own: tokens });
       return { tokens, estimated: true };
     }
@@ -116,9 +119,8 @@ export class AdmittedRequest {
     const promptIsBelieved = believes(
       reported.promptTokens,
       {
-        estimate:
-          this.promptTokens === null ? estimatePrompt(request, model) : ownPrompt(request, model, this.promptTokens),
-        exact: () => ownPrompt(request, model, this.count(0).promptTokens),
+        estimate: this.prompt.likely,
+        exact: () => this.countPrompt().likely,
         spareAbove: promptSpareTokens(request.kind, request.messages),
         // By its bytes the hold has room for any prompt that these can be.
         ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
@@ -126,7 +128,7 @@ export class AdmittedRequest {
       model,
     );
     if (!promptIsBelieved) {
-      Object.assign(tokens, this.ours(this.count(0).promptTokens, reported.completionTokens));
+      Object.assign(tokens, this.ours(this.countPrompt().exactCount, reported.completionTokens));
       estimated = true;
       noteDisbelief('prompt', named, { reported, own: { promptTokens: tokens.promptTokens } });
     }
@@ -150,15 +152,15 @@ export class AdmittedRequest {
 
   /** What the prompt can cost at most, counted. */
   boundOfPrompt(): number {
-    return Math.min(this.count(0).promptTokens + templateSlack(this.request), this.hold.promptTokens);
+    return this.countPrompt().upperBound;
   }
 
   /** Counts what `record` tells and nobody has counted yet, as soon as the budget lets it. */
   async countForRecord(text: DeliveredText, chunks: number, budget: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
-    const bytes = (this.promptTokens === null ? this.request.outgoing.bytes : 0) + text.uncountedBytes;
+    const bytes = (this.prompt.isExact ? 0 : this.request.outgoing.bytes) + text.uncountedBytes;
     if (bytes === 0 || !(await budget.take(bytes))) return;
-    this.count(0);
+    this.countPrompt();
     text.tokens();
   }
 
@@ -168,8 +170,7 @@ export class AdmittedRequest {
    */
   record(text: DeliveredText, chunks: number): Progress['delivered'] {
     if (chunks === 0) return null;
-    const promptTokens = this.promptTokens ?? leastPromptTokens(this.request, this.model);
-    const tokens = { promptTokens, cachedTokens: 0, completionTokens: text.leastTokens() };
+    const tokens = this.ours(this.prompt.least, text.leastTokens());
     return { ...tokens, costNanos: costNanos(tokens, this.draft.price) };
   }
 }

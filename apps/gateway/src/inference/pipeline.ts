@@ -4,15 +4,15 @@ import { failPoint, logger } from '@tollgate/runtime';
 import { LimitStates } from '../admit/limit-states';
 import type { Principal } from '../authenticate/authenticate';
 import type { CatalogModel } from '../catalog/catalog';
-import { toUsageField } from '../usage/usage-event';
+import { PromptEstimate } from '../prompt/prompt-estimate';
+import { toUsageField } from '../settle/usage-event';
 import type { InferenceRequest } from './body/inference-request';
-import { cheapBound, countWithinContext, templateSlack } from './body/prompt-bound';
 import type { Client } from './client';
 import { InferenceError } from './errors';
 import type { Body } from './intake';
 import { AdmittedRequest, type Served } from './admitted-request';
 import { ClientLeftError } from './read-body';
-import { ofAdmission, unavailable } from './refusals';
+import { interrupted, ofAdmission, unavailable } from './refusals';
 import { RequestMeter, type RequestOutcome } from './request-metrics';
 import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';
@@ -52,13 +52,15 @@ export class Pipeline {
       }
       failPoint('served');
       // 5. The settlement is durable …
-      const { event, published } = await this.stages.settlements.settle(admitted, served);
+      const settled = await this.stages.settlements.settle(admitted, served);
+      if (!settled) throw interrupted();
       failPoint('settled');
       // 6. … before the client sees the last byte.
+      const { event } = settled;
       served.end(toUsageField(event));
       failPoint('answered');
       // 7. Metering hears of it; should that be lost, the settled hold remembers.
-      if (!published) this.stages.emitter.emit(event);
+      this.stages.settlements.emit(settled);
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
@@ -117,17 +119,9 @@ export class Pipeline {
     client: Client,
   ): Promise<AdmittedRequest> {
     const nowMs = Date.now();
-    const want =
-      request.choices === 0 ? 0 : Math.min(request.maxTokens ?? model.maxOutputTokens, model.maxOutputTokens);
-    let longest = cheapBound(request, model);
-    let prompt = { tokens: longest, exact: false };
-    const countExactly = () => {
-      const counted = countWithinContext(request, model);
-      longest = counted.longest;
-      return counted.total + templateSlack(request);
-    };
-    // Within the context by the cheap bound: nothing need be counted, unless it is already.
-    if (request.counted || longest + want > model.contextTokens) prompt = { tokens: countExactly(), exact: true };
+    const { choices, maxTokens, maxTokensNamed } = request;
+    const tokensPerChoice = choices === 0 ? 0 : Math.min(maxTokens ?? Infinity, model.maxOutputTokens);
+    const prompt = PromptEstimate.toHold(request, model, tokensPerChoice);
     const draft: UsageDraft = {
       id: client.id,
       tenantId: principal.tenantId,
@@ -140,17 +134,7 @@ export class Pipeline {
       startedAt: new Date(nowMs).toISOString(),
     };
     const admission = await this.stages.admitter.admit(
-      {
-        ...principal,
-        draft,
-        model,
-        stream: request.stream,
-        choices: request.choices,
-        maxTokensNamed: request.maxTokensNamed,
-        prompt,
-        maxTokensPerChoice: () => Math.min(want, model.contextTokens - longest),
-        countExactly,
-      },
+      { ...principal, draft, model, prompt, output: { choices, tokensPerChoice, isNamed: maxTokensNamed } },
       nowMs,
     );
     const limits = admission.kind === 'held' ? admission.hold.limits : admission.limits;

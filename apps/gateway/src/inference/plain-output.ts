@@ -1,8 +1,8 @@
 import { toStringBody, toWire } from '../upstream/json-text';
 import { DeliveredText } from '../upstream/delivered-text';
 import { type Output, outputOf, TEXT_FIELDS } from '../upstream/output-text';
-import { estimateTokens, Prose } from '../upstream/token-estimate';
-import type { TokenizerThrottle } from '../catalog/tokenizer-throttle';
+import { estimateTokens, Prose } from '../prompt/token-estimate';
+import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { InferenceRequest } from './body/inference-request';
 import type { DeliveredOutput, AdmittedRequest } from './admitted-request';
 import type { PlainResponse } from './plain-response';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { countTokens } from '../catalog/tokenizer';
-import { Prose } from '../upstream/token-estimate';
+import { countTokens } from '../prompt/tokenizer';
+import { Prose } from '../prompt/token-estimate';
 import { isLikely } from './reported-usage';
 
 const file = (...path: string[]) => readFileSync(join(__dirname, '../../../..', ...path), 'utf8');

@@ -1,20 +1,16 @@
 import type { InferenceKind } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
+import type { OwnCount } from '../prompt/prompt-estimate';
 
 /** Above the band: ends of sequences, templates, the syntax of a tool call. */
 const SPARE_TOKENS = 16;
 /** Below it: half of three words is one. What nobody sees makes a report larger, never smaller. */
 const SPARE_TOKENS_BELOW = 2;
-/** … of a chat's prompt, upwards: what its hold allows for too (prompt-bound.ts), as templates write that much around a message, and once. */
+/** … of a chat's prompt, upwards: what its hold allows for too (prompt/prompt-bound.ts), as templates write that much around a message, and once. */
 const SPARE_CHAT_TOKENS = 64;
 const SPARE_TOKENS_PER_MESSAGE = 8;
 /** By as much the estimate may be off without a wrong answer: a report is believed uncounted only where the band is still kept then. */
 const ESTIMATE_FACTOR = 1.4;
-/** What we know of a prompt or an output: two numbers where it has parts that nobody can count (images). */
-export interface OwnCount {
-  least: number;
-  most: number;
-}
 
 /** How far above the band a completion may be, and a prompt. */
 export const OUTPUT_SPARE_TOKENS = SPARE_TOKENS;

@@ -63,6 +63,7 @@ export async function servePlain(
     tokens,
     estimated,
     outcome: 'complete',
+    raise: () => Promise.resolve(hold.holdNanos),
     firstTokenAtMs: null,
     end: (usageField) => client.answer(200, writePlainResponse(request.kind, response, admitted.identity, usageField)),
   };

@@ -1,4 +1,4 @@
-import { costNanos, type Outcome } from '@tollgate/contracts';
+import type { Outcome } from '@tollgate/contracts';
 import { StreamAllowance } from '../admit/stream-allowance';
 import { ChunkTranslator } from '../upstream/chunk-translator';
 import type { Backend } from '../catalog/catalog';
@@ -62,12 +62,13 @@ export async function serveStream(
   // Not a token reached the client, and the model did not finish: nobody pays.
   if (!isProper && relay.chunks === 0) return { kind: 'nothing', error };
   const { tokens, estimated } = admitted.settleAt(usage, relay.delivered, exchange.backendUrl);
-  if (usage !== null) await allowance.raiseTo(costNanos(tokens, draft.price));
   return {
     kind: 'delivered',
     tokens,
     estimated,
     outcome: OUTCOMES[outcome],
+    // Our own count is never above what is held.
+    raise: (costNanos) => (usage === null ? Promise.resolve(allowance.heldNanos) : allowance.raiseTo(costNanos)),
     firstTokenAtMs: relay.firstTokenAtMs,
     end: (usageField) => {
       if (isProper) client.endStream(relay.finish(usageField, request.includeUsage));

@@ -2,13 +2,12 @@ import type { AdmissionClient } from '@tollgate/admission';
 import type { Admitter } from '../admit/admit';
 import type { Authenticator } from '../authenticate/authenticate';
 import type { Catalog } from '../catalog/catalog';
-import type { TokenizerThrottle } from '../catalog/tokenizer-throttle';
+import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { StreamWatch } from '../upstream/stream-watch';
 import type { Upstream } from '../upstream/upstream';
-import type { UsageEmitter } from '../usage/emitter';
 import type { BodyReader } from './body/body-reader';
 import type { Intake } from './intake';
-import type { Settlements } from './settlement';
+import type { Settlements } from '../settle/settlement';
 
 /** What the pipeline is composed of: the stages know nothing of each other. */
 export interface Stages {
@@ -22,5 +21,4 @@ export interface Stages {
   streams: StreamWatch;
   counting: TokenizerThrottle;
   settlements: Settlements;
-  emitter: UsageEmitter;
 }

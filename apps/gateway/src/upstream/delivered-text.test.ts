@@ -1,6 +1,6 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
-import { countTokens } from '../catalog/tokenizer';
+import { countTokens } from '../prompt/tokenizer';
 import { fromWire, toStringBody } from './json-text';
 import { DeliveredText } from './delivered-text';
 

@@ -1,6 +1,6 @@
 import type { Piece } from './chunk-translator';
 import { fromWire, toStringBody } from './json-text';
-import { Prose } from './token-estimate';
+import { Prose } from '../prompt/token-estimate';
 
 const FIRST_BYTES = 512;
 /** Text without blanks (Chinese, base64) is cut after so much all the same, at the risk of a token: or each count would begin at its start again. */

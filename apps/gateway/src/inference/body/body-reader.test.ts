@@ -5,7 +5,7 @@ import { ClientLeftError } from '../read-body';
 import { readRequest } from './inference-request';
 import { BodyReader, MAX_INLINE_BYTES, type Sender } from './body-reader';
 import { bodyRules } from './body-rules.suite';
-import { cheapBound, countPrompt } from './prompt-bound';
+import { cheapBound, countPrompt } from '../../prompt/prompt-bound';
 
 const MODEL = bodyRules({ passthrough: new Set(['metadata']) });
 const catalog = {

@@ -4,7 +4,7 @@ import type { InferenceKind } from '@tollgate/contracts';
 import { InferenceError, type InferenceErrorCode } from '../errors';
 import { type InferenceRequest, readRequest } from './inference-request';
 import type { BodyRules } from './rules';
-import { countWithinContext } from './prompt-bound';
+import { countWithinContext } from '../../prompt/prompt-bound';
 
 /** An InferenceError as it goes from thread to thread. */
 export interface Refusal {

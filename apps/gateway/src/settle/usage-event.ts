@@ -8,6 +8,7 @@ export function toUsageEvent(
   draft: UsageDraft,
   {
     tokens,
+    cost = costNanos(tokens, draft.price),
     estimated,
     outcome,
     backend,
@@ -15,6 +16,8 @@ export function toUsageEvent(
     endedMs,
   }: {
     tokens: TokenCounts;
+    /** Of the tokens, where it is known. */
+    cost?: bigint;
     estimated: boolean;
     outcome: Outcome;
     backend?: string | undefined;
@@ -22,7 +25,6 @@ export function toUsageEvent(
     endedMs: number;
   },
 ): UsageEvent {
-  const cost = costNanos(tokens, draft.price);
   const charged = cost > holdNanos ? holdNanos : cost;
   return {
     ...draft,

@@ -1,9 +1,13 @@
-import { countWithin } from '../../catalog/tokenizer';
-import { InferenceError } from '../errors';
-import type { InferenceRequest } from './inference-request';
-import { ALSO_IN_PROMPT } from './outgoing';
-import type { BodyRules, PromptTokens } from './rules';
-import { type ChatCompletionRequest, type CompletionRequest, NOT_PASSED_ON_IN_MESSAGES } from './schemas';
+import { countWithin } from './tokenizer';
+import { InferenceError } from '../inference/errors';
+import type { InferenceRequest } from '../inference/body/inference-request';
+import { ALSO_IN_PROMPT } from '../inference/body/outgoing';
+import type { BodyRules, PromptTokens } from '../inference/body/rules';
+import {
+  type ChatCompletionRequest,
+  type CompletionRequest,
+  NOT_PASSED_ON_IN_MESSAGES,
+} from '../inference/body/schemas';
 
 /** What counting needs to know of a model. */
 export type CountingRules = Pick<

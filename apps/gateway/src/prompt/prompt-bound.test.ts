@@ -1,8 +1,8 @@
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
-import { countTokens, countWithin } from '../../catalog/tokenizer';
-import { readRequest } from './inference-request';
-import { bodyRules } from './body-rules.suite';
+import { countTokens, countWithin } from './tokenizer';
+import { readRequest } from '../inference/body/inference-request';
+import { bodyRules } from '../inference/body/body-rules.suite';
 import { cheapBound, countPrompt } from './prompt-bound';
 
 const SEED = 20_261_124;

@@ -1,6 +1,6 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import type { BackendWork } from '../usage/unbilled-reports';
-import type { AdmittedRequest } from './admitted-request';
+import type { BackendWork } from './unbilled-reports';
+import type { HeldRequest } from './held-request';
 
 /** A backend that is told to stop has generated so much more of each choice than was read of it, at the most: a moment's work, and what was on the way. */
 const STOP_SLACK_TOKENS = 64;
@@ -10,7 +10,7 @@ const STOP_SLACK_TOKENS = 64;
  * A client that reads slowly and then leaves may leave more behind than the slack: that is work which nobody pays for, and is to show.
  */
 export function unbilledWork(
-  { begun, hold, request, draft }: AdmittedRequest,
+  { begun, hold, request, draft }: HeldRequest,
   charged: Pick<UsageEvent, 'promptTokens' | 'completionTokens' | 'outcome'> | null,
 ): { sinceMs: number; work: BackendWork[] } {
   // Engines read the prompt anew for each choice, and report it once.

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { BytePairs, MAX_PIECE_BYTES } from './byte-pairs';
-import type { Tokenizer } from './catalog';
+import type { Tokenizer } from '../catalog/catalog';
 import { forEachPiece } from './pieces';
 
 /** Longer runs without any place to divide them are cut. No such run is text. */

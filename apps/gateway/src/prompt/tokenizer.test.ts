@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { Tokenizer } from './catalog';
+import type { Tokenizer } from '../catalog/catalog';
 import { forEachPiece } from './pieces';
 import { countTokens, countWithin } from './tokenizer';
 
@@ -190,7 +190,7 @@ describe('the pieces of a text', () => {
 
 describe('the tokenizer', () => {
   it('runs in a worker thread', async () => {
-    const file = join(ROOT, 'apps/gateway/dist/catalog/tokenizer.js');
+    const file = join(ROOT, 'apps/gateway/dist/prompt/tokenizer.js');
     const worker = new Worker(
       `const { countTokens } = require(${JSON.stringify(file)});
        require('node:worker_threads').parentPort.postMessage([countTokens('o200k_base', 'Hello there'), Object.keys(require.cache).filter((name) => /nestjs|undici|pino/.test(name))]);`,

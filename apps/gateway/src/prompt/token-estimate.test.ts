@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { countTokens } from '../catalog/tokenizer';
+import { countTokens } from './tokenizer';
 import { estimateTokens } from './token-estimate';
 
 const file = (...path: string[]) => readFileSync(join(__dirname, '../../../..', ...path), 'utf8');

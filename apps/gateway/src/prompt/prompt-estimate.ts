@@ -1,0 +1,149 @@
+import type { InferenceRequest } from '../inference/body/inference-request';
+import { ALSO_IN_PROMPT } from '../inference/body/outgoing';
+import {
+  cheapBound,
+  countPrompt,
+  countWithinContext,
+  type CountingRules,
+  leastPromptTokens,
+  mediaTokens,
+  templateSlack,
+} from './prompt-bound';
+import { Prose } from './token-estimate';
+
+/** What we know of a prompt or an output: two numbers where it has parts that nobody can count (images). */
+export interface OwnCount {
+  least: number;
+  most: number;
+}
+
+/** A prompt that was counted. */
+export type CountedPrompt = PromptEstimate & { readonly exactCount: number; readonly likely: OwnCount };
+
+/**
+ * What is known of a prompt's length, in tokens. Immutable: a count makes a new estimate. No count is above the bound by bytes that it replaces, so what is
+ * charged is never above what is held.
+ */
+export class PromptEstimate {
+  private constructor(
+    private readonly request: InferenceRequest,
+    private readonly model: CountingRules & { id: string },
+    /** What a hold covers: the bound by bytes, or the exact count and what a template may add to it. */
+    readonly upperBound: number,
+    /** Of the longest part, which shares the context with the output of one choice. */
+    readonly longest: number,
+    /** By the model's tokenizer, without what a template may add: what is charged. Null: nobody has counted. */
+    readonly exactCount: number | null,
+  ) {}
+
+  /** Before admission: by its bytes, without counting; counted where that is free, or where the bytes leave no room for the output. Throws as `countedWithinContext`. */
+  static toHold(
+    request: InferenceRequest,
+    model: CountingRules & { id: string },
+    outputTokens: number,
+  ): PromptEstimate {
+    const bound = cheapBound(request, model);
+    const byBytes = new PromptEstimate(request, model, bound, bound, null);
+    const needsCount = request.counted !== null || bound + outputTokens > model.contextTokens;
+    return needsCount ? byBytes.countedWithinContext() : byBytes;
+  }
+
+  /** After admission: as its hold knows it. */
+  static ofHold(
+    request: InferenceRequest,
+    model: CountingRules & { id: string },
+    hold: { readonly promptTokens: number; readonly promptIsExact: boolean },
+  ): PromptEstimate {
+    const held = new PromptEstimate(request, model, hold.promptTokens, hold.promptTokens, null);
+    return hold.promptIsExact ? held.counted() : held;
+  }
+
+  get isExact(): boolean {
+    return this.exactCount !== null;
+  }
+
+  /** The same prompt, counted: 55 ns a byte, once a request. */
+  counted(): CountedPrompt {
+    if (isCounted(this)) return this;
+    const { total, longest } = countPrompt(this.request, this.model);
+    const upperBound = Math.min(this.withTemplates(total), this.upperBound);
+    const exactCount = Math.min(total, this.upperBound);
+    return new PromptEstimate(this.request, this.model, upperBound, longest, exactCount) as CountedPrompt;
+  }
+
+  /** As `counted`. Throws InferenceError context_length_exceeded when the prompt leaves no room for one token of output. */
+  countedWithinContext(): CountedPrompt {
+    countWithinContext(this.request, this.model);
+    return this.counted();
+  }
+
+  /** Output per choice for which the context has room beside the prompt. A count may find more. */
+  roomFor(outputTokens: number): number {
+    return Math.min(outputTokens, this.model.contextTokens - this.longest);
+  }
+
+  /** No fewer: what is known without counting. */
+  get least(): number {
+    return this.exactCount ?? leastPromptTokens(this.request, this.model);
+  }
+
+  /** What a backend's report is held against: by the count, or estimated in 4 ns a byte. Null where an estimate is not to be trusted, and the prompt must be counted. */
+  get likely(): OwnCount | null {
+    if (this.exactCount !== null) return this.around(this.exactCount);
+    const tokens = roughly(this.request, this.request.body!, this.model);
+    return tokens === null ? null : this.around(tokens + mediaTokens(this.request, this.model));
+  }
+
+  /** @param tokens with media at the model's maximum. Images and sounds may have none at the least. */
+  private around(tokens: number): OwnCount {
+    return { least: Math.max(0, tokens - mediaTokens(this.request, this.model)), most: this.withTemplates(tokens) };
+  }
+
+  /** Held and believed, never charged. */
+  private withTemplates(tokens: number): number {
+    return tokens + templateSlack(this.request);
+  }
+}
+
+function isCounted(prompt: PromptEstimate): prompt is CountedPrompt {
+  return prompt.isExact;
+}
+
+function roughly(
+  { kind, messages, outgoing }: InferenceRequest,
+  body: Record<string, unknown>,
+  model: CountingRules,
+): number | null {
+  const prose = new Prose();
+  for (const field of ALSO_IN_PROMPT) addValue(prose, body[field]);
+  for (const { rendered, json } of outgoing.extras) if (rendered) addValue(prose, json);
+  if (kind !== 'chat') addPrompts(prose, kind === 'completion' ? body['prompt'] : body['input']);
+  else {
+    for (const message of body['messages'] as Record<string, unknown>[]) addMessage(prose, message);
+    prose.tokens += messages * model.templateTokensPerMessage + model.templateTokens;
+  }
+  return prose.isTrusted ? prose.tokens : null;
+}
+
+function addMessage(prose: Prose, message: Record<string, unknown>): void {
+  for (const name in message) {
+    const value = message[name];
+    if (name === 'role') prose.tokens += 1;
+    else if (name !== 'content' || !Array.isArray(value)) addValue(prose, value);
+    else for (const part of value as { text?: string; refusal?: string }[]) addValue(prose, part.text ?? part.refusal);
+  }
+}
+
+function addValue(prose: Prose, value: unknown): void {
+  if (value === null || value === undefined) return;
+  prose.add(Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)));
+}
+
+/** A string or a list of tokens, or several of them. */
+function addPrompts(prose: Prose, prompts: unknown): void {
+  if (!Array.isArray(prompts)) return addValue(prose, prompts);
+  for (const prompt of prompts as unknown[])
+    if (typeof prompt === 'number') prose.tokens += 1;
+    else if (Array.isArray(prompt)) prose.tokens += prompt.length;
+    else addValue(prose, prompt);
+}

@@ -1,0 +1,16 @@
+import type { UsageDraft } from '@tollgate/contracts';
+
+/** A request under a hold, as far as its end has to do with it. */
+export interface HeldRequest {
+  readonly draft: UsageDraft;
+  readonly hold: {
+    readonly promptTokens: number;
+    readonly maxTokensPerChoice: number;
+    readonly life: string | undefined;
+  };
+  readonly request: { readonly choices: number };
+  /** Names of the backends that may have begun it, in the order asked. */
+  readonly begun: readonly string[];
+  /** For log lines. */
+  readonly logged: object;
+}
