@@ -10,18 +10,18 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { publicConnections } from './accept/descriptors';
 import type { EarlyRefusal } from './accept/raw-answer';
 import { acceptingServer, continueIfOwed } from './accept/server';
-import { DOCS_PATHS } from './docs/docs.module';
+import { DOCS_PATHS } from './openapi/docs.module';
 import { InferenceError } from './inference/errors';
 import { InFlight, within } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './inference/settlement';
 import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/routes';
 import { loggedPath } from './logged-path';
-import { sendError } from './management/envelope';
+import { sendError } from './http/envelope';
 import { MANAGEMENT_ERRORS } from './management/errors';
 import { MANAGEMENT_PREFIX } from './management/routes';
 import { unknownRoute } from './management/unknown-route.controller';
-import { MAX_MANAGEMENT_BODY_BYTES } from './management/validate';
+import { MAX_MANAGEMENT_BODY_BYTES } from './http/validate';
 
 /** For the head and body of one request to arrive; not for its answer. */
 const REQUEST_TIMEOUT_MS = 120_000;

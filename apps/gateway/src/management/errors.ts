@@ -1,4 +1,4 @@
-import { ApiError, type ErrorTable } from './envelope';
+import { ApiError, type ErrorTable } from '../http/envelope';
 
 /**
  * Every error that the management API answers with: code, status, public message. The one table: the filter answers from it, the OpenAPI

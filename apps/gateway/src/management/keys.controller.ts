@@ -2,14 +2,14 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseFilters,
 import { isId, type KeyRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { EnvelopeFilter } from './envelope';
+import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
-import { revokeCredential } from './in-force';
-import { issueKey, KEY_NOTE, readKeyBody } from './issue-key';
+import { revokeCredential } from '../http/in-force';
+import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
 import { MANAGEMENT_PREFIX } from './routes';
-import { KeysQuery } from './schemas';
+import { KeysQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
-import { queryCheck, readJsonObject } from './validate';
+import { queryCheck, readJsonObject } from '../http/validate';
 
 const checkQuery = queryCheck(KeysQuery);
 

@@ -1,6 +1,6 @@
 import { All, Controller, Req, UseFilters } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { type ApiError, EnvelopeFilter } from './envelope';
+import { type ApiError, EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
 import { allowedMethods, MANAGEMENT_PREFIX, MANAGEMENT_ROUTES } from './routes';
 

@@ -2,12 +2,12 @@ import type { Static } from '@sinclair/typebox';
 import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
 import type { UsageGroupRow, UsageNumbers, UsageQuery as UsageRequest } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { EnvelopeFilter } from './envelope';
+import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
 import { MANAGEMENT_PREFIX } from './routes';
-import { UsageQuery } from './schemas';
+import { UsageQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
-import { parseInstant, queryCheck } from './validate';
+import { parseInstant, queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(UsageQuery);
 

@@ -1,4 +1,4 @@
-import type { ErrorTable } from '../management/envelope';
+import type { ErrorTable } from '../http/envelope';
 import { MANAGEMENT_ERRORS } from '../management/errors';
 
 const { name_required, invalid_name, invalid_profile, invalid_expires_at, invalid_json, invalid_parameter } =

@@ -2,9 +2,9 @@ import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
-import { bodyError } from '../management/body';
-import { ApiError } from '../management/envelope';
-import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
+import { bodyError } from '../http/account/body';
+import { ApiError } from '../http/envelope';
+import { bodyCheck, queryCheck, readJsonObject } from '../http/validate';
 import { OPERATOR_PREFIX } from './routes';
 import { InvoiceClose, InvoicesQuery, InvoiceVoid } from './schemas';
 import { SecretGuard } from './secret-guard';

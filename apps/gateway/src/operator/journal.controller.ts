@@ -1,8 +1,8 @@
 import { Controller, Get, HttpCode, Post, Query, Req, UseGuards } from '@nestjs/common';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../management/envelope';
-import { bodyCheck, describe, queryCheck, readJsonObject } from '../management/validate';
+import { ApiError } from '../http/envelope';
+import { bodyCheck, describe, queryCheck, readJsonObject } from '../http/validate';
 import { OPERATOR_PREFIX } from './routes';
 import { JournalCompare, TenantsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';

@@ -1,5 +1,5 @@
 import { Controller, Get, Header } from '@nestjs/common';
-import { operatorYaml } from '../docs/operator-document';
+import { operatorYaml } from '../openapi/operator-document';
 import { OPERATOR_PREFIX } from './routes';
 
 /** This API's OpenAPI document; without the secret, as there is none in it. */

@@ -2,11 +2,11 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards }
 import { isId, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../management/envelope';
-import { bodyError, futureInstant, trimmedName } from '../management/body';
-import { revokeCredential } from '../management/in-force';
-import { TokensQuery } from '../management/schemas';
-import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
+import { ApiError } from '../http/envelope';
+import { bodyError, futureInstant, trimmedName } from '../http/account/body';
+import { revokeCredential } from '../http/in-force';
+import { TokensQuery } from '../http/account/schemas';
+import { bodyCheck, queryCheck, readJsonObject } from '../http/validate';
 import { OPERATOR_PREFIX } from './routes';
 import { TokenCreate } from './schemas';
 import { SecretGuard } from './secret-guard';

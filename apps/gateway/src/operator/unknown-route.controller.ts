@@ -1,6 +1,6 @@
 import { All, Controller, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../management/envelope';
+import { ApiError } from '../http/envelope';
 import { allowedMethods } from '../management/routes';
 import { OPERATOR_ROUTES } from './routes';
 

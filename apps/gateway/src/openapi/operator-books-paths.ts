@@ -1,4 +1,4 @@
-import { UsageQuery } from '../management/schemas';
+import { UsageQuery } from '../http/account/schemas';
 import * as answers from '../operator/response-schemas';
 import { BackendHours, BackendHoursQuery } from '../operator/backend-schemas';
 import * as requests from '../operator/schemas';

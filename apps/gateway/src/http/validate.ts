@@ -2,7 +2,7 @@ import type { Static, TSchema } from '@sinclair/typebox';
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyRequest } from 'fastify';
-import { schemaMessage } from '../http/schema-message';
+import { schemaMessage } from './schema-message';
 import { ApiError } from './envelope';
 
 export const MAX_MANAGEMENT_BODY_BYTES = 64 * 1024;

@@ -1,7 +1,7 @@
 import { SCOPES, type Scope } from '@tollgate/contracts';
 import { MANAGEMENT_ERRORS, type ManagementErrorCode } from '../management/errors';
 import { MANAGEMENT_PREFIX } from '../management/routes';
-import * as schemas from '../management/schemas';
+import * as schemas from '../http/account/schemas';
 import { type JsonObject, namedSchemas, queryParameters, ref, refTo } from './open-api';
 import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';
 

@@ -1,4 +1,4 @@
-import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../management/schemas';
+import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
 import * as answers from '../operator/response-schemas';
 import { TenantRepairAnswer, TenantRepairBody } from '../operator/repair-schemas';
 import * as requests from '../operator/schemas';

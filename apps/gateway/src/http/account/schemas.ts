@@ -1,6 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox';
 import { SCOPES, type IdPrefix } from '@tollgate/contracts';
-import { MANAGEMENT_ERRORS } from './errors';
+import { MANAGEMENT_ERRORS } from '../../management/errors';
 
 /** The management API's request and response forms. Requests are validated with these; the OpenAPI document is written from the same objects. */
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { parseInstant } from './validate';
-import { readUsageQuery } from './usage.controller';
+import { readUsageQuery } from '../management/usage.controller';
 
 const at = (text: string) => {
   const ms = parseInstant(text);

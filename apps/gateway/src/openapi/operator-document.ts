@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import * as management from '../management/schemas';
+import * as management from '../http/account/schemas';
 import * as backends from '../operator/backend-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
