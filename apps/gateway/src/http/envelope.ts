@@ -2,21 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common'
 import { RequestError, UnavailableError } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
-
-/** One surface's errors: code → status, public message, and seconds for `Retry-After` where time cures it. */
-export type ErrorTable = Readonly<Record<string, { status: number; message: string; retryAfterSeconds?: number }>>;
-
-/** An error whose code is in the surface's table; without a message it is answered with the table's. */
-export class ApiError extends Error {
-  constructor(
-    readonly code: string,
-    readonly publicMessage?: string,
-    readonly headers: Record<string, string> = {},
-  ) {
-    super(publicMessage ?? code);
-    this.name = 'ApiError';
-  }
-}
+import { ApiError, type ErrorTable } from './api-error';
 
 export interface ErrorAnswer {
   status: number;

@@ -4,12 +4,13 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
 import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
-import { revokeCredential } from '../http/in-force';
+import { revokeCredential } from '../http/account/revoke';
 import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
 import { MANAGEMENT_PREFIX } from './routes';
 import { KeysQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
-import { queryCheck, readJsonObject } from '../http/validate';
+import { readJsonObject } from '../http/json-body';
+import { queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(KeysQuery);
 

@@ -1,8 +1,10 @@
 import { All, Controller, Req, UseFilters } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { type ApiError, EnvelopeFilter } from '../http/envelope';
+import { type ApiError } from '../http/api-error';
+import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
-import { allowedMethods, MANAGEMENT_PREFIX, MANAGEMENT_ROUTES } from './routes';
+import { allowedMethods } from '../openapi/route-table';
+import { MANAGEMENT_PREFIX, MANAGEMENT_ROUTES } from './routes';
 
 /** Whatever under the prefix no other controller took. */
 @Controller(MANAGEMENT_PREFIX)

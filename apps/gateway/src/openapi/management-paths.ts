@@ -1,15 +1,16 @@
 import { SCOPES, type Scope } from '@tollgate/contracts';
 import { MANAGEMENT_ERRORS, type ManagementErrorCode } from '../management/errors';
 import { MANAGEMENT_PREFIX } from '../management/routes';
-import * as schemas from '../http/account/schemas';
+import * as answers from '../management/schemas';
+import * as account from '../http/account/schemas';
 import { type JsonObject, namedSchemas, queryParameters, ref, refTo } from './open-api';
 import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';
 
 /** Every schema of the management API that has a name. */
-export const MANAGEMENT_SCHEMAS = namedSchemas(schemas);
+export const MANAGEMENT_SCHEMAS = namedSchemas(account, answers);
 
 const ERRORS: DocumentedErrors = {
-  schema: refTo(schemas.ManagementErrorBody),
+  schema: refTo(answers.ManagementErrorBody),
   status: (code) => MANAGEMENT_ERRORS[code as ManagementErrorCode].status,
   message: (code) => MANAGEMENT_ERRORS[code as ManagementErrorCode].message,
   body: (code) => ({ error: { code, message: MANAGEMENT_ERRORS[code as ManagementErrorCode].message } }),
@@ -61,8 +62,8 @@ export const MANAGEMENT_PATHS: JsonObject = {
       scope: 'keys:read',
       summary: 'List inference keys',
       description: 'Newest first. Shows at most the last four characters of a key.',
-      rest: { parameters: queryParameters(schemas.KeysQuery) },
-      success: { '200': jsonResponse('A page of keys.', refTo(schemas.KeyList)) },
+      rest: { parameters: queryParameters(account.KeysQuery) },
+      success: { '200': jsonResponse('A page of keys.', refTo(account.KeyList)) },
       errors: ['invalid_parameter'],
     }),
     post: operation({
@@ -77,7 +78,7 @@ export const MANAGEMENT_PATHS: JsonObject = {
           required: true,
           content: {
             'application/json': {
-              schema: refTo(schemas.KeyCreate),
+              schema: refTo(account.KeyCreate),
               examples: {
                 plain: example({ name: 'backend' }),
                 expiring: example({ name: 'trial', profile: 'default', expiresAt: '2027-01-01T00:00:00.000Z' }),
@@ -86,7 +87,7 @@ export const MANAGEMENT_PATHS: JsonObject = {
           },
         },
       },
-      success: { '201': jsonResponse('The key, this once.', refTo(schemas.KeyCreated)) },
+      success: { '201': jsonResponse('The key, this once.', refTo(answers.KeyCreated)) },
       errors: [
         'invalid_json',
         'name_required',
@@ -121,8 +122,8 @@ export const MANAGEMENT_PATHS: JsonObject = {
       scope: 'usage:read',
       summary: 'Read usage',
       description: 'Requests, tokens and cost, by the end time of each request. Usage appears within seconds.',
-      rest: { parameters: queryParameters(schemas.UsageQuery) },
-      success: { '200': jsonResponse('Sums in total and per group.', refTo(schemas.UsageAnswer)) },
+      rest: { parameters: queryParameters(account.UsageQuery) },
+      success: { '200': jsonResponse('Sums in total and per group.', refTo(account.UsageAnswer)) },
       errors: ['invalid_parameter'],
     }),
   },
@@ -132,8 +133,8 @@ export const MANAGEMENT_PATHS: JsonObject = {
       scope: 'billing:read',
       summary: 'Read balance, ledger and receipts',
       description: 'Money is integer cents. `limit` and `after` page through the entries.',
-      rest: { parameters: queryParameters(schemas.BillingQuery) },
-      success: { '200': jsonResponse('Balance, a page of entries, and the receipts.', refTo(schemas.BillingAnswer)) },
+      rest: { parameters: queryParameters(account.BillingQuery) },
+      success: { '200': jsonResponse('Balance, a page of entries, and the receipts.', refTo(answers.BillingAnswer)) },
       errors: ['invalid_parameter'],
     }),
   },
@@ -145,8 +146,8 @@ export const MANAGEMENT_PATHS: JsonObject = {
       description:
         'Newest first, the calling one among them. To rotate: have a replacement made with the same scopes, move over to it, see that the old ' +
         "token's `lastUsedAt` no longer advances, have the old one revoked.",
-      rest: { parameters: queryParameters(schemas.TokensQuery) },
-      success: { '200': jsonResponse('A page of tokens.', refTo(schemas.TokenList)) },
+      rest: { parameters: queryParameters(account.TokensQuery) },
+      success: { '200': jsonResponse('A page of tokens.', refTo(account.TokenList)) },
       errors: ['invalid_parameter'],
     }),
   },

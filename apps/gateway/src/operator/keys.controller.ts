@@ -2,11 +2,12 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards }
 import { isId } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../http/envelope';
-import { revokeCredential } from '../http/in-force';
+import { ApiError } from '../http/api-error';
+import { revokeCredential } from '../http/account/revoke';
 import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
 import { KeysQuery } from '../http/account/schemas';
-import { queryCheck, readJsonObject } from '../http/validate';
+import { readJsonObject } from '../http/json-body';
+import { queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './routes';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';

@@ -4,7 +4,7 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiError } from '../http/envelope';
+import { ApiError } from '../http/api-error';
 import { queryCheck } from '../http/validate';
 import { BackendHoursQuery } from './backend-schemas';
 import { OPERATOR_PREFIX } from './routes';

@@ -1,7 +1,9 @@
+import type { Route } from '../openapi/route-table';
+
 export const OPERATOR_PREFIX = '/_operator/v1';
 
 /** The surface's routes and their methods, for 405 and `Allow`. */
-export const OPERATOR_ROUTES: readonly { path: string; methods: readonly string[] }[] = [
+export const OPERATOR_ROUTES: readonly Route[] = [
   { path: `${OPERATOR_PREFIX}/tenants`, methods: ['GET', 'HEAD', 'POST'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}`, methods: ['GET', 'HEAD'] },
   { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/suspend`, methods: ['POST'] },

@@ -2,11 +2,12 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards }
 import { isId, mintCredential } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../http/envelope';
+import { ApiError } from '../http/api-error';
 import { bodyError, futureInstant, trimmedName } from '../http/account/body';
-import { revokeCredential } from '../http/in-force';
+import { revokeCredential } from '../http/account/revoke';
 import { TokensQuery } from '../http/account/schemas';
-import { bodyCheck, queryCheck, readJsonObject } from '../http/validate';
+import { readJsonObject } from '../http/json-body';
+import { bodyCheck, queryCheck } from '../http/validate';
 import { OPERATOR_PREFIX } from './routes';
 import { TokenCreate } from './schemas';
 import { SecretGuard } from './secret-guard';

@@ -1,7 +1,7 @@
 import { All, Controller, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../http/envelope';
-import { allowedMethods } from '../management/routes';
+import { ApiError } from '../http/api-error';
+import { allowedMethods } from '../openapi/route-table';
 import { OPERATOR_ROUTES } from './routes';
 
 /** Whatever no other controller took: 405 where the path is known, 404 elsewhere. */

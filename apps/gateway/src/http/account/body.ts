@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { ApiError } from '../envelope';
+import { ApiError } from '../api-error';
 import { whyNotName } from './names';
 import { parseInstant } from '../validate';
 

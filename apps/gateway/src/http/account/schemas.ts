@@ -1,53 +1,14 @@
-import { Type, type TSchema } from '@sinclair/typebox';
-import { SCOPES, type IdPrefix } from '@tollgate/contracts';
-import { MANAGEMENT_ERRORS } from '../../management/errors';
+import { Type } from '@sinclair/typebox';
+import { SCOPES } from '@tollgate/contracts';
+import { ExpiresAt, idSchema, last4, Name, nextCursor, orNull, pageQuery, ProfileName, timestamp } from './fields';
 
-/** The management API's request and response forms. Requests are validated with these; the OpenAPI document is written from the same objects. */
+/**
+ * The requests and answers that the management and the operator API share. Requests are validated with these; the OpenAPI documents are written from the
+ * same objects.
+ */
 
-/** Letters that Postgres and people can take: no control characters, no lone surrogates. */
-const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
-const PROFILE_ID = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
-export const MAX_NAME_CHARS = 100;
-export const MAX_PAGE_ROWS = 200;
-export const DEFAULT_PAGE_ROWS = 100;
-
-export const idSchema = (prefix: IdPrefix, description: string) =>
-  Type.String({
-    pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
-    description,
-    examples: [`${prefix}_01kd8v7e5bqgrt3m2n9x0c4hya`],
-  });
-export const timestamp = (description: string) =>
-  Type.String({ format: 'date-time', description, examples: ['2026-11-05T08:30:00.000Z'] });
-export const orNull = (schema: TSchema, description: string) => Type.Union([schema, Type.Null()], { description });
-const last4 = Type.String({
-  minLength: 4,
-  maxLength: 4,
-  description: 'Last four characters of the value.',
-  examples: ['x3Qa'],
-});
 const exact = { additionalProperties: false };
-
-/** `name` is checked after trimming. */
-export const Name = Type.String({
-  minLength: 1,
-  maxLength: MAX_NAME_CHARS,
-  pattern: PLAIN_TEXT,
-  description:
-    'A label. Surrounding space is removed. At least one character must be visible. Line breaks and characters that change the direction of text are not allowed.',
-  examples: ['backend'],
-});
-export const ProfileName = Type.String({
-  pattern: PROFILE_ID,
-  description: "A key profile of the tenant's plan: limits, catalog and monthly budget. The plan's first when absent.",
-  examples: ['default'],
-});
-export const ExpiresAt = Type.Union([Type.String({ format: 'iso8601' }), Type.Null()], {
-  description:
-    'When it expires: an ISO 8601 timestamp in the future, UTC unless it has an offset. Absent or null: never.',
-  examples: ['2027-01-01T00:00:00.000Z'],
-});
 
 export const KeyCreate = Type.Object(
   { name: Name, profile: Type.Optional(ProfileName), expiresAt: Type.Optional(ExpiresAt) },
@@ -66,19 +27,6 @@ export const Key = Type.Object(
     expiresAt: orNull(timestamp('When it expires.'), 'null: never.'),
   },
   { ...exact, $id: 'Key', description: 'An inference key, without its value.' },
-);
-
-export const IssuedKey = Type.Object(
-  {
-    id: idSchema('key', 'Key identifier.'),
-    name: Type.String(),
-    key: Type.String({
-      pattern: '^sk-svc-[0-9A-Za-z]{49}$',
-      description: 'The key itself. Only this answer has it: just its hash is stored.',
-    }),
-    last4,
-  },
-  { ...exact, $id: 'IssuedKey' },
 );
 
 export const Token = Type.Object(
@@ -120,8 +68,6 @@ export const Invoice = Type.Object(
   { ...exact, $id: 'Invoice' },
 );
 
-export const nextCursor = orNull(Type.String(), 'Pass it as `after` for the next page; null at the end.');
-
 const usageNumbers = {
   requests: Type.Integer({ minimum: 0 }),
   promptTokens: Type.Integer({ minimum: 0 }),
@@ -153,10 +99,6 @@ export const UsageGroup = Type.Object(
 
 export const KeyList = Type.Object({ data: Type.Array(Key), nextCursor }, { ...exact, $id: 'KeyList' });
 export const TokenList = Type.Object({ data: Type.Array(Token), nextCursor }, { ...exact, $id: 'TokenList' });
-export const KeyCreated = Type.Object(
-  { data: IssuedKey, note: Type.String({ description: 'A reminder that the key is not shown again.' }) },
-  { ...exact, $id: 'KeyCreated' },
-);
 export const UsageAnswer = Type.Object(
   {
     data: Type.Object(
@@ -171,49 +113,6 @@ export const UsageAnswer = Type.Object(
   },
   { ...exact, $id: 'UsageAnswer' },
 );
-export const BillingAnswer = Type.Object(
-  {
-    data: Type.Object(
-      {
-        balanceCents: Type.Integer({ description: "The sum of all the tenant's ledger entries at that moment." }),
-        entries: Type.Array(LedgerEntry, { description: 'Newest first.' }),
-        invoices: Type.Array(Invoice),
-      },
-      exact,
-    ),
-    nextCursor,
-  },
-  { ...exact, $id: 'BillingAnswer' },
-);
-
-export const ManagementErrorBody = Type.Object(
-  {
-    error: Type.Object(
-      {
-        code: Type.Unsafe<string>({
-          type: 'string',
-          enum: Object.keys(MANAGEMENT_ERRORS),
-          description: 'Stable and machine-readable.',
-        }),
-        message: Type.String(),
-      },
-      exact,
-    ),
-  },
-  { ...exact, $id: 'ManagementError' },
-);
-
-/** Rows are newest first. */
-export const pageQuery = (prefix: IdPrefix) =>
-  Type.Object({
-    limit: Type.Integer({
-      minimum: 1,
-      maximum: MAX_PAGE_ROWS,
-      default: DEFAULT_PAGE_ROWS,
-      description: 'Maximum number of rows.',
-    }),
-    after: Type.Optional(idSchema(prefix, 'Rows after the one with this id: `nextCursor` of the page before.')),
-  });
 export const KeysQuery = pageQuery('key');
 export const TokensQuery = pageQuery('tok');
 export const BillingQuery = pageQuery('ent');
