@@ -3,6 +3,7 @@ import { RequestError, UnavailableError } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { ApiError, type ErrorTable } from './api-error';
+import { errorHeaders } from './error-headers';
 
 export interface ErrorAnswer {
   status: number;
@@ -71,9 +72,7 @@ function causeOf(error: unknown): unknown {
 function answer(table: ErrorTable, code: string, message?: string, headers: Record<string, string> = {}): ErrorAnswer {
   const known = Object.hasOwn(table, code) ? code : 'internal_error';
   const entry = table[known]!;
-  const all = { ...headers };
-  if (entry.retryAfterSeconds !== undefined) all['retry-after'] = String(entry.retryAfterSeconds);
-  if (entry.status === 401) all['www-authenticate'] = 'Bearer';
+  const all = { ...headers, ...Object.fromEntries(errorHeaders(entry)) };
   return { status: entry.status, headers: all, body: { error: { code: known, message: message ?? entry.message } } };
 }
 

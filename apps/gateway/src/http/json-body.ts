@@ -13,7 +13,7 @@ export function readJsonObject(request: FastifyRequest): Record<string, unknown>
   const body = request.body as Buffer | undefined;
   if (body === undefined || body === null || body.length === 0) return {};
   const encoding = request.headers['content-encoding'] ?? 'identity';
-  if (!isJson(request) || encoding !== 'identity') throw new ApiError('unsupported_media_type');
+  if (!isJson(request.headers) || encoding !== 'identity') throw new ApiError('unsupported_media_type');
   if (body.length > MAX_JSON_BODY_BYTES) throw new ApiError('payload_too_large');
   let value: unknown;
   try {

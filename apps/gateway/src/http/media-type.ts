@@ -1,7 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 
-/** Whether the request announces JSON, whatever parameters come with it. */
-export function isJson({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
-  const { 'content-type': type = '' } = headers;
+/** Whether a request announces JSON, whatever parameters come with it. */
+export function isJson({ 'content-type': type = '' }: IncomingHttpHeaders): boolean {
   return type.split(';', 1)[0]!.trim().toLowerCase() === 'application/json';
 }

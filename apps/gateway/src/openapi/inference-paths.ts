@@ -9,11 +9,10 @@ import { errorResponses, jsonResponse, type DocumentedErrors } from './responses
 export const INFERENCE_SCHEMAS = namedSchemas(requests, answers);
 
 const ERRORS: DocumentedErrors = {
+  table: INFERENCE_ERRORS,
   schema: refTo(answers.InferenceErrorBody),
-  status: (code) => INFERENCE_ERRORS[code as InferenceErrorCode][0],
-  message: (code) => INFERENCE_ERRORS[code as InferenceErrorCode][2],
   body(code) {
-    const [, type, message] = INFERENCE_ERRORS[code as InferenceErrorCode];
+    const { type, message } = INFERENCE_ERRORS[code as InferenceErrorCode];
     return { error: { message, type, param: code === 'model_not_found' ? 'model' : null, code } };
   },
 };

@@ -4,17 +4,12 @@ import { MANAGEMENT_PREFIX } from '../management/routes';
 import * as answers from '../management/schemas';
 import * as account from '../http/account/schemas';
 import { type JsonObject, namedSchemas, queryParameters, ref, refTo } from './open-api';
-import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';
+import { envelopeErrors, errorResponses, jsonResponse } from './responses';
 
 /** Every schema of the management API that has a name. */
 export const MANAGEMENT_SCHEMAS = namedSchemas(account, answers);
 
-const ERRORS: DocumentedErrors = {
-  schema: refTo(answers.ManagementErrorBody),
-  status: (code) => MANAGEMENT_ERRORS[code as ManagementErrorCode].status,
-  message: (code) => MANAGEMENT_ERRORS[code as ManagementErrorCode].message,
-  body: (code) => ({ error: { code, message: MANAGEMENT_ERRORS[code as ManagementErrorCode].message } }),
-};
+const ERRORS = envelopeErrors(MANAGEMENT_ERRORS, answers.ManagementErrorBody);
 
 /** What every endpoint can answer. */
 const COMMON: ManagementErrorCode[] = [

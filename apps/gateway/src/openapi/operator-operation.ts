@@ -2,16 +2,11 @@ import type { TObject, TSchema } from '@sinclair/typebox';
 import { OPERATOR_ERRORS } from '../operator/errors';
 import { OperatorError } from '../operator/response-schemas';
 import { type JsonObject, queryParameters, ref, refTo } from './open-api';
-import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';
+import { envelopeErrors, errorResponses, jsonResponse } from './responses';
 
 export type Code = keyof typeof OPERATOR_ERRORS;
 
-const ERRORS: DocumentedErrors = {
-  schema: refTo(OperatorError),
-  status: (code) => OPERATOR_ERRORS[code as Code].status,
-  message: (code) => OPERATOR_ERRORS[code as Code].message,
-  body: (code) => ({ error: { code, message: OPERATOR_ERRORS[code as Code].message } }),
-};
+const ERRORS = envelopeErrors(OPERATOR_ERRORS, OperatorError);
 const COMMON: Code[] = [
   'missing_credential',
   'invalid_secret',
