@@ -14,7 +14,7 @@ import { InferenceError } from './inference/errors';
 import { InFlight, within } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './inference/settlement';
-import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/routes';
+import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/bind-routes';
 import { loggedPath } from './logged-path';
 import { sendError } from './http/envelope';
 import { MAX_JSON_BODY_BYTES } from './http/json-body';

@@ -7,9 +7,9 @@ import { OPERATOR_PREFIX } from '../operator/routes';
 import * as requests from '../operator/schemas';
 import { HEADERS, INFO } from './document';
 import { type JsonObject, namedSchemas, schemaComponents } from './open-api';
-import { ACCOUNT_PATHS } from './operator-account-paths';
-import { BOOKS_PATHS } from './operator-books-paths';
-import { documented } from './operator-operation';
+import { ACCOUNT_PATHS } from '../operator/account-routes';
+import { BOOKS_PATHS } from '../operator/books-routes';
+import { documented } from './operation';
 
 const DESCRIPTION = `Operates Tollgate: tenants, prepaid credit, budgets, credentials, invoices and reconciliation. It has its own port and needs the operator secret. The \`tollgate\` command does all of it.
 

@@ -1,8 +1,8 @@
 import { UsageQuery } from '../http/account/schemas';
-import * as answers from '../operator/response-schemas';
-import { BackendHours, BackendHoursQuery } from '../operator/backend-schemas';
-import * as requests from '../operator/schemas';
-import type { Paths } from './operator-operation';
+import * as answers from './response-schemas';
+import { BackendHours, BackendHoursQuery } from './backend-schemas';
+import * as requests from './schemas';
+import type { Paths } from '../openapi/operation';
 
 /** Usage, invoices, and the proof of the books. */
 export const BOOKS_PATHS: Paths = {

@@ -1,8 +1,8 @@
 import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
-import * as answers from '../operator/response-schemas';
-import { TenantRepairAnswer, TenantRepairBody } from '../operator/repair-schemas';
-import * as requests from '../operator/schemas';
-import type { Code, Endpoint, Paths } from './operator-operation';
+import * as answers from './response-schemas';
+import { TenantRepairAnswer, TenantRepairBody } from './repair-schemas';
+import * as requests from './schemas';
+import type { Code, Endpoint, Paths } from '../openapi/operation';
 
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
