@@ -32,7 +32,7 @@ const FIXTURES = [
   },
   {
     file: 'apps/gateway/src/http/bad-import.ts',
-    code: `import { OPERATOR_PREFIX } from '../operator/routes';\nexport const x = OPERATOR_PREFIX;\n`,
+    code: `import { OPERATOR_PREFIX } from '../operator/prefix';\nexport const x = OPERATOR_PREFIX;\n`,
     by: ['depcruise'],
     rule: /http-knows-no-surface/,
   },

@@ -20,7 +20,7 @@ import { sendError } from './http/envelope';
 import { MAX_JSON_BODY_BYTES } from './http/json-body';
 import { requestIdOf } from './http/request-id';
 import { MANAGEMENT_ERRORS } from './management/errors';
-import { MANAGEMENT_PREFIX } from './management/routes';
+import { MANAGEMENT_PREFIX } from './management/prefix';
 import { unknownRoute } from './management/unknown-route.controller';
 
 /** For the head and body of one request to arrive; not for its answer. */

@@ -1,27 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type InferenceKind, newId } from '@tollgate/contracts';
+import { newId } from '@tollgate/contracts';
+import { allowedMethods, prefixed, routesOf } from '../openapi/route-table';
 import { Client } from './client';
 import { InferenceError } from './errors';
 import type { InFlight } from './in-flight';
 import type { Pipeline } from './pipeline';
 import { unavailable } from './refusals';
+import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './routes';
 
-type Run = (pipeline: Pipeline, request: IncomingMessage, client: Client) => Promise<void>;
-
-const infer =
-  (kind: InferenceKind): Run =>
-  (pipeline, request, client) =>
-    pipeline.infer(kind, request, client);
-
-/** The four routes, each also without `/v1`. */
-const ROUTES: readonly { path: string; method: 'GET' | 'POST'; run: Run }[] = [
-  { path: '/chat/completions', method: 'POST', run: infer('chat') },
-  { path: '/completions', method: 'POST', run: infer('completion') },
-  { path: '/embeddings', method: 'POST', run: infer('embedding') },
-  { path: '/models', method: 'GET', run: (pipeline, request, client) => pipeline.listModels(request, client) },
-];
-const PREFIXES = ['/v1', ''];
+/** Every path that is bound: each with the prefix, and without it. */
+const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFERENCE_ROUTES };
 
 /** Binds the inference routes on the server itself: the handler gets the raw request and response, and nothing of Nest or of Fastify's body and reply handling is in between. */
 export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFlight: InFlight): void {
@@ -29,7 +18,7 @@ export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFli
     // The pipeline reads the body itself, after it knows who sends it.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
-    for (const { path, method, run } of ROUTES) {
+    for (const { path, method, operation } of routesOf(BOUND_ROUTES)) {
       const handler = (request: FastifyRequest, reply: FastifyReply): void => {
         reply.hijack();
         // A caller's own id may come twice, and is never a key to money.
@@ -37,12 +26,23 @@ export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFli
         const client = new Client(reply.raw, request.id, id, inFlight.draining);
         if (inFlight.draining) return client.refuse(unavailable());
         inFlight.begin(client);
-        void run(pipeline, request.raw, client).finally(() => client.afterLastByte(() => inFlight.end(client)));
+        void run(operation.kind, pipeline, request.raw, client).finally(() =>
+          client.afterLastByte(() => inFlight.end(client)),
+        );
       };
-      for (const prefix of PREFIXES) scope.route({ url: prefix + path, method, handler });
+      scope.route({ url: path, method: method.toUpperCase(), handler });
     }
     done();
   });
+}
+
+function run(
+  kind: InferenceEndpoint['kind'],
+  pipeline: Pipeline,
+  request: IncomingMessage,
+  client: Client,
+): Promise<void> {
+  return kind === 'models' ? pipeline.listModels(request, client) : pipeline.infer(kind, request, client);
 }
 
 /**
@@ -56,10 +56,9 @@ export function refuseUnknownRoute(
   pages: readonly string[],
 ): void {
   const path = url.split('?', 1)[0]!;
-  const route = ROUTES.find((candidate) => PREFIXES.some((prefix) => path === prefix + candidate.path));
-  const method = route?.method ?? (pages.includes(path) ? 'GET' : undefined);
-  if (method) response.setHeader('allow', method === 'GET' ? 'GET, HEAD' : method);
-  refuseEarly(new InferenceError(method ? 'method_not_allowed' : 'route_not_found'), response, requestId);
+  const methods = allowedMethods(BOUND_ROUTES, path) ?? (pages.includes(path) ? 'GET, HEAD' : null);
+  if (methods !== null) response.setHeader('allow', methods);
+  refuseEarly(new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found'), response, requestId);
 }
 
 /** An error before any route was reached. */

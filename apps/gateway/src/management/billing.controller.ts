@@ -3,7 +3,7 @@ import type { BillingSummary } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS } from './errors';
-import { MANAGEMENT_PREFIX } from './routes';
+import { MANAGEMENT_PREFIX } from './prefix';
 import { BillingQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
 import { queryCheck } from '../http/validate';

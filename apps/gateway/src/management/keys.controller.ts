@@ -6,7 +6,7 @@ import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
 import { revokeCredential } from '../http/account/revoke';
 import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
-import { MANAGEMENT_PREFIX } from './routes';
+import { MANAGEMENT_PREFIX } from './prefix';
 import { KeysQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
 import { readJsonObject } from '../http/json-body';

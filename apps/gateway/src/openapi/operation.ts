@@ -1,82 +1,83 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
-import { OPERATOR_ERRORS } from '../operator/errors';
-import { OperatorError } from '../operator/response-schemas';
 import { type JsonObject, queryParameters, ref, refTo } from './open-api';
-import { envelopeErrors, errorResponses, jsonResponse } from './responses';
+import { type DocumentedErrors, errorResponses, jsonResponse } from './responses';
+import { type RouteTable, routesOf } from './route-table';
 
-export type Code = keyof typeof OPERATOR_ERRORS;
-
-const ERRORS = envelopeErrors(OPERATOR_ERRORS, OperatorError);
-const COMMON: Code[] = [
-  'missing_credential',
-  'invalid_secret',
-  'misdirected_request',
-  'too_many_attempts',
-  'internal_error',
-  'unavailable',
-];
-const BODY: Code[] = ['invalid_json', 'payload_too_large', 'unsupported_media_type'];
-
-/** One operation of the operator API. */
-export interface Endpoint {
+/** What the document says of one operation of an account API. */
+export interface Endpoint<Code extends string = string> {
   id: string;
   tag: string;
   summary: string;
   description: string;
   query?: TObject;
-  /** Form and example of the body. */
-  body?: [TSchema, JsonObject];
-  /** Status, what it means and its form; absent: 204 without a body. */
-  success?: [status: string, description: string, schema: TSchema][];
-  errors?: Code[];
+  body?: { schema: TSchema; examples: Readonly<Record<string, JsonObject>> };
+  /** Status, what it means and its form, if it has a body; absent: 204. */
+  success?: readonly (readonly [status: string, description: string, schema?: TSchema])[];
+  errors?: readonly Code[];
 }
 
-const PATH_PARAMETERS: Readonly<Record<string, string>> = {
-  tenantId: 'Id of the tenant.',
-  id: 'Id of the key, the token, or the run.',
-  entryId: 'Id of a ledger entry.',
-  requestId: 'Id of an inference request: its `x-request-id`, unless the caller gave one.',
-  accountingNumber: 'Number of the invoice.',
-};
+/** A body with one example. */
+export const body = (schema: TSchema, example: JsonObject): NonNullable<Endpoint['body']> => ({
+  schema,
+  examples: { example },
+});
 
-function operation(path: string, { id, tag, summary, description, query, body, success, errors = [] }: Endpoint) {
+/** What all operations of a surface have in common. */
+export interface Surface<E extends Endpoint> {
+  errors: DocumentedErrors;
+  /** Codes that every operation answers with, and those of every operation with a body. */
+  common: readonly string[];
+  ofBodies: readonly string[];
+  /** What a name in the braces of a path means. */
+  pathParameters: Readonly<Record<string, string>>;
+  security(endpoint: E): JsonObject;
+}
+
+/** The `paths` of a surface's document. */
+export function documented<E extends Endpoint>(table: RouteTable<E | null>, surface: Surface<E>): JsonObject {
+  const paths: Record<string, JsonObject> = {};
+  for (const { path, method, operation: endpoint } of routesOf(table))
+    if (endpoint) (paths[path] ??= {})[method] = operation(path, endpoint, surface);
+  return paths;
+}
+
+const DONE = [['204', 'Done.']] as const;
+
+function operation<E extends Endpoint>(path: string, endpoint: E, surface: Surface<E>): JsonObject {
+  const { id, tag, summary, description, query, body, success = DONE, errors = [] } = endpoint;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name: name!,
     in: 'path',
     required: true,
-    description: PATH_PARAMETERS[name!]!,
+    description: surface.pathParameters[name!]!,
     schema: { type: 'string' },
   }));
   const parameters = [...inPath, ...(query ? queryParameters(query) : [])];
-  const done = success
-    ? Object.fromEntries(success.map(([status, what, schema]) => [status, jsonResponse(what, refTo(schema))]))
-    : { '204': { description: 'Done.', headers: { 'x-request-id': ref('headers', 'RequestId') } } };
+  const codes = [...errors, ...(body ? surface.ofBodies : []), ...surface.common];
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
-    security: [{ operatorSecret: [] }],
+    security: [surface.security(endpoint)],
     ...(parameters.length > 0 && { parameters }),
-    ...(body && {
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: refTo(body[0]), examples: { example: { value: body[1] } } } },
-      },
-    }),
-    responses: { ...done, ...errorResponses(ERRORS, [...errors, ...(body ? BODY : []), ...COMMON]) },
+    ...(body && { requestBody: requestBody(body) }),
+    responses: {
+      ...Object.fromEntries(success.map(([status, what, schema]) => [status, successResponse(what, schema)])),
+      ...errorResponses(surface.errors, codes),
+    },
   };
 }
 
-/** By path and method. */
-export type Paths = Record<string, Partial<Record<'get' | 'post' | 'put' | 'delete', Endpoint>>>;
+function requestBody({ schema, examples }: NonNullable<Endpoint['body']>): JsonObject {
+  const values = Object.entries(examples).map(([name, value]) => [name, { value }]);
+  return {
+    required: true,
+    content: { 'application/json': { schema: refTo(schema), examples: Object.fromEntries(values) } },
+  };
+}
 
-/** The document's form of them, each path with `prefix` in front. */
-export function documented(prefix: string, paths: Paths): JsonObject {
-  return Object.fromEntries(
-    Object.entries(paths).map(([path, methods]) => [
-      prefix + path,
-      Object.fromEntries(Object.entries(methods).map(([method, endpoint]) => [method, operation(path, endpoint)])),
-    ]),
-  );
+function successResponse(description: string, schema: TSchema | undefined): JsonObject {
+  if (schema) return jsonResponse(description, refTo(schema));
+  return { description, headers: { 'x-request-id': ref('headers', 'RequestId') } };
 }

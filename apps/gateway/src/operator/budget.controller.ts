@@ -9,7 +9,7 @@ import { inForce } from '../http/in-force';
 import { KeysQuery } from '../http/account/schemas';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { BudgetSet } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';

@@ -7,7 +7,7 @@ import { bodyError } from '../http/account/body';
 import { BillingQuery } from '../http/account/schemas';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { CreditAdd, CreditAdjust, CreditRefund } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';

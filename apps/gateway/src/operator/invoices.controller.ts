@@ -6,7 +6,7 @@ import { bodyError } from '../http/account/body';
 import { ApiError } from '../http/api-error';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { InvoiceClose, InvoicesQuery, InvoiceVoid } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../http/api-error';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck, describe, queryCheck } from '../http/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { JournalCompare, TenantsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 

@@ -8,7 +8,7 @@ import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
 import { KeysQuery } from '../http/account/schemas';
 import { readJsonObject } from '../http/json-body';
 import { queryCheck } from '../http/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 

@@ -62,7 +62,7 @@ const REQUEST_TIMEOUT_MS = 60_000;
     OperatorUnknownRouteController,
   ],
 })
-class OperatorModule {}
+export class OperatorModule {}
 
 /**
  * The operator API (`/_operator/v1`) with /metrics, /livez and /readyz: an application of its own, for a port of its own. Initialised, not

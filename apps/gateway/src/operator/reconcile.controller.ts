@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../http/api-error';
 import { queryCheck } from '../http/validate';
 import { BackendHoursQuery } from './backend-schemas';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { SecretGuard } from './secret-guard';
 
 /** A run that takes longer is asked after by its id. */

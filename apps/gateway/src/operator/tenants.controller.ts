@@ -8,7 +8,7 @@ import { inForce } from '../http/in-force';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
 import { TenantRepairBody } from './repair-schemas';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { TenantCreate, TenantsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';

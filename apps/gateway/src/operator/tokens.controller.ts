@@ -8,7 +8,7 @@ import { revokeCredential } from '../http/account/revoke';
 import { TokensQuery } from '../http/account/schemas';
 import { readJsonObject } from '../http/json-body';
 import { bodyCheck, queryCheck } from '../http/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { TokenCreate } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';

@@ -10,7 +10,7 @@ export class OperatorUnknownRouteController {
   @All('*')
   refuse(@Req() request: FastifyRequest): never {
     const methods = allowedMethods(OPERATOR_ROUTES, request.url.split('?', 1)[0]!);
-    if (methods) throw new ApiError('method_not_allowed', undefined, { allow: methods.join(', ') });
+    if (methods !== null) throw new ApiError('method_not_allowed', undefined, { allow: methods });
     throw new ApiError('not_found', 'No such endpoint.');
   }
 }

@@ -5,7 +5,7 @@ import { ConfigSource } from '@tollgate/runtime';
 import { ApiError } from '../http/api-error';
 import { readUsageQuery } from '../http/account/usage-query';
 import { queryCheck } from '../http/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { RequestsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
