@@ -24,6 +24,19 @@ module.exports = {
       },
     },
     {
+      name: 'surfaces-are-strangers',
+      comment: 'What the inference, management and operator APIs share is in http/; no surface imports another.',
+      severity: 'error',
+      from: { path: '^apps/gateway/src/(inference|management|operator)/' },
+      to: { path: '^apps/gateway/src/(inference|management|operator)/', pathNot: '^apps/gateway/src/$1/' },
+    },
+    {
+      name: 'http-knows-no-surface',
+      severity: 'error',
+      from: { path: '^apps/gateway/src/http/' },
+      to: { path: '^apps/gateway/src/', pathNot: '^apps/gateway/src/http/' },
+    },
+    {
       name: 'pure-core',
       comment: 'The ledger, price and money arithmetic know no framework, database or broker.',
       severity: 'error',

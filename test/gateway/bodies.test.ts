@@ -15,7 +15,7 @@ async function ask(body: unknown, path = '/v1/chat/completions') {
 }
 
 const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = null) => ({
-  error: { message: expect.any(String), type: INFERENCE_ERRORS[code][1], param, code },
+  error: { message: expect.any(String), type: INFERENCE_ERRORS[code].type, param, code },
 });
 
 describe('what is wrong with a body, by field', () => {

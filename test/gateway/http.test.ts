@@ -41,7 +41,7 @@ function raw(text: string): Promise<string> {
 }
 
 const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = null) => ({
-  error: { message: expect.any(String), type: INFERENCE_ERRORS[code][1], param, code },
+  error: { message: expect.any(String), type: INFERENCE_ERRORS[code].type, param, code },
 });
 
 describe('what is passed on', () => {
@@ -208,7 +208,7 @@ describe('the running process', () => {
       const error = new InferenceError(code);
       expect(JSON.parse(error.toBody())).toEqual(refusal(code));
     }
-    const types = Object.fromEntries(Object.values(INFERENCE_ERRORS).map(([status, type]) => [status, type]));
+    const types = Object.fromEntries(Object.values(INFERENCE_ERRORS).map(({ status, type }) => [status, type]));
     expect(types).toMatchObject({
       400: 'invalid_request_error',
       401: 'authentication_error',

@@ -29,7 +29,7 @@ async function ask(body: unknown, path = '/v1/chat/completions', init: RequestIn
 }
 
 const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = null) => ({
-  error: { message: expect.any(String), type: INFERENCE_ERRORS[code][1], param, code },
+  error: { message: expect.any(String), type: INFERENCE_ERRORS[code].type, param, code },
 });
 
 describe('limits', () => {
@@ -153,7 +153,7 @@ describe('a backend that refuses or fails', () => {
   ] as const)('with %i: %i %s', async (status, ours, code) => {
     for (const stream of [false, true]) {
       const answer = await failing([{ kind: 'status', status }], { stream });
-      expect([answer.status, answer.json.error.type]).toEqual([ours, INFERENCE_ERRORS[code][1]]);
+      expect([answer.status, answer.json.error.type]).toEqual([ours, INFERENCE_ERRORS[code].type]);
       expect(JSON.stringify(answer.json)).not.toContain('inner-');
       if (ours === 503) expect(answer.headers.get('retry-after')).toBe('1');
     }

@@ -31,6 +31,18 @@ const FIXTURES = [
     rule: /gateway-prompt-knows-bodies-only/,
   },
   {
+    file: 'apps/gateway/src/operator/bad-import.ts',
+    code: `import { MANAGEMENT_ERRORS } from '../management/errors';\nexport const x = MANAGEMENT_ERRORS;\n`,
+    by: ['depcruise'],
+    rule: /surfaces-are-strangers/,
+  },
+  {
+    file: 'apps/gateway/src/http/bad-import.ts',
+    code: `import { OPERATOR_PREFIX } from '../operator/prefix';\nexport const x = OPERATOR_PREFIX;\n`,
+    by: ['depcruise'],
+    rule: /http-knows-no-surface/,
+  },
+  {
     file: 'apps/billing/src/ledger/core/bad-import.ts',
     code: `import { DataSource } from 'typeorm';\nexport const x = DataSource;\n`,
     by: ['depcruise'],

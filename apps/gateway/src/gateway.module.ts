@@ -15,7 +15,7 @@ import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
 import { TokenizerThrottle } from './prompt/tokenizer-throttle';
 import { loadTokenizer } from './prompt/tokenizer';
-import { DocsModule } from './docs/docs.module';
+import { DocsModule } from './openapi/docs.module';
 import { BodyReader } from './inference/body/body-reader';
 import { InFlight } from './inference/in-flight';
 import { Intake } from './inference/intake';

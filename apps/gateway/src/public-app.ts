@@ -1,27 +1,27 @@
 import type { DynamicModule, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import { newId } from '@tollgate/contracts';
 import { Messages } from '@tollgate/messaging';
 import { MessagesServer } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { RequestListener, Server, ServerResponse } from 'node:http';
 import { publicConnections } from './accept/descriptors';
 import type { EarlyRefusal } from './accept/raw-answer';
 import { acceptingServer, continueIfOwed } from './accept/server';
-import { DOCS_PATHS } from './docs/docs.module';
+import { DOCS_PATHS } from './openapi/docs.module';
 import { InferenceError } from './inference/errors';
 import { InFlight, within } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './settle/settlement';
-import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/routes';
+import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/bind-routes';
 import { loggedPath } from './logged-path';
-import { sendError } from './management/envelope';
+import { sendError } from './http/envelope';
+import { MAX_JSON_BODY_BYTES } from './http/json-body';
+import { requestIdOf } from './http/request-id';
 import { MANAGEMENT_ERRORS } from './management/errors';
-import { MANAGEMENT_PREFIX } from './management/routes';
+import { MANAGEMENT_PREFIX } from './management/prefix';
 import { unknownRoute } from './management/unknown-route.controller';
-import { MAX_MANAGEMENT_BODY_BYTES } from './management/validate';
 
 /** For the head and body of one request to arrive; not for its answer. */
 const REQUEST_TIMEOUT_MS = 120_000;
@@ -31,7 +31,6 @@ const CUT_OFF_TIMEOUT_MS = 2_000;
 const FLUSH_TIMEOUT_MS = 2_000;
 /** More than node:http lets a whole head have. */
 const MAX_PARAM_CHARS = 16_384;
-const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 export interface PublicAppOptions {
   /** What the limit of open files allows when it is not given. */
@@ -49,7 +48,7 @@ export async function createPublicApp(
 ): Promise<NestFastifyApplication> {
   const maxConnections = publicConnections(options.maxConnections);
   const adapter = new PublicAdapter({
-    bodyLimit: MAX_MANAGEMENT_BODY_BYTES,
+    bodyLimit: MAX_JSON_BODY_BYTES,
     serverFactory: (handler: RequestListener) =>
       acceptingServer(handler, {
         port: 'public',
@@ -60,7 +59,7 @@ export async function createPublicApp(
       }),
     forceCloseConnections: 'idle',
     requestIdHeader: false,
-    genReqId,
+    genReqId: requestIdOf,
     return503OnClosing: false,
     // An id of any length is an id that nobody has; the head's size is bounded by node:http.
     routerOptions: { maxParamLength: MAX_PARAM_CHARS },
@@ -167,11 +166,6 @@ function countRunning(inFlight: InFlight, response: ServerResponse): void {
   const running = { cutOff: () => void response.destroy() };
   inFlight.begin(running);
   response.once('close', () => inFlight.end(running));
-}
-
-function genReqId(request: IncomingMessage): string {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req');
 }
 
 function isManagement(request: FastifyRequest): boolean {

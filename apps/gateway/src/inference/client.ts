@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { hasUnreadBody } from '../accept/http-form';
 import { continueIfOwed } from '../accept/server';
 import type { Limits, LimitState } from '@tollgate/admission';
+import { errorHeaders } from '../http/error-headers';
 import type { ClientSide } from '../upstream/stream-relay';
 import { type InferenceError, stopping } from './errors';
 
@@ -121,8 +122,7 @@ export class Client implements ClientSide {
       this.endStream(`data: ${Buffer.from(error.toBody()).toString('latin1')}\n\ndata: [DONE]\n\n`);
       return;
     }
-    if (error.retryAfterSeconds !== null) this.headers.push('retry-after', String(error.retryAfterSeconds));
-    if (error.status === 401) this.headers.push('www-authenticate', 'Bearer');
+    this.headers.push(...errorHeaders(error).flat());
     this.answer(error.status, error.toBody());
   }
 

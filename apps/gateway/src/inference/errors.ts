@@ -1,53 +1,91 @@
 import { UnavailableError } from '@tollgate/contracts';
+import type { ErrorEntry, ErrorTable } from '../http/api-error';
 
-/** The one table of what the inference API refuses with: wire code, status, `type`, and the message when none more precise is given. */
+/** The envelope of the OpenAI wire format also has a `type`. */
+interface InferenceErrorEntry extends ErrorEntry {
+  type: string;
+}
+
+/** Every error that the inference API answers with: code, status, `type`, and the message when none more precise is given. */
 export const INFERENCE_ERRORS = {
-  invalid_json: [400, 'invalid_request_error', 'The body is not valid JSON.'],
-  missing_required_parameter: [400, 'invalid_request_error', 'A required parameter is missing.'],
-  invalid_value: [400, 'invalid_request_error', 'A parameter has a value that is not allowed.'],
-  invalid_type: [400, 'invalid_request_error', 'A parameter has the wrong type.'],
-  context_length_exceeded: [400, 'invalid_request_error', 'The prompt is longer than the context of the model.'],
-  unsupported_parameter: [400, 'invalid_request_error', 'The model does not support a parameter.'],
-  missing_api_key: [
-    401,
-    'authentication_error',
-    'The request has no API key. Send it as "Authorization: Bearer sk-svc-…".',
-  ],
-  invalid_api_key: [401, 'authentication_error', 'The API key is not valid.'],
-  credit_exhausted: [402, 'billing_error', 'The prepaid credit is used up. Top up to continue.'],
-  budget_reached: [402, 'billing_error', 'The budget for this month is spent. Raise it, or wait for the next month.'],
-  tenant_suspended: [402, 'billing_error', 'The account is suspended. Contact the operator.'],
-  model_not_found: [
-    404,
-    'invalid_request_error',
-    'The model does not exist, or this key may not use it. GET /models lists the models of this key.',
-  ],
-  route_not_found: [404, 'invalid_request_error', 'No endpoint has this path.'],
-  method_not_allowed: [405, 'invalid_request_error', 'This endpoint does not support this method.'],
-  request_timeout: [
-    408,
-    'invalid_request_error',
-    'The body did not arrive in time. The limit is 10 s plus 1 s for each 128 KiB.',
-  ],
-  payload_too_large: [413, 'invalid_request_error', 'The body is too large.'],
-  unsupported_media_type: [
-    415,
-    'invalid_request_error',
-    'The body must be JSON. Send "Content-Type: application/json".',
-  ],
-  requests_limit_exceeded: [429, 'rate_limit_error', 'Too many requests per minute.'],
-  tokens_limit_exceeded: [429, 'rate_limit_error', 'Too many tokens per minute.'],
-  concurrency_limit_exceeded: [429, 'rate_limit_error', 'Too many requests at once.'],
-  credit_held: [
-    429,
-    'rate_limit_error',
-    'Your remaining credit or budget is reserved by requests in progress. Retry when they finish.',
-  ],
-  api_error: [500, 'api_error', 'The service failed to process the request.'],
-  upstream_error: [502, 'upstream_error', 'The model failed to answer.'],
-  overloaded_error: [503, 'overloaded_error', 'The service cannot take the request at the moment. Try again shortly.'],
-  timeout_error: [504, 'timeout_error', 'The model did not answer in time.'],
-} as const satisfies Record<string, readonly [status: number, type: string, message: string]>;
+  invalid_json: { status: 400, type: 'invalid_request_error', message: 'The body is not valid JSON.' },
+  missing_required_parameter: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'A required parameter is missing.',
+  },
+  invalid_value: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'A parameter has a value that is not allowed.',
+  },
+  invalid_type: { status: 400, type: 'invalid_request_error', message: 'A parameter has the wrong type.' },
+  context_length_exceeded: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The prompt is longer than the context of the model.',
+  },
+  unsupported_parameter: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The model does not support a parameter.',
+  },
+  missing_api_key: {
+    status: 401,
+    type: 'authentication_error',
+    message: 'The request has no API key. Send it as "Authorization: Bearer sk-svc-…".',
+  },
+  invalid_api_key: { status: 401, type: 'authentication_error', message: 'The API key is not valid.' },
+  credit_exhausted: {
+    status: 402,
+    type: 'billing_error',
+    message: 'The prepaid credit is used up. Top up to continue.',
+  },
+  budget_reached: {
+    status: 402,
+    type: 'billing_error',
+    message: 'The budget for this month is spent. Raise it, or wait for the next month.',
+  },
+  tenant_suspended: { status: 402, type: 'billing_error', message: 'The account is suspended. Contact the operator.' },
+  model_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    message: 'The model does not exist, or this key may not use it. GET /models lists the models of this key.',
+  },
+  route_not_found: { status: 404, type: 'invalid_request_error', message: 'No endpoint has this path.' },
+  method_not_allowed: {
+    status: 405,
+    type: 'invalid_request_error',
+    message: 'This endpoint does not support this method.',
+  },
+  request_timeout: {
+    status: 408,
+    type: 'invalid_request_error',
+    message: 'The body did not arrive in time. The limit is 10 s plus 1 s for each 128 KiB.',
+  },
+  payload_too_large: { status: 413, type: 'invalid_request_error', message: 'The body is too large.' },
+  unsupported_media_type: {
+    status: 415,
+    type: 'invalid_request_error',
+    message: 'The body must be JSON. Send "Content-Type: application/json".',
+  },
+  requests_limit_exceeded: { status: 429, type: 'rate_limit_error', message: 'Too many requests per minute.' },
+  tokens_limit_exceeded: { status: 429, type: 'rate_limit_error', message: 'Too many tokens per minute.' },
+  concurrency_limit_exceeded: { status: 429, type: 'rate_limit_error', message: 'Too many requests at once.' },
+  credit_held: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'Your remaining credit or budget is reserved by requests in progress. Retry when they finish.',
+  },
+  api_error: { status: 500, type: 'api_error', message: 'The service failed to process the request.' },
+  upstream_error: { status: 502, type: 'upstream_error', message: 'The model failed to answer.' },
+  overloaded_error: {
+    status: 503,
+    type: 'overloaded_error',
+    message: 'The service cannot take the request at the moment. Try again shortly.',
+  },
+  timeout_error: { status: 504, type: 'timeout_error', message: 'The model did not answer in time.' },
+} as const satisfies ErrorTable<InferenceErrorEntry>;
 
 export type InferenceErrorCode = keyof typeof INFERENCE_ERRORS;
 
@@ -75,7 +113,7 @@ export class InferenceError extends Error {
       retryAfterSeconds = null,
     }: { message?: string | undefined; param?: string | null; retryAfterSeconds?: number | null } = {},
   ) {
-    const [status, type, standard] = INFERENCE_ERRORS[code];
+    const { status, type, message: standard } = INFERENCE_ERRORS[code];
     super(message ?? standard);
     this.name = 'InferenceError';
     this.status = status;

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyShare, FullBudget } from '../admit/body-memory';
+import { isJson } from '../http/media-type';
 import { InferenceError } from './errors';
 
 export const MAX_INFERENCE_BODY_BYTES = 10 * 1024 * 1024;
@@ -14,10 +15,8 @@ export class ClientLeftError extends Error {}
 
 /** The length that the request announces; null: it comes in chunks. Throws InferenceError unsupported_media_type or payload_too_large for what is not worth reading. */
 export function announcedBytes({ headers }: IncomingMessage): number | null {
-  const { 'content-type': type = '', 'content-encoding': encoding = 'identity', 'content-length': length } = headers;
-  const mediaType = type.split(';', 1)[0]!.trim().toLowerCase();
-  if (mediaType !== 'application/json' || encoding.toLowerCase() !== 'identity')
-    throw new InferenceError('unsupported_media_type');
+  const { 'content-encoding': encoding = 'identity', 'content-length': length } = headers;
+  if (!isJson(headers) || encoding.toLowerCase() !== 'identity') throw new InferenceError('unsupported_media_type');
   const bytes = headers['transfer-encoding'] === undefined ? Number(length ?? 0) : null;
   if (bytes !== null && bytes > MAX_INFERENCE_BODY_BYTES) throw new InferenceError('payload_too_large');
   return bytes;

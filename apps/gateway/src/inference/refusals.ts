@@ -32,7 +32,7 @@ export function ofAdmission({
   retryAfterMs: number | null;
 }): InferenceError {
   const code = ADMISSION_CODES[reason];
-  const [status, , message] = INFERENCE_ERRORS[code];
+  const { status, message } = INFERENCE_ERRORS[code];
   if (status !== 429) return new InferenceError(code);
   const fallback = reason === 'tokens' || reason === 'requests' ? BUCKET_SECONDS : SHORT_WAIT_SECONDS;
   const retryAfterSeconds = retryAfterMs === null ? fallback : Math.max(1, Math.ceil(retryAfterMs / 1_000));
@@ -60,7 +60,7 @@ export function ofUpstream(
       const known =
         failure.code !== null &&
         Object.hasOwn(INFERENCE_ERRORS, failure.code) &&
-        INFERENCE_ERRORS[failure.code as InferenceErrorCode][0] === 400;
+        INFERENCE_ERRORS[failure.code as InferenceErrorCode].status === 400;
       const code = known ? (failure.code as InferenceErrorCode) : 'invalid_value';
       const words =
         failure.message &&

@@ -1,68 +1,102 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type InferenceKind, newId } from '@tollgate/contracts';
-import { Client } from './client';
-import { InferenceError } from './errors';
-import type { InFlight } from './in-flight';
-import type { Pipeline } from './pipeline';
-import { unavailable } from './refusals';
+import type { TSchema } from '@sinclair/typebox';
+import type { InferenceKind } from '@tollgate/contracts';
+import type { JsonObject } from '../openapi/open-api';
+import type { RouteTable } from '../openapi/route-table';
+import * as requests from './body/schemas';
+import { INFERENCE_ERRORS, type InferenceErrorCode } from './errors';
+import * as answers from './response-schemas';
 
-type Run = (pipeline: Pipeline, request: IncomingMessage, client: Client) => Promise<void>;
+export const INFERENCE_PREFIX = '/v1';
 
-const infer =
-  (kind: InferenceKind): Run =>
-  (pipeline, request, client) =>
-    pipeline.infer(kind, request, client);
-
-/** The four routes, each also without `/v1`. */
-const ROUTES: readonly { path: string; method: 'GET' | 'POST'; run: Run }[] = [
-  { path: '/chat/completions', method: 'POST', run: infer('chat') },
-  { path: '/completions', method: 'POST', run: infer('completion') },
-  { path: '/embeddings', method: 'POST', run: infer('embedding') },
-  { path: '/models', method: 'GET', run: (pipeline, request, client) => pipeline.listModels(request, client) },
-];
-const PREFIXES = ['/v1', ''];
-
-/** Binds the inference routes on the server itself: the handler gets the raw request and response, and nothing of Nest or of Fastify's body and reply handling is in between. */
-export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFlight: InFlight): void {
-  void server.register((scope, _options, done) => {
-    // The pipeline reads the body itself, after it knows who sends it.
-    scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
-    for (const { path, method, run } of ROUTES) {
-      const handler = (request: FastifyRequest, reply: FastifyReply): void => {
-        reply.hijack();
-        // A caller's own id may come twice, and is never a key to money.
-        const id = request.raw.headers['x-request-id'] === request.id ? newId('req') : request.id;
-        const client = new Client(reply.raw, request.id, id, inFlight.draining);
-        if (inFlight.draining) return client.refuse(unavailable());
-        inFlight.begin(client);
-        void run(pipeline, request.raw, client).finally(() => client.afterLastByte(() => inFlight.end(client)));
-      };
-      for (const prefix of PREFIXES) scope.route({ url: prefix + path, method, handler });
-    }
-    done();
-  });
+/** What the pipeline does for a route, and what the document says of it. */
+export interface InferenceEndpoint {
+  kind: InferenceKind | 'models';
+  id: string;
+  summary: string;
+  description: string;
+  /** The form of the body; absent: there is none. */
+  schema?: TSchema;
+  examples?: JsonObject;
+  answer: TSchema;
+  success: string;
+  /** The form of each event's data when it streams. */
+  event?: TSchema;
+  eventExample?: string;
+  errors: readonly InferenceErrorCode[];
 }
 
-/**
- * What is said to a request that no route takes, in the inference API's envelope: 405 with `Allow` where the address is known.
- * @param pages other addresses of the port, which are only read
- */
-export function refuseUnknownRoute(
-  url: string,
-  response: ServerResponse,
-  requestId: string,
-  pages: readonly string[],
-): void {
-  const path = url.split('?', 1)[0]!;
-  const route = ROUTES.find((candidate) => PREFIXES.some((prefix) => path === prefix + candidate.path));
-  const method = route?.method ?? (pages.includes(path) ? 'GET' : undefined);
-  if (method) response.setHeader('allow', method === 'GET' ? 'GET, HEAD' : method);
-  refuseEarly(new InferenceError(method ? 'method_not_allowed' : 'route_not_found'), response, requestId);
-}
+/** What only a request without a route, or with another method, meets. */
+const NOT_OF_A_ROUTE: InferenceErrorCode[] = ['route_not_found', 'method_not_allowed'];
+const OF_INFERENCE = (Object.keys(INFERENCE_ERRORS) as InferenceErrorCode[]).filter(
+  (code) => !NOT_OF_A_ROUTE.includes(code),
+);
+const hello = { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] };
+const chunk = (delta: object, finish_reason: string | null, more: object = {}) =>
+  `data: ${JSON.stringify({ id: 'chatcmpl-01k9x0w9q2e5v8m3t6r1b4n7ya', object: 'chat.completion.chunk', created: 1793865600, model: 'sim-small', choices: [{ index: 0, delta, finish_reason }], ...more })}\n\n`;
+const usage = { prompt_tokens: 8, completion_tokens: 1, total_tokens: 9 };
 
-/** An error before any route was reached. */
-export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
-  new Client(response, requestId, requestId, false).refuse(error);
-}
+/** The routes of the inference API. Each also has a path without the prefix. */
+export const INFERENCE_ROUTES: RouteTable<InferenceEndpoint> = {
+  '/chat/completions': {
+    post: {
+      kind: 'chat',
+      id: 'createChatCompletion',
+      summary: 'Complete a chat',
+      description:
+        'The primary route. Other fields are refused, unless the model passes them on. The largest possible cost is held ' +
+        'before the model is called. The actual cost is charged.',
+      schema: requests.ChatCompletionRequest,
+      examples: {
+        plain: { value: hello },
+        streamed: { value: { ...hello, stream: true } },
+        system: {
+          value: { ...hello, messages: [{ role: 'system', content: 'Be brief.' }, ...hello.messages], max_tokens: 64 },
+        },
+      },
+      answer: answers.ChatCompletion,
+      success: 'The answer.',
+      errors: OF_INFERENCE,
+      event: answers.ChatCompletionChunk,
+      eventExample: `${chunk({ role: 'assistant', content: 'Hi' }, null)}${chunk({}, 'stop', { usage })}data: [DONE]\n\n`,
+    },
+  },
+  '/completions': {
+    post: {
+      kind: 'completion',
+      id: 'createCompletion',
+      summary: 'Complete a text (legacy)',
+      description: 'Prefer chat completions.',
+      schema: requests.CompletionRequest,
+      examples: { plain: { value: { model: 'sim-small', prompt: 'Once upon a time', max_tokens: 32 } } },
+      answer: answers.TextCompletion,
+      success: 'The answer.',
+      errors: OF_INFERENCE,
+      event: answers.TextCompletion,
+      eventExample: 'data: [DONE]\n\n',
+    },
+  },
+  '/embeddings': {
+    post: {
+      kind: 'embedding',
+      id: 'createEmbedding',
+      summary: 'Embed text',
+      description: 'The vectors come in the order of the inputs.',
+      schema: requests.EmbeddingRequest,
+      examples: { plain: { value: { model: 'sim-embed', input: ['first', 'second'] } } },
+      answer: answers.EmbeddingList,
+      success: 'The answer.',
+      errors: OF_INFERENCE,
+    },
+  },
+  '/models': {
+    get: {
+      kind: 'models',
+      id: 'listModels',
+      summary: 'List models',
+      description: 'The models that the key may use.',
+      answer: answers.ModelList,
+      success: 'The catalog of the key.',
+      errors: ['missing_api_key', 'invalid_api_key', 'api_error', 'overloaded_error'],
+    },
+  },
+};

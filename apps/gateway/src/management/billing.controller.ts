@@ -1,12 +1,12 @@
 import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
 import type { BillingSummary } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { EnvelopeFilter } from './envelope';
+import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS } from './errors';
-import { MANAGEMENT_PREFIX } from './routes';
-import { BillingQuery } from './schemas';
+import { MANAGEMENT_PREFIX } from './prefix';
+import { BillingQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
-import { queryCheck } from './validate';
+import { queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(BillingQuery);
 

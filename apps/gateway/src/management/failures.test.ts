@@ -10,7 +10,7 @@ import { eventually, useTestDatabase, withDatabase } from '@tollgate/testing';
 import fs from 'node:fs';
 import { GatewayModule } from '../gateway.module';
 import { createPublicApp } from '../public-app';
-import { openApiYaml } from '../docs/document';
+import { openApiYaml } from '../openapi/document';
 import { MANAGEMENT_ERRORS } from './errors';
 
 // Real: HTTP, Postgres, the seams. The services behind Messages are this file's handlers, so that they can fail.

@@ -2,14 +2,15 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseFilters,
 import { isId, type KeyRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { EnvelopeFilter } from './envelope';
+import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
-import { revokeCredential } from './in-force';
-import { issueKey, KEY_NOTE, readKeyBody } from './issue-key';
-import { MANAGEMENT_PREFIX } from './routes';
-import { KeysQuery } from './schemas';
+import { revokeCredential } from '../http/account/revoke';
+import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
+import { MANAGEMENT_PREFIX } from './prefix';
+import { KeysQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
-import { queryCheck, readJsonObject } from './validate';
+import { readJsonObject } from '../http/json-body';
+import { queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(KeysQuery);
 

@@ -1,23 +1,100 @@
-export const MANAGEMENT_PREFIX = '/_api/v1';
+import type { Scope } from '@tollgate/contracts';
+import * as account from '../http/account/schemas';
+import type { Endpoint } from '../openapi/operation';
+import { prefixed, type RouteTable } from '../openapi/route-table';
+import type { ManagementErrorCode } from './errors';
+import { MANAGEMENT_PREFIX } from './prefix';
+import * as answers from './schemas';
 
-/** The surface's routes and the methods of each (HEAD comes with GET): for 405 and `Allow`, and held against the OpenAPI document by a test. */
-export const MANAGEMENT_ROUTES: readonly { path: string; methods: readonly string[] }[] = [
-  { path: '/keys', methods: ['GET', 'HEAD', 'POST'] },
-  { path: '/keys/{id}', methods: ['DELETE'] },
-  { path: '/usage', methods: ['GET', 'HEAD'] },
-  { path: '/billing', methods: ['GET', 'HEAD'] },
-  { path: '/tokens', methods: ['GET', 'HEAD'] },
-];
-
-/** The methods of the route that `path` (after the prefix) belongs to; null when there is no such route. */
-export function allowedMethods(routes: typeof MANAGEMENT_ROUTES, path: string): readonly string[] | null {
-  const parts = path.split('/');
-  const route = routes.find((candidate) => {
-    const pattern = candidate.path.split('/');
-    return (
-      pattern.length === parts.length &&
-      pattern.every((part, i) => (part.startsWith('{') ? parts[i] !== '' : part === parts[i]))
-    );
-  });
-  return route?.methods ?? null;
+export interface ManagementEndpoint extends Endpoint<ManagementErrorCode> {
+  /** What the token needs. */
+  scope: Scope;
 }
+
+const endpoint = (scope: Scope, { description, ...rest }: Omit<ManagementEndpoint, 'scope' | 'tag'>) => ({
+  ...rest,
+  tag: 'Management API',
+  scope,
+  description: `${description}\n\nScope: \`${scope}\`.`,
+});
+
+/** Every route of the management API. */
+export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGEMENT_PREFIX, {
+  '/keys': {
+    get: endpoint('keys:read', {
+      id: 'listKeys',
+      summary: 'List inference keys',
+      description: 'Newest first. Shows at most the last four characters of a key.',
+      query: account.KeysQuery,
+      success: [['200', 'A page of keys.', account.KeyList]],
+      errors: ['invalid_parameter'],
+    }),
+    post: endpoint('keys:write', {
+      id: 'createKey',
+      summary: 'Issue an inference key',
+      description:
+        'Only this answer has the key: store it now. It works at once, or as soon as the credential store is back. After 503 ' +
+        '`unavailable` an unusable key may be in the list. Create another one, and revoke the unusable one.',
+      body: {
+        schema: account.KeyCreate,
+        examples: {
+          plain: { name: 'backend' },
+          expiring: { name: 'trial', profile: 'default', expiresAt: '2027-01-01T00:00:00.000Z' },
+        },
+      },
+      success: [['201', 'The key, this once.', answers.KeyCreated]],
+      errors: [
+        'invalid_json',
+        'name_required',
+        'invalid_name',
+        'invalid_profile',
+        'invalid_expires_at',
+        'payload_too_large',
+        'unsupported_media_type',
+      ],
+    }),
+  },
+  '/keys/{id}': {
+    delete: endpoint('keys:write', {
+      id: 'revokeKey',
+      summary: 'Revoke an inference key',
+      description:
+        'In force everywhere within a second of the answer. A key that is revoked already: 204 again. 503 `unavailable`: the revocation may be recorded, and the key may still be ' +
+        'accepted; repeat the request until it is answered with 204.',
+      success: [['204', 'Revoked.']],
+      errors: ['not_found'],
+    }),
+  },
+  '/usage': {
+    get: endpoint('usage:read', {
+      id: 'readUsage',
+      summary: 'Read usage',
+      description: 'Requests, tokens and cost, by the end time of each request. Usage appears within seconds.',
+      query: account.UsageQuery,
+      success: [['200', 'Sums in total and per group.', account.UsageAnswer]],
+      errors: ['invalid_parameter'],
+    }),
+  },
+  '/billing': {
+    get: endpoint('billing:read', {
+      id: 'readBilling',
+      summary: 'Read balance, ledger and receipts',
+      description: 'Money is integer cents. `limit` and `after` page through the entries.',
+      query: account.BillingQuery,
+      success: [['200', 'Balance, a page of entries, and the receipts.', answers.BillingAnswer]],
+      errors: ['invalid_parameter'],
+    }),
+  },
+  '/tokens': {
+    get: endpoint('tokens:read', {
+      id: 'listTokens',
+      summary: 'List management tokens',
+      description:
+        'Newest first, the calling one among them. To rotate: have a replacement made with the same scopes, move over to it, see that the old ' +
+        "token's `lastUsedAt` no longer advances, have the old one revoked.",
+      query: account.TokensQuery,
+      success: [['200', 'A page of tokens.', account.TokenList]],
+      errors: ['invalid_parameter'],
+    }),
+  },
+});

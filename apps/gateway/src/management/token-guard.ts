@@ -7,7 +7,7 @@ import { CallRates } from './call-rates';
 import { managementError } from './errors';
 import { TokenUses } from './token-uses';
 
-const SCOPE_METADATA = 'management:scope';
+export const SCOPE_METADATA = 'management:scope';
 const BEARER = /^Bearer +(.*)$/is;
 
 /** The scope that an endpoint needs. */

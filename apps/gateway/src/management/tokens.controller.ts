@@ -1,12 +1,12 @@
 import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
 import type { TokenRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { EnvelopeFilter } from './envelope';
+import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS } from './errors';
-import { MANAGEMENT_PREFIX } from './routes';
-import { TokensQuery } from './schemas';
+import { MANAGEMENT_PREFIX } from './prefix';
+import { TokensQuery } from '../http/account/schemas';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
-import { queryCheck } from './validate';
+import { queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(TokensQuery);
 

@@ -1,8 +1,11 @@
 import { All, Controller, Req, UseFilters } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { type ApiError, EnvelopeFilter } from './envelope';
+import type { ApiError } from '../http/api-error';
+import { EnvelopeFilter } from '../http/envelope';
 import { MANAGEMENT_ERRORS, managementError } from './errors';
-import { allowedMethods, MANAGEMENT_PREFIX, MANAGEMENT_ROUTES } from './routes';
+import { allowedMethods } from '../openapi/route-table';
+import { MANAGEMENT_PREFIX } from './prefix';
+import { MANAGEMENT_ROUTES } from './routes';
 
 /** Whatever under the prefix no other controller took. */
 @Controller(MANAGEMENT_PREFIX)
@@ -16,9 +19,8 @@ export class UnknownRouteController {
 
 /** 405 where the path is known, 404 elsewhere. */
 export function unknownRoute(url: string): ApiError {
-  const path = url.split('?', 1)[0]!.slice(MANAGEMENT_PREFIX.length);
-  const methods = allowedMethods(MANAGEMENT_ROUTES, path);
-  return methods
-    ? managementError('method_not_allowed', undefined, { allow: methods.join(', ') })
+  const methods = allowedMethods(MANAGEMENT_ROUTES, url.split('?', 1)[0]!);
+  return methods !== null
+    ? managementError('method_not_allowed', undefined, { allow: methods })
     : managementError('not_found', 'No such endpoint.');
 }

@@ -1,15 +1,11 @@
-import type { Static } from '@sinclair/typebox';
 import { Controller, Get, Query, UseFilters, UseGuards } from '@nestjs/common';
-import type { UsageGroupRow, UsageNumbers, UsageQuery as UsageRequest } from '@tollgate/contracts';
+import type { UsageGroupRow, UsageNumbers } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { EnvelopeFilter } from './envelope';
-import { MANAGEMENT_ERRORS, managementError } from './errors';
-import { MANAGEMENT_PREFIX } from './routes';
-import { UsageQuery } from './schemas';
+import { EnvelopeFilter } from '../http/envelope';
+import { MANAGEMENT_ERRORS } from './errors';
+import { MANAGEMENT_PREFIX } from './prefix';
+import { readUsageQuery } from '../http/account/usage-query';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
-import { parseInstant, queryCheck } from './validate';
-
-const checkQuery = queryCheck(UsageQuery);
 
 /** `/usage`: the tenant's tokens and costs over a time, in total and grouped. */
 @Controller(`${MANAGEMENT_PREFIX}/usage`)
@@ -31,36 +27,6 @@ export class UsageController {
       },
     };
   }
-}
-
-/**
- * The query string as metering wants it; without `from` and `to` this calendar month (UTC) until now. Error: invalid_parameter, also when
- * `from` is not before `to`.
- */
-export function readUsageQuery(tenantId: string, query: Record<string, unknown>, nowMs: number): UsageRequest {
-  const groupBy = query['groupBy'];
-  const given: Static<typeof UsageQuery> = checkQuery({
-    ...query,
-    ...(groupBy !== undefined && { groupBy: String(groupBy).split(',') }),
-  });
-  const now = new Date(nowMs);
-  const from = instant(given.from) ?? Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
-  // At the very first millisecond of a month "until now" would be an empty time.
-  const to = instant(given.to) ?? (given.from === undefined ? Math.max(nowMs, from + 1) : nowMs);
-  if (from >= to)
-    throw managementError('invalid_parameter', 'from must be before to. The default of to is the current time.');
-  return {
-    tenantId,
-    from: new Date(from).toISOString(),
-    to: new Date(to).toISOString(),
-    groupBy: given.groupBy ?? [],
-    ...(given.model !== undefined && { model: given.model }),
-    ...(given.keyId !== undefined && { keyId: given.keyId }),
-  };
-}
-
-function instant(text: string | undefined): number | null {
-  return text === undefined ? null : parseInstant(text);
 }
 
 function toNumbers(numbers: UsageNumbers): UsageNumbers {

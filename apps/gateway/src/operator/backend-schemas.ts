@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { type BackendVerdict, MAX_COMPARED_HOURS } from '@tollgate/contracts';
-import { nextCursor, timestamp } from '../management/schemas';
+import { nextCursor, timestamp } from '../http/account/fields';
 
 /** Question and answer of the comparison with the engines' own counters, for the check of the query and for the OpenAPI document. */
 

@@ -1,12 +1,12 @@
-import type { ErrorTable } from '../management/envelope';
-import { MANAGEMENT_ERRORS } from '../management/errors';
+import { ACCOUNT_ERRORS } from '../http/account/errors';
+import type { ErrorTable } from '../http/api-error';
 
 const { name_required, invalid_name, invalid_profile, invalid_expires_at, invalid_json, invalid_parameter } =
-  MANAGEMENT_ERRORS;
+  ACCOUNT_ERRORS;
 const { not_found, method_not_allowed, payload_too_large, unsupported_media_type, internal_error, unavailable } =
-  MANAGEMENT_ERRORS;
+  ACCOUNT_ERRORS;
 
-/** Every error that the operator API answers with: the management API's where they mean the same, and its own. */
+/** Every error that the operator API answers with: those of every account API, and its own. */
 export const OPERATOR_ERRORS = {
   invalid_json,
   name_required,

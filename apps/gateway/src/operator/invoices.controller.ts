@@ -2,10 +2,11 @@ import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyRequest } from 'fastify';
-import { bodyError } from '../management/body';
-import { ApiError } from '../management/envelope';
-import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { bodyError } from '../http/account/body';
+import { ApiError } from '../http/api-error';
+import { readJsonObject } from '../http/json-body';
+import { bodyCheck, queryCheck } from '../http/validate';
+import { OPERATOR_PREFIX } from './prefix';
 import { InvoiceClose, InvoicesQuery, InvoiceVoid } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';

@@ -1,9 +1,10 @@
 import { Controller, Get, HttpCode, Post, Query, Req, UseGuards } from '@nestjs/common';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../management/envelope';
-import { bodyCheck, describe, queryCheck, readJsonObject } from '../management/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { ApiError } from '../http/api-error';
+import { readJsonObject } from '../http/json-body';
+import { bodyCheck, describe, queryCheck } from '../http/validate';
+import { OPERATOR_PREFIX } from './prefix';
 import { JournalCompare, TenantsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 

@@ -2,12 +2,13 @@ import { Controller, Delete, Get, HttpCode, Param, Post, Query, Req, UseGuards }
 import { isId } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { ApiError } from '../management/envelope';
-import { revokeCredential } from '../management/in-force';
-import { issueKey, KEY_NOTE, readKeyBody } from '../management/issue-key';
-import { KeysQuery } from '../management/schemas';
-import { queryCheck, readJsonObject } from '../management/validate';
-import { OPERATOR_PREFIX } from './routes';
+import { ApiError } from '../http/api-error';
+import { revokeCredential } from '../http/account/revoke';
+import { issueKey, KEY_NOTE, readKeyBody } from '../http/account/issue-key';
+import { KeysQuery } from '../http/account/schemas';
+import { readJsonObject } from '../http/json-body';
+import { queryCheck } from '../http/validate';
+import { OPERATOR_PREFIX } from './prefix';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 

@@ -1,6 +1,6 @@
 import { Controller, Get, Header } from '@nestjs/common';
-import { operatorYaml } from '../docs/operator-document';
-import { OPERATOR_PREFIX } from './routes';
+import { operatorYaml } from '../openapi/operator-document';
+import { OPERATOR_PREFIX } from './prefix';
 
 /** This API's OpenAPI document; without the secret, as there is none in it. */
 @Controller(OPERATOR_PREFIX)

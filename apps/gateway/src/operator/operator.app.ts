@@ -8,8 +8,10 @@ import { ConfigSource, Health } from '@tollgate/runtime';
 import { MAX_OPERATOR_CONNECTIONS } from '../accept/descriptors';
 import type { EarlyRefusal } from '../accept/raw-answer';
 import { acceptingServer, continueIfOwed } from '../accept/server';
-import { ApiError, EnvelopeFilter, sendError } from '../management/envelope';
-import { MAX_MANAGEMENT_BODY_BYTES } from '../management/validate';
+import { ApiError } from '../http/api-error';
+import { EnvelopeFilter, sendError } from '../http/envelope';
+import { MAX_JSON_BODY_BYTES } from '../http/json-body';
+import { requestIdOf } from '../http/request-id';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RequestListener } from 'node:http';
 import { isAllowedHost } from './allowed-hosts';
@@ -43,7 +45,6 @@ export interface OperatorOptions {
 const OPEN_PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz']);
 /** For the head and body of one request to arrive. */
 const REQUEST_TIMEOUT_MS = 60_000;
-const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 @Module({
   controllers: [
@@ -61,7 +62,7 @@ const REQUEST_ID = /^[A-Za-z0-9_-]{1,64}$/;
     OperatorUnknownRouteController,
   ],
 })
-class OperatorModule {}
+export class OperatorModule {}
 
 /**
  * The operator API (`/_operator/v1`) with /metrics, /livez and /readyz: an application of its own, for a port of its own. Initialised, not
@@ -72,7 +73,7 @@ export async function createOperatorApp(
   { secret, health, hosts = [], metricsToken }: OperatorOptions,
 ): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
-    bodyLimit: MAX_MANAGEMENT_BODY_BYTES,
+    bodyLimit: MAX_JSON_BODY_BYTES,
     forceCloseConnections: 'idle',
     serverFactory: (handler: RequestListener) =>
       acceptingServer(handler, {
@@ -91,8 +92,7 @@ export async function createOperatorApp(
   fastify.removeAllContentTypeParsers();
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   fastify.addHook('onRequest', (request, reply, done) => {
-    const given = request.headers['x-request-id'];
-    reply.header('x-request-id', typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req'));
+    reply.header('x-request-id', requestIdOf(request));
     // A platform asks for its probes under names of its own, and they tell nothing.
     if (isAllowedHost(request.headers.host, hosts) || OPEN_PROBES.has(request.url)) {
       continueIfOwed(request.raw, reply.raw);

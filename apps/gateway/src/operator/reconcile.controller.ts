@@ -4,10 +4,10 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApiError } from '../management/envelope';
-import { queryCheck } from '../management/validate';
+import { ApiError } from '../http/api-error';
+import { queryCheck } from '../http/validate';
 import { BackendHoursQuery } from './backend-schemas';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { SecretGuard } from './secret-guard';
 
 /** A run that takes longer is asked after by its id. */

@@ -1,5 +1,6 @@
 import { Type, type TSchema } from '@sinclair/typebox';
-import { Invoice, Key, LedgerEntry, nextCursor, orNull, timestamp, Token, UsageAnswer } from '../management/schemas';
+import { nextCursor, orNull, timestamp } from '../http/account/fields';
+import { Invoice, Key, LedgerEntry, Token, UsageAnswer } from '../http/account/schemas';
 import { OPERATOR_ERRORS } from './errors';
 import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 

@@ -1,35 +1,16 @@
-export const OPERATOR_PREFIX = '/_operator/v1';
+import { prefixed, type RouteTable } from '../openapi/route-table';
+import { ACCOUNT_ROUTES, type OperatorEndpoint } from './account-routes';
+import { BOOKS_ROUTES } from './books-routes';
+import { OPERATOR_PREFIX } from './prefix';
 
-/** The surface's routes and their methods, for 405 and `Allow`. */
-export const OPERATOR_ROUTES: readonly { path: string; methods: readonly string[] }[] = [
-  { path: `${OPERATOR_PREFIX}/tenants`, methods: ['GET', 'HEAD', 'POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/suspend`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/resume`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/repair`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit`, methods: ['GET', 'HEAD', 'POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit/refund`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/credit/adjust`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/budget`, methods: ['GET', 'HEAD', 'PUT'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/budgets`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/keys/{id}/budget`, methods: ['GET', 'HEAD', 'PUT'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/keys`, methods: ['GET', 'HEAD', 'POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/keys/{id}`, methods: ['DELETE'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/tokens`, methods: ['GET', 'HEAD', 'POST'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/tokens/{id}`, methods: ['DELETE'] },
-  { path: `${OPERATOR_PREFIX}/tenants/{tenantId}/usage`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/entries/{entryId}/requests`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/requests/{requestId}`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/invoices`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/invoices/close`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/invoices/{accountingNumber}/void`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/reconcile`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/reconcile/backends`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/reconcile/{id}`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/journal/heads`, methods: ['GET', 'HEAD'] },
-  { path: `${OPERATOR_PREFIX}/journal/compare`, methods: ['POST'] },
-  { path: `${OPERATOR_PREFIX}/openapi.yaml`, methods: ['GET', 'HEAD'] },
-  { path: '/metrics', methods: ['GET', 'HEAD'] },
-  { path: '/livez', methods: ['GET', 'HEAD'] },
-  { path: '/readyz', methods: ['GET', 'HEAD'] },
-];
+/** Every route of the port. What needs no secret (null) is not in the document. */
+export const OPERATOR_ROUTES: RouteTable<OperatorEndpoint | null> = {
+  ...prefixed<OperatorEndpoint | null>(OPERATOR_PREFIX, {
+    ...ACCOUNT_ROUTES,
+    ...BOOKS_ROUTES,
+    '/openapi.yaml': { get: null },
+  }),
+  '/metrics': { get: null },
+  '/livez': { get: null },
+  '/readyz': { get: null },
+};

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { MAX_COMPARED_HEADS, SCOPES, type Scope } from '@tollgate/contracts';
-import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../management/schemas';
+import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../http/account/fields';
 
 /** What billing takes at once. */
 export const MAX_ENTRY_CENTS = 1_000_000_000_000;

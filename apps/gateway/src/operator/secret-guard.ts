@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError } from '../management/envelope';
+import { ApiError } from '../http/api-error';
 import { RefusedSecrets } from './refused-secrets';
 
 export const OPERATOR_SECRET = Symbol('operator secret');

@@ -1,7 +1,7 @@
 import { isId, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { Injectable } from '@nestjs/common';
-import { ApiError } from '../management/envelope';
+import { ApiError } from '../http/api-error';
 
 /** Finds the tenant that a path names, so that what belongs to nobody is `not_found` and never an empty list. */
 @Injectable()

@@ -2,12 +2,13 @@ import { Controller, Get, HttpCode, Param, Post, Query, Req, UseGuards } from '@
 import { isId, type TenantRow } from '@tollgate/contracts';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import type { FastifyRequest } from 'fastify';
-import { bodyError, trimmedName } from '../management/body';
-import { ApiError } from '../management/envelope';
-import { inForce } from '../management/in-force';
-import { bodyCheck, queryCheck, readJsonObject } from '../management/validate';
+import { bodyError, trimmedName } from '../http/account/body';
+import { ApiError } from '../http/api-error';
+import { inForce } from '../http/in-force';
+import { readJsonObject } from '../http/json-body';
+import { bodyCheck, queryCheck } from '../http/validate';
 import { TenantRepairBody } from './repair-schemas';
-import { OPERATOR_PREFIX } from './routes';
+import { OPERATOR_PREFIX } from './prefix';
 import { TenantCreate, TenantsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';

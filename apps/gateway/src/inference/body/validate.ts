@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { TSchema } from '@sinclair/typebox';
-import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
+import Ajv, { type ErrorObject } from 'ajv';
 import type { InferenceKind } from '@tollgate/contracts';
+import { schemaCheck } from '../../http/schema-check';
 import { schemaMessage } from '../../http/schema-message';
 import { InferenceError } from '../errors';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './schemas';
@@ -18,7 +19,7 @@ export const REQUEST_FIELDS: Record<InferenceKind, Readonly<Record<string, unkno
   embedding: EmbeddingRequest.properties,
 };
 
-const VALIDATORS: Record<InferenceKind, ValidateFunction> = {
+const CHECKS: Record<InferenceKind, (body: unknown) => Record<string, unknown>> = {
   chat: compile(ChatCompletionRequest),
   completion: compile(CompletionRequest),
   embedding: compile(EmbeddingRequest),
@@ -34,13 +35,11 @@ export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unkn
   } catch {
     throw new InferenceError('invalid_json');
   }
-  const validate = VALIDATORS[kind];
-  if (!validate(body)) throw toInferenceError(validate.errors![0]!);
-  return body as Record<string, unknown>;
+  return CHECKS[kind](body);
 }
 
-function compile(schema: TSchema): ValidateFunction {
-  return ajv.compile(schema);
+function compile(schema: TSchema): (body: unknown) => Record<string, unknown> {
+  return schemaCheck(ajv.compile<Record<string, unknown>>(schema), toInferenceError);
 }
 
 /** `/messages/0/role` → `messages[0].role` */

@@ -1,10 +1,12 @@
 import { INFERENCE_ERRORS } from '../inference/errors';
-import { MANAGEMENT_PREFIX, MANAGEMENT_ROUTES } from '../management/routes';
+import { INFERENCE_PREFIX, INFERENCE_ROUTES } from '../inference/routes';
+import { MANAGEMENT_ROUTES } from '../management/routes';
 import { OPERATOR_ERRORS } from '../operator/errors';
-import { OPERATOR_PREFIX, OPERATOR_ROUTES } from '../operator/routes';
+import { OPERATOR_ROUTES } from '../operator/routes';
 import { openApiDocument, openApiYaml } from './document';
 import { openApiSuite, operationsOf } from './open-api.suite';
 import { operatorDocument, operatorYaml } from './operator-document';
+import { prefixed, routesOf } from './route-table';
 
 const document = openApiDocument();
 const operator = operatorDocument();
@@ -13,12 +15,10 @@ openApiSuite('the document of the operator API', operator, operatorYaml());
 
 it('the public one has exactly the ten operations, each with its credential', () => {
   const named = operationsOf(document).map(({ path, method, operation: { security } }) => ({ path, method, security }));
-  const management = MANAGEMENT_ROUTES.flatMap(({ path, methods }) =>
-    methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${MANAGEMENT_PREFIX}${path}`),
-  );
-  const inference = ['POST /v1/chat/completions', 'POST /v1/completions', 'POST /v1/embeddings', 'GET /v1/models'];
-  expect(named.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(
-    [...inference, ...management].sort(),
+  const tables = [...routesOf(prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES)), ...routesOf(MANAGEMENT_ROUTES)];
+  expect(named).toHaveLength(10);
+  expect(named.map(({ path, method }) => `${method} ${path}`)).toEqual(
+    tables.map(({ path, method }) => `${method} ${path}`),
   );
   for (const { path, security } of named) {
     const scheme = path.startsWith('/v1/') ? 'inferenceKey' : 'managementToken';
@@ -33,12 +33,12 @@ it('the public one names every code of the inference table that a route can answ
   }
 });
 
-it('the one of the operator API has exactly the routes of its table, and asks for the secret', () => {
-  const routes = OPERATOR_ROUTES.filter(
-    ({ path }) => path.startsWith(OPERATOR_PREFIX) && !path.endsWith('openapi.yaml'),
-  ).flatMap(({ path, methods }) => methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${path}`));
+it('the one of the operator API has exactly the routes of its table that need the secret, and asks for it', () => {
   const operations = operationsOf(operator);
-  expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(routes.sort());
+  const routes = routesOf(OPERATOR_ROUTES).filter(({ operation }) => operation !== null);
+  expect(operations.map(({ path, method }) => `${method} ${path}`)).toEqual(
+    routes.map(({ path, method }) => `${method} ${path}`),
+  );
   for (const { operation } of operations) expect(operation['security']).toEqual([{ operatorSecret: [] }]);
 });
 

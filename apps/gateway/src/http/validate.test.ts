@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { parseInstant } from './validate';
-import { readUsageQuery } from './usage.controller';
 
 const at = (text: string) => {
   const ms = parseInstant(text);
@@ -43,23 +42,5 @@ describe('parseInstant', () => {
 
   it('never throws', () => {
     fc.assert(fc.property(fc.string(), (text) => void parseInstant(text)));
-  });
-});
-
-describe('the time of a usage query', () => {
-  const now = Date.parse('2026-11-21T10:00:00.000Z');
-  const range = (query: object, nowMs = now) => {
-    const { from, to } = readUsageQuery('ten_x', { ...query }, nowMs);
-    return [from, to];
-  };
-
-  it('is this calendar month until now, unless told', () => {
-    expect(range({})).toEqual(['2026-11-01T00:00:00.000Z', '2026-11-21T10:00:00.000Z']);
-    expect(range({ from: '2026-11-20' })).toEqual(['2026-11-20T00:00:00.000Z', '2026-11-21T10:00:00.000Z']);
-    expect(range({ to: '2026-11-20' })).toEqual(['2026-11-01T00:00:00.000Z', '2026-11-20T00:00:00.000Z']);
-  });
-
-  it('is not empty in the first millisecond of a month', () => {
-    expect(range({}, Date.parse('2026-11-01'))).toEqual(['2026-11-01T00:00:00.000Z', '2026-11-01T00:00:00.001Z']);
   });
 });

@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv';
-import { ApiError } from './envelope';
+import { ApiError } from '../api-error';
 import { whyNotName } from './names';
-import { parseInstant } from './validate';
+import { parseInstant } from '../validate';
 
 /** The body with its name trimmed: the rules for a name hold for what is left. Error: invalid_name, with what is wrong. */
 export function trimmedName(body: Record<string, unknown>): Record<string, unknown> {

@@ -1,13 +1,20 @@
-import type { JsonObject } from './open-api';
-import { ref } from './open-api';
+import type { TSchema } from '@sinclair/typebox';
+import type { ErrorTable } from '../http/api-error';
+import { type JsonObject, ref, refTo } from './open-api';
 
-/** An error table in the document's terms: status and message of a code, and the body that it is answered with. */
+/** The errors of a surface in the document's terms: its table, and the body that a code is answered with. */
 export interface DocumentedErrors {
+  table: ErrorTable;
   schema: JsonObject;
-  status(code: string): number;
   body(code: string): JsonObject;
-  message(code: string): string;
 }
+
+/** Those of a surface that answers in the envelope `{ error: { code, message } }`. */
+export const envelopeErrors = (table: ErrorTable, schema: TSchema): DocumentedErrors => ({
+  table,
+  schema: refTo(schema),
+  body: (code) => ({ error: { code, message: table[code]!.message } }),
+});
 
 const REQUEST_ID = { 'x-request-id': ref('headers', 'RequestId') };
 
@@ -26,13 +33,16 @@ function headersOf(status: number): JsonObject {
  */
 export function errorResponses(errors: DocumentedErrors, codes: readonly string[], known: JsonObject = {}): JsonObject {
   const byStatus = new Map<number, string[]>();
-  for (const code of codes) byStatus.set(errors.status(code), [...(byStatus.get(errors.status(code)) ?? []), code]);
+  for (const code of codes) {
+    const { status } = errors.table[code]!;
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
   const entries = [...byStatus].sort(([a], [b]) => a - b);
   return Object.fromEntries(
     entries.map(([status, ofStatus]) => [
       String(status),
       {
-        description: ofStatus.map((code) => `\`${code}\`: ${errors.message(code)}`).join('\n\n'),
+        description: ofStatus.map((code) => `\`${code}\`: ${errors.table[code]!.message}`).join('\n\n'),
         headers: { ...headersOf(status), ...(status === 401 ? {} : known) },
         content: {
           'application/json': {

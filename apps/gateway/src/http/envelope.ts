@@ -2,21 +2,8 @@ import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common'
 import { RequestError, UnavailableError } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
-
-/** One surface's errors: code → status, public message, and seconds for `Retry-After` where time cures it. */
-export type ErrorTable = Readonly<Record<string, { status: number; message: string; retryAfterSeconds?: number }>>;
-
-/** An error whose code is in the surface's table; without a message it is answered with the table's. */
-export class ApiError extends Error {
-  constructor(
-    readonly code: string,
-    readonly publicMessage?: string,
-    readonly headers: Record<string, string> = {},
-  ) {
-    super(publicMessage ?? code);
-    this.name = 'ApiError';
-  }
-}
+import { ApiError, type ErrorTable } from './api-error';
+import { errorHeaders } from './error-headers';
 
 export interface ErrorAnswer {
   status: number;
@@ -85,9 +72,7 @@ function causeOf(error: unknown): unknown {
 function answer(table: ErrorTable, code: string, message?: string, headers: Record<string, string> = {}): ErrorAnswer {
   const known = Object.hasOwn(table, code) ? code : 'internal_error';
   const entry = table[known]!;
-  const all = { ...headers };
-  if (entry.retryAfterSeconds !== undefined) all['retry-after'] = String(entry.retryAfterSeconds);
-  if (entry.status === 401) all['www-authenticate'] = 'Bearer';
+  const all = { ...headers, ...Object.fromEntries(errorHeaders(entry)) };
   return { status: entry.status, headers: all, body: { error: { code: known, message: message ?? entry.message } } };
 }
 

@@ -1,8 +1,13 @@
-import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../management/schemas';
-import * as answers from '../operator/response-schemas';
-import { TenantRepairAnswer, TenantRepairBody } from '../operator/repair-schemas';
-import * as requests from '../operator/schemas';
-import type { Code, Endpoint, Paths } from './operator-operation';
+import { BillingQuery, KeyCreate, KeyList, KeysQuery, TokenList, TokensQuery } from '../http/account/schemas';
+import { body, type Endpoint } from '../openapi/operation';
+import type { RouteTable } from '../openapi/route-table';
+import type { OPERATOR_ERRORS } from './errors';
+import { TenantRepairAnswer, TenantRepairBody } from './repair-schemas';
+import * as answers from './response-schemas';
+import * as requests from './schemas';
+
+type Code = keyof typeof OPERATOR_ERRORS;
+export type OperatorEndpoint = Endpoint<Code>;
 
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
@@ -13,7 +18,7 @@ const WORKS =
 const REVOKED = (what: 'key' | 'token') =>
   `In force everywhere within a second of the answer. A repeat has the same answer. 503 \`unavailable\`: the revocation may be recorded, but the ${what} may still be accepted. Repeat it until it succeeds.`;
 
-const budget = (id: string, whose: string): Paths[string] => ({
+const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string] => ({
   get: {
     id: `read${id}Budget`,
     tag: 'Budgets',
@@ -28,13 +33,13 @@ const budget = (id: string, whose: string): Paths[string] => ({
     tag: 'Budgets',
     summary: `Set the monthly budget of ${whose}`,
     description: `In force once answered, for running streams too: they are not extended beyond it. ${NOT_YET}`,
-    body: [requests.BudgetSet, { monthlyBudgetCents: 10_000, thresholdsPercent: [50, 90] }],
+    body: body(requests.BudgetSet, { monthlyBudgetCents: 10_000, thresholdsPercent: [50, 90] }),
     success: [['200', 'The budget.', answers.BudgetAnswer]],
     errors: BUDGET,
   },
 });
 
-const status = (id: string, summary: string, description: string): Paths[string] => ({
+const status = (id: string, summary: string, description: string): RouteTable<OperatorEndpoint>[string] => ({
   post: {
     id,
     tag: 'Tenants',
@@ -49,20 +54,20 @@ const entered = (
   id: string,
   summary: string,
   description: string,
-  body: Endpoint['body'],
+  form: NonNullable<Endpoint['body']>,
   errors: Code[],
-): Endpoint => ({
+): OperatorEndpoint => ({
   id,
   tag: 'Credit',
   summary,
   description,
-  ...(body && { body }),
+  body: form,
   success: [['201', 'The ledger entry: of a repeated `ref` the first.', answers.EnteredAnswer]],
   errors: [...MONEY, ...errors],
 });
 
-/** Tenants, their credit, budgets and credentials. */
-export const ACCOUNT_PATHS: Paths = {
+/** The routes of tenants, their credit, budgets and credentials. */
+export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
   '/tenants': {
     get: {
       id: 'listTenants',
@@ -78,7 +83,7 @@ export const ACCOUNT_PATHS: Paths = {
       tag: 'Tenants',
       summary: 'Create a tenant',
       description: 'A new tenant has no credit. Requests that cost something are refused until its first top-up.',
-      body: [requests.TenantCreate, { name: 'Acme', plan: 'default' }],
+      body: body(requests.TenantCreate, { name: 'Acme', plan: 'default' }),
       success: [['201', 'The tenant.', answers.TenantAnswer]],
       errors: ['name_required', 'invalid_name', 'invalid_plan'],
     },
@@ -111,7 +116,7 @@ export const ACCOUNT_PATHS: Paths = {
       summary: 'Rebuild the state of a tenant in the admission store from the books',
       description:
         'Rebuilds version, balance, suspension and budgets from the books, and the running sums from the holds. Exact while requests run, and harmless when nothing is wrong.',
-      body: [TenantRepairBody, { dryRun: true }],
+      body: body(TenantRepairBody, { dryRun: true }),
       success: [['200', 'What changed, or would change.', TenantRepairAnswer]],
       errors: ['not_found'],
     },
@@ -130,7 +135,7 @@ export const ACCOUNT_PATHS: Paths = {
       'addCredit',
       'Top up',
       'If the answer is lost, repeat the call with the same `ref`.',
-      [requests.CreditAdd, { amountCents: 2_500, source: 'stripe', ref: 'pi_4711' }],
+      body(requests.CreditAdd, { amountCents: 2_500, source: 'stripe', ref: 'pi_4711' }),
       [],
     ),
   },
@@ -139,7 +144,7 @@ export const ACCOUNT_PATHS: Paths = {
       'refundCredit',
       'Pay credit back',
       'At most the credit that is neither spent nor held by running requests.',
-      [requests.CreditRefund, { amountCents: 1_000, ref: 're_4711', reason: 'closed account' }],
+      body(requests.CreditRefund, { amountCents: 1_000, ref: 're_4711', reason: 'closed account' }),
       ['invalid_reason', 'insufficient_credit'],
     ),
   },
@@ -148,7 +153,7 @@ export const ACCOUNT_PATHS: Paths = {
       'adjustCredit',
       'Correct the balance, up or down',
       'A decrease is limited like a refund, unless `allowDebt` is true.',
-      [requests.CreditAdjust, { amountCents: -500, ref: 'dispute-3', reason: 'chargeback', allowDebt: true }],
+      body(requests.CreditAdjust, { amountCents: -500, ref: 'dispute-3', reason: 'chargeback', allowDebt: true }),
       ['invalid_reason', 'insufficient_credit'],
     ),
   },
@@ -180,7 +185,7 @@ export const ACCOUNT_PATHS: Paths = {
       tag: 'Credentials',
       summary: 'Issue an inference key',
       description: `Only this answer has the key. It is never shown again. ${WORKS}`,
-      body: [KeyCreate, { name: 'backend' }],
+      body: body(KeyCreate, { name: 'backend' }),
       success: [['201', 'The key, this once.', answers.OperatorKeyCreated]],
       errors: ['not_found', 'name_required', 'invalid_name', 'invalid_profile', 'invalid_expires_at'],
     },
@@ -209,7 +214,7 @@ export const ACCOUNT_PATHS: Paths = {
       tag: 'Credentials',
       summary: 'Create a management token',
       description: `Only this answer has the token. It is never shown again. Scopes do not imply one another. ${WORKS}`,
-      body: [requests.TokenCreate, { name: 'ops', scopes: ['usage:read', 'billing:read'] }],
+      body: body(requests.TokenCreate, { name: 'ops', scopes: ['usage:read', 'billing:read'] }),
       success: [['201', 'The token, this once.', answers.OperatorTokenCreated]],
       errors: ['not_found', 'name_required', 'invalid_name', 'invalid_scope', 'invalid_expires_at'],
     },

@@ -1,11 +1,9 @@
 import type { Static, TSchema } from '@sinclair/typebox';
-import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv';
+import Ajv, { type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
-import type { FastifyRequest } from 'fastify';
-import { schemaMessage } from '../http/schema-message';
-import { ApiError } from './envelope';
-
-export const MAX_MANAGEMENT_BODY_BYTES = 64 * 1024;
+import { ApiError } from './api-error';
+import { schemaCheck } from './schema-check';
+import { schemaMessage } from './schema-message';
 
 const FIRST_INSTANT_MS = 0;
 const LAST_INSTANT_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -36,38 +34,17 @@ export function parseInstant(text: string): number | null {
   return ms >= FIRST_INSTANT_MS && ms <= LAST_INSTANT_MS ? ms : null;
 }
 
-/**
- * The request's JSON object; `{}` when there is no body at all. Errors: unsupported_media_type, payload_too_large, invalid_json (no UTF-8, no
- * JSON, or no object).
- */
-export function readJsonObject(request: FastifyRequest): Record<string, unknown> {
-  const body = request.body as Buffer | undefined;
-  if (body === undefined || body === null || body.length === 0) return {};
-  const mediaType = (request.headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase();
-  const encoding = request.headers['content-encoding'] ?? 'identity';
-  if (mediaType !== 'application/json' || encoding !== 'identity') throw new ApiError('unsupported_media_type');
-  if (body.length > MAX_MANAGEMENT_BODY_BYTES) throw new ApiError('payload_too_large');
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    throw new ApiError('invalid_json');
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ApiError('invalid_json');
-  return value as Record<string, unknown>;
-}
-
 /** A checker of bodies: returns the value typed, or throws what `toError` makes of the first thing wrong. */
 export function bodyCheck<T extends TSchema>(
   schema: T,
   toError: (error: ErrorObject) => ApiError,
 ): (value: unknown) => Static<T> {
-  return checker(bodies.compile<Static<T>>(schema), toError);
+  return schemaCheck(bodies.compile<Static<T>>(schema), toError);
 }
 
 /** A checker of query strings: text is coerced, defaults are filled in; anything wrong is `invalid_parameter`. */
 export function queryCheck<T extends TSchema>(schema: T): (value: unknown) => Static<T> {
-  const check = checker(
+  const check = schemaCheck(
     queries.compile<Static<T>>(schema),
     (error) => new ApiError('invalid_parameter', describe(error)),
   );
@@ -80,13 +57,6 @@ export function describe(error: ErrorObject): string {
   const allowed =
     error.keyword === 'enum' ? `: ${(error.params as { allowedValues: unknown[] }).allowedValues.join(', ')}` : '';
   return `${where || 'The value'} ${schemaMessage(error)}${allowed}.`;
-}
-
-function checker<T>(validate: ValidateFunction<T>, toError: (error: ErrorObject) => ApiError): (value: unknown) => T {
-  return (value) => {
-    if (validate(value)) return value;
-    throw toError(validate.errors![0]!);
-  };
 }
 
 function withFormats(ajv: Ajv): Ajv {

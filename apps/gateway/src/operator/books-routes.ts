@@ -1,11 +1,13 @@
-import { UsageQuery } from '../management/schemas';
-import * as answers from '../operator/response-schemas';
-import { BackendHours, BackendHoursQuery } from '../operator/backend-schemas';
-import * as requests from '../operator/schemas';
-import type { Paths } from './operator-operation';
+import { UsageQuery } from '../http/account/schemas';
+import { body } from '../openapi/operation';
+import type { RouteTable } from '../openapi/route-table';
+import type { OperatorEndpoint } from './account-routes';
+import { BackendHours, BackendHoursQuery } from './backend-schemas';
+import * as answers from './response-schemas';
+import * as requests from './schemas';
 
-/** Usage, invoices, and the proof of the books. */
-export const BOOKS_PATHS: Paths = {
+/** The routes of usage, invoices, and the proof of the books. */
+export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
   '/tenants/{tenantId}/usage': {
     get: {
       id: 'readUsage',
@@ -57,7 +59,7 @@ export const BOOKS_PATHS: Paths = {
       tag: 'Books',
       summary: 'Close a past month, and the months before it, now',
       description: 'A charge that arrives later is billed in the current month.',
-      body: [requests.InvoiceClose, { period: '2026-10' }],
+      body: body(requests.InvoiceClose, { period: '2026-10' }),
       success: [['200', 'What became of the months.', answers.MonthClosed]],
       errors: ['not_found', 'invalid_period'],
     },
@@ -69,7 +71,7 @@ export const BOOKS_PATHS: Paths = {
       summary: 'Reverse an invoice',
       description:
         'The invoice keeps its number, and its amount returns to the credit. A repeat with the same reason has the same answer.',
-      body: [requests.InvoiceVoid, { reason: 'wrong price' }],
+      body: body(requests.InvoiceVoid, { reason: 'wrong price' }),
       success: [['200', 'The invoice and the entry that reverses it.', answers.InvoiceVoided]],
       errors: ['not_found', 'invalid_reason', 'ref_conflict'],
     },
@@ -126,10 +128,9 @@ export const BOOKS_PATHS: Paths = {
       tag: 'Books',
       summary: 'Compare the journal with heads that you kept',
       description: 'A run of reconcile checks that the hashes match the entries.',
-      body: [
-        requests.JournalCompare,
-        { heads: [{ tenantId: 'ten_01k9z6y2m4v8r3t5w7x9a1b2c3', sequence: 17, hash: '5e'.repeat(32) }] },
-      ],
+      body: body(requests.JournalCompare, {
+        heads: [{ tenantId: 'ten_01k9z6y2m4v8r3t5w7x9a1b2c3', sequence: 17, hash: '5e'.repeat(32) }],
+      }),
       success: [['200', 'The heads that it does not have any more.', answers.JournalCompared]],
       errors: ['invalid_parameter'],
     },

@@ -2,7 +2,7 @@ import { type KeyRow, mintCredential } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { bodyError, futureInstant, trimmedName } from './body';
 import { KeyCreate } from './schemas';
-import { bodyCheck } from './validate';
+import { bodyCheck } from '../validate';
 
 export const KEY_NOTE = 'Store this key now: it is shown only this once.';
 

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { REQUEST_ID_PATTERN } from '../http/request-id';
 import { INFERENCE_PATHS, INFERENCE_SCHEMAS, INFERENCE_SECURITY } from './inference-paths';
 import { MANAGEMENT_PATHS, MANAGEMENT_SCHEMAS, MANAGEMENT_SECURITY } from './management-paths';
 import { type JsonObject, schemaComponents } from './open-api';
@@ -30,7 +31,7 @@ export const INFO: JsonObject = { version: '0.1.0', license: { name: 'Apache-2.0
 export const HEADERS: JsonObject = {
   RequestId: header('Names this request in logs and usage events.', {
     type: 'string',
-    pattern: '^[A-Za-z0-9_-]{1,64}$',
+    pattern: REQUEST_ID_PATTERN,
   }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
   Allow: header('The methods of this path.', { type: 'string' }),

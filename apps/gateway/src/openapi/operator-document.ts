@@ -1,15 +1,15 @@
 import { stringify } from 'yaml';
-import * as management from '../management/schemas';
+import * as management from '../http/account/schemas';
 import * as backends from '../operator/backend-schemas';
 import * as repairs from '../operator/repair-schemas';
 import * as answers from '../operator/response-schemas';
-import { OPERATOR_PREFIX } from '../operator/routes';
+import { OPERATOR_ERRORS } from '../operator/errors';
+import { OPERATOR_ROUTES } from '../operator/routes';
 import * as requests from '../operator/schemas';
 import { HEADERS, INFO } from './document';
 import { type JsonObject, namedSchemas, schemaComponents } from './open-api';
-import { ACCOUNT_PATHS } from './operator-account-paths';
-import { BOOKS_PATHS } from './operator-books-paths';
-import { documented } from './operator-operation';
+import { documented, type Endpoint, type Surface } from './operation';
+import { envelopeErrors } from './responses';
 
 const DESCRIPTION = `Operates Tollgate: tenants, prepaid credit, budgets, credentials, invoices and reconciliation. It has its own port and needs the operator secret. The \`tollgate\` command does all of it.
 
@@ -20,6 +20,29 @@ const DESCRIPTION = `Operates Tollgate: tenants, prepaid credit, budgets, creden
 - A top-up, refund or adjustment may be repeated with the same \`ref\`. It is entered once.
 
 The same port serves \`/metrics\`, \`/livez\`, \`/readyz\` and this document without the secret.`;
+
+const COMMON: (keyof typeof OPERATOR_ERRORS)[] = [
+  'missing_credential',
+  'invalid_secret',
+  'misdirected_request',
+  'too_many_attempts',
+  'internal_error',
+  'unavailable',
+];
+
+const OPERATOR_SURFACE: Surface<Endpoint> = {
+  errors: envelopeErrors(OPERATOR_ERRORS, answers.OperatorError),
+  common: COMMON,
+  ofBodies: ['invalid_json', 'payload_too_large', 'unsupported_media_type'],
+  pathParameters: {
+    tenantId: 'Id of the tenant.',
+    id: 'Id of the key, the token, or the run.',
+    entryId: 'Id of a ledger entry.',
+    requestId: 'Id of an inference request: its `x-request-id`, unless the caller gave one.',
+    accountingNumber: 'Number of the invoice.',
+  },
+  security: () => ({ operatorSecret: [] }),
+};
 
 const { Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
 
@@ -36,7 +59,7 @@ export function operatorDocument(): JsonObject {
       { name: 'Credentials', description: 'Inference keys and management tokens.' },
       { name: 'Books', description: 'Usage, invoices and reconciliation.' },
     ],
-    paths: documented(OPERATOR_PREFIX, { ...ACCOUNT_PATHS, ...BOOKS_PATHS }),
+    paths: documented(OPERATOR_ROUTES, OPERATOR_SURFACE),
     components: {
       securitySchemes: {
         operatorSecret: { type: 'http', scheme: 'bearer', description: '`TOLLGATE_OPERATOR_SECRET`.' },

@@ -1,0 +1,29 @@
+import { MAX_JSON_BODY_BYTES } from '../json-body';
+import type { ErrorTable } from '../api-error';
+
+/** The errors that the management and the operator API both answer with, in the same words. */
+export const ACCOUNT_ERRORS = {
+  invalid_json: { status: 400, message: 'The body is not a JSON object.' },
+  name_required: { status: 400, message: 'A name is required.' },
+  invalid_name: {
+    status: 400,
+    message:
+      'name must be a string of 1 to 100 characters. At least one must be visible. Control and bidirectional formatting characters are not allowed.',
+  },
+  invalid_profile: { status: 400, message: "profile must name a key profile of the tenant's plan." },
+  invalid_expires_at: { status: 400, message: 'expiresAt must be an ISO 8601 timestamp in the future.' },
+  invalid_parameter: { status: 400, message: 'A query parameter is not valid.' },
+  not_found: { status: 404, message: 'Not found.' },
+  method_not_allowed: {
+    status: 405,
+    message: 'This endpoint does not support this method. The Allow header lists the supported ones.',
+  },
+  payload_too_large: { status: 413, message: `The body is larger than ${MAX_JSON_BODY_BYTES / 1024} KiB.` },
+  unsupported_media_type: { status: 415, message: 'The body must be JSON. Send "Content-Type: application/json".' },
+  internal_error: { status: 500, message: 'The service failed to process the request.' },
+  unavailable: {
+    status: 503,
+    message: 'The service cannot answer at the moment. Try again shortly.',
+    retryAfterSeconds: 1,
+  },
+} as const satisfies ErrorTable;

@@ -1,0 +1,60 @@
+import { Type, type TSchema } from '@sinclair/typebox';
+import type { IdPrefix } from '@tollgate/contracts';
+
+/** The fields that the schemas of the account APIs are made of. */
+
+/** Letters that Postgres and people can take: no control characters, no lone surrogates. */
+const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
+const PROFILE_ID = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
+export const MAX_NAME_CHARS = 100;
+export const MAX_PAGE_ROWS = 200;
+export const DEFAULT_PAGE_ROWS = 100;
+
+export const idSchema = (prefix: IdPrefix, description: string) =>
+  Type.String({
+    pattern: `^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`,
+    description,
+    examples: [`${prefix}_01kd8v7e5bqgrt3m2n9x0c4hya`],
+  });
+export const timestamp = (description: string) =>
+  Type.String({ format: 'date-time', description, examples: ['2026-11-05T08:30:00.000Z'] });
+export const orNull = (schema: TSchema, description: string) => Type.Union([schema, Type.Null()], { description });
+export const last4 = Type.String({
+  minLength: 4,
+  maxLength: 4,
+  description: 'Last four characters of the value.',
+  examples: ['x3Qa'],
+});
+/** `name` is checked after trimming. */
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: MAX_NAME_CHARS,
+  pattern: PLAIN_TEXT,
+  description:
+    'A label. Surrounding space is removed. At least one character must be visible. Line breaks and characters that change the direction of text are not allowed.',
+  examples: ['backend'],
+});
+export const ProfileName = Type.String({
+  pattern: PROFILE_ID,
+  description: "A key profile of the tenant's plan: limits, catalog and monthly budget. The plan's first when absent.",
+  examples: ['default'],
+});
+export const ExpiresAt = Type.Union([Type.String({ format: 'iso8601' }), Type.Null()], {
+  description:
+    'When it expires: an ISO 8601 timestamp in the future, UTC unless it has an offset. Absent or null: never.',
+  examples: ['2027-01-01T00:00:00.000Z'],
+});
+
+export const nextCursor = orNull(Type.String(), 'Pass it as `after` for the next page; null at the end.');
+
+/** Rows are newest first. */
+export const pageQuery = (prefix: IdPrefix) =>
+  Type.Object({
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: MAX_PAGE_ROWS,
+      default: DEFAULT_PAGE_ROWS,
+      description: 'Maximum number of rows.',
+    }),
+    after: Type.Optional(idSchema(prefix, 'Rows after the one with this id: `nextCursor` of the page before.')),
+  });

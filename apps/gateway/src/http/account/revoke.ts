@@ -1,0 +1,13 @@
+import type { Requests } from '@tollgate/messaging';
+import { inForce } from '../in-force';
+
+/** Errors: not_found, and unavailable as long as the edge may not know of it. */
+export async function revokeCredential(
+  services: Requests,
+  kind: 'key' | 'token',
+  credential: { tenantId: string; id: string },
+): Promise<void> {
+  const subject = kind === 'key' ? 'auth.keys.revoke' : 'auth.tokens.revoke';
+  const message = `The ${kind} may still be accepted. Repeat the revocation until it succeeds.`;
+  await inForce(services.request(subject, credential), message);
+}

@@ -1,0 +1,37 @@
+import type { Static } from '@sinclair/typebox';
+import type { UsageQuery as UsageRequest } from '@tollgate/contracts';
+import { ApiError } from '../api-error';
+import { parseInstant, queryCheck } from '../validate';
+import { UsageQuery } from './schemas';
+
+const checkQuery = queryCheck(UsageQuery);
+
+/**
+ * The query string as metering wants it; without `from` and `to` this calendar month (UTC) until now. Error: invalid_parameter, also when
+ * `from` is not before `to`.
+ */
+export function readUsageQuery(tenantId: string, query: Record<string, unknown>, nowMs: number): UsageRequest {
+  const groupBy = query['groupBy'];
+  const given: Static<typeof UsageQuery> = checkQuery({
+    ...query,
+    ...(groupBy !== undefined && { groupBy: String(groupBy).split(',') }),
+  });
+  const now = new Date(nowMs);
+  const from = instant(given.from) ?? Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
+  // At the very first millisecond of a month "until now" would be an empty time.
+  const to = instant(given.to) ?? (given.from === undefined ? Math.max(nowMs, from + 1) : nowMs);
+  if (from >= to)
+    throw new ApiError('invalid_parameter', 'from must be before to. The default of to is the current time.');
+  return {
+    tenantId,
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    groupBy: given.groupBy ?? [],
+    ...(given.model !== undefined && { model: given.model }),
+    ...(given.keyId !== undefined && { keyId: given.keyId }),
+  };
+}
+
+function instant(text: string | undefined): number | null {
+  return text === undefined ? null : parseInstant(text);
+}

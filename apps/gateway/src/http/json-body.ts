@@ -1,0 +1,26 @@
+import type { FastifyRequest } from 'fastify';
+import { ApiError } from './api-error';
+import { isJson } from './media-type';
+
+/** Of a request to the management and the operator API. An inference request may have more (inference/read-body.ts). */
+export const MAX_JSON_BODY_BYTES = 64 * 1024;
+
+/**
+ * The request's JSON object; `{}` when there is no body at all. Errors: unsupported_media_type, payload_too_large, invalid_json (no UTF-8, no
+ * JSON, or no object).
+ */
+export function readJsonObject(request: FastifyRequest): Record<string, unknown> {
+  const body = request.body as Buffer | undefined;
+  if (body === undefined || body === null || body.length === 0) return {};
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (!isJson(request.headers) || encoding !== 'identity') throw new ApiError('unsupported_media_type');
+  if (body.length > MAX_JSON_BODY_BYTES) throw new ApiError('payload_too_large');
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw new ApiError('invalid_json');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ApiError('invalid_json');
+  return value as Record<string, unknown>;
+}

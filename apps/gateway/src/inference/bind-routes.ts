@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { newId } from '@tollgate/contracts';
+import { allowedMethods, prefixed, routesOf } from '../openapi/route-table';
+import { Client } from './client';
+import { InferenceError } from './errors';
+import type { InFlight } from './in-flight';
+import type { Pipeline } from './pipeline';
+import { unavailable } from './refusals';
+import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './routes';
+
+/** Every path that is bound: each with the prefix, and without it. */
+const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFERENCE_ROUTES };
+
+/** Binds the inference routes on the server itself: the handler gets the raw request and response, and nothing of Nest or of Fastify's body and reply handling is in between. */
+export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFlight: InFlight): void {
+  void server.register((scope, _options, done) => {
+    // The pipeline reads the body itself, after it knows who sends it.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
+    for (const { path, method, operation } of routesOf(BOUND_ROUTES)) {
+      const handler = (request: FastifyRequest, reply: FastifyReply): void => {
+        reply.hijack();
+        // A caller's own id may come twice, and is never a key to money.
+        const id = request.raw.headers['x-request-id'] === request.id ? newId('req') : request.id;
+        const client = new Client(reply.raw, request.id, id, inFlight.draining);
+        if (inFlight.draining) return client.refuse(unavailable());
+        inFlight.begin(client);
+        void run(operation.kind, pipeline, request.raw, client).finally(() =>
+          client.afterLastByte(() => inFlight.end(client)),
+        );
+      };
+      scope.route({ url: path, method: method.toUpperCase(), handler });
+    }
+    done();
+  });
+}
+
+function run(
+  kind: InferenceEndpoint['kind'],
+  pipeline: Pipeline,
+  request: IncomingMessage,
+  client: Client,
+): Promise<void> {
+  return kind === 'models' ? pipeline.listModels(request, client) : pipeline.infer(kind, request, client);
+}
+
+/**
+ * What is said to a request that no route takes, in the inference API's envelope: 405 with `Allow` where the address is known.
+ * @param pages other addresses of the port, which are only read
+ */
+export function refuseUnknownRoute(
+  url: string,
+  response: ServerResponse,
+  requestId: string,
+  pages: readonly string[],
+): void {
+  const path = url.split('?', 1)[0]!;
+  const methods = allowedMethods(BOUND_ROUTES, path) ?? (pages.includes(path) ? 'GET, HEAD' : null);
+  if (methods !== null) response.setHeader('allow', methods);
+  refuseEarly(new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found'), response, requestId);
+}
+
+/** An error before any route was reached. */
+export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
+  new Client(response, requestId, requestId, false).refuse(error);
+}

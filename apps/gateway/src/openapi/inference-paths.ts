@@ -1,0 +1,80 @@
+import * as requests from '../inference/body/schemas';
+import { INFERENCE_ERRORS, type InferenceErrorCode } from '../inference/errors';
+import * as answers from '../inference/response-schemas';
+import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from '../inference/routes';
+import { type JsonObject, namedSchemas, ref, refTo } from './open-api';
+import { errorResponses, jsonResponse, type DocumentedErrors } from './responses';
+import { prefixed, routesOf } from './route-table';
+
+/** Every schema of the inference API that has a name. */
+export const INFERENCE_SCHEMAS = namedSchemas(requests, answers);
+
+const ERRORS: DocumentedErrors = {
+  table: INFERENCE_ERRORS,
+  schema: refTo(answers.InferenceErrorBody),
+  body(code) {
+    const { type, message } = INFERENCE_ERRORS[code as InferenceErrorCode];
+    return { error: { message, type, param: code === 'model_not_found' ? 'model' : null, code } };
+  },
+};
+
+const RATE_HEADERS = Object.fromEntries(
+  ['limit', 'remaining', 'reset'].flatMap((what) =>
+    ['requests', 'tokens'].map((unit) => [`x-ratelimit-${what}-${unit}`, ref('headers', `RateLimit-${what}`)]),
+  ),
+);
+
+function operation({ id, summary, description, schema, examples, errors, ...rest }: InferenceEndpoint): JsonObject {
+  return {
+    operationId: id,
+    tags: ['Inference API'],
+    summary,
+    description,
+    security: [{ inferenceKey: [] }],
+    ...(schema && {
+      requestBody: {
+        required: true,
+        content: { 'application/json': { schema: refTo(schema), ...(examples && { examples }) } },
+      },
+    }),
+    responses: { '200': success(rest), ...errorResponses(ERRORS, errors, RATE_HEADERS) },
+  };
+}
+
+function success({
+  answer,
+  success: description,
+  event,
+  eventExample = '',
+}: Pick<InferenceEndpoint, 'answer' | 'success' | 'event' | 'eventExample'>): JsonObject {
+  const plain = jsonResponse(description, refTo(answer), RATE_HEADERS);
+  if (!event) return plain;
+  return {
+    ...plain,
+    description:
+      'The answer; with `stream: true` server-sent events. The data of each is one JSON object of the form shown; the last is ' +
+      '`data: [DONE]`. An error after the first byte is one event `data: {"error": …}`, then `data: [DONE]`.',
+    content: {
+      ...(plain['content'] as JsonObject),
+      'text/event-stream': {
+        schema: { type: 'string', contentMediaType: 'application/json', contentSchema: refTo(event) },
+        examples: { events: { value: eventExample } },
+      },
+    },
+  };
+}
+
+export const INFERENCE_PATHS: JsonObject = Object.fromEntries(
+  routesOf(prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES)).map(({ path, method, operation: endpoint }) => [
+    path,
+    { [method]: operation(endpoint) },
+  ]),
+);
+
+export const INFERENCE_SECURITY = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'sk-svc-…',
+  description:
+    'An inference key, issued by `POST /_api/v1/keys`. Keep it on your servers: never in a browser or a mobile app.',
+};

@@ -1,0 +1,43 @@
+import { SCOPES } from '@tollgate/contracts';
+import * as account from '../http/account/schemas';
+import { MANAGEMENT_ERRORS, type ManagementErrorCode } from '../management/errors';
+import { MANAGEMENT_ROUTES, type ManagementEndpoint } from '../management/routes';
+import * as answers from '../management/schemas';
+import { namedSchemas } from './open-api';
+import { documented, type Surface } from './operation';
+import { envelopeErrors } from './responses';
+
+/** Every schema of the management API that has a name. */
+export const MANAGEMENT_SCHEMAS = namedSchemas(account, answers);
+
+/** What every endpoint can answer. */
+const COMMON: ManagementErrorCode[] = [
+  'missing_credential',
+  'invalid_token',
+  'token_expired',
+  'token_revoked',
+  'inference_key_not_accepted',
+  'insufficient_scope',
+  'rate_limited',
+  'internal_error',
+  'unavailable',
+];
+
+const MANAGEMENT_SURFACE: Surface<ManagementEndpoint> = {
+  errors: envelopeErrors(MANAGEMENT_ERRORS, answers.ManagementErrorBody),
+  common: COMMON,
+  // Each endpoint lists its own: the order is that of the checks.
+  ofBodies: [],
+  pathParameters: { id: 'Id of the key.' },
+  // Scopes are allowed for any security scheme since 3.1.
+  security: ({ scope }) => ({ managementToken: [scope] }),
+};
+
+export const MANAGEMENT_PATHS = documented(MANAGEMENT_ROUTES, MANAGEMENT_SURFACE);
+
+export const MANAGEMENT_SECURITY = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'fma_…',
+  description: `A management token. It belongs to one tenant and carries scopes, which do not imply one another: ${SCOPES.join(', ')}.`,
+};

@@ -1,0 +1,83 @@
+import type { TObject, TSchema } from '@sinclair/typebox';
+import { type JsonObject, queryParameters, ref, refTo } from './open-api';
+import { type DocumentedErrors, errorResponses, jsonResponse } from './responses';
+import { type RouteTable, routesOf } from './route-table';
+
+/** What the document says of one operation of an account API. */
+export interface Endpoint<Code extends string = string> {
+  id: string;
+  tag: string;
+  summary: string;
+  description: string;
+  query?: TObject;
+  body?: { schema: TSchema; examples: Readonly<Record<string, JsonObject>> };
+  /** Status, what it means and its form, if it has a body; absent: 204. */
+  success?: readonly (readonly [status: string, description: string, schema?: TSchema])[];
+  errors?: readonly Code[];
+}
+
+/** A body with one example. */
+export const body = (schema: TSchema, example: JsonObject): NonNullable<Endpoint['body']> => ({
+  schema,
+  examples: { example },
+});
+
+/** What all operations of a surface have in common. */
+export interface Surface<E extends Endpoint> {
+  errors: DocumentedErrors;
+  /** Codes that every operation answers with, and those of every operation with a body. */
+  common: readonly string[];
+  ofBodies: readonly string[];
+  /** What a name in the braces of a path means. */
+  pathParameters: Readonly<Record<string, string>>;
+  security(endpoint: E): JsonObject;
+}
+
+/** The `paths` of a surface's document. */
+export function documented<E extends Endpoint>(table: RouteTable<E | null>, surface: Surface<E>): JsonObject {
+  const paths: Record<string, JsonObject> = {};
+  for (const { path, method, operation: endpoint } of routesOf(table))
+    if (endpoint) (paths[path] ??= {})[method] = operation(path, endpoint, surface);
+  return paths;
+}
+
+const DONE = [['204', 'Done.']] as const;
+
+function operation<E extends Endpoint>(path: string, endpoint: E, surface: Surface<E>): JsonObject {
+  const { id, tag, summary, description, query, body, success = DONE, errors = [] } = endpoint;
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name: name!,
+    in: 'path',
+    required: true,
+    description: surface.pathParameters[name!]!,
+    schema: { type: 'string' },
+  }));
+  const parameters = [...inPath, ...(query ? queryParameters(query) : [])];
+  const codes = [...errors, ...(body ? surface.ofBodies : []), ...surface.common];
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: [surface.security(endpoint)],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: requestBody(body) }),
+    responses: {
+      ...Object.fromEntries(success.map(([status, what, schema]) => [status, successResponse(what, schema)])),
+      ...errorResponses(surface.errors, codes),
+    },
+  };
+}
+
+function requestBody({ schema, examples }: NonNullable<Endpoint['body']>): JsonObject {
+  const values = Object.entries(examples).map(([name, value]) => [name, { value }]);
+  return {
+    required: true,
+    content: { 'application/json': { schema: refTo(schema), examples: Object.fromEntries(values) } },
+  };
+}
+
+function successResponse(description: string, schema: TSchema | undefined): JsonObject {
+  if (schema) return jsonResponse(description, refTo(schema));
+  return { description, headers: { 'x-request-id': ref('headers', 'RequestId') } };
+}

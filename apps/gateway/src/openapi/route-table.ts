@@ -1,0 +1,43 @@
+/** In the order in which `Allow` names them. */
+const METHODS = ['get', 'post', 'put', 'delete'] as const;
+export type Method = (typeof METHODS)[number];
+
+/**
+ * The one table of a surface's routes: by path and method what the OpenAPI document says of the operation, or null where the document leaves it out.
+ * The document, `Allow` and the 405 answer are made from it; what the router binds is held against it by a test.
+ */
+export type RouteTable<Operation> = Readonly<Record<string, Readonly<Partial<Record<Method, Operation>>>>>;
+
+/** The same routes with `prefix` in front of each path. */
+export function prefixed<Operation>(prefix: string, table: RouteTable<Operation>): RouteTable<Operation> {
+  return Object.fromEntries(Object.entries(table).map(([path, methods]) => [prefix + path, methods]));
+}
+
+/** Each route of a table by itself. */
+export function routesOf<Operation>(
+  table: RouteTable<Operation>,
+): { path: string; method: Method; operation: Operation }[] {
+  return Object.entries(table).flatMap(([path, methods]) =>
+    METHODS.filter((method) => methods[method] !== undefined).map((method) => ({
+      path,
+      method,
+      operation: methods[method] as Operation,
+    })),
+  );
+}
+
+/** What `Allow` says of the first route that `path` fits: its methods, HEAD with GET; null when there is no such route. */
+export function allowedMethods(table: RouteTable<unknown>, path: string): string | null {
+  const parts = path.split('/');
+  const found = Object.entries(table).find(([pattern]) => fits(parts, pattern.split('/')));
+  if (!found) return null;
+  const methods = METHODS.filter((method) => found[1][method] !== undefined);
+  return methods.flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()])).join(', ');
+}
+
+function fits(parts: readonly string[], pattern: readonly string[]): boolean {
+  return (
+    pattern.length === parts.length &&
+    pattern.every((part, at) => (part.startsWith('{') ? parts[at] !== '' : part === parts[at]))
+  );
+}
