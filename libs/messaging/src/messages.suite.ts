@@ -1,4 +1,4 @@
-import { metrics } from '@tollgate/runtime';
+import { metrics, WakeableDelay } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import { messageFailuresSuite } from './message-failures.suite';
 import { MAX_BATCH_MESSAGES } from './messages';
@@ -12,7 +12,6 @@ import {
   useInstances,
   type MessagesStore,
 } from './messages-store.suite';
-import { Signal } from './signal';
 
 /** The guarantees of the messages seam on events (messages.ts, docs/ARCHITECTURE.md), for any implementation. Request–reply: requests.suite.ts. */
 export function messagesSuite(name: string, createStore: () => Promise<MessagesStore>): void {
@@ -110,7 +109,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
     });
 
     it('a waiting consumer is told of a message, and does not find it at its next look', async () => {
-      const arrived = new Signal();
+      const arrived = new WakeableDelay();
       const messages = await start(async () => arrived.wake());
       const latenciesMs: number[] = [];
       for (let version = 1; version <= 15; version++) {

@@ -1,6 +1,6 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { RedisLink } from '@tollgate/redis';
-import { logger } from '@tollgate/runtime';
+import { logger, withTimeout } from '@tollgate/runtime';
 import type { MonthSpent, News } from '../admission-store';
 import { tenantKeys } from './by-tenant';
 import { amount, budgetChanges, nanos } from './json-arguments';
@@ -75,12 +75,9 @@ export class CreditRestorer {
   }
 
   private async askAndTake(tenantId: string): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new UnavailableError(`nobody tells the credit of ${tenantId}`)), MAX_WAIT_MS);
-    });
+    const late = () => new UnavailableError(`nobody tells the credit of ${tenantId}`);
     try {
-      const credit = await Promise.race([this.ask(tenantId), timeout]);
+      const credit = await withTimeout(MAX_WAIT_MS, this.ask(tenantId), late);
       await this.link.one({
         function: 'restore',
         keys: tenantKeys(tenantId),
@@ -91,8 +88,6 @@ export class CreditRestorer {
     } catch (error) {
       if (error instanceof UnavailableError) throw error;
       throw Object.assign(new UnavailableError(`the credit of ${tenantId} cannot be had`), { cause: error });
-    } finally {
-      clearTimeout(timer);
     }
   }
 }
