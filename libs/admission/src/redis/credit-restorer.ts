@@ -24,17 +24,6 @@ export interface TenantCredit {
 /** Asks billing (and metering, for budgets) for a tenant; null: they know no such tenant, so it has no credit. Rejects when they do not answer. */
 export type AskForCredit = (tenantId: string) => Promise<TenantCredit | null>;
 
-/** The books were not asked for this tenant's credit yet: the store was emptied, or the tenant is new. `known` resolves once it is there; then try again. */
-export class TenantUnknownError extends UnavailableError {
-  constructor(
-    tenantId: string,
-    readonly known: Promise<void>,
-  ) {
-    super(`the credit of ${tenantId} is not known yet`);
-    this.name = 'TenantUnknownError';
-  }
-}
-
 /** Brings the credit of tenants back into a store that lost it, each asked for once at a time. */
 export class CreditRestorer {
   private readonly underWay = new Map<string, Promise<void>>();
