@@ -31,7 +31,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
     it('instances may start at the same time on an empty store', async () => {
       const received = new Received();
       const instances = await Promise.all([start(received.handler), start(received.handler), start(received.handler)]);
-      await instances[2]!.publish(TOPIC, [news('a', 1)]);
+      await instances[2].publish(TOPIC, [news('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1));
     });
 

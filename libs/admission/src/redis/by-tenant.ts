@@ -54,7 +54,8 @@ export async function callByTenant<T, R>(
     return { function: name, keys: tenantKeys(tenantId), args: argsOf(items) };
   });
   const replies = await link.call(calls);
-  if (replies.length > 0 && replies.every((reply) => reply instanceof Error)) throw replies[0];
+  const [first] = replies;
+  if (first instanceof Error && replies.every((reply) => reply instanceof Error)) throw first;
   const results = new Array<R | ItemFailure>(items.length);
   for (const [n, group] of groups.entries()) {
     const reply = replies[n];

@@ -114,8 +114,8 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     for (let round = 0; round < 3; round++) {
       const guests = await Promise.all([start(received.handler), start(received.handler)]);
       await growth();
-      await guests[0]!.stopConsuming();
-      await guests[1]!.close();
+      await guests[0].stopConsuming();
+      await guests[1].close();
       await growth();
     }
     ended = true;

@@ -204,7 +204,7 @@ export class TopicPublisher {
 export function sizeOf({ value, key, headers }: OutgoingMessage): number {
   let bytes = (value?.length ?? 0) + (key?.length ?? 0) + MESSAGE_OVERHEAD_BYTES;
   for (const name in headers)
-    bytes += name.length + [headers[name]!].flat().reduce((sum, each) => sum + each!.length, 0);
+    bytes += name.length + [headers[name]!].flat().reduce((sum, each) => sum + each.length, 0);
   return bytes;
 }
 
