@@ -53,7 +53,7 @@ export class StandaloneProcess {
       ['--enable-source-maps', join(ROOT, 'apps/standalone/dist/main.js'), ...args],
       {
         cwd: ROOT,
-        env: { ...inherited, TOLLGATE_PORT: '0', ...env } as NodeJS.ProcessEnv,
+        env: { ...inherited, TOLLGATE_PORT: '0', ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
     );

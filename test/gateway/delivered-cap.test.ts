@@ -20,7 +20,7 @@ async function ask(caller: Caller, play: Play, fields: object = {}, path = '/v1/
 }
 
 interface Chunk {
-  choices: { index: number; delta: Record<string, unknown>; text?: string; finish_reason: string | null }[];
+  choices: { index: number; delta: { content?: string | null }; text?: string; finish_reason: string | null }[];
   usage?: { completion_tokens: number };
 }
 
@@ -29,9 +29,7 @@ function read(text: string): { chunks: Chunk[]; content: string } {
   const events = text.split('\n\n').slice(0, -1);
   expect(events.at(-1)).toBe('data: [DONE]');
   const chunks = events.slice(0, -1).map((event) => JSON.parse(event.slice('data: '.length)) as Chunk);
-  const contents = chunks
-    .flatMap(({ choices }) => choices ?? [])
-    .map(({ delta, text }) => text ?? delta['content'] ?? '');
+  const contents = chunks.flatMap(({ choices }) => choices ?? []).map(({ delta, text }) => text ?? delta.content ?? '');
   return { chunks, content: contents.join('') };
 }
 

@@ -2,7 +2,7 @@ import { mintCredential } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { eventually, RawSocket } from '@tollgate/testing';
 import { once } from 'node:events';
-import type { Server, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { answers, usage, usePlayedBackend } from './played-backend';
 import { type Caller, PLENTY, useGateway } from './use-gateway';
 
@@ -247,7 +247,7 @@ describe('garbage behind a request', () => {
     const body = JSON.stringify({ ...CHAT, max_tokens: 30, stream: true, simulator });
     const socket = open(head(caller, length(body.length))).send(body);
     await socket.until('data: ');
-    const noticed = once(gateway.app.getHttpServer() as Server, 'clientError');
+    const noticed = once(gateway.app.getHttpServer(), 'clientError');
     socket.send('GARBAGE / NONSENSE\r\n\r\n'.repeat(100));
     await noticed;
     const text = await socket.toEnd();

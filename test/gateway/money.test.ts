@@ -30,7 +30,7 @@ async function expectStopInTime(arrive: () => Promise<AbortController>): Promise
     const limits = { timeoutMs: MAX_STOP_MS, everyMs: 5 };
     const late = await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0), limits).then(
       () => null,
-      (error: unknown) => error,
+      (error: Error) => error,
     );
     // The loop's own clock has gone round once more by then, and knows of a stall that ended just now.
     await setTimeout(2);
@@ -206,7 +206,7 @@ describe('a client that leaves', () => {
       const answer = await chat(caller, { stream: true }, slow, { signal: leave.signal });
       const reader = answer.body!.getReader();
       let seen = '';
-      while (!/("content":"[^"]+".*){5}/s.test(seen)) seen += Buffer.from((await reader.read()).value!).toString();
+      while (!/("content":"[^"]+".*){5}/s.test(seen)) seen += Buffer.from((await reader.read()).value).toString();
       return leave;
     });
     const [event] = await gateway.events(caller.tenantId, 1);

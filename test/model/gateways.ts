@@ -160,7 +160,7 @@ export class Gateways {
     let standing = event;
     for (let time = 0; time < (again ? 2 : 1); time++) {
       const [result] = await this.stores.admission.settle([{ event, life: request.life }]);
-      assert(result && !(result instanceof RangeError), 'a cost is capped by its hold');
+      assert(result && !(result instanceof Error), 'a cost is capped by its hold, and the store answers');
       assert.equal(result.kind === 'lost', request.lost, 'a hold is lost with its store, and only then');
       if (result.kind === 'forbidden') return [];
       standing = this.truth.ended(result.kind === 'lost' ? event : result.event);

@@ -21,7 +21,7 @@ export async function newestFirst<Row extends { id: string }, Out>(
     throw new RequestError('invalid_parameter', 'after must be the id of a row of this list.');
   }
   const found = await rows.find({
-    where: after === undefined ? where : ({ ...where, id: LessThan(after) } as FindOptionsWhere<Row>),
+    where: after === undefined ? where : { ...where, id: LessThan(after) },
     order: { id: 'DESC' } as never,
     take: limit + 1,
   });

@@ -137,7 +137,7 @@ function parseJson(text: string): unknown {
 }
 
 function reasonOf(error: unknown): string {
-  const { name, message, cause } = error as Error & { cause?: { code?: unknown; message?: unknown } };
+  const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } };
   if (name === 'TimeoutError') return 'no answer in time';
-  return String(cause?.code ?? cause?.message ?? message);
+  return cause?.code ?? cause?.message ?? message;
 }

@@ -11,8 +11,8 @@ import type {
 } from './admission-store';
 import { BatchQueue } from './batch-queue';
 import { HoldDeadline } from './hold-deadline';
-import { TenantUnknownError } from './redis/credit-restorer';
 import { HoldHeartbeat, type RunningRequest } from './hold-heartbeat';
+import { TenantUnknownError } from './item-failures';
 
 /** `deadline`: give it back with `track`. */
 export type ClientAdmitResult =
@@ -40,9 +40,13 @@ export class AdmissionClient {
       if (kind === 'held') this.void({ id, tenantId }).catch(() => {});
     };
     this.admits = new BatchQueue((requests) => store.admit(requests), { answersWithinMs: admit, onLate });
-    this.looks = new BatchQueue((requests) => store.look(requests), { answersWithinMs: admit });
+    this.looks = new BatchQueue<LookRequest, LookResult>((requests) => store.look(requests), {
+      answersWithinMs: admit,
+    });
     this.extensions = new BatchQueue((requests) => store.extend(requests));
-    this.settlements = new BatchQueue((settlements) => store.settle(settlements), { answersWithinMs: settle });
+    this.settlements = new BatchQueue<Settlement, SettleResult>((settlements) => store.settle(settlements), {
+      answersWithinMs: settle,
+    });
     this.voids = new BatchQueue((holds) => store.void(holds));
     this.signs = new HoldHeartbeat(store, options.signOfLifeIntervalMs);
   }

@@ -1,4 +1,5 @@
-import type { UsageDraft, UsageEvent } from '@tollgate/contracts';
+import type { UnavailableError, UsageDraft, UsageEvent } from '@tollgate/contracts';
+import type { ItemFailure } from './item-failures';
 
 /** Per minute, and at once. Whole numbers of at least 1. */
 export interface Limits {
@@ -60,6 +61,9 @@ export type AdmitResult =
    * how many of the scope run now, is when the next one is expected to end; at least 1 s (also as long as none ended yet), at most 60 s.
    */
   | { kind: 'refused'; reason: Refusal; scope: 'key' | 'tenant'; retryAfterMs: number | null; limits: LimitState };
+
+/** What limits a request of either kind. */
+export type Limited = Pick<AdmitRequest, 'keyLimits' | 'tenantLimits' | 'keyBudgetNanos' | 'tenantBudgetNanos'>;
 
 /** Who is about to send a request of which nothing is known yet. */
 export interface LookRequest {
@@ -239,21 +243,21 @@ export abstract class AdmissionStore {
    * For each, all or nothing and in order: tenant active, requests, tokens, concurrency, budgets, credit. Safe to repeat by id. Need not wait for the disk.
    * A RangeError stands in the place of one that the caller must not send: numbers out of range, or the id of another or an ended hold.
    */
-  abstract admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]>;
+  abstract admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | ItemFailure)[]>;
   /** Whether any request of theirs would be admitted now: before a body is read. Takes nothing, and writes nothing. An Error in the place of one as by `admit`. */
-  abstract look(requests: readonly LookRequest[]): Promise<(LookResult | Error)[]>;
+  abstract look(requests: readonly LookRequest[]): Promise<(LookResult | ItemFailure)[]>;
   /** An Error stands in the place of one that could not be asked: the part of the store that has its tenant is away. */
-  abstract extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | Error)[]>;
+  abstract extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | UnavailableError)[]>;
   /**
    * False where there is no such pending hold: the request has lost it and must end. True also of one that the store lost: what it was granted still stands. An Error stands
    * in the place of one that could not be told: the part of the store that has its tenant is away.
    */
-  abstract progress(progress: readonly Progress[]): Promise<(boolean | Error)[]>;
+  abstract progress(progress: readonly Progress[]): Promise<(boolean | UnavailableError)[]>;
   /**
    * Durable when it returns. Gives back the rest of the hold, the place, and the token limit's difference (those of one call added up). For a cost above the hold a RangeError
    * stands in its place and nothing of it is changed: the caller caps the cost. The others of the call are settled.
    */
-  abstract settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]>;
+  abstract settle(settlements: readonly Settlement[]): Promise<(SettleResult | ItemFailure)[]>;
   /** Nothing was delivered: credit, place and tokens are given back (not the request on the requests limit: it was made). False where there is no such pending hold. */
   abstract void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]>;
   /** Settles or voids what has expired, and hands out the records of settled holds that were not confirmed in time (each to one sweeper at a time): publish them again. */

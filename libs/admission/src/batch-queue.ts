@@ -96,6 +96,7 @@ export class BatchQueue<I, O> {
       wait();
     });
     try {
+      // eslint-disable-next-line no-restricted-syntax -- the time limit is each item's own, and moves
       await Promise.race([calling, allRefused]);
     } finally {
       isOver = true;

@@ -9,7 +9,8 @@ export type { RunningRequest } from './hold-heartbeat';
 export * from './postgres/postgres-admission-store';
 export * from './redis/redis-admission-store';
 export { askForCredit, askForSpent } from './redis/ask-for-credit';
-export { TenantUnknownError, type AskForCredit, type TenantCredit } from './redis/credit-restorer';
+export type { AskForCredit, TenantCredit } from './redis/credit-restorer';
+export { TenantUnknownError, type ItemFailure } from './item-failures';
 
 /** Of the Postgres store. */
 export const MIGRATIONS = {

@@ -1,5 +1,5 @@
 import { RequestError, UnavailableError, type ReplyOf, type RequestOf, type Subject } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { logger, withTimeout } from '@tollgate/runtime';
 import { DEFAULT_REQUEST_DEADLINE_MS, type RequestHandler } from './messages';
 import { failureOf } from './request-failure';
 
@@ -22,18 +22,8 @@ export class InProcessRequests {
   ): Promise<ReplyOf<S>> {
     const handler = this.handlers.get(subject);
     if (!handler) throw new UnavailableError(`nobody answers "${subject}"`);
-    let timer: NodeJS.Timeout | undefined;
-    const deadline = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => reject(new UnavailableError(`no answer to "${subject}" within ${deadlineMs} ms`)),
-        deadlineMs,
-      );
-    });
-    try {
-      return await Promise.race([this.answer(subject, handler, copy(request)), deadline]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const late = () => new UnavailableError(`no answer to "${subject}" within ${deadlineMs} ms`);
+    return withTimeout(deadlineMs, this.answer(subject, handler, copy(request)), late);
   }
 
   private async answer<S extends Subject>(

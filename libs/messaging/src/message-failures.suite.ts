@@ -1,4 +1,5 @@
 import type { CreditNews } from '@tollgate/contracts';
+import { WakeableDelay } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import {
   AFTER_FAILURES_MS,
@@ -9,7 +10,6 @@ import {
   useInstances,
   type MessagesStore,
 } from './messages-store.suite';
-import { Signal } from './signal';
 
 /** Only for what hangs. */
 const WAIT_LIMIT_MS = 60_000;
@@ -88,8 +88,8 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
 
     it('stopConsuming finishes the batch in hand, takes no more, and leaves the rest to others; publish goes on working', async () => {
       const received = new Received();
-      const entered = new Signal();
-      const finish = new Signal();
+      const entered = new WakeableDelay();
+      const finish = new WakeableDelay();
       const stopping = await start(async (batch) => {
         entered.wake();
         await finish.wait(WAIT_LIMIT_MS);
@@ -108,7 +108,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
     });
 
     it('stopConsuming returns while a handler keeps failing, and the batch is not lost', async () => {
-      const entered = new Signal();
+      const entered = new WakeableDelay();
       const failing = await start(async () => {
         entered.wake();
         throw new Error('always');
@@ -141,8 +141,8 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
 
     it('a consumer whose connections are cut in the middle of a batch loses nothing', async () => {
       const received = new Received();
-      const entered = new Signal();
-      const finish = new Signal();
+      const entered = new WakeableDelay();
+      const finish = new WakeableDelay();
       let first = true;
       const messages = await start(async (batch) => {
         if (first) {

@@ -1,4 +1,4 @@
-import { metrics } from '@tollgate/runtime';
+import { metrics, WakeableDelay } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import { messageFailuresSuite } from './message-failures.suite';
 import { MAX_BATCH_MESSAGES } from './messages';
@@ -12,7 +12,6 @@ import {
   useInstances,
   type MessagesStore,
 } from './messages-store.suite';
-import { Signal } from './signal';
 
 /** The guarantees of the messages seam on events (messages.ts, docs/ARCHITECTURE.md), for any implementation. Request–reply: requests.suite.ts. */
 export function messagesSuite(name: string, createStore: () => Promise<MessagesStore>): void {
@@ -32,7 +31,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
     it('instances may start at the same time on an empty store', async () => {
       const received = new Received();
       const instances = await Promise.all([start(received.handler), start(received.handler), start(received.handler)]);
-      await instances[2]!.publish(TOPIC, [news('a', 1)]);
+      await instances[2].publish(TOPIC, [news('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1));
     });
 
@@ -110,7 +109,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
     });
 
     it('a waiting consumer is told of a message, and does not find it at its next look', async () => {
-      const arrived = new Signal();
+      const arrived = new WakeableDelay();
       const messages = await start(async () => arrived.wake());
       const latenciesMs: number[] = [];
       for (let version = 1; version <= 15; version++) {

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '@tollgate/runtime';
 import { parse } from 'pg-connection-string';
 import { DataSource, type DataSourceOptions, type EntityManager, type EntityTarget, type ObjectLiteral } from 'typeorm';
 import type { Socket } from 'node:net';
@@ -5,7 +7,8 @@ import type { Pool, PoolClient, PoolConfig, QueryConfig } from 'pg';
 
 /** After so many runs of one transaction the error goes to the caller. */
 const MAX_TRANSACTION_TRIES = 6;
-const RETRY_BASE_MS = 5;
+const RETRY_BASE_MS = 10;
+const MAX_RETRY_MS = 320;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** A statement that takes longer is ended by the server, and a transaction whose client has gone silent too: its locks are free again. */
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -110,7 +113,7 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
       return await dataSource.transaction(work);
     } catch (error) {
       if (attempt >= MAX_TRANSACTION_TRIES || !isRetryable(error)) throw error;
-      await new Promise((resolve) => setTimeout(resolve, RETRY_BASE_MS * 2 ** attempt * (0.5 + Math.random())));
+      await delay(backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS));
     }
   }
 }

@@ -1,4 +1,4 @@
-import { logger, StartError } from '@tollgate/runtime';
+import { delayUntilAborted, logger, StartError } from '@tollgate/runtime';
 import { Cluster, type Redis } from 'ioredis';
 import { within } from './breaker';
 import type { FunctionLibrary } from './function-library';
@@ -60,7 +60,7 @@ export class LibraryKeeper {
   /** Until the signal: what is missing is loaded within KEEP_INTERVAL_MS of its master's answering again. Never rejects. */
   async keep(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      await pause(KEEP_INTERVAL_MS, stop);
+      await delayUntilAborted(KEEP_INTERVAL_MS, stop);
       if (stop.aborted) return;
       try {
         if (this.client instanceof Cluster) this.client.refreshSlotsCache();
@@ -102,16 +102,4 @@ async function keepAt(node: Redis, { name, source }: FunctionLibrary): Promise<v
   } else if (found[found.indexOf('library_code') + 1] !== source) {
     throw new Error(`the library ${name} is not ours: somebody replaced it. Look who, then: FUNCTION DELETE ${name}`);
   }
-}
-
-function pause(ms: number, stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      stop.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    stop.addEventListener('abort', done);
-  });
 }

@@ -98,7 +98,7 @@ export class RedisLink {
     if (this.client.status !== 'ready') return replies.fill(unavailable('no connection'));
     const shards = new Map<string, number[]>();
     for (const [index, call] of calls.entries()) {
-      const shard = this.shardOf(call.keys[0]!);
+      const shard = this.shardOf(call.keys[0]);
       const indexes = shards.get(shard);
       if (indexes) indexes.push(index);
       else shards.set(shard, [index]);
@@ -215,7 +215,7 @@ export class RedisLink {
   /** All of one shard, in one packet: what is written while a stream is corked leaves together. */
   private send(shard: string, calls: readonly Call[], timeoutMs: number): Promise<(Reply | Error)[]> {
     const replies: (Reply | Error)[] = new Array(calls.length);
-    const breaker = this.breaker(shard, calls[0]!.keys[0]!);
+    const breaker = this.breaker(shard, calls[0]!.keys[0]);
     if (breaker.isOpen) return Promise.resolve(replies.fill(unavailable('no answer lately')));
     const open = new Set<number>();
     let done = false;

@@ -1,5 +1,6 @@
 import { logger } from './logging';
 import { Gauge, metrics } from './metrics';
+import { withTimeout } from './timing';
 
 /** A scrape waits no longer for a source; what it did not say is left out. */
 const SOURCE_TIMEOUT_MS = 1_000;
@@ -40,16 +41,10 @@ export class PolledGauge<L extends string = never> {
 }
 
 async function ask<L extends string>(name: string, source: Source<L>): Promise<readonly Reading<L>[]> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${SOURCE_TIMEOUT_MS} ms`)), SOURCE_TIMEOUT_MS);
-  });
   try {
-    return await Promise.race([source(), late]);
+    return await withTimeout(SOURCE_TIMEOUT_MS, source());
   } catch (error) {
     logger('metrics').debug({ err: error, name }, 'a value could not be asked for');
     return [];
-  } finally {
-    clearTimeout(timer);
   }
 }

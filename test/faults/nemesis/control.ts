@@ -41,10 +41,10 @@ export class Control {
     const stdio = ['pipe', 'pipe', 'inherit'] as const;
     const child = spawn('docker', ['exec', '--interactive', container!, 'node', '-e', WORKER], { stdio: [...stdio] });
     const answered = new Promise<void>((resolve, reject) => {
-      child.stdout!.once('data', () => resolve());
+      child.stdout.once('data', () => resolve());
       child.once('exit', () => reject(new Error('the control process ended')));
     });
-    child.stdin!.write('.');
+    child.stdin.write('.');
     await answered;
     return new Control(child);
   }

@@ -1,3 +1,4 @@
+import { withTimeout } from '@tollgate/runtime';
 import type { ComposedDeployment } from '../../e2e/composed';
 import { operator } from '../../e2e/deployment';
 import type { TestTenant } from '../../e2e/fixtures';
@@ -154,11 +155,8 @@ export class Operations {
   /** Status 0: no answer. */
   private async once<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; body: T }> {
     const api = operator(this.tollgate.ready);
-    const late = new Promise<never>((_, reject) =>
-      setTimeout(() => reject(new Error('no answer')), CALL_TIMEOUT_MS).unref(),
-    );
     try {
-      return await Promise.race([method === 'POST' ? api.post<T>(path, body) : api.delete<T>(path), late]);
+      return await withTimeout(CALL_TIMEOUT_MS, method === 'POST' ? api.post<T>(path, body) : api.delete<T>(path));
     } catch {
       return { status: 0, body: undefined as T };
     }

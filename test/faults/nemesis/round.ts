@@ -170,7 +170,7 @@ async function makeTenants(
     const { id: keyId, key } = (await answered(ask, 201)).data;
     return { id, keyId, key };
   });
-  return { tenants: [...rich, ...(await Promise.all(seconds))], scarce: scarce!, revoked: revoked! };
+  return { tenants: [...rich, ...(await Promise.all(seconds))], scarce: scarce, revoked: revoked! };
 }
 
 /** By request id. */

@@ -1,5 +1,5 @@
 import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
-import { logger } from '@tollgate/runtime';
+import { logger, WakeableDelay } from '@tollgate/runtime';
 import { MAX_RECORDS_PER_BATCH, Projector } from './projector';
 
 const PROJECTION_INTERVAL_MS = 250;
@@ -11,7 +11,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
   private stopped = false;
   private refilled = false;
   private forgetAtMs = 0;
-  private wake: () => void = () => {};
+  private readonly pause = new WakeableDelay();
   private running: Promise<void> = Promise.resolve();
 
   constructor(private readonly projector: Projector) {}
@@ -23,7 +23,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
 
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
-    this.wake();
+    this.pause.wake();
     await this.running;
   }
 
@@ -38,7 +38,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
           logger('auth').warn({ reason: (error as Error).message }, 'projection of credentials fails; trying on');
         failing = true;
       }
-      if (!this.stopped) await this.pause(PROJECTION_INTERVAL_MS);
+      if (!this.stopped) await this.pause.wait(PROJECTION_INTERVAL_MS);
     }
   }
 
@@ -58,15 +58,5 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
     if (refilled > 0)
       logger('auth').info({ records: refilled }, 'the credential store had lost its records: all were projected anew');
     this.refilled = true;
-  }
-
-  private pause(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

@@ -1,5 +1,5 @@
 import { hashCredential, newId, UnavailableError } from '@tollgate/contracts';
-import { configureLogging } from '@tollgate/runtime';
+import { configureLogging, type WakeableDelay } from '@tollgate/runtime';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { minted, startAuth, useAuth } from '../running-auth.suite';
 import { FORGET_INTERVAL_MS, ProjectionLoop } from './projection-loop';
@@ -203,17 +203,17 @@ it('lets the store forget what is over although nobody writes: a batch a round w
   const projector = { keepFilled: () => {}, projectDue: async () => 0, refillIfLost: async () => 0 };
   const forget = () => Promise.resolve(++batches < 3);
   const loop = new ProjectionLoop(Object.assign(projector, { forget }) as unknown as Projector);
+  const { pause } = loop as unknown as { pause: WakeableDelay };
   const now = jest.spyOn(performance, 'now').mockReturnValue(1_000);
   const roundsUntil = async (count: number) => {
-    for (const wait = loop as unknown as { wake(): void }; batches < count; wait.wake())
-      await new Promise(setImmediate);
+    for (; batches < count; pause.wake()) await new Promise(setImmediate);
   };
   try {
     loop.onApplicationBootstrap();
     await roundsUntil(3);
     now.mockReturnValue(1_000 + FORGET_INTERVAL_MS - 1);
     for (let round = 0; round < 20; round++) {
-      (loop as unknown as { wake(): void }).wake();
+      pause.wake();
       await new Promise(setImmediate);
     }
     expect(batches).toBe(3);

@@ -59,7 +59,7 @@ describe('budgets', () => {
     const tenantId = await t.billing.tenant();
     const keys = Array.from({ length: 5 }, () => newId('key'));
     for (const keyId of keys) await t.set(tenantId, 100, keyId);
-    await t.set(tenantId, 'default', keys[1]!);
+    await t.set(tenantId, 'default', keys[1]);
     await t.set(tenantId, 100);
     const first = await t.budgets.keys({ tenantId, limit: 2 });
     expect(first.data.map(({ keyId }) => keyId)).toEqual([keys[0], keys[2]]);

@@ -207,7 +207,7 @@ describe('thresholds of budgets', () => {
           const tenantId = await t.billing.tenant();
           const keys = [newId('key'), newId('key')];
           await t.set(tenantId, 500);
-          await t.set(tenantId, 200, keys[0]!);
+          await t.set(tenantId, 200, keys[0]);
           const charges = spent.map(({ cents, key }) => t.charge(tenantId, cents, { keyId: keys[key]! }));
           await Promise.all(
             replicas.map(async (one, replica) => {

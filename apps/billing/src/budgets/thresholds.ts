@@ -1,13 +1,7 @@
-import { NANOS_PER_CENT, type SetBudget } from '@tollgate/contracts';
+import { NANOS_PER_CENT } from '@tollgate/contracts';
 
 export const DEFAULT_THRESHOLDS_PERCENT: readonly number[] = [50, 80, 100];
 export const MAX_THRESHOLDS = 10;
-
-/** The amount of the budget that is in force, in cents; null: there is none. `byDefault`: what the configuration says. */
-export function centsInForce(set: SetBudget, byDefault: number | null): number | null {
-  if (set === 'default') return byDefault;
-  return set === 'none' ? null : set;
-}
 
 /** The thresholds that this spending has reached. One of 100 % is reached when the whole budget is spent; a budget of zero is always reached. */
 export function reachedThresholds(spentNanos: bigint, budgetCents: number, thresholds: readonly number[]): number[] {

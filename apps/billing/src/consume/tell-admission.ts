@@ -1,6 +1,6 @@
 import { readNews, type AdmissionStore } from '@tollgate/admission';
 import type { CreditNews } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { logger, settlesWithin } from '@tollgate/runtime';
 
 /** Within the deadline of the request that booked it: money that is booked is answered as booked, whether the store has heard of it or not. */
 const BOOKED_WAIT_MS = 2_000;
@@ -31,11 +31,7 @@ export async function tellBooked(
   news: CreditNews,
   waitMs: number = BOOKED_WAIT_MS,
 ): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => (timer = setTimeout(resolve, waitMs, 'late')));
-  const heard = await Promise.race([tellAdmission(admission, [news]), late]);
-  clearTimeout(timer);
-  if (heard === 'late')
+  if (!(await settlesWithin(waitMs, tellAdmission(admission, [news]))))
     logger('billing').warn(
       { tenantId: news.tenantId },
       'money is booked, and answered before the admission store heard of it',

@@ -43,12 +43,15 @@ export async function journalHeads(
   return { data, nextCursor: rows.length > limit ? data.at(-1)!.tenantId : null };
 }
 
+const areHeads = (given: unknown): given is JournalHead[] =>
+  Array.isArray(given) && given.length <= MAX_COMPARED_HEADS && given.every(isHead);
+
 /** Kept heads that are not in the journal any more: what was before them was changed since, whatever its hashes say now. RequestError invalid_parameter. */
 export async function compareHeads(
   dataSource: DataSource,
   { heads }: { heads: readonly JournalHead[] },
 ): Promise<{ differences: Difference[] }> {
-  if (!Array.isArray(heads) || heads.length > MAX_COMPARED_HEADS || !heads.every(isHead))
+  if (!areHeads(heads))
     throw new RequestError('invalid_parameter', `heads must be at most ${MAX_COMPARED_HEADS}, as they were given.`);
   const rows = await dataSource.query<{ hash: Buffer | null; id: string | null }[]>(
     `SELECT c.hash, e.id FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS kept (tenant_id, sequence, place)

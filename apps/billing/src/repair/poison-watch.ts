@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { AdmissionStore } from '@tollgate/admission';
-import { Counter, logger, metrics } from '@tollgate/runtime';
+import { Counter, delayUntilAborted, logger, metrics } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import { capped, compareTenant, NEWS, type TenantView } from '../reconcile/compare';
 import { Stores } from '../reconcile/stores';
@@ -86,7 +85,7 @@ export class PoisonWatch {
       }
       if (next === null || this.ending.signal.aborted) break;
       after = next;
-      await delay(PAGE_PAUSE_MS, undefined, { signal: this.ending.signal }).catch(() => undefined);
+      await delayUntilAborted(PAGE_PAUSE_MS, this.ending.signal);
     }
     this.behind = behind;
     return repaired;

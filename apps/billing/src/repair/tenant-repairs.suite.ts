@@ -239,7 +239,7 @@ export function tenantRepairsSuite(
     it('releases what the books have taken in, so that nothing counts twice, and keeps what they have not', async () => {
       const tenantId = await tenant();
       const [gathered] = [await settle(tenantId, 300n * CENT), await settle(tenantId, 200n * CENT)];
-      await billing.gatherer.gather([charge(tenantId, 300n * CENT, { id: gathered! })]);
+      await billing.gatherer.gather([charge(tenantId, 300n * CENT, { id: gathered })]);
       await forge(tenantId, FORGED, 0n);
       await repairs.repair({ tenantId });
       expect(await view(tenantId)).toMatchObject({ balanceNanos: 700n * CENT, settledNanos: 200n * CENT });

@@ -110,7 +110,7 @@ describe('the sweeper', () => {
     const events = await settle(SWEEP_LIMIT * 2 + 7);
     nowMs += 5_000;
     const counts = await Promise.all([sweeper().sweep(), sweeper().sweep()]);
-    expect(counts[0]! + counts[1]!).toBe(events.length);
+    expect(counts[0] + counts[1]).toBe(events.length);
     await eventually(() => expect(ids(published)).toEqual(ids(events)));
     await news({ releases: ids(events) });
   });

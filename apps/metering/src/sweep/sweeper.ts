@@ -2,7 +2,7 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import type { AdmissionStore } from '@tollgate/admission';
 import type { UsageEvent } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
-import { Counter, failPoint, logger, metrics } from '@tollgate/runtime';
+import { backoffMs, Counter, failPoint, logger, metrics, WakeableDelay } from '@tollgate/runtime';
 
 /** Holds handed out by one call; two kinds, so up to twice as many events in one publication. */
 export const SWEEP_LIMIT = 500;
@@ -34,7 +34,7 @@ export interface SweeperOptions {
  */
 export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stopping = false;
-  private wakeUp: () => void = () => {};
+  private readonly pause = new WakeableDelay();
   private done: Promise<void> = Promise.resolve();
   private confirmAfterMs: number;
   private lastBacklogMs = 0;
@@ -54,7 +54,7 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
   /** Finishes the call in hand. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping = true;
-    this.wakeUp();
+    this.pause.wake();
     await this.done;
   }
 
@@ -102,23 +102,9 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
         failures++;
         logger('metering').warn({ err: error, failures }, 'the sweep failed and is tried again');
       }
-      await this.pause(
-        Math.max(
-          this.options.sweepIntervalMs,
-          failures && Math.min(this.options.sweepIntervalMs * 2 ** failures, MAX_BACKOFF_MS),
-        ),
-      );
+      const { sweepIntervalMs } = this.options;
+      const waitMs = failures > 0 ? backoffMs(failures, sweepIntervalMs, MAX_BACKOFF_MS) : 0;
+      if (!this.stopping) await this.pause.wait(Math.max(sweepIntervalMs, waitMs));
     }
-  }
-
-  private async pause(ms: number): Promise<void> {
-    if (this.stopping) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.wakeUp = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

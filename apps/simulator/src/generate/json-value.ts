@@ -77,16 +77,17 @@ class Maker {
     while (typeof schema['$ref'] === 'string') {
       if (++hops > MAX_DEPTH) throw new SchemaError('$ref goes in a circle');
       const { $ref, ...rest } = schema;
-      schema = merge(asSchema(this.#resolve($ref as string)), rest);
+      schema = merge(asSchema(this.#resolve($ref)), rest);
     }
     const { allOf, anyOf, oneOf, ...own } = schema;
     let out: Schema = own;
     if (Array.isArray(allOf)) for (const part of allOf) out = merge(out, this.#flatten(part, depth, hops + 1));
     for (const branches of [anyOf, oneOf]) {
       if (!Array.isArray(branches) || branches.length === 0) continue;
+      const given = branches as unknown[];
       const branch = this.#sparing(depth)
-        ? branches.reduce((a, b) => (simplicity(b) < simplicity(a) ? b : a))
-        : this.#random.pick(branches);
+        ? given.reduce((a, b) => (simplicity(b) < simplicity(a) ? b : a))
+        : this.#random.pick(given);
       out = merge(out, this.#flatten(branch, depth, hops + 1));
     }
     return out;

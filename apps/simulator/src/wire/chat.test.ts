@@ -25,7 +25,7 @@ const WEATHER = {
 describe('chat completions', () => {
   const sim = useSimulator({ models: { cached: { cachedTokens: 5 }, wordy: { answerTokens: 500 } } });
   const ask = (request: Partial<Request> & Record<string, unknown> = {}) =>
-    sim.openai.chat.completions.create({ model: 'm', messages, ...request } as Request);
+    sim.openai.chat.completions.create({ model: 'm', messages, ...request });
   const stream = async (request: Partial<Request> & Record<string, unknown> = {}): Promise<Chunk[]> => {
     const chunks: Chunk[] = [];
     for await (const chunk of await sim.openai.chat.completions.create({

@@ -26,10 +26,10 @@ export function ownModelName(model: string): string {
 }
 
 /** Takes a frame of each in turn until all have ended: how several choices stream at once. */
-export function* interleave(streams: Iterator<Frame>[]): Generator<Frame> {
+export function* interleave(streams: Iterator<Frame, unknown>[]): Generator<Frame> {
   let running = streams;
   while (running.length > 0) {
-    const next: Iterator<Frame>[] = [];
+    const next: Iterator<Frame, unknown>[] = [];
     for (const stream of running) {
       const { value, done } = stream.next();
       if (done) continue;

@@ -1,9 +1,8 @@
-import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
-import type { AdmitRequest, AdmitResult, Refusal } from '../admission-store';
-import type { Call, Row } from './connections';
+import type { AdmitRequest } from '../admission-store';
+import { largestCostNanos } from '../amounts';
+import type { Call } from './connections';
 import { LIMITS } from './limits-parameters';
 import { NamedCall } from './named-call';
-import { cappedNanos } from './sql-arrays';
 
 /** `admit` of functions/admit.sql. */
 const ADMIT = new NamedCall<AdmitRequest>(
@@ -31,28 +30,3 @@ const ADMIT = new NamedCall<AdmitRequest>(
 
 export const admitCall = (requests: readonly AdmitRequest[], nowMs: number | null, leaseMs: number): Call =>
   ADMIT.of(requests, [nowMs, leaseMs]);
-
-function largestCostNanos({ promptFemtos, outputFemtosPerToken }: AdmitRequest, outputTokens: number): bigint {
-  return cappedNanos(ceilDiv(promptFemtos + BigInt(outputTokens) * outputFemtosPerToken, FEMTOS_PER_NANO));
-}
-
-export function admitResult(row: Row): AdmitResult | RangeError {
-  const [, code, scope, retryMs, holdNanos, outputTokens, requestsLeft, requestsResetMs, tokensLeft, tokensResetMs] =
-    row;
-  if (code === 'id_used') return new RangeError('this id belongs to another or an ended hold');
-  const limits = {
-    requestsRemaining: Number(requestsLeft),
-    requestsResetMs: Number(requestsResetMs),
-    tokensRemaining: Number(tokensLeft),
-    tokensResetMs: Number(tokensResetMs),
-  };
-  if (code === 'held')
-    return { kind: 'held', holdNanos: BigInt(holdNanos!), outputTokens: Number(outputTokens), limits };
-  return {
-    kind: 'refused',
-    reason: code as Refusal,
-    scope: scope as 'key' | 'tenant',
-    retryAfterMs: retryMs === null ? null : Number(retryMs),
-    limits,
-  };
-}

@@ -138,13 +138,9 @@ async function runDurably(from: Pool, call: Call, answerTimeoutMs: number): Prom
 async function run(from: Pool | ClientBase, call: Call, answerTimeoutMs: number): Promise<Row[]> {
   for (let attempt = 1; ; attempt++) {
     try {
-      const { rows } = await from.query({
-        ...call,
-        rowMode: 'array',
-        types: AS_TEXT,
-        query_timeout: answerTimeoutMs,
-      } as never);
-      return rows as Row[];
+      const query = { ...call, rowMode: 'array' as const, types: AS_TEXT, query_timeout: answerTimeoutMs };
+      const { rows } = await from.query<(string | null)[]>(query);
+      return rows;
     } catch (error) {
       const state = error instanceof DatabaseError ? (error.code ?? '') : undefined;
       if (state !== undefined && RETRYABLE.has(state) && attempt < MAX_TRIES) continue;

@@ -103,7 +103,7 @@ function beforeNextFlush(before: () => Promise<void>): void {
     if ((args[0] as { name?: string }).name !== 'flush') return query.apply(this, args);
     spy.mockRestore();
     return before().then(() => query.apply(this, args));
-  } as never);
+  });
 }
 
 describe('a settlement', () => {

@@ -1,8 +1,6 @@
-import type { AdmitRequest } from '../admission-store';
+import type { Limited } from '../admission-store';
+import { cappedNanos } from '../amounts';
 import type { Parameter } from './named-call';
-import { cappedNanos } from './sql-arrays';
-
-type Limited = Pick<AdmitRequest, 'keyLimits' | 'tenantLimits' | 'keyBudgetNanos' | 'tenantBudgetNanos'>;
 
 /** The limits and budgets of a request, as `admit` and `look` take them. */
 export const LIMITS: readonly Parameter<Limited>[] = [

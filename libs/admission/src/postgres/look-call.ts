@@ -1,5 +1,5 @@
-import type { LookRefusal, LookRequest, LookResult } from '../admission-store';
-import type { Call, Row } from './connections';
+import type { LookRequest } from '../admission-store';
+import type { Call } from './connections';
 import { LIMITS } from './limits-parameters';
 import { NamedCall } from './named-call';
 
@@ -16,21 +16,3 @@ const LOOK = new NamedCall<LookRequest>(
 );
 
 export const lookCall = (requests: readonly LookRequest[], nowMs: number | null): Call => LOOK.of(requests, [nowMs]);
-
-export function lookResult(row: Row): LookResult {
-  const [, code, scope, retryMs, requestsLeft, requestsResetMs, tokensLeft, tokensResetMs] = row;
-  const limits = {
-    requestsRemaining: Number(requestsLeft),
-    requestsResetMs: Number(requestsResetMs),
-    tokensRemaining: Number(tokensLeft),
-    tokensResetMs: Number(tokensResetMs),
-  };
-  if (code === null) return { kind: 'clear', limits };
-  return {
-    kind: 'refused',
-    reason: code as LookRefusal['reason'],
-    scope: scope as LookRefusal['scope'],
-    retryAfterMs: retryMs === null ? null : Number(retryMs),
-    limits,
-  };
-}

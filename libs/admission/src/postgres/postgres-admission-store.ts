@@ -23,16 +23,19 @@ import {
   type Withdrawal,
   type WithdrawResult,
 } from '../admission-store';
-import { admitCall, admitResult } from './admit-call';
-import { admitMistake, fillIn, lookMistake, settleMistake } from './caller-mistakes';
+import { budgetNanos, cappedNanos, monthOf } from '../amounts';
+import { admitMistake, lookMistake, settleMistake } from '../caller-mistakes';
+import { sendFaultless, type ItemFailure } from '../item-failures';
+import { readAdmit, readExtend, readLook, readSettle, readWithdraw } from '../store-answers';
+import { admitCall } from './admit-call';
 import { Connections, type Row } from './connections';
 import { eachIdOnce } from './each-id-once';
 import { HoldCounts } from './hold-counts';
 import { SharedProbe } from '../shared-probe';
-import { lookCall, lookResult } from './look-call';
+import { lookCall } from './look-call';
 import { readSnapshot } from './read-snapshot';
 import { repairCall } from './repair-call';
-import { cappedNanos, monthOf, numbers, UNLIMITED_NANOS } from './sql-arrays';
+import { numbers } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
   /** Of the database with the `admission` schema migrated. */
@@ -60,30 +63,23 @@ export class PostgresAdmissionStore extends AdmissionStore {
     this.now = options.now ?? (() => null);
   }
 
-  admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
+  admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | ItemFailure)[]> {
     return eachIdOnce(
       requests,
       ({ draft }) => draft.id,
-      (once) => this.admitOnce(once),
+      (once) => sendFaultless(once, admitMistake, (sent) => this.admitFaultless(sent)),
     );
   }
 
-  private async admitOnce(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
-    const results: (AdmitResult | RangeError | undefined)[] = requests.map(admitMistake);
-    const sent = requests.filter((_, index) => !results[index]);
-    const rows = sent.length === 0 ? [] : await this.connections.call(admitCall(sent, this.now(), this.leaseMs));
-    const answers: (AdmitResult | RangeError)[] = [];
-    for (const row of rows) answers[Number(row[0]) - 1] = admitResult(row);
-    return fillIn(results, answers);
+  private async admitFaultless(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
+    const rows = await this.connections.call(admitCall(requests, this.now(), this.leaseMs));
+    return inOrder(rows, (values) => readAdmit(values));
   }
 
-  async look(requests: readonly LookRequest[]): Promise<(LookResult | RangeError)[]> {
-    const results: (LookResult | RangeError | undefined)[] = requests.map(lookMistake);
-    const sent = requests.filter((_, index) => !results[index]);
-    const rows = sent.length === 0 ? [] : await this.connections.call(lookCall(sent, this.now()));
-    const answers: LookResult[] = [];
-    for (const row of rows) answers[Number(row[0]) - 1] = lookResult(row);
-    return fillIn(results, answers);
+  look(requests: readonly LookRequest[]): Promise<(LookResult | ItemFailure)[]> {
+    return sendFaultless(requests, lookMistake, async (sent) =>
+      inOrder(await this.connections.call(lookCall(sent, this.now())), readLook),
+    );
   }
 
   async extend(requests: readonly ExtendRequest[]): Promise<ExtendResult[]> {
@@ -99,14 +95,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
         numbers(requests, (request) => cappedNanos(request.minNanos)),
       ],
     });
-    const results: ExtendResult[] = [];
-    for (const [n, code, granted, total] of rows) {
-      if (code === 'forbidden') countForbidden('extend');
-      results[Number(n) - 1] =
-        code === 'extended'
-          ? { kind: 'extended', grantedNanos: BigInt(granted!), holdNanos: BigInt(total!) }
-          : { kind: code as 'refused' | 'forbidden' };
-    }
+    const results = inOrder(rows, readExtend);
+    for (const { kind } of results) if (kind === 'forbidden') countForbidden('extend');
     return results;
   }
 
@@ -128,40 +118,33 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return this.positions('progress', rows, progress.length);
   }
 
-  settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
+  settle(settlements: readonly Settlement[]): Promise<(SettleResult | ItemFailure)[]> {
     return eachIdOnce(
       settlements,
       ({ event }) => event.id,
-      (once) => this.settleOnce(once),
+      (once) => sendFaultless(once, settleMistake, (sent) => this.settleFaultless(sent.map(({ event }) => event))),
     );
   }
 
-  private async settleOnce(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
-    const results: (SettleResult | RangeError | undefined)[] = settlements.map(settleMistake);
-    const events = settlements.filter((_, index) => !results[index]).map((settlement) => settlement.event);
-    const answers: (SettleResult | RangeError)[] = [];
-    if (events.length > 0) {
-      // Durable before anyone is told, also what an earlier call settled; the tenants' rows are free again before the disk is waited for.
-      const rows = await this.connections.callDurably({
-        name: 'settle',
-        text: 'SELECT * FROM settle($1,$2,$3,$4,$5,$6,$7)',
-        values: [
-          this.now(),
-          events.map((event) => event.id),
-          events.map((event) => event.tenantId),
-          numbers(events, (event) => cappedNanos(BigInt(event.costNanos))),
-          numbers(events, (event) => event.promptTokens + event.completionTokens),
-          numbers(events, (event) => monthOf(event.endedAt)),
-          events.map((event) => JSON.stringify(event)),
-        ],
-      });
-      for (const [n, code, record] of rows) {
-        const index = Number(n) - 1;
-        if (code === 'forbidden') countForbidden('settle');
-        answers[index] = settleResult(code!, record ?? null, events[index]!);
-      }
-    }
-    return fillIn(results, answers);
+  private async settleFaultless(events: readonly UsageEvent[]): Promise<(SettleResult | RangeError)[]> {
+    // Durable before anyone is told, also what an earlier call settled; the tenants' rows are free again before the disk is waited for.
+    const rows = await this.connections.callDurably({
+      name: 'settle',
+      text: 'SELECT * FROM settle($1,$2,$3,$4,$5,$6,$7)',
+      values: [
+        this.now(),
+        events.map((event) => event.id),
+        events.map((event) => event.tenantId),
+        numbers(events, (event) => cappedNanos(BigInt(event.costNanos))),
+        numbers(events, (event) => event.promptTokens + event.completionTokens),
+        numbers(events, (event) => monthOf(event.endedAt)),
+        events.map((event) => JSON.stringify(event)),
+      ],
+    });
+    return inOrder(rows, (values, index) => {
+      if (values[0] === 'forbidden') countForbidden('settle');
+      return readSettle(values, events[index]!);
+    });
   }
 
   void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]> {
@@ -217,10 +200,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
       text: 'SELECT * FROM withdraw($1,$2,$3)',
       values: [tenantId, String(version), String(cappedNanos(nanos))],
     });
-    const [code, availableNanos] = row as [string, string];
-    return code === 'refused'
-      ? { kind: code, availableNanos: BigInt(availableNanos) }
-      : { kind: code as 'withdrawn' | 'overtaken' };
+    return readWithdraw(row!);
   }
 
   async repair(repair: Repair): Promise<RepairResult> {
@@ -239,10 +219,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
         changes.map(({ tenantId }) => tenantId),
         changes.map(({ keyId }) => keyId ?? ''),
         numbers(changes, ({ version }) => version),
-        numbers(changes, ({ nanos }) => {
-          if (nanos === 'default') return null;
-          return nanos === 'none' ? UNLIMITED_NANOS : cappedNanos(nanos);
-        }),
+        numbers(changes, budgetNanos),
       ],
     });
   }
@@ -293,10 +270,9 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 }
 
-function settleResult(code: string, record: string | null, event: UsageEvent): SettleResult | RangeError {
-  if (code === 'over_hold')
-    return new RangeError(`the cost of ${event.id}, ${event.costNanos} nanos, is above its hold`);
-  if (code === 'forbidden') return { kind: 'forbidden' };
-  if (code === 'settled') return { kind: 'settled', repeated: false, event };
-  return { kind: 'settled', repeated: true, event: JSON.parse(record!) as UsageEvent };
+/** The answers by the number of their item, from 1, which is the first value of a row; `read` gets the others. */
+function inOrder<R>(rows: readonly Row[], read: (values: Row, index: number) => R): R[] {
+  const answers: R[] = [];
+  for (const [number, ...values] of rows) answers[Number(number) - 1] = read(values, Number(number) - 1);
+  return answers;
 }

@@ -1,5 +1,6 @@
 import type { Repair } from '../admission-store';
-import { cappedNanos, monthOf, numbers, UNLIMITED_NANOS } from './sql-arrays';
+import { budgetNanos, cappedNanos, monthOf } from '../amounts';
+import { numbers } from './sql-arrays';
 
 /** The call of functions/repair.sql. */
 export function repairCall(repair: Repair, nowMs: unknown) {
@@ -21,10 +22,7 @@ export function repairCall(repair: Repair, nowMs: unknown) {
       numbers(spending, ({ nanos }) => cappedNanos(nanos)),
       budgets.map(({ keyId }) => keyId ?? ''),
       numbers(budgets, (budget) => budget.version),
-      numbers(budgets, ({ nanos }) => {
-        if (nanos === 'default') return null;
-        return nanos === 'none' ? UNLIMITED_NANOS : cappedNanos(nanos);
-      }),
+      numbers(budgets, budgetNanos),
       releases,
     ],
   };

@@ -1,6 +1,7 @@
-import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
-import type { AdmitRequest, AdmitResult, Refusal } from '../admission-store';
-import { amount, budget, nanos } from './json-arguments';
+import type { AdmitRequest, AdmitResult } from '../admission-store';
+import { largestCostNanos } from '../amounts';
+import { readAdmit, type Value } from '../store-answers';
+import { amount, limitValues, nanos } from './json-arguments';
 
 /** What `admit` answers before the results: whether the tenant was new to the store, and the life in which its holds are. */
 const HEADER_VALUES = 2;
@@ -20,27 +21,21 @@ export function admitArguments(
 export type AdmitReply = { known: false } | { known: true; created: boolean; results: (AdmitResult | RangeError)[] };
 
 export function readAdmitReply(reply: unknown): AdmitReply {
-  const values = reply as (string | number | null)[];
+  const values = reply as Value[];
   if (values[0] === 'unknown') return { known: false };
   const results: (AdmitResult | RangeError)[] = [];
   const life = values[1] as string;
-  for (let at = HEADER_VALUES; at < values.length; at += VALUES_PER_RESULT) results.push(readResult(values, at, life));
+  for (let at = HEADER_VALUES; at < values.length; at += VALUES_PER_RESULT)
+    results.push(readAdmit(values.slice(at, at + VALUES_PER_RESULT), life));
   return { known: true, created: values[0] === 1, results };
 }
 
 function toArray(request: AdmitRequest): unknown[] {
-  const { draft, keyLimits, tenantLimits, wantOutputTokens } = request;
+  const { draft, wantOutputTokens } = request;
   return [
     draft.id,
     draft.keyId,
-    keyLimits.requestsPerMinute,
-    keyLimits.tokensPerMinute,
-    keyLimits.concurrency,
-    tenantLimits.requestsPerMinute,
-    tenantLimits.tokensPerMinute,
-    tenantLimits.concurrency,
-    budget(request.keyBudgetNanos),
-    budget(request.tenantBudgetNanos),
+    ...limitValues(request),
     request.promptTokens,
     amount(request.promptFemtos),
     amount(request.outputFemtosPerToken),
@@ -50,29 +45,4 @@ function toArray(request: AdmitRequest): unknown[] {
     nanos(largestCostNanos(request, wantOutputTokens)),
     nanos(largestCostNanos(request, Math.min(1, wantOutputTokens))),
   ];
-}
-
-function largestCostNanos({ promptFemtos, outputFemtosPerToken }: AdmitRequest, outputTokens: number): bigint {
-  return ceilDiv(promptFemtos + BigInt(outputTokens) * outputFemtosPerToken, FEMTOS_PER_NANO);
-}
-
-function readResult(values: readonly (string | number | null)[], at: number, life: string): AdmitResult | RangeError {
-  const code = values[at] as string;
-  if (code === 'id_used') return new RangeError('this id belongs to another or an ended hold');
-  const limits = {
-    requestsRemaining: values[at + 5] as number,
-    requestsResetMs: values[at + 6] as number,
-    tokensRemaining: values[at + 7] as number,
-    tokensResetMs: values[at + 8] as number,
-  };
-  if (code === 'held') {
-    return { kind: 'held', holdNanos: BigInt(values[at + 3]!), outputTokens: values[at + 4] as number, limits, life };
-  }
-  return {
-    kind: 'refused',
-    reason: code as Refusal,
-    scope: values[at + 1] as 'key' | 'tenant',
-    retryAfterMs: values[at + 2] as number | null,
-    limits,
-  };
 }

@@ -1,7 +1,8 @@
 import type { Call, RedisLink, Reply } from '@tollgate/redis';
+import type { ItemFailure } from '../item-failures';
 
 /** Elements of one function call: bounds how long Redis does nothing else (about 15 µs each). */
-export const MAX_ITEMS_PER_FUNCTION_CALL = 250;
+const MAX_ITEMS_PER_FUNCTION_CALL = 250;
 
 /** The five keys of a tenant, in the order in which the functions take them: one hash tag, so one slot (lua/3_state.lua). */
 export function tenantKeys(tenantId: string): string[] {
@@ -20,7 +21,7 @@ export interface Group<T> {
 }
 
 /** Per tenant, each in its order, in parts of at most MAX_ITEMS_PER_FUNCTION_CALL. */
-export function groupByTenant<T>(items: readonly T[], tenantOf: (item: T) => string): Group<T>[] {
+function groupByTenant<T>(items: readonly T[], tenantOf: (item: T) => string): Group<T>[] {
   const groups: Group<T>[] = [];
   const last = new Map<string, Group<T>>();
   for (const [position, item] of items.entries()) {
@@ -37,7 +38,7 @@ export function groupByTenant<T>(items: readonly T[], tenantOf: (item: T) => str
 }
 
 /**
- * One function call a group, all in one round trip; `read` makes an answer an element of a group's reply. An Error stands in the place of each element of a group that failed.
+ * One function call a group, all in one round trip; `read` makes an answer an element of a group's reply. A failure stands in the place of each element of a group that failed.
  * Rejects when all did.
  */
 export async function callByTenant<T, R>(
@@ -46,15 +47,16 @@ export async function callByTenant<T, R>(
   items: readonly T[],
   tenantOf: (item: T) => string,
   argsOf: (items: readonly T[]) => (string | number)[],
-  read: (reply: Reply, group: Group<T>) => (R | Error)[],
-): Promise<(R | Error)[]> {
+  read: (reply: Reply, group: Group<T>) => (R | ItemFailure)[],
+): Promise<(R | ItemFailure)[]> {
   const groups = groupByTenant(items, tenantOf);
   const calls = groups.map(({ tenantId, items }): Call => {
     return { function: name, keys: tenantKeys(tenantId), args: argsOf(items) };
   });
   const replies = await link.call(calls);
-  if (replies.length > 0 && replies.every((reply) => reply instanceof Error)) throw replies[0];
-  const results = new Array<R | Error>(items.length);
+  const [first] = replies;
+  if (first instanceof Error && replies.every((reply) => reply instanceof Error)) throw first;
+  const results = new Array<R | ItemFailure>(items.length);
   for (const [n, group] of groups.entries()) {
     const reply = replies[n];
     const answers = reply instanceof Error ? group.positions.map(() => reply) : read(reply, group);
@@ -64,7 +66,7 @@ export async function callByTenant<T, R>(
 }
 
 /** For operations whose answers have no place for an Error: the call as a whole fails. Each may be repeated. */
-export function allOrNothing<R>(results: readonly (R | Error)[]): R[] {
+export function allOrNothing<R>(results: readonly (R | ItemFailure)[]): R[] {
   for (const result of results) if (result instanceof Error) throw result;
   return results as R[];
 }

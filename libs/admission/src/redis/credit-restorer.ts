@@ -1,6 +1,6 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { RedisLink } from '@tollgate/redis';
-import { logger } from '@tollgate/runtime';
+import { logger, withTimeout } from '@tollgate/runtime';
 import type { MonthSpent, News } from '../admission-store';
 import { tenantKeys } from './by-tenant';
 import { amount, budgetChanges, nanos } from './json-arguments';
@@ -23,17 +23,6 @@ export interface TenantCredit {
 
 /** Asks billing (and metering, for budgets) for a tenant; null: they know no such tenant, so it has no credit. Rejects when they do not answer. */
 export type AskForCredit = (tenantId: string) => Promise<TenantCredit | null>;
-
-/** The books were not asked for this tenant's credit yet: the store was emptied, or the tenant is new. `known` resolves once it is there; then try again. */
-export class TenantUnknownError extends UnavailableError {
-  constructor(
-    tenantId: string,
-    readonly known: Promise<void>,
-  ) {
-    super(`the credit of ${tenantId} is not known yet`);
-    this.name = 'TenantUnknownError';
-  }
-}
 
 /** Brings the credit of tenants back into a store that lost it, each asked for once at a time. */
 export class CreditRestorer {
@@ -75,12 +64,9 @@ export class CreditRestorer {
   }
 
   private async askAndTake(tenantId: string): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new UnavailableError(`nobody tells the credit of ${tenantId}`)), MAX_WAIT_MS);
-    });
+    const late = () => new UnavailableError(`nobody tells the credit of ${tenantId}`);
     try {
-      const credit = await Promise.race([this.ask(tenantId), timeout]);
+      const credit = await withTimeout(MAX_WAIT_MS, this.ask(tenantId), late);
       await this.link.one({
         function: 'restore',
         keys: tenantKeys(tenantId),
@@ -91,8 +77,6 @@ export class CreditRestorer {
     } catch (error) {
       if (error instanceof UnavailableError) throw error;
       throw Object.assign(new UnavailableError(`the credit of ${tenantId} cannot be had`), { cause: error });
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

@@ -91,7 +91,7 @@ describe('a cluster', () => {
     for (const [i, result] of results.entries()) {
       if (result instanceof UnavailableError) continue;
       expect(result).toEqual(extended);
-      expect(await f.sums(tenants[i]!)).toMatchObject({ pendingNanos: extended.holdNanos });
+      expect(await f.sums(tenants[i])).toMatchObject({ pendingNanos: extended.holdNanos });
     }
     await eventually(async () => expect((await extendAll()).some((result) => result instanceof Error)).toBe(false), {
       timeoutMs: FAILOVER_LIMIT_MS,

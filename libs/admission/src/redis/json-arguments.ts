@@ -1,7 +1,6 @@
-import type { Budget } from '../admission-store';
+import type { Budget, Limited, Progress, Settlement } from '../admission-store';
+import { budgetNanos, cappedNanos, monthOf } from '../amounts';
 
-/** Amounts beyond this are treated as this: no balance reaches it (4 × 10⁹ currency units). As in the Postgres store. */
-const MAX_NANOS = 4n * 10n ** 18n;
 const MAX_EXACT = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** An amount as the functions take it (lua/1_amounts.lua): a number where a double has it exactly, digits otherwise. */
@@ -10,24 +9,43 @@ export function amount(value: bigint): number | string {
 }
 
 export function nanos(value: bigint): number | string {
-  return amount(value > MAX_NANOS ? MAX_NANOS : value);
+  return amount(cappedNanos(value));
 }
 
 /** A budget that the request brings: false for none. */
-export function budget(value: bigint | null): number | string | false {
+function budget(value: bigint | null): number | string | false {
   return value === null ? false : nanos(value);
 }
 
-/** Budgets that were set, as `take_budgets` (lua/6_books.lua) reads them. "None at all" is an amount that no spending reaches. */
+/** Budgets that were set, as `take_budgets` (lua/6_books.lua) reads them. */
 export function budgetChanges(budgets: readonly Budget[] | undefined): unknown[] {
-  return (budgets ?? []).map(({ keyId, version, nanos: set }) => [
-    keyId ?? '',
-    Number(version),
-    set === 'default' ? false : nanos(set === 'none' ? MAX_NANOS : set),
-  ]);
+  return (budgets ?? []).map((set) => [set.keyId ?? '', Number(set.version), budget(budgetNanos(set))]);
 }
 
-/** The month of an ISO 8601 UTC instant as the functions count it: year × 12 + month − 1. */
-export function monthOf(isoTime: string): number {
-  return Number(isoTime.slice(0, 4)) * 12 + Number(isoTime.slice(5, 7)) - 1;
+/** What was delivered, as `progress` takes it. */
+export function tuple(delivered: Progress['delivered']): (number | string)[] | false {
+  if (!delivered) return false;
+  const { promptTokens, cachedTokens, completionTokens, costNanos } = delivered;
+  return [promptTokens, cachedTokens, completionTokens, nanos(costNanos)];
+}
+
+/** A settlement as `settle` takes it, beside its event. */
+export function settlementValues({ event, life }: Settlement): (number | string | false)[] {
+  const tokens = event.promptTokens + event.completionTokens;
+  return [event.id, nanos(BigInt(event.costNanos)), tokens, monthOf(event.endedAt), life ?? false];
+}
+
+/** The limits and budgets of a request, as `admit` and `look` take them. */
+export function limitValues(request: Limited): (number | string | false)[] {
+  const { keyLimits, tenantLimits, keyBudgetNanos, tenantBudgetNanos } = request;
+  return [
+    keyLimits.requestsPerMinute,
+    keyLimits.tokensPerMinute,
+    keyLimits.concurrency,
+    tenantLimits.requestsPerMinute,
+    tenantLimits.tokensPerMinute,
+    tenantLimits.concurrency,
+    budget(keyBudgetNanos),
+    budget(tenantBudgetNanos),
+  ];
 }

@@ -26,18 +26,19 @@ import {
 } from '../admission-store';
 import type { RefusableOperation } from '../hold-states';
 import { SharedProbe } from '../shared-probe';
-import { admitMistake, fillIn, settleMistake } from '../postgres/caller-mistakes';
+import { admitMistake, settleMistake } from '../caller-mistakes';
+import { sendFaultless, TenantUnknownError, type ItemFailure } from '../item-failures';
+import { readExtend, readSettle, readWithdraw, type Value } from '../store-answers';
 import { admitArguments, readAdmitReply } from './admit-call';
 import { allOrNothing, callByTenant, PROBE, tenantKeys } from './by-tenant';
-import { CreditRestorer, TenantUnknownError } from './credit-restorer';
-import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
+import { CreditRestorer } from './credit-restorer';
+import { amount, budgetChanges, nanos, settlementValues, tuple } from './json-arguments';
 import { callLook } from './look-call';
 import { readHolds } from './read-holds';
 import { callRepair } from './repair';
 import { probeWrites, REPLICAS_TIMEOUT_MS } from './probe-writes';
 import { readSnapshots } from './snapshots';
 import { sweepTenants } from './sweep-tenants';
-import { settleResult, tuple } from './hold-values';
 import type { RedisAdmissionOptions } from './redis-admission-options';
 import { TenantRegistry } from './tenant-registry';
 
@@ -92,23 +93,24 @@ export class RedisAdmissionStore extends AdmissionStore {
     this.now = options.now ?? (() => '');
   }
 
-  async admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | RangeError)[]> {
-    const results: (AdmitResult | Error | undefined)[] = requests.map(admitMistake);
-    const sent = requests.filter((_, index) => !results[index]);
-    const telling = this.registry.tell(sent.map(({ draft }) => draft.tenantId));
+  admit(requests: readonly AdmitRequest[]): Promise<(AdmitResult | ItemFailure)[]> {
+    return sendFaultless(requests, admitMistake, (sent) => this.admitFaultless(sent));
+  }
+
+  private async admitFaultless(requests: readonly AdmitRequest[]): Promise<(AdmitResult | ItemFailure)[]> {
+    const telling = this.registry.tell(requests.map(({ draft }) => draft.tenantId));
     if (telling) await telling;
-    const answers = await callByTenant(
+    return callByTenant(
       this.link,
       'admit',
-      sent,
+      requests,
       ({ draft }) => draft.tenantId,
       (items) => admitArguments(items, this.now(), this.leaseMs, this.restorer !== undefined),
       (reply, group) => this.readAdmitted(reply, group.tenantId, group.items.length),
     );
-    return fillIn(results, answers);
   }
 
-  look(requests: readonly LookRequest[]): Promise<(LookResult | Error)[]> {
+  look(requests: readonly LookRequest[]): Promise<(LookResult | ItemFailure)[]> {
     return callLook(this.link, requests, {
       now: this.now(),
       mustBeKnown: this.restorer !== undefined,
@@ -117,7 +119,7 @@ export class RedisAdmissionStore extends AdmissionStore {
   }
 
   /** No call as a whole that fails where a shard is away: its repeat would extend those of the others twice. */
-  extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | Error)[]> {
+  extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | UnavailableError)[]> {
     return callByTenant<ExtendRequest, ExtendResult>(
       this.link,
       'extend',
@@ -129,11 +131,11 @@ export class RedisAdmissionStore extends AdmissionStore {
           items.map(({ id, wantNanos, minNanos, life }) => [id, nanos(wantNanos), nanos(minNanos), life ?? false]),
         ),
       ],
-      (reply, { items }) => items.map((_, i) => this.readExtended((reply as (string | number | null)[]).slice(i * 3))),
+      (reply, { items }) => items.map((_, i) => this.readExtended((reply as Value[]).slice(i * 3))),
     );
   }
 
-  progress(progress: readonly Progress[]): Promise<(boolean | Error)[]> {
+  progress(progress: readonly Progress[]): Promise<(boolean | UnavailableError)[]> {
     return callByTenant<Progress, boolean>(
       this.link,
       'progress',
@@ -148,38 +150,31 @@ export class RedisAdmissionStore extends AdmissionStore {
     );
   }
 
-  async settle(settlements: readonly Settlement[]): Promise<(SettleResult | RangeError)[]> {
-    const results: (SettleResult | Error | undefined)[] = settlements.map(settleMistake);
-    const sent = settlements.filter((_, index) => !results[index]);
+  settle(settlements: readonly Settlement[]): Promise<(SettleResult | ItemFailure)[]> {
+    return sendFaultless(settlements, settleMistake, (sent) => this.settleFaultless(sent));
+  }
+
+  private async settleFaultless(settlements: readonly Settlement[]): Promise<(SettleResult | ItemFailure)[]> {
     const answers = await callByTenant<Settlement, SettleResult>(
       this.settling,
       'settle',
-      sent,
+      settlements,
       ({ event }) => event.tenantId,
       (items) => [
         this.now(),
-        JSON.stringify(
-          items.map(({ event: { id, costNanos, promptTokens, completionTokens, endedAt }, life }) => [
-            id,
-            nanos(BigInt(costNanos)),
-            promptTokens + completionTokens,
-            monthOf(endedAt),
-            life ?? false,
-          ]),
-        ),
+        JSON.stringify(items.map(settlementValues)),
         ...items.map(({ event }) => JSON.stringify(event)),
       ],
       (reply, { items }) =>
         items.map(({ event }, i) => {
-          const [code, record] = (reply as (string | null)[]).slice(i * 2, i * 2 + 2);
-          this.count('settle', code !== 'forbidden');
-          return settleResult(code!, record ?? null, event);
+          const values = (reply as Value[]).slice(i * 2, i * 2 + 2);
+          this.count('settle', values[0] !== 'forbidden');
+          return readSettle(values, event);
         }),
     );
     // When it does not come to that, the settlements stand, and their repeat waits again.
-    const missed = await this.missedReplicas(sent.map(({ event }) => event.tenantId));
-    const stand = answers.map((answer, i) => missed[i] ?? answer);
-    return fillIn(results, stand);
+    const missed = await this.missedReplicas(settlements.map(({ event }) => event.tenantId));
+    return answers.map((answer, i) => missed[i] ?? answer);
   }
 
   async void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]> {
@@ -226,17 +221,15 @@ export class RedisAdmissionStore extends AdmissionStore {
 
   async withdraw({ tenantId, version, nanos: taken }: Withdrawal): Promise<WithdrawResult> {
     await this.registry.tell([tenantId]);
-    const [code, available] = (await this.settling.one({
+    const values = (await this.settling.one({
       function: 'withdraw',
       keys: tenantKeys(tenantId),
       args: [this.restorer ? '1' : '', String(version), String(nanos(taken))],
-    })) as [string, string];
-    if (code === 'unknown') throw this.unknown(tenantId);
+    })) as Value[];
+    if (values[0] === 'unknown') throw this.unknown(tenantId);
     const [missed] = await this.missedReplicas([tenantId]);
     if (missed) throw missed;
-    return code === 'refused'
-      ? { kind: code, availableNanos: BigInt(available) }
-      : { kind: code as 'withdrawn' | 'overtaken' };
+    return readWithdraw(values);
   }
 
   async repair(repair: Repair): Promise<RepairResult> {
@@ -278,9 +271,9 @@ export class RedisAdmissionStore extends AdmissionStore {
     return new Set([this.link, this.settling, this.background]);
   }
 
-  private readAdmitted(reply: unknown, tenantId: string, count: number): (AdmitResult | Error)[] {
+  private readAdmitted(reply: unknown, tenantId: string, count: number): (AdmitResult | ItemFailure)[] {
     const read = readAdmitReply(reply);
-    if (!read.known) return new Array<Error>(count).fill(this.unknown(tenantId));
+    if (!read.known) return new Array<ItemFailure>(count).fill(this.unknown(tenantId));
     if (read.created) void this.registry.tellAgain(tenantId);
     return read.results;
   }
@@ -293,11 +286,9 @@ export class RedisAdmissionStore extends AdmissionStore {
     return new TenantUnknownError(tenantId, known);
   }
 
-  private readExtended([code, granted, total]: (string | number | null)[]): ExtendResult {
-    this.count('extend', code !== 'forbidden');
-    return code === 'extended'
-      ? { kind: 'extended', grantedNanos: BigInt(granted!), holdNanos: BigInt(total!) }
-      : { kind: code as 'refused' | 'forbidden' };
+  private readExtended(values: readonly Value[]): ExtendResult {
+    this.count('extend', values[0] !== 'forbidden');
+    return readExtend(values);
   }
 
   private count(operation: RefusableOperation, allowed: boolean): boolean {

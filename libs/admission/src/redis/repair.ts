@@ -1,7 +1,8 @@
 import type { RedisLink } from '@tollgate/redis';
 import type { Repair, RepairResult } from '../admission-store';
+import { monthOf } from '../amounts';
 import { tenantKeys } from './by-tenant';
-import { amount, budgetChanges, monthOf, nanos } from './json-arguments';
+import { amount, budgetChanges, nanos } from './json-arguments';
 
 /** Calls lua/6_repair.lua. Rejects when the tenant's shard does not answer. */
 export async function callRepair(link: RedisLink, repair: Repair, now: number | ''): Promise<RepairResult> {

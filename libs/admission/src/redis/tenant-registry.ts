@@ -84,7 +84,7 @@ export class TenantRegistry {
       );
       let failed: Error | undefined;
       for (const [i, [, ids]] of registries.entries()) {
-        const error = [replies[2 * i], replies[2 * i + 1]].find((reply) => reply instanceof Error) as Error | undefined;
+        const error = [replies[2 * i], replies[2 * i + 1]].find((reply): reply is Error => reply instanceof Error);
         failed ??= error;
         if (!error) for (const id of ids) this.told.add(id);
       }

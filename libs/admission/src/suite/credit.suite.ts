@@ -230,11 +230,11 @@ export function creditSuite(open: OpenStore): void {
       f.request({ minOutputTokens: 11 }),
       f.request({ keyLimits: { requestsPerMinute: 0, tokensPerMinute: 1, concurrency: 1 } }),
     ]);
-    expect(results.map((result) => (result instanceof RangeError ? 'mistake' : result.kind))).toEqual([
-      'mistake',
+    expect(results.map((result) => (result instanceof Error ? result.name : result.kind))).toEqual([
+      'RangeError',
       'held',
-      'mistake',
-      'mistake',
+      'RangeError',
+      'RangeError',
     ]);
   });
 }

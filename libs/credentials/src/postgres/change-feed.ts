@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { logger } from '@tollgate/runtime';
+import { logger, WakeableDelay } from '@tollgate/runtime';
 import { Client, type ClientConfig } from 'pg';
 import type { CredentialRecord } from '../credential-store';
 import { RECORD_COLUMNS, toRecord, type RecordRow } from './record-row';
@@ -43,8 +43,9 @@ export class ChangeFeed {
   private position = { change: 0, hash: AFTER_ALL_HASHES };
   private socket: Socket | null = null;
   private stopped = false;
-  private woken = false;
-  private wakeUp: () => void = () => {};
+  private readonly news = new WakeableDelay();
+  /** Only a stop ends the wait for a new connection. */
+  private readonly reconnect = new WakeableDelay();
   private running: Promise<void> = Promise.resolve();
 
   constructor(
@@ -70,7 +71,8 @@ export class ChangeFeed {
   async stop(): Promise<void> {
     this.stopped = true;
     this.drop();
-    this.wake();
+    this.news.wake();
+    this.reconnect.wake();
     await this.running;
   }
 
@@ -94,14 +96,13 @@ export class ChangeFeed {
       }
       this.drop();
       client = null;
-      if (!this.stopped) await this.pause(RECONNECT_DELAY_MS);
+      if (!this.stopped) await this.reconnect.wait(RECONNECT_DELAY_MS);
     }
   }
 
   private async follow(client: Client): Promise<void> {
     while (!this.stopped) {
-      if (!this.woken) await this.pause(CHECK_INTERVAL_MS);
-      this.woken = false;
+      await this.news.wait(CHECK_INTERVAL_MS);
       if (!this.stopped) await this.check(client);
     }
   }
@@ -115,9 +116,9 @@ export class ChangeFeed {
       stream: () => socket,
     });
     this.socket = socket;
-    client.on('notification', () => this.wake());
+    client.on('notification', () => this.news.wake());
     // The check that follows fails on the dead connection and leads to a new one. Once we are past that, it is no news.
-    client.on('error', () => this.socket === socket && this.wake());
+    client.on('error', () => this.socket === socket && this.news.wake());
     await client.connect();
     await client.query('LISTEN tollgate_credentials');
     return client;
@@ -152,20 +153,5 @@ export class ChangeFeed {
   private drop(): void {
     this.socket?.destroy();
     this.socket = null;
-  }
-
-  private wake(): void {
-    this.woken = true;
-    this.wakeUp();
-  }
-
-  private pause(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.wakeUp = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

@@ -1,5 +1,5 @@
 import type { RedisLink } from '@tollgate/redis';
-import { logger } from '@tollgate/runtime';
+import { logger, WakeableDelay } from '@tollgate/runtime';
 import type { CredentialRecord } from '../credential-store';
 import { KEYS } from './keys';
 
@@ -45,8 +45,7 @@ export class ChangeFeed {
   private complete = true;
   private heard = now();
   private stopped = false;
-  private woken = false;
-  private wakeUp: () => void = () => {};
+  private readonly news = new WakeableDelay();
   private running: Promise<void> = Promise.resolve();
 
   constructor(
@@ -62,7 +61,7 @@ export class ChangeFeed {
     this.heard = now();
     this.listener.upTo(askedMs);
     this.link.client.on('ready', () => this.wake());
-    this.woken = true;
+    this.wake();
     this.running = this.run();
   }
 
@@ -73,15 +72,13 @@ export class ChangeFeed {
   }
 
   wake(): void {
-    this.woken = true;
-    this.wakeUp();
+    this.news.wake();
   }
 
   private async run(): Promise<void> {
     let lost = false;
     while (!this.stopped) {
-      if (!this.woken) await this.pause(CHECK_INTERVAL_MS);
-      this.woken = false;
+      await this.news.wait(CHECK_INTERVAL_MS);
       if (this.stopped) return;
       try {
         await this.check();
@@ -143,16 +140,6 @@ export class ChangeFeed {
     for (let i = 1; i < list.length; i += 2) changed.push(JSON.parse(list[i] as string) as CredentialRecord);
     const last = (list.at(-2) as number | undefined) ?? after;
     return { generation, complete: complete === 1, sure: sure === 1, number, changed, last };
-  }
-
-  private pause(timeoutMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.wakeUp = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }
 

@@ -95,7 +95,8 @@ export function mendKafkajs(): void {
 
 const lastLoggedMs = new Map<string, number>();
 
-function about({ namespace, log: { error, broker, groupId, retryCount } }: LogEntry): object {
+function about({ namespace, log }: LogEntry): object {
+  const { error, broker, groupId, retryCount } = log as Record<string, unknown>;
   return { namespace, error, broker, groupId, retryCount };
 }
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { RequestError, UnavailableError, type CreditNews } from '@tollgate/contracts';
+import { WakeableDelay } from '@tollgate/runtime';
 import { eventually, leastMs, useKafka } from '@tollgate/testing';
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
-import { Signal } from '../signal';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
 import { TEST_IDENTITY } from './sign/test-identity.suite';
 import { KafkaStore, TEST_BROKER } from './test-store.suite';
@@ -114,8 +114,8 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     for (let round = 0; round < 3; round++) {
       const guests = await Promise.all([start(received.handler), start(received.handler)]);
       await growth();
-      await guests[0]!.stopConsuming();
-      await guests[1]!.close();
+      await guests[0].stopConsuming();
+      await guests[1].close();
       await growth();
     }
     ended = true;
@@ -127,7 +127,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
 
   it('a handler that outlasts the session is not repeated elsewhere: the group hears that it lives', async () => {
     const received = new Received();
-    const entered = new Signal();
+    const entered = new WakeableDelay();
     let finish: () => void = () => {};
     const finished = new Promise<void>((resolve) => (finish = resolve));
     const session = { sessionTimeoutMs: 8_000 };

@@ -24,11 +24,11 @@ const messages = Array.from({ length: FORGED }, (_, n) => ({
 async function loggedBy(work: () => Promise<void>): Promise<string[]> {
   const lines: string[] = [];
   const real = fs.writeSync as (fd: number, text: string) => number;
-  const spy = jest.spyOn(fs, 'writeSync').mockImplementation(((fd: number, text: string) => {
+  const spy = jest.spyOn(fs, 'writeSync').mockImplementation((fd: number, text: string) => {
     if (fd !== 2) return real(fd, text);
     lines.push(text);
     return Buffer.byteLength(text);
-  }) as never);
+  });
   await work().finally(() => spy.mockRestore());
   return lines;
 }

@@ -1,10 +1,9 @@
 import type { Envelope, Service, Topic, TopicDefinition } from '@tollgate/contracts';
-import { logCapped, logger } from '@tollgate/runtime';
+import { backoffMs, logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { open } from '../envelope';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
 import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
-import { backoffMs } from '../signal';
 import type { KafkaConnection } from './connection';
 import { toRecord, type DeadLetter } from './dead-letters';
 import type { Publisher } from './publisher';

@@ -1,5 +1,4 @@
-import { logger, StartError } from '@tollgate/runtime';
-import { backoffMs, Signal } from '../signal';
+import { backoffMs, logger, StartError, WakeableDelay, withTimeout } from '@tollgate/runtime';
 import { BrokersAwayError } from './apply-topics';
 
 /** So long the start waits for brokers that say nothing. */
@@ -15,7 +14,7 @@ export class PatientStart {
   /** Why it is not connected yet. */
   problem: string | undefined;
   private readonly log = logger('kafka');
-  private readonly woken = new Signal();
+  private readonly woken = new WakeableDelay();
   private stopped = false;
 
   /** @param connect tries once, in bounded time, and may be called again after it has failed */
@@ -27,20 +26,14 @@ export class PatientStart {
   /** Resolves when it is connected, or goes on in the background. Rejects with StartError. */
   async start(): Promise<void> {
     const first = this.connect();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      const error = new BrokersAwayError(`Kafka has not answered within ${START_PATIENCE_MS} ms`);
-      timer = setTimeout(() => reject(error), START_PATIENCE_MS);
-    });
+    const late = () => new BrokersAwayError(`Kafka has not answered within ${START_PATIENCE_MS} ms`);
     try {
-      await Promise.race([first, late]);
+      await withTimeout(START_PATIENCE_MS, first, late);
     } catch (error) {
       if (!(error instanceof BrokersAwayError)) throw error;
       this.failed(error);
       void this.goOn(first);
       return;
-    } finally {
-      clearTimeout(timer);
     }
     this.onConnected();
   }

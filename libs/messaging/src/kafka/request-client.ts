@@ -11,7 +11,7 @@ import {
   type Subject,
 } from '@tollgate/contracts';
 import { AssignerProtocol, type KafkaMessage, type PartitionAssigner } from 'kafkajs';
-import { logCapped, logger } from '@tollgate/runtime';
+import { logCapped, logger, settlesWithin } from '@tollgate/runtime';
 import { forgedMessages, unreadableRequests } from '../message-metrics';
 import { MessagesRefusedError } from '../messages';
 import { endOf, withAdmin } from './apply-topics';
@@ -105,11 +105,11 @@ export class RequestClient {
       this.nextOffset = end;
       this.replies.start();
     }
-    let timer: NodeJS.Timeout | undefined;
-    // If it takes longer, requests wait for it as they wait for their answers.
     const refused = this.replies.refused.then(() => Promise.reject(this.replies.lack!));
-    const late = new Promise((resolve) => (timer = setTimeout(resolve, READY_TIMEOUT_MS)));
-    await Promise.race([this.replies.ready, refused, late]).finally(() => clearTimeout(timer));
+    // eslint-disable-next-line no-restricted-syntax -- ready or refused, whichever comes first
+    const outcome = Promise.race([this.replies.ready, refused]);
+    // If it takes longer, requests wait for it as they wait for their answers.
+    if (await settlesWithin(READY_TIMEOUT_MS, outcome)) await outcome;
   }
 
   async request(subject: Subject, request: unknown, deadlineMs: number): Promise<unknown> {

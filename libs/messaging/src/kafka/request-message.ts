@@ -62,7 +62,7 @@ export function readRequest({ headers = {}, value }: KafkaMessage): RequestMessa
   if (!id || !Number.isInteger(replyPartition) || replyPartition < 0) return undefined;
   if (![deadlineMs, partition, askedMs].every(Number.isFinite)) return undefined;
   const body = text(headers, HEADER.version) === String(VERSION) ? parse(value) : {};
-  const subject = String(body['subject'] ?? '');
+  const subject = String((body['subject'] as string | undefined) ?? '');
   return { id, replyPartition, deadlineMs, partition, askedMs, subject, request: body['request'] };
 }
 

@@ -1,5 +1,5 @@
 import { ASKERS, askersOf, type RequestService, type Service, type Subject } from '@tollgate/contracts';
-import { logCapped, logger } from '@tollgate/runtime';
+import { logCapped, logger, settlesWithin } from '@tollgate/runtime';
 import type { KafkaMessage } from 'kafkajs';
 import { expiredRequests, forgedMessages, unreadableRequests } from '../message-metrics';
 import type { KafkaConnection } from './connection';
@@ -110,6 +110,7 @@ export class RequestServer {
     if (!request) return;
     if (this.isRepeated(request)) return;
     while (this.inHand.size >= MAX_CONCURRENT_REQUESTS) {
+      // eslint-disable-next-line no-restricted-syntax -- the first of them to free its place
       await Promise.race(this.inHand);
       await heartbeat();
     }
@@ -125,12 +126,7 @@ export class RequestServer {
   /** Resolves with the work, or when nobody waits for it any more. */
   private async whileAwaited({ deadlineMs }: RequestMessage, work: Promise<void>): Promise<void> {
     const leftMs = deadlineMs - this.publisher.clock.earliestMs();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, Math.max(0, Math.min(MAX_HANDLING_MS, leftMs)));
-    });
-    await Promise.race([work, late]);
-    clearTimeout(timer);
+    await settlesWithin(Math.max(0, Math.min(MAX_HANDLING_MS, leftMs)), work);
   }
 
   private async work(request: Asked): Promise<void> {

@@ -52,7 +52,7 @@ const settings = (more: Record<string, string>, service: Service = 'gateway'): K
       ...more,
     },
     [KafkaSettings, MessageKeysSettings],
-  ) as KafkaSettings & MessageKeysSettings;
+  );
 
 describe.each(MECHANISMS)('a broker that asks for a user by %s, over TLS', (mechanism) => {
   const login = (service?: Service) =>

@@ -1,6 +1,5 @@
-import { logger, settlesWithin } from '@tollgate/runtime';
+import { backoffMs, logger, settlesWithin } from '@tollgate/runtime';
 import type { Consumer, ConsumerConfig, ConsumerRunConfig } from 'kafkajs';
-import { backoffMs } from '../signal';
 import { createKafka, RETRY, Sockets, type KafkaConnection } from './connection';
 import { isRefused, lackOfReading, type RightMissingError } from './rights';
 
@@ -94,6 +93,7 @@ export class SupervisedConsumer {
         retry: { ...RETRY, restartOnFailure: async () => false },
       });
       try {
+        // eslint-disable-next-line no-restricted-syntax -- a failure or the stop, whichever comes first
         await Promise.race([this.consume(consumer), this.stopped]);
       } catch (error) {
         this.log().warn({ err: error }, 'cannot consume at the moment');
@@ -101,7 +101,8 @@ export class SupervisedConsumer {
         if (isRefused(error)) this.tellRefused();
       }
       await this.end(consumer);
-      if (!this.stopping) await this.pause(backoffMs(this.failures++, RESTART_BASE_MS, MAX_RESTART_MS));
+      const waitMs = backoffMs(this.failures++, RESTART_BASE_MS, MAX_RESTART_MS);
+      if (!this.stopping) await settlesWithin(waitMs, this.stopped);
     }
   }
 
@@ -163,12 +164,6 @@ export class SupervisedConsumer {
     } while (!left && busy && Date.now() < untilMs);
     if (!left && this.settings.busy?.()) this.log().warn('a handler did not return in time; its batch comes again');
     this.sockets.destroy();
-  }
-
-  private async pause(waitMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    await Promise.race([this.stopped, new Promise((resolve) => (timer = setTimeout(resolve, waitMs)))]);
-    clearTimeout(timer);
   }
 
   private log() {

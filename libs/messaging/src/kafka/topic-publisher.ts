@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { UnavailableError } from '@tollgate/contracts';
-import { logger, settlesWithin, withTimeout } from '@tollgate/runtime';
+import { backoffMs, logger, settlesWithin, withTimeout } from '@tollgate/runtime';
 import { CompressionTypes, Partitioners, type IHeaders, type Producer } from 'kafkajs';
-import { backoffMs } from '../signal';
 import type { BrokerClock } from './broker-clock';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
 import { isRefused, RightMissingError } from './rights';
@@ -131,7 +130,9 @@ export class TopicPublisher {
     for (let attempt = 0; ; attempt++) {
       try {
         const givenUp = new Promise<never>((_, reject) => (this.giveUp = reject));
-        return await withTimeout(this.tryUntilMs - Date.now(), Promise.race([this.sendOnce(messages), givenUp]));
+        // eslint-disable-next-line no-restricted-syntax -- `hurry` may end the try before its time
+        const sent = Promise.race([this.sendOnce(messages), givenUp]);
+        return await withTimeout(this.tryUntilMs - Date.now(), sent);
       } catch (error) {
         this.abandon();
         const waitMs = backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS);
@@ -203,7 +204,7 @@ export class TopicPublisher {
 export function sizeOf({ value, key, headers }: OutgoingMessage): number {
   let bytes = (value?.length ?? 0) + (key?.length ?? 0) + MESSAGE_OVERHEAD_BYTES;
   for (const name in headers)
-    bytes += name.length + [headers[name]!].flat().reduce((sum, each) => sum + each!.length, 0);
+    bytes += name.length + [headers[name]!].flat().reduce((sum, each) => sum + each.length, 0);
   return bytes;
 }
 

@@ -1,11 +1,9 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Topic, TopicTypes } from '@tollgate/contracts';
 import { query, transaction } from '@tollgate/postgres';
-import { failPoint, logger } from '@tollgate/runtime';
+import { backoffMs, delayUntilAborted, failPoint, logger, WakeableDelay } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { outboxAge, refusedRows } from '../message-metrics';
 import { MAX_BATCH_MESSAGES, MessagesRefusedError, type Messages } from '../messages';
-import { backoffMs, Signal } from '../signal';
 
 /** A look without a wake: for rows whose process died between commit and publication. */
 const IDLE_POLL_MS = 1_000;
@@ -48,7 +46,7 @@ interface Taken {
  * A topic that cannot be published is set apart: a loop of its own tries it until it can be again, and the main one publishes the others meanwhile.
  */
 export class OutboxRelay {
-  private readonly news = new Signal();
+  private readonly news = new WakeableDelay();
   private readonly interrupt = new AbortController();
   /** The loops of the topics that are set apart. */
   private readonly apart = new Map<Topic, Promise<unknown>>();
@@ -102,7 +100,7 @@ export class OutboxRelay {
         if (rows < MAX_BATCH_MESSAGES && failed.size === 0) {
           this.setAge(only, 0);
           if (only === null || rows > 0 || performance.now() - failedAtMs > APART_MS) return true;
-          await sleep(IDLE_POLL_MS, this.interrupt.signal);
+          await delayUntilAborted(IDLE_POLL_MS, this.interrupt.signal);
         }
       } catch (error) {
         failedAtMs = performance.now();
@@ -111,7 +109,7 @@ export class OutboxRelay {
           'the outbox could not be published and is tried again',
         );
         const waitMs = backoffMs(failures++, RETRY_BASE_MS, MAX_RETRY_MS);
-        await sleep(waitMs, this.interrupt.signal);
+        await delayUntilAborted(waitMs, this.interrupt.signal);
       }
     }
     return false;
@@ -205,11 +203,6 @@ export class OutboxRelay {
     for (const row of rows) refused.push(...(await this.publishRows([row])));
     return refused;
   }
-}
-
-/** Until aborted, `forMs` at the most. */
-function sleep(forMs: number, signal: AbortSignal): Promise<void> {
-  return setTimeout(forMs, undefined, { signal }).catch(() => undefined);
 }
 
 function byTopic(rows: OutboxRow[]): Map<Topic, OutboxRow[]> {

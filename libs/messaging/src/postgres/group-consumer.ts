@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Envelope, Topic, TopicDefinition } from '@tollgate/contracts';
-import { logCapped, logger } from '@tollgate/runtime';
+import { backoffMs, logCapped, logger, WakeableDelay } from '@tollgate/runtime';
 import type { PgBoss } from 'pg-boss';
 import { isObject, open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
 import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
-import { backoffMs, Signal } from '../signal';
 import type { ConsumerSession, WaitingJob } from './consumer-session';
 import { deadQueueName, queueName, type DeadMessage } from './queues';
 
@@ -47,8 +46,8 @@ interface Batch {
  */
 export class GroupConsumer {
   private readonly queue: string;
-  private readonly news = new Signal();
-  private readonly interrupt = new Signal();
+  private readonly news = new WakeableDelay();
+  private readonly interrupt = new WakeableDelay();
   private consuming = false;
   private stopping = false;
   private done: Promise<void> = Promise.resolve();

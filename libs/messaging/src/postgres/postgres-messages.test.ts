@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UnavailableError, type CreditNews } from '@tollgate/contracts';
 import { startEmbeddedPostgres } from '@tollgate/postgres';
+import { WakeableDelay } from '@tollgate/runtime';
 import { assertRuns, eventually, leastMs, useTestDatabase } from '@tollgate/testing';
 import fc from 'fast-check';
 import { messagesSuite } from '../messages.suite';
 import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { requestsSuite } from '../requests.suite';
-import { Signal } from '../signal';
 import { PostgresMessages } from './postgres-messages';
 import { PostgresStore } from './test-store.suite';
 
@@ -61,7 +61,7 @@ describe('PostgresMessages', () => {
   });
 
   it('quarantines a message once, also when its batch comes again', async () => {
-    const entered = new Signal();
+    const entered = new WakeableDelay();
     const first = await start(async () => {
       entered.wake();
       throw new Error('always');

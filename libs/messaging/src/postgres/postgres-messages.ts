@@ -8,7 +8,7 @@ import {
   type TopicTypes,
 } from '@tollgate/contracts';
 import { connectionConfig, outliveConnections, sqlState } from '@tollgate/postgres';
-import { logger } from '@tollgate/runtime';
+import { logger, settlesWithin } from '@tollgate/runtime';
 import { Pool } from 'pg';
 import { PgBoss, type Db } from 'pg-boss';
 import { seal } from '../envelope';
@@ -149,14 +149,8 @@ export class PostgresMessages extends Messages {
 
   async stopConsuming(): Promise<void> {
     const stopping = Promise.all(this.consumers.map((consumer) => consumer.stop()));
-    let timer: NodeJS.Timeout | undefined;
-    const timeout = new Promise<'timeout'>((resolve) => {
-      timer = setTimeout(resolve, STOP_TIMEOUT_MS, 'timeout');
-    });
-    if ((await Promise.race([stopping, timeout])) === 'timeout') {
-      logger('messaging').warn('a handler did not return in time; its batch comes again');
-    }
-    clearTimeout(timer);
+    if (await settlesWithin(STOP_TIMEOUT_MS, stopping)) await stopping;
+    else logger('messaging').warn('a handler did not return in time; its batch comes again');
     const session = await this.session?.catch(() => undefined);
     if (session && !session.lost) await session.close();
     this.session = undefined;

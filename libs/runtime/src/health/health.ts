@@ -1,3 +1,5 @@
+import { withTimeout } from '../timing';
+
 /** Whether a process can do its work, dependency by dependency. A check that takes longer counts as failed. */
 const CHECK_TIMEOUT_MS = 1_000;
 /** However often somebody asks, a dependency is not asked more often than this. */
@@ -71,16 +73,10 @@ const isLacking = (states: readonly [string, DependencyState][]): boolean =>
   states.some(([, { ok, required }]) => required && !ok);
 
 async function look([name, { required, check }]: [string, Dependency]): Promise<[string, DependencyState]> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
-  });
   try {
-    await Promise.race([check(), late]);
+    await withTimeout(CHECK_TIMEOUT_MS, check());
     return [name, { ok: true, required }];
   } catch (error) {
     return [name, { ok: false, required, reason: error instanceof Error ? error.message : String(error) }];
-  } finally {
-    clearTimeout(timer);
   }
 }

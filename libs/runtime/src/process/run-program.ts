@@ -1,7 +1,7 @@
-import { setTimeout } from 'node:timers/promises';
 import { ConfigError } from '../read-config';
 import { configureLogging, logger } from '../logging';
 import { measureProcess } from '../metrics';
+import { settlesWithin } from '../timing';
 import type { ProcessSettings } from '../settings/process-settings';
 import { SettingsError } from '../settings/read-settings';
 import { StartError } from './start-error';
@@ -65,6 +65,7 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
   const signal = stopSignal();
   const job = Object.keys(jobs).find((option) => args.includes(option));
   if (job !== undefined) {
+    // eslint-disable-next-line no-restricted-syntax -- the job or a signal, whichever comes first
     const ended = await Promise.race([jobs[job]!(settings), signal]);
     if (typeof ended !== 'string') {
       process.stderr.write(`tollgate: ${job} was cut off (${ended.reason}).\n`);
@@ -76,6 +77,7 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
   measureProcess();
   const takeDown = new TakeDown(name);
   const started = program.start(settings, takeDown, new Set(args)).then(() => 'started' as const);
+  // eslint-disable-next-line no-restricted-syntax -- the start or a signal, whichever comes first
   const first = await Promise.race(program.startMayBeCut ? [started, signal] : [started]).catch(
     async (error: unknown) => {
       await takeDown.run();
@@ -84,7 +86,7 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
   );
   logger(name).info(`stopping${first === 'started' ? '' : ' before it has started'}: ${(await signal).reason}`);
   const down = takeDown.run();
-  await (first === 'started' ? down : Promise.race([down, setTimeout(TAKE_DOWN_IN_START_LIMIT_MS)]));
+  await (first === 'started' ? down : settlesWithin(TAKE_DOWN_IN_START_LIMIT_MS, down));
   return 0;
 }
 

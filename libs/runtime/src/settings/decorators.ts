@@ -53,7 +53,7 @@ export function WholeNumber(min: number, max: number): PropertyDecorator {
   const message = must(`a whole number from ${min} to ${max}`);
   return (target, name) => {
     for (const apply of [Max(max, { message }), Min(min, { message }), IsInt({ message }), toNumber])
-      apply(target, name as string);
+      apply(target, name);
   };
 }
 
@@ -62,8 +62,8 @@ export const Port = () => WholeNumber(0, 65_535);
 
 export function Flag(): PropertyDecorator {
   return (target, name) => {
-    IsBoolean({ message: must('true or false') })(target, name as string);
-    toBoolean(target, name as string);
+    IsBoolean({ message: must('true or false') })(target, name);
+    toBoolean(target, name);
   };
 }
 

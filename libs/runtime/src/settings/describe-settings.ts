@@ -28,6 +28,7 @@ export function describeSettings(type: SettingsClass): DescribedSetting[] {
 
 function defaultOf(value: unknown, optional: boolean): string {
   if (value === undefined) return optional ? '–' : 'required';
+  // eslint-disable-next-line @typescript-eslint/no-base-to-string -- a default is text or a number
   return value === '' ? '–' : `\`${String(value)}\``;
 }
 

@@ -1,4 +1,4 @@
-import type { AdmitRequest, Limits, LookRequest, Settlement } from '../admission-store';
+import type { AdmitRequest, Limits, LookRequest, Settlement } from './admission-store';
 
 /** Tokens of one request; keeps the arithmetic of the buckets inside a bigint. */
 const MAX_TOKENS = 100_000_000_000;
@@ -44,10 +44,4 @@ function areLimits({ requestsPerMinute, tokensPerMinute, concurrency }: Limits):
 
 function isLimit(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 1 && value <= MAX_LIMIT;
-}
-
-/** Puts the store's answers, in order, into the places that are still open. */
-export function fillIn<T>(results: (T | Error | undefined)[], answers: readonly (T | Error)[]): (T | RangeError)[] {
-  let next = 0;
-  return results.map((result) => result ?? answers[next++]!);
 }

@@ -1,0 +1,34 @@
+import { UnavailableError } from '@tollgate/contracts';
+
+/**
+ * The books were not asked for this tenant's credit yet: the store was emptied, or the tenant is new. `known` resolves
+ * once the credit is there; then try again.
+ */
+export class TenantUnknownError extends UnavailableError {
+  constructor(
+    tenantId: string,
+    readonly known: Promise<void>,
+  ) {
+    super(`the credit of ${tenantId} is not known yet`);
+    this.name = 'TenantUnknownError';
+  }
+}
+
+/**
+ * Stands in the place of one item's answer; the others of the call stand. RangeError: the caller must not send this.
+ * TenantUnknownError: see there. Another UnavailableError: the part of the store that has the tenant does not answer.
+ */
+export type ItemFailure = RangeError | UnavailableError;
+
+/** Sends what has no mistake, in order. A mistake stands in the place of its item, and the others do not fail with it. */
+export async function sendFaultless<I, O>(
+  items: readonly I[],
+  mistakeOf: (item: I) => RangeError | undefined,
+  send: (faultless: readonly I[]) => Promise<readonly (O | ItemFailure)[]>,
+): Promise<(O | ItemFailure)[]> {
+  const mistakes = items.map(mistakeOf);
+  const faultless = items.filter((_, index) => !mistakes[index]);
+  const answers = faultless.length === 0 ? [] : await send(faultless);
+  let next = 0;
+  return mistakes.map((mistake) => mistake ?? answers[next++]!);
+}

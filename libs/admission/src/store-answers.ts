@@ -1,0 +1,72 @@
+import type { UsageEvent } from '@tollgate/contracts';
+import type {
+  AdmitResult,
+  ExtendResult,
+  LimitState,
+  LookRefusal,
+  LookResult,
+  Refusal,
+  SettleResult,
+  WithdrawResult,
+} from './admission-store';
+
+/**
+ * The functions of both stores answer with the same values in the same order. Postgres sends numbers as text, Redis as
+ * numbers where a double has them exactly.
+ */
+export type Value = string | number | null | undefined;
+
+/** Code, scope, wait, hold, output tokens, and the state of the limits. `life`: of the store that keeps one. */
+export function readAdmit(values: readonly Value[], life?: string): AdmitResult | RangeError {
+  const [code, scope, retryAfterMs, holdNanos, outputTokens, ...state] = values;
+  if (code === 'id_used') return new RangeError('this id belongs to another or an ended hold');
+  const limits = readLimits(state);
+  if (code !== 'held') return refusal(code as Refusal, scope, retryAfterMs, limits);
+  const held = { holdNanos: BigInt(holdNanos!), outputTokens: Number(outputTokens), limits };
+  return { kind: 'held', ...held, ...(life === undefined ? {} : { life }) };
+}
+
+/** Code (null: clear), scope, wait, and the state of the limits. */
+export function readLook([code, scope, retryAfterMs, ...state]: readonly Value[]): LookResult {
+  const limits = readLimits(state);
+  if (code === null) return { kind: 'clear', limits };
+  return refusal(code as LookRefusal['reason'], scope, retryAfterMs, limits);
+}
+
+/** Code, what was granted, and the whole hold. */
+export function readExtend([code, granted, total]: readonly Value[]): ExtendResult {
+  return code === 'extended'
+    ? { kind: 'extended', grantedNanos: BigInt(granted!), holdNanos: BigInt(total!) }
+    : { kind: code as 'refused' | 'forbidden' };
+}
+
+/** Code, and the record that stands, of a hold that was settled before. */
+export function readSettle([code, record]: readonly Value[], event: UsageEvent): SettleResult | RangeError {
+  if (code === 'over_hold')
+    return new RangeError(`the cost of ${event.id}, ${event.costNanos} nanos, is above its hold`);
+  if (code === 'forbidden' || code === 'lost') return { kind: code };
+  if (code === 'settled') return { kind: 'settled', repeated: false, event };
+  return { kind: 'settled', repeated: true, event: JSON.parse(record as string) as UsageEvent };
+}
+
+/** Code, and what is available where that was too little. */
+export function readWithdraw([code, available]: readonly Value[]): WithdrawResult {
+  return code === 'refused'
+    ? { kind: code, availableNanos: BigInt(available!) }
+    : { kind: code as 'withdrawn' | 'overtaken' };
+}
+
+function readLimits(state: readonly Value[]): LimitState {
+  const [requestsRemaining, requestsResetMs, tokensRemaining, tokensResetMs] = state.map(Number);
+  return {
+    requestsRemaining: requestsRemaining!,
+    requestsResetMs: requestsResetMs!,
+    tokensRemaining: tokensRemaining!,
+    tokensResetMs: tokensResetMs!,
+  };
+}
+
+function refusal<R extends Refusal>(reason: R, scope: Value, retryAfterMs: Value, limits: LimitState) {
+  const waitMs = retryAfterMs === null ? null : Number(retryAfterMs);
+  return { kind: 'refused' as const, reason, scope: scope as 'key' | 'tenant', retryAfterMs: waitMs, limits };
+}
