@@ -1,7 +1,8 @@
 import { entropyBits, readSettings, DrainSettings, type SettingsClass } from '@tollgate/runtime';
 import { randomBytes } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { POOL_SIZE as AUTH_POOL } from '../../apps/auth/src/database';
@@ -87,4 +88,20 @@ it('as many of each service as may be started have their connections to PostgreS
     /server-template gateway (\d+) /g,
   );
   expect(new Set([...places].map(([, count]) => Number(count)))).toEqual(new Set([MAX_SCALE]));
+});
+
+it.each([
+  [0o600, ''],
+  [0o640, 'Other users can read'],
+  [0o604, 'Other users can read'],
+])('an operator secret of mode %o is taken by npm run stack only where nobody else can read it', (mode, refusal) => {
+  const directory = mkdtempSync(join(tmpdir(), 'tollgate-stack-settings-'));
+  const file = join(directory, 'operator.secret');
+  writeFileSync(file, randomBytes(32).toString('hex'), { mode });
+  const script = `import { readSettings } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
+    try { readSettings(process.env); } catch (error) { console.log(error.message); }`;
+  const env = { PATH: process.env['PATH'], TOLLGATE_DATA_DIR: directory };
+  const message = execFileSync(process.execPath, ['--input-type=module', '--eval', script], { cwd: ROOT, env });
+  rmSync(directory, { recursive: true });
+  expect(message.toString().trim()).toBe(refusal && `${refusal} ${file}. Run: chmod 600 ${file}`);
 });
