@@ -123,7 +123,7 @@ async function expectBooked(database: TestDatabase, events: readonly UsageEvent[
   expect(row).toEqual({ charges: events.length, due: 0 });
 }
 
-/** Σ of what was settled, tenant by tenant: events = charges = debits + carried rest; balance = Σ entries = top-up − debits; and so says the admission store, without a hold. */
+/** Σ of what was settled, tenant by tenant: events = charges = debits + carried remainder; balance = Σ entries = top-up − debits; and so says the admission store, without a hold. */
 async function expectRight(
   database: TestDatabase,
   admission: AdmissionStore,

@@ -1,7 +1,7 @@
 import { costNanos, FEMTOS_PER_NANO, NANOS_PER_CENT } from '@tollgate/contracts';
 import { readConfigFile, stampPrice } from '@tollgate/runtime';
 import { join } from 'node:path';
-import { creditNews, newBooks } from '../../apps/billing/src/ledger/core/books';
+import { balanceUpdate, newBooks } from '../../apps/billing/src/ledger/core/books';
 import { book } from '../../apps/billing/src/ledger/core/entry';
 import { gather } from '../../apps/billing/src/ledger/core/gather';
 import { post } from '../../apps/billing/src/ledger/core/post';
@@ -81,7 +81,7 @@ it('the example of ARCHITECTURE.md is charged, posted and carried on as the code
   const topUp = { type: 'topup', amountCents: CREDIT_CENTS, source: 'manual', ref: 'demo', period: PERIOD } as const;
   const { books } = book(newBooks(event.tenantId), 'ent_1', topUp);
   const gathered = gather(books, [], [charge], { running: PERIOD, closedThrough: '0000-00' });
-  says(BigInt(creditNews(gathered.books, [event.id]).balanceNanos), 'nanos');
+  says(BigInt(balanceUpdate(gathered.books, [event.id]).balanceNanos), 'nanos');
 
   const posted = post(gathered.books, gathered.months, () => 'ent_2');
   const [entry] = posted.entries;

@@ -196,7 +196,7 @@ export interface Books {
   charges: Map<string, number>;
   debitCents: number;
   balanceCents: number;
-  /** Charges that no ledger entry covers yet, and the rest below a cent. */
+  /** Charges that no ledger entry covers yet, and the remainder below a cent. */
   carriedNanos: number;
   /** Charges that are in more than one entry. */
   coveredTwice: number;
@@ -216,15 +216,16 @@ export async function ledgerOf(database: Database, tenantId: string): Promise<Bo
       `SELECT coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debits, coalesce(sum(amount_cents), 0) AS balance
          FROM billing.journal_entry WHERE tenant_id = $1`,
     );
-    const [last] = await all<{ rest: string }>(
-      `SELECT carried_out_nanos AS rest FROM billing.coverage WHERE tenant_id = $1 ORDER BY number DESC LIMIT 1`,
+    const [last] = await all<{ remainder: string }>(
+      `SELECT carried_out_nanos AS remainder FROM billing.coverage WHERE tenant_id = $1 ORDER BY number DESC LIMIT 1`,
     );
     const uncovered = charges.filter((charge) => Number(charge.coverings) === 0);
     return {
       charges: new Map(charges.map((charge) => [charge.id, Number(charge.cost_nanos)])),
       debitCents: Number(entries!.debits),
       balanceCents: Number(entries!.balance),
-      carriedNanos: Number(last?.rest ?? 0) + uncovered.reduce((sum, charge) => sum + Number(charge.cost_nanos), 0),
+      carriedNanos:
+        Number(last?.remainder ?? 0) + uncovered.reduce((sum, charge) => sum + Number(charge.cost_nanos), 0),
       coveredTwice: charges.filter((charge) => Number(charge.coverings) > 1).length,
     };
   });

@@ -88,9 +88,9 @@ export function overspendSuite(tollgate: Deployment): void {
       expect(answer.completionTokens).toBeLessThan(4_000);
       await reconciled(tollgate.ready);
       const { balanceCents, carriedNanos } = await balanceOf(tollgate.ready, tenant.id);
-      const rest = balanceCents * 1e7 - Number(carriedNanos);
-      expect(rest).toBeGreaterThanOrEqual(0);
-      expect(rest).toBeLessThan(PRICE.output);
+      const remainder = balanceCents * 1e7 - Number(carriedNanos);
+      expect(remainder).toBeGreaterThanOrEqual(0);
+      expect(remainder).toBeLessThan(PRICE.output);
     });
 
     it('ends properly beside others, with less than a token each left, and one more', async () => {
@@ -108,9 +108,9 @@ export function overspendSuite(tollgate: Deployment): void {
       await reconciled(tollgate.ready);
       const { balanceCents, carriedNanos } = await balanceOf(tollgate.ready, tenant.id);
       expect(balanceCents).toBeGreaterThanOrEqual(0);
-      const rest = balanceCents * 1e7 - Number(carriedNanos);
-      expect(rest).toBeGreaterThanOrEqual(0);
-      expect(rest).toBeLessThan((STREAMS + 1) * PRICE.output);
+      const remainder = balanceCents * 1e7 - Number(carriedNanos);
+      expect(remainder).toBeGreaterThanOrEqual(0);
+      expect(remainder).toBeLessThan((STREAMS + 1) * PRICE.output);
     });
   });
 }

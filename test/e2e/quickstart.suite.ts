@@ -133,7 +133,7 @@ export function quickstartSuite(tollgate: Deployment): void {
       );
     });
 
-    it('agrees with the price list to the nano, when the carried rest is counted', async () => {
+    it('agrees with the price list to the nano, when the carried remainder is counted', async () => {
       // sim-large 50/200, sim-small 0.15/0.60, sim-embed 0.02 per million tokens: from the answers alone, by hand.
       const { body } = await call<{
         data: {

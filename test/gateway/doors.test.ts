@@ -65,7 +65,7 @@ describe('nothing of a body is asked for or read', () => {
   it('of a key whose requests would all be refused, with a length and without', async () => {
     const poor = await gateway.caller({ nanos: 0n, profile: 'paid' });
     const suspended = await gateway.caller({ profile: 'paid' });
-    await gateway.admission.applyNews([
+    await gateway.admission.applyBalanceUpdates([
       { tenantId: suspended.tenantId, version: 2n, balanceNanos: 10n ** 12n, releases: [], suspended: true },
     ]);
     const busy = await gateway.caller({ profile: 'one-at-once' });
@@ -112,7 +112,7 @@ describe('nothing of a body is asked for or read', () => {
       expect(answer).toMatch(/^HTTP\/1\.1 402 [\s\S]*"credit_exhausted"/);
       expect(answer).toMatch(/x-ratelimit-remaining-requests: \d+\r\n/);
     }
-    await gateway.admission.applyNews([
+    await gateway.admission.applyBalanceUpdates([
       { tenantId: poor.tenantId, version: 2n, balanceNanos: 10n ** 12n, releases: [], suspended: false },
     ]);
     const look = jest.spyOn(gateway.admission, 'look');

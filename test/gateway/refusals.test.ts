@@ -104,7 +104,7 @@ describe('limits', () => {
     const budget = await gateway.caller({ profile: 'budget' });
     const poor = await gateway.caller({ nanos: 5n });
     const suspended = await gateway.caller();
-    await gateway.admission.applyNews([
+    await gateway.admission.applyBalanceUpdates([
       { tenantId: suspended.tenantId, version: 2n, balanceNanos: 10n ** 12n, releases: [], suspended: true },
     ]);
     for (const [who, code] of [

@@ -73,7 +73,9 @@ beforeAll(async () => {
   } as const;
   await keys.put([{ ...record, scopes: [], expiresAtMs: null, revokedAtMs: null, version: 1 }]);
   await keys.close();
-  await store.applyNews([{ tenantId, version: 1n, balanceNanos: 10n ** 15n, releases: [], suspended: false }]);
+  await store.applyBalanceUpdates([
+    { tenantId, version: 1n, balanceNanos: 10n ** 15n, releases: [], suspended: false },
+  ]);
   gateway = spawn(process.execPath, [join(__dirname, 'gateway-process.mjs')], {
     env: {
       ...process.env,

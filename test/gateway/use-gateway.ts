@@ -184,7 +184,9 @@ async function newCaller(
     version: 1,
   };
   await gateway.credentials.put([record]);
-  await gateway.admission.applyNews([{ tenantId, version: 1n, balanceNanos: nanos, releases: [], suspended: false }]);
+  await gateway.admission.applyBalanceUpdates([
+    { tenantId, version: 1n, balanceNanos: nanos, releases: [], suspended: false },
+  ]);
   return {
     tenantId,
     keyId: record.id,

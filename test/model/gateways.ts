@@ -86,9 +86,9 @@ export class Gateways {
     const result = await this.ask(request);
     this.operator.mayAdmit(request, result);
     if (result.kind !== 'held') return;
-    const { holdNanos, life } = result;
+    const { holdNanos, storeEpoch } = result;
     const gateway = this.admitted++ % 2;
-    const known = { request, draft, gateway, aliveMs: nowMs, promptTokens, holdNanos, life, lost: false };
+    const known = { request, draft, gateway, aliveMs: nowMs, promptTokens, holdNanos, storeEpoch, lost: false };
     this.running.set(draft.id, known);
     if (holdNanos > 0n) this.withinBudgets(request);
   }
@@ -159,7 +159,7 @@ export class Gateways {
     if (request.lost && this.truth.hasEnded(id)) return [];
     let standing = event;
     for (let time = 0; time < (again ? 2 : 1); time++) {
-      const [result] = await this.stores.admission.settle([{ event, life: request.life }]);
+      const [result] = await this.stores.admission.settle([{ event, storeEpoch: request.storeEpoch }]);
       assert(result && !(result instanceof Error), 'a cost is capped by its hold, and the store answers');
       assert.equal(result.kind === 'lost', request.lost, 'a hold is lost with its store, and only then');
       if (result.kind === 'forbidden') return [];

@@ -1,5 +1,5 @@
 import type { AdmitRequest, AdmitResult } from '@tollgate/admission';
-import { NANOS_PER_CENT, type CreditNews } from '@tollgate/contracts';
+import { NANOS_PER_CENT, type BalanceUpdate } from '@tollgate/contracts';
 import assert from 'node:assert/strict';
 import type { Command } from './commands';
 import type { Booking, SetBudget, Stores } from './stores';
@@ -20,7 +20,7 @@ export class Operator {
     private readonly truth: Truth,
   ) {}
 
-  async moveMoney(tenantId: string, command: Money): Promise<CreditNews[]> {
+  async moveMoney(tenantId: string, command: Money): Promise<BalanceUpdate[]> {
     const { do: kind, ref } = command;
     const cents = kind === 'refund' ? -command.cents : command.cents;
     const allowDebt = kind === 'adjust' && command.allowDebt;
@@ -38,7 +38,7 @@ export class Operator {
   }
 
   /** @param late an older word of auth's that arrives now; it changes nothing */
-  async suspend(tenantId: string, suspended: boolean, late: boolean): Promise<CreditNews[]> {
+  async suspend(tenantId: string, suspended: boolean, late: boolean): Promise<BalanceUpdate[]> {
     if (late && this.statusVersion > 0) return this.stores.status(tenantId, 0, suspended);
     const news = await this.stores.status(tenantId, ++this.statusVersion, suspended);
     if (suspended) this.suspended.add(tenantId);
@@ -46,7 +46,7 @@ export class Operator {
     return news;
   }
 
-  async setBudget(tenantId: string, budget: SetBudget): Promise<CreditNews[]> {
+  async setBudget(tenantId: string, budget: SetBudget): Promise<BalanceUpdate[]> {
     this.budgets.set(`${tenantId} ${budget.keyId}`, budget.cents);
     return this.stores.setBudget(tenantId, budget);
   }

@@ -1,14 +1,14 @@
-import { readNews, type News, type Snapshot } from '@tollgate/admission';
+import { parseBalanceUpdate, type ParsedBalanceUpdate, type Snapshot } from '@tollgate/admission';
 import {
   newId,
   NANOS_PER_CENT,
-  type BudgetNews,
+  type BudgetUpdate,
   type Charge,
-  type CreditNews,
+  type BalanceUpdate,
   type UsageEvent,
 } from '@tollgate/contracts';
 import {
-  creditNews,
+  balanceUpdate,
   newBooks,
   refundableCents,
   unpostedNanos,
@@ -29,11 +29,11 @@ const CLOSE_DELAY_MS = 3_600_000;
 
 /** The admission store's model, and what a refund takes out of it before the books have it. */
 class PureAdmission extends Model {
-  private readonly newest = new Map<string, News>();
+  private readonly newest = new Map<string, ParsedBalanceUpdate>();
   private readonly withdrawn = new Map<string, Map<bigint, bigint>>();
   private told = 0n;
 
-  override applyNews(news: News): void {
+  override applyBalanceUpdates(news: ParsedBalanceUpdate): void {
     const { tenantId, version, releases } = news;
     if (version > (this.newest.get(tenantId)?.version ?? 0n)) {
       this.newest.set(tenantId, news);
@@ -58,11 +58,11 @@ class PureAdmission extends Model {
     return this.newest.get(tenantId)?.version ?? 0n;
   }
 
-  private tell(tenantId: string, releases: readonly string[], budgets: News['budgets'] = []): void {
+  private tell(tenantId: string, releases: readonly string[], budgets: ParsedBalanceUpdate['budgets'] = []): void {
     const { balanceNanos = 0n, suspended = false } = this.newest.get(tenantId) ?? {};
     const away = [...(this.withdrawn.get(tenantId)?.values() ?? [])].reduce((sum, nanos) => sum + nanos, 0n);
     const version = ++this.told;
-    super.applyNews({ tenantId, version, balanceNanos: balanceNanos - away, releases, suspended, budgets });
+    super.applyBalanceUpdates({ tenantId, version, balanceNanos: balanceNanos - away, releases, suspended, budgets });
   }
 }
 
@@ -73,7 +73,7 @@ interface Account {
   entries: Entry[];
   ranges: ChargeRange[];
   statusVersion: number;
-  budgets: Map<string | null, BudgetNews>;
+  budgets: Map<string | null, BudgetUpdate>;
 }
 
 interface Invoice {
@@ -102,7 +102,7 @@ export class PureStores implements Stores {
         .map(mistake),
     void: async (holds) => this.at().void(holds),
     sweep: async ({ confirmAfterMs }) => this.at().sweep(confirmAfterMs),
-    applyNews: async (news) => news.forEach((one) => this.at().applyNews(one)),
+    applyBalanceUpdates: async (news) => news.forEach((one) => this.at().applyBalanceUpdates(one)),
     snapshot: async ({ tenantId }) => [this.snapshot(tenantId!)],
   };
 
@@ -120,9 +120,9 @@ export class PureStores implements Stores {
     });
   }
 
-  async gather(batch: readonly Charge[], crash: CrashIn): Promise<CreditNews[] | null> {
+  async gather(batch: readonly Charge[], crash: CrashIn): Promise<BalanceUpdate[] | null> {
     if (crash !== null) return null;
-    const news: CreditNews[] = [];
+    const news: BalanceUpdate[] = [];
     for (const tenantId of new Set(batch.map((charge) => charge.tenantId))) {
       const account = this.account(tenantId);
       const all = new Map(batch.filter((one) => one.tenantId === tenantId).map((one) => [one.id, one]));
@@ -134,14 +134,14 @@ export class PureStores implements Stores {
       account.books = gathered.books;
       for (const month of gathered.months) account.months.set(month.period, month);
       for (const charge of gathered.charges) account.charges.set(charge.id, charge);
-      news.push(creditNews(account.books, [...all.keys()]));
+      news.push(balanceUpdate(account.books, [...all.keys()]));
     }
     return news;
   }
 
-  async post(crash: CrashIn): Promise<CreditNews[] | null> {
+  async post(crash: CrashIn): Promise<BalanceUpdate[] | null> {
     if (crash !== null) return null;
-    const news: CreditNews[] = [];
+    const news: BalanceUpdate[] = [];
     for (const account of this.accounts.values()) {
       const before = account.books.version;
       const months = [...account.months.values()];
@@ -152,12 +152,12 @@ export class PureStores implements Stores {
       for (const month of posted.months) account.months.set(month.period, month);
       account.entries.push(...posted.entries);
       account.ranges.push(...posted.ranges);
-      if (account.books.version > before) news.push(creditNews(account.books, []));
+      if (account.books.version > before) news.push(balanceUpdate(account.books, []));
     }
     return news;
   }
 
-  async money(tenantId: string, booking: Booking): Promise<{ news: CreditNews[]; refused: boolean }> {
+  async money(tenantId: string, booking: Booking): Promise<{ news: BalanceUpdate[]; refused: boolean }> {
     const { kind, cents, ref, allowDebt } = booking;
     const account = this.account(tenantId);
     const name = `${tenantId} ${ref}`;
@@ -171,29 +171,29 @@ export class PureStores implements Stores {
     account.books = books;
     account.entries.push(entry);
     this.refs.set(name, cents);
-    return { news: [creditNews(books, [])], refused: false };
+    return { news: [balanceUpdate(books, [])], refused: false };
   }
 
-  async status(tenantId: string, version: number, suspended: boolean): Promise<CreditNews[]> {
+  async status(tenantId: string, version: number, suspended: boolean): Promise<BalanceUpdate[]> {
     const account = this.account(tenantId);
     if (version <= account.statusVersion) return [];
     account.statusVersion = version;
     account.books = { ...account.books, version: account.books.version + 1n, suspended };
-    return this.tellAtOnce(creditNews(account.books, []));
+    return this.tellAtOnce(balanceUpdate(account.books, []));
   }
 
-  async setBudget(tenantId: string, { keyId, cents }: SetBudget): Promise<CreditNews[]> {
+  async setBudget(tenantId: string, { keyId, cents }: SetBudget): Promise<BalanceUpdate[]> {
     const { books, budgets } = this.account(tenantId);
     const budgetNanos = typeof cents === 'number' ? String(BigInt(cents) * NANOS_PER_CENT) : cents;
     const before = budgets.get(keyId);
     if (before?.budgetNanos === budgetNanos) return [];
     const budget = { keyId, version: String(Number(before?.version ?? 0) + 1), budgetNanos };
     budgets.set(keyId, budget);
-    return this.tellAtOnce({ ...creditNews(books, []), budgets: [budget] });
+    return this.tellAtOnce({ ...balanceUpdate(books, []), budgets: [budget] });
   }
 
   /** Tenants before one at which it crashes are closed: here the first of them. */
-  async close(crash: CrashIn): Promise<CreditNews[] | null> {
+  async close(crash: CrashIn): Promise<BalanceUpdate[] | null> {
     const through = newestOver(new Date(this.clock.nowMs), CLOSE_DELAY_MS);
     const accounts = [...this.accounts.values()].slice(0, crash === null ? undefined : 1);
     const news = accounts.flatMap((account) => this.closeMonths(account, through));
@@ -232,12 +232,12 @@ export class PureStores implements Stores {
     const { tenantId, version } = books;
     const taken = () => this.at().withdraw(tenantId, version + 1n, cents * NANOS_PER_CENT);
     if (taken()) return true;
-    const { balanceNanos, suspended } = creditNews(books, []);
-    this.at().applyNews({ tenantId, version, balanceNanos: BigInt(balanceNanos), releases: [], suspended });
+    const { balanceNanos, suspended } = balanceUpdate(books, []);
+    this.at().applyBalanceUpdates({ tenantId, version, balanceNanos: BigInt(balanceNanos), releases: [], suspended });
     return taken();
   }
 
-  private closeMonths(account: Account, through: string): CreditNews[] {
+  private closeMonths(account: Account, through: string): BalanceUpdate[] {
     const open = [...account.months.values()].filter(({ period, closed }) => period <= through && !closed);
     const posted = postThrough(account.books, open, through, () => newId('ent'));
     account.books = posted.books;
@@ -251,11 +251,11 @@ export class PureStores implements Stores {
       const { tenantId, period, debitedCents: cents } = month;
       if (closed && cents > 0n) this.invoices.push({ tenantId, period, cents });
     }
-    return posted.ranges.length > 0 ? [creditNews(account.books, [])] : [];
+    return posted.ranges.length > 0 ? [balanceUpdate(account.books, [])] : [];
   }
 
-  private tellAtOnce(news: CreditNews): CreditNews[] {
-    this.at().applyNews(readNews(news));
+  private tellAtOnce(news: BalanceUpdate): BalanceUpdate[] {
+    this.at().applyBalanceUpdates(parseBalanceUpdate(news));
     return [news];
   }
 

@@ -1,15 +1,15 @@
 import { askForCredit, TenantUnknownError, type AdmissionStore, type AskForCredit } from '@tollgate/admission';
-import { RequestError, type Charge, type CreditNews, type ReplyOf, type UsageEvent } from '@tollgate/contracts';
+import { RequestError, type Charge, type BalanceUpdate, type ReplyOf, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
 import { ChargeGatherer } from '../../apps/billing/src/consume/charge-gatherer';
 import { Poster } from '../../apps/billing/src/consume/poster';
-import { creditNews } from '../../apps/billing/src/ledger/core/books';
+import { balanceUpdate } from '../../apps/billing/src/ledger/core/books';
 import { readBooks } from '../../apps/billing/src/ledger/books-store';
 import { MonthSpent } from '../../apps/metering/src/query/month-spent';
 import { openBillingDatabase } from '../../apps/billing/src/database';
-import { allBudgetNews } from '../../apps/billing/src/budgets/budget-rows';
+import { allBudgetUpdates } from '../../apps/billing/src/budgets/budget-rows';
 import { Budgets } from '../../apps/billing/src/budgets/budgets';
 import { DEFAULT_CLOSE_DELAY_MS, InvoiceCloser } from '../../apps/billing/src/invoices/invoice-closer';
 import { auditInvoiceNumbers } from '../../apps/billing/src/reconcile/invoice-audit';
@@ -89,7 +89,7 @@ export class RealStores implements Stores {
     messages.handle('metering.spent', (request) => spent.page(request));
     messages.handle('billing.credit.news', async ({ tenantId }) => {
       const books = await readBooks(billing.manager, tenantId);
-      return books && { ...creditNews(books, []), budgets: await allBudgetNews(billing.manager, tenantId) };
+      return books && { ...balanceUpdate(books, []), budgets: await allBudgetUpdates(billing.manager, tenantId) };
     });
     await messages.start();
     await database.query(`CREATE TABLE public.crash (at text)`);
@@ -113,15 +113,15 @@ export class RealStores implements Stores {
     return (await this.crashing(crash, () => this.consumer.consume(batch))) ? this.outbox<Charge>('metering') : null;
   }
 
-  async gather(batch: readonly Charge[], crash: CrashIn): Promise<CreditNews[] | null> {
+  async gather(batch: readonly Charge[], crash: CrashIn): Promise<BalanceUpdate[] | null> {
     return (await this.crashing(crash, () => this.gatherer.gather(batch))) ? this.outbox('billing') : null;
   }
 
-  async post(crash: CrashIn): Promise<CreditNews[] | null> {
+  async post(crash: CrashIn): Promise<BalanceUpdate[] | null> {
     return (await this.crashing(crash, () => this.poster.postDue())) ? this.outbox('billing') : null;
   }
 
-  async money(tenantId: string, booking: Booking): Promise<{ news: CreditNews[]; refused: boolean }> {
+  async money(tenantId: string, booking: Booking): Promise<{ news: BalanceUpdate[]; refused: boolean }> {
     const { kind, cents, ref, allowDebt } = booking;
     const entry = { tenantId, source: 'manual', ref };
     const booked = {
@@ -141,17 +141,17 @@ export class RealStores implements Stores {
     return { news: await this.outbox('billing'), refused };
   }
 
-  async status(tenantId: string, version: number, suspended: boolean): Promise<CreditNews[]> {
+  async status(tenantId: string, version: number, suspended: boolean): Promise<BalanceUpdate[]> {
     await this.tenantStatus.apply([{ tenantId, version, status: suspended ? 'suspended' : 'active' }]);
     return this.outbox('billing');
   }
 
-  async setBudget(tenantId: string, { keyId, cents }: SetBudget): Promise<CreditNews[]> {
+  async setBudget(tenantId: string, { keyId, cents }: SetBudget): Promise<BalanceUpdate[]> {
     await this.budgets.set({ tenantId, keyId, budgetCents: cents });
     return this.outbox('billing');
   }
 
-  async close(crash: CrashIn): Promise<CreditNews[] | null> {
+  async close(crash: CrashIn): Promise<BalanceUpdate[] | null> {
     return (await this.crashing(crash, () => this.closer.closeDue())) ? this.outbox('billing') : null;
   }
 
@@ -192,7 +192,7 @@ export class RealStores implements Stores {
     }
   }
 
-  private async outbox<T extends Charge | CreditNews>(schema: 'metering' | 'billing'): Promise<T[]> {
+  private async outbox<T extends Charge | BalanceUpdate>(schema: 'metering' | 'billing'): Promise<T[]> {
     const rows = await this.database.query<{ id: string; topic: string; data: T }>(
       `DELETE FROM ${schema}.outbox RETURNING id, topic, data`,
     );

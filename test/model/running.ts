@@ -12,7 +12,7 @@ export interface Running {
   aliveMs: number;
   promptTokens: number;
   holdNanos: bigint;
-  life: string | undefined;
+  storeEpoch: string | undefined;
   /** The store was emptied since: it goes on to what it was granted, and its gateway tells metering itself. */
   lost: boolean;
 }

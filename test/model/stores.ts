@@ -1,10 +1,10 @@
 import type { AdmissionStore } from '@tollgate/admission';
-import type { Charge, CreditNews, UsageEvent } from '@tollgate/contracts';
+import type { Charge, BalanceUpdate, UsageEvent } from '@tollgate/contracts';
 
 /** What of the admission store takes part. */
 export type Admission = Pick<
   AdmissionStore,
-  'admit' | 'extend' | 'progress' | 'settle' | 'void' | 'sweep' | 'applyNews' | 'snapshot'
+  'admit' | 'extend' | 'progress' | 'settle' | 'void' | 'sweep' | 'applyBalanceUpdates' | 'snapshot'
 >;
 
 /** A tenant's books as they stand. */
@@ -49,15 +49,15 @@ export interface Stores {
   empty?: (() => Promise<void>) | undefined;
   /** The outbox; null: the transaction failed, and changed nothing. */
   recordUsage(batch: readonly UsageEvent[], crash: CrashIn): Promise<Charge[] | null>;
-  gather(batch: readonly Charge[], crash: CrashIn): Promise<CreditNews[] | null>;
-  post(crash: CrashIn): Promise<CreditNews[] | null>;
+  gather(batch: readonly Charge[], crash: CrashIn): Promise<BalanceUpdate[] | null>;
+  post(crash: CrashIn): Promise<BalanceUpdate[] | null>;
   /** Money out must be granted by the admission store first, but for a debt that is allowed. `refused`: nothing changed. */
-  money(tenantId: string, booking: Booking): Promise<{ news: CreditNews[]; refused: boolean }>;
+  money(tenantId: string, booking: Booking): Promise<{ news: BalanceUpdate[]; refused: boolean }>;
   /** As auth tells it, by versions that count up; an older one changes nothing. The admission store is told at once, and by the news. */
-  status(tenantId: string, version: number, suspended: boolean): Promise<CreditNews[]>;
+  status(tenantId: string, version: number, suspended: boolean): Promise<BalanceUpdate[]>;
   /** The admission store is told at once, and by the news. */
-  setBudget(tenantId: string, budget: SetBudget): Promise<CreditNews[]>;
+  setBudget(tenantId: string, budget: SetBudget): Promise<BalanceUpdate[]>;
   /** Closes the months that have been over for an hour; null: it met the crash, and tenants may have been closed before. */
-  close(crash: CrashIn): Promise<CreditNews[] | null>;
+  close(crash: CrashIn): Promise<BalanceUpdate[] | null>;
   books(tenantId: string): Promise<BooksView>;
 }

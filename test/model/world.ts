@@ -1,5 +1,5 @@
-import { readNews } from '@tollgate/admission';
-import { newId, type Charge, type CreditNews, type UsageEvent } from '@tollgate/contracts';
+import { parseBalanceUpdate } from '@tollgate/admission';
+import { newId, type Charge, type BalanceUpdate, type UsageEvent } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import assert from 'node:assert/strict';
 import type { Command } from './commands';
@@ -26,7 +26,7 @@ export class World {
   private readonly told = new Set<string>();
   private readonly operator: Operator;
   private readonly gateways: Gateways;
-  private readonly queues = { usage: [] as UsageEvent[], charges: [] as Charge[], news: [] as CreditNews[] };
+  private readonly queues = { usage: [] as UsageEvent[], charges: [] as Charge[], news: [] as BalanceUpdate[] };
 
   constructor(private readonly stores: Stores) {
     this.operator = new Operator(stores, this.truth);
@@ -36,7 +36,7 @@ export class World {
   /** @param commands in their order; then everything is brought to rest, and the books are held against the truth */
   async run(commands: readonly Command[]): Promise<void> {
     await this.apply({ do: 'topUp', tenant: 0, cents: 25, ref: 99 });
-    await this.deliverNews(ALL);
+    await this.deliverBalanceUpdates(ALL);
     for (const command of commands) {
       await this.apply(command);
       await this.nothingIsOverdrawn();
@@ -47,7 +47,7 @@ export class World {
     const now = new Date(this.stores.clock.nowMs);
     this.stores.clock.nowMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 2);
     this.queues.news.push(...((await this.stores.close(null)) ?? []));
-    await this.deliverNews(ALL);
+    await this.deliverBalanceUpdates(ALL);
     await this.booksAreTheTruth();
   }
 
@@ -85,7 +85,7 @@ export class World {
       case 'charges':
         return this.deliver(command, queues.charges, (batch) => stores.gather(batch, command.crash), queues.news);
       case 'news':
-        return this.deliver(command, queues.news, (batch) => this.applyNews(batch), []);
+        return this.deliver(command, queues.news, (batch) => this.applyBalanceUpdates(batch), []);
       case 'close':
       case 'post': {
         const news = (await stores[command.do](command.crash)) ?? [];
@@ -146,14 +146,14 @@ export class World {
     if (acknowledged) for (const index of [...new Set(indexes)].sort((a, b) => b - a)) from.splice(index, 1);
   }
 
-  private async applyNews(batch: readonly CreditNews[]): Promise<never[]> {
-    await this.stores.admission.applyNews(batch.map(readNews));
+  private async applyBalanceUpdates(batch: readonly BalanceUpdate[]): Promise<never[]> {
+    await this.stores.admission.applyBalanceUpdates(batch.map(parseBalanceUpdate));
     return [];
   }
 
-  private async deliverNews(count: number): Promise<void> {
+  private async deliverBalanceUpdates(count: number): Promise<void> {
     const batch = this.queues.news.splice(0, count);
-    if (batch.length > 0) await this.applyNews(batch);
+    if (batch.length > 0) await this.applyBalanceUpdates(batch);
   }
 
   /** At any moment, also while news are out of order: what was paid covers what was used and what may still be used. */
@@ -182,7 +182,7 @@ export class World {
       queues.charges.push(...((await stores.recordUsage(queues.usage.splice(0), null)) ?? []));
       if (queues.charges.length > 0) queues.news.push(...((await stores.gather(queues.charges.splice(0), null)) ?? []));
       queues.news.push(...((await stores.post(null)) ?? []));
-      await this.deliverNews(ALL);
+      await this.deliverBalanceUpdates(ALL);
       const holds = await Promise.all(
         this.tenants.map((tenantId) => stores.admission.snapshot({ tenantId, limit: 1 })),
       );

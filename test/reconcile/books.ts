@@ -1,6 +1,6 @@
 import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { AdmissionStore, readNews, type AdmitRequest } from '@tollgate/admission';
+import { AdmissionStore, parseBalanceUpdate, type AdmitRequest } from '@tollgate/admission';
 import { costNanos, newId, type Difference, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages, type KafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
@@ -49,7 +49,7 @@ export class Books {
     messages.handle('auth.tenants.get', async ({ tenantId }) => {
       return { id: tenantId, name: 'T', plan: 'default', status: 'active', createdAt: new Date(0).toISOString() };
     });
-    messages.consume('credit-news', 'admission', (news) => admission.applyNews(news.map(readNews)));
+    messages.consume('credit-news', 'admission', (news) => admission.applyBalanceUpdates(news.map(parseBalanceUpdate)));
     const databaseUrl = this.database.url;
     this.app = await NestFactory.createMicroservice(
       {

@@ -166,7 +166,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       finds: () => [['balance = sum of entries'], ['balance = balance of the admission store']],
     },
     {
-      what: 'a changed rest',
+      what: 'a changed remainder',
       spoil: sql('UPDATE billing.tenant_books SET carried_nanos = carried_nanos + 1 WHERE tenant_id = $1', tenant),
       finds: () => [
         [TOTAL],

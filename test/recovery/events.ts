@@ -1,4 +1,4 @@
-import { costNanos, newId, type Charge, type CreditNews, type UsageEvent } from '@tollgate/contracts';
+import { costNanos, newId, type Charge, type BalanceUpdate, type UsageEvent } from '@tollgate/contracts';
 import { stampPrice } from '@tollgate/runtime';
 
 /** As the configuration of `writeConfig` has it. */
@@ -34,6 +34,6 @@ export function charge(tenantId: string, more: Partial<Charge> = {}): Charge {
 }
 
 /** As billing publishes it. */
-export function news(tenantId: string, version: number, balanceNanos: bigint): CreditNews {
+export function balanceUpdate(tenantId: string, version: number, balanceNanos: bigint): BalanceUpdate {
   return { tenantId, version: String(version), balanceNanos: String(balanceNanos), releases: [], suspended: false };
 }

@@ -1,4 +1,4 @@
-import { newId, type Charge, type TenantNews, type UsageEvent } from '@tollgate/contracts';
+import { newId, type Charge, type TenantUpdate, type UsageEvent } from '@tollgate/contracts';
 import { KafkaMessages } from '@tollgate/messaging';
 import { eventually } from '@tollgate/testing';
 import { writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { useDeployment } from '../services/deployment';
 import type { ServiceProcess } from '../services/service-process';
 import { Deployed, writeConfig, type Answer } from './deployed';
-import { charge, news, usageEvent } from './events';
+import { charge, balanceUpdate, usageEvent } from './events';
 
 const TIMEOUT = { timeoutMs: 30_000, everyMs: 100 };
 const SKEW_MS = 120_000;
@@ -147,7 +147,7 @@ describe('deliveries that are repeated and out of order', () => {
   it('of the news of a tenant leave its newest status', async () => {
     const tenants = [3, 5].map((seed) => ({ id: newId('ten'), seed }));
     for (const { id: tenantId, seed } of tenants) {
-      const all = Array.from({ length: 31 }, (_, n): TenantNews => ({
+      const all = Array.from({ length: 31 }, (_, n): TenantUpdate => ({
         tenantId,
         version: n + 1,
         status: n % 2 === 0 ? 'suspended' : 'active',
@@ -168,7 +168,7 @@ describe('deliveries that are repeated and out of order', () => {
 
   it('of credit news leave the newest balance', async () => {
     const tenantId = newId('ten');
-    const all = Array.from({ length: 30 }, (_, n) => news(tenantId, n + 1, BigInt(n)));
+    const all = Array.from({ length: 30 }, (_, n) => balanceUpdate(tenantId, n + 1, BigInt(n)));
     for (const one of shuffled([...all, ...all], 3)) await messages!.publish('credit-news', [one]);
     await eventually(async () => {
       const fields = await deployed.redisCli('HMGET', `tga:{${tenantId}}:credit`, 'version', 'balance');

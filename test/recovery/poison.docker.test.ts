@@ -5,8 +5,8 @@ import {
   TOPICS,
   type Charge,
   type Service,
-  type CreditNews,
-  type TenantNews,
+  type BalanceUpdate,
+  type TenantUpdate,
   type Topic,
   type UsageEvent,
 } from '@tollgate/contracts';
@@ -16,7 +16,7 @@ import { Publisher } from '../../libs/messaging/src/kafka/publisher';
 import type { OutgoingMessage } from '../../libs/messaging/src/kafka/topic-publisher';
 import { useDeployment } from '../services/deployment';
 import type { ServiceProcess } from '../services/service-process';
-import { charge, news, usageEvent } from './events';
+import { charge, balanceUpdate, usageEvent } from './events';
 import { Deployed, writeConfig } from './deployed';
 import { envelope, json, nested, unreadable } from './poison';
 
@@ -186,7 +186,7 @@ describe('poisoned messages block nobody, are quarantined with their reason, and
     const { id: tenantId, key } = await deployed.newTenant();
     await eventually(async () => expect((await deployed.chat(key)).status).toBe(200));
     let version = 100;
-    const make = (): CreditNews => news(tenantId, ++version, 10_000_000_000n);
+    const make = (): BalanceUpdate => balanceUpdate(tenantId, ++version, 10_000_000_000n);
     const sample = make();
     const dead: [string, Buffer | null, RegExp][] = [
       ...unreadable(sample),
@@ -218,7 +218,7 @@ describe('poisoned messages block nobody, are quarantined with their reason, and
 
   it('tenant-news', async () => {
     const { id: tenantId } = await deployed.newTenant();
-    const of = (version: number): TenantNews => ({ tenantId, version, status: version % 2 ? 'suspended' : 'active' });
+    const of = (version: number): TenantUpdate => ({ tenantId, version, status: version % 2 ? 'suspended' : 'active' });
     // Newer than any that auth has told.
     let version = 1_000;
     const sample = of(version);

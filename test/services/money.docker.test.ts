@@ -2,7 +2,7 @@ import { mintCredential, newId } from '@tollgate/contracts';
 import { eventually, onceServed } from '@tollgate/testing';
 import { Publisher } from '../../libs/messaging/src/kafka/publisher';
 import { call } from '../e2e/deployment';
-import { charge, news, usageEvent } from '../recovery/events';
+import { charge, balanceUpdate, usageEvent } from '../recovery/events';
 import { envelope, json } from '../recovery/poison';
 import { OPERATOR_SECRET, useDeployment } from './deployment';
 import { chat, newTenant, operate } from './first-steps';
@@ -134,7 +134,7 @@ it('whoever can write to Kafka, and has no message key, books nothing, charges n
     };
     await publisher.send({ topic: `requests.${subject.split('.')[0]}`, messages: [message] });
   };
-  const rich = news(tenant.id, 999_999_999, 9_000_000_000_000n);
+  const rich = balanceUpdate(tenant.id, 999_999_999, 9_000_000_000_000n);
   try {
     await put('credit-news', rich, { ...rich, version: '1999999999', suspended: true });
     await put('tenant-news', { tenantId: tenant.id, version: 1_000, status: 'suspended' });

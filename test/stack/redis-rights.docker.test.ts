@@ -128,7 +128,7 @@ describe('functions that the services may not load', () => {
     try {
       const gateway = await eventually(() => admissionOf('gateway'), { timeoutMs: 60_000 });
       fixture.store = gateway;
-      await fixture.news(BALANCE);
+      await fixture.setBalance(BALANCE);
       await fixture.hold();
       await admin('FUNCTION', 'FLUSH');
       await admin('FLUSHALL');
@@ -157,7 +157,7 @@ describe('with its own user and no refusal,', () => {
     const f = fixture;
     // The gateway: news, a look, a hold that grows and tells of itself, and each way in which it ends.
     f.store = gateway!;
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await f.admit().catch(() => {});
     await eventually(async () => expect(await f.admit()).toMatchObject({ kind: 'held' }));
     expect(await f.look()).toMatchObject({ kind: 'clear' });
@@ -177,12 +177,12 @@ describe('with its own user and no refusal,', () => {
     // Billing: what has been posted lets its holds go, a budget, a refund, and what reconcile reads.
     f.store = billing!;
     const budgets = [{ keyId: f.keyId, version: 1n, nanos: BALANCE }];
-    await f.news(BALANCE, { releases: [settled], budgets });
+    await f.setBalance(BALANCE, { releases: [settled], budgets });
     expect(await billing!.withdraw({ tenantId: f.tenantId, version: 9n, nanos: 5n })).toEqual({ kind: 'withdrawn' });
     expect(await f.sums()).toMatchObject({ settledHolds: 1, pendingHolds: 0 });
     expect(await billing!.snapshot({ limit: 100 })).not.toEqual([]);
     expect(await billing!.holds({ tenantId: f.tenantId, limit: 10 })).toMatchObject([{ id: dead }]);
-    await f.news(BALANCE, { releases: [dead] });
+    await f.setBalance(BALANCE, { releases: [dead] });
     await billing!.check();
     expect(await metering!.sweep({ limit: 100, confirmAfterMs: 1_000 })).toEqual([]);
     // A tenant that the store does not know, to each that asks the books for it.
@@ -194,7 +194,7 @@ describe('with its own user and no refusal,', () => {
   it('Redis has all that they wrote after a restart', async () => {
     const f = fixture;
     f.store = await admissionOf('gateway');
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await eventually(async () => expect(await f.admit()).toMatchObject({ kind: 'held' }));
     const settled = await f.hold();
     await f.settle(settled, TOKEN_NANOS);
@@ -208,7 +208,7 @@ describe('with its own user and no refusal,', () => {
 
   it.each(['gateway', 'billing'] as const)('%s waits for the replicas that it is told to wait for', async (user) => {
     fixture.store = await admissionOf(user, 1);
-    await fixture.news(BALANCE);
+    await fixture.setBalance(BALANCE);
     const attempt = () => fixture.store.withdraw({ tenantId: fixture.tenantId, version: 9n, nanos: 5n });
     // Asked for, and as there is none, the right answer.
     await eventually(() => expect(attempt()).rejects.toThrow(/only 0 of 1 replicas were reached/));

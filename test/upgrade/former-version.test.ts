@@ -73,7 +73,7 @@ describe('a database of the version before', () => {
     fixture.nowMs = Date.now();
     await fixture.setUp();
     try {
-      await former.news(tenantId, 1, 10n ** 15n);
+      await former.setBalance(tenantId, 1, 10n ** 15n);
       // A hold that lives, one that was settled, one that is to expire with something delivered.
       const [lives, settled, dies] = [fixture.request(), fixture.request(), fixture.request()];
       for (const request of [lives, settled, dies]) expect(await former.admit(request)).toBe('held');
@@ -111,7 +111,7 @@ describe('a database of the version before', () => {
         settledHolds: 3 + served,
         settledNanos: BigInt(6 + served) * TOKEN_NANOS,
       });
-      await former.news(tenantId, 2, 10n ** 15n, [settled.draft.id]);
+      await former.setBalance(tenantId, 2, 10n ** 15n, [settled.draft.id]);
       expect(await fixture.sums()).toMatchObject({ settledHolds: 2 + served });
       expect(await former.settle(fixture.event(pending, TOKEN_NANOS))).toBe('settled');
     } finally {

@@ -54,7 +54,7 @@ export class FormerAdmission {
 
   close = () => this.client.end();
 
-  async news(tenantId: string, version: number, balanceNanos: bigint, releases: string[] = []): Promise<void> {
+  async setBalance(tenantId: string, version: number, balanceNanos: bigint, releases: string[] = []): Promise<void> {
     await this.call('apply_news', [
       [tenantId],
       [version],

@@ -7,7 +7,7 @@ import {
   type ReplyOf,
   type RequestOf,
   type Subject,
-  type TenantNews,
+  type TenantUpdate,
 } from '@tollgate/contracts';
 import { CredentialStore, PostgresCredentialStore } from '@tollgate/credentials';
 import { PostgresMessages } from '@tollgate/messaging';
@@ -39,7 +39,7 @@ class TwoPlans extends ConfigSource {
 /** What billing was asked to bring into force, and did. */
 export interface FakeBilling {
   isAway: boolean;
-  actedOn: TenantNews[];
+  actedOn: TenantUpdate[];
 }
 
 export interface RunningAuth {

@@ -1,4 +1,4 @@
-import { AdmissionStore, PostgresAdmissionStore, readNews } from '@tollgate/admission';
+import { AdmissionStore, PostgresAdmissionStore, parseBalanceUpdate } from '@tollgate/admission';
 import { newId, type Charge, type ReconcileReport } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
@@ -37,7 +37,9 @@ class TestProcess {
     });
     this.messages.handle('metering.rejected.audit', async () => ({ differences: [] }));
     this.messages.handle('metering.rollups.audit', async () => ({ differences: [], nextCursor: null }));
-    this.messages.consume('credit-news', 'admission', (news) => this.admission.applyNews(news.map(readNews)));
+    this.messages.consume('credit-news', 'admission', (news) =>
+      this.admission.applyBalanceUpdates(news.map(parseBalanceUpdate)),
+    );
     const { messages, admission, postingIntervalMs } = this;
     const imports = [
       MessagesModule.of(messages),

@@ -8,7 +8,7 @@ import { ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 import './accept/connection-limit';
 import { Admitter } from './admit/admit';
 import { BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './admit/body-memory';
-import { CreditNewsController } from './admit/credit-news.controller';
+import { BalanceUpdateController } from './admit/balance-update.controller';
 import { RefusedKeys } from './admit/refused-keys';
 import { WastedRequests } from './admit/wasted-requests';
 import { Authenticator } from './authenticate/authenticate';
@@ -120,7 +120,7 @@ export class GatewayModule {
     return {
       module: GatewayModule,
       imports: [ManagementModule, DocsModule],
-      controllers: [CreditNewsController],
+      controllers: [BalanceUpdateController],
       providers: [stages, pipeline, settlements, InFlight],
       exports: [Pipeline, Settlements, InFlight],
     };

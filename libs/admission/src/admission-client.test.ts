@@ -61,7 +61,7 @@ const fixture = useFixture(async ({ now }) => new WatchedStore({ url: database.u
 let client: AdmissionClient;
 beforeEach(async () => {
   client = new AdmissionClient(fixture().store, { signOfLifeIntervalMs: SIGN_INTERVAL_MS });
-  await fixture().news(10n ** 12n);
+  await fixture().setBalance(10n ** 12n);
 });
 afterEach(() => client.close());
 

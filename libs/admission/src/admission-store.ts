@@ -53,8 +53,8 @@ export type Refusal =
   | 'bound';
 
 export type AdmitResult =
-  /** `life`: of a store that may be emptied while it runs; give it back with what follows, so that a hold which the store lost is told from one that ended. */
-  | { kind: 'held'; holdNanos: bigint; outputTokens: number; limits: LimitState; life?: string }
+  /** `storeEpoch`: of a store that may be emptied while it runs; give it back with what follows, so that a hold which the store lost is told from one that ended. */
+  | { kind: 'held'; holdNanos: bigint; outputTokens: number; limits: LimitState; storeEpoch?: string }
   /**
    * `scope`: whose limit or budget fired. `retryAfterMs`: where time cures it, when the same request would be admitted. For `requests` and `tokens` that is exact, unless others come
    * first. For `credit_held` and `concurrency` it is an estimate, as nobody knows when a running request ends: the tenant's holds that ended lately lasted so long in the mean, divided by
@@ -88,7 +88,7 @@ export interface ExtendRequest {
   wantNanos: bigint;
   minNanos: bigint;
   /** As `admit` gave it. */
-  life?: string | undefined;
+  storeEpoch?: string | undefined;
 }
 
 /** `refused`: credit or budget do not reach `minNanos`, or the store was emptied since the admission: what is held is all. `forbidden`: no such pending hold (expired, settled, void). */
@@ -102,14 +102,14 @@ export interface Progress {
   /** Null: nothing delivered yet (or not streamed): only the deadline moves, and an expiry voids the hold. */
   delivered: { promptTokens: number; cachedTokens: number; completionTokens: number; costNanos: bigint } | null;
   /** As `admit` gave it. */
-  life?: string | undefined;
+  storeEpoch?: string | undefined;
 }
 
 export interface Settlement {
   /** The whole usage event: becomes the hold's record until the ledger has taken it in. `event.costNanos` is the cost. */
   event: UsageEvent;
   /** As `admit` gave it. */
-  life?: string | undefined;
+  storeEpoch?: string | undefined;
 }
 
 /**
@@ -120,8 +120,8 @@ export interface Settlement {
 export type SettleResult =
   { kind: 'settled'; repeated: boolean; event: UsageEvent } | { kind: 'lost' } | { kind: 'forbidden' };
 
-/** As CreditNews of the contracts, with amounts as bigint. */
-export interface News {
+/** As BalanceUpdate of the contracts, with amounts as bigint. */
+export interface ParsedBalanceUpdate {
   tenantId: string;
   version: bigint;
   balanceNanos: bigint;
@@ -161,7 +161,7 @@ export interface MonthSpent {
 }
 
 /** A tenant as the books have it. The caller holds the tenant's books locked, so that nobody makes a newer version meanwhile. */
-export interface Repair extends Omit<News, 'budgets'> {
+export interface Repair extends Omit<ParsedBalanceUpdate, 'budgets'> {
   /** Ids of settled holds that this balance has taken in, as with news: the caller has looked for all that the store has. */
   releases: readonly string[];
   /** Every budget that was ever set for the tenant or one of its keys: there are no others. */
@@ -262,7 +262,7 @@ export abstract class AdmissionStore {
   abstract void(holds: readonly { id: string; tenantId: string }[]): Promise<boolean[]>;
   /** Settles or voids what has expired, and hands out the records of settled holds that were not confirmed in time (each to one sweeper at a time): publish them again. */
   abstract sweep(options: SweepOptions): Promise<UsageEvent[]>;
-  abstract applyNews(news: readonly News[]): Promise<void>;
+  abstract applyBalanceUpdates(news: readonly ParsedBalanceUpdate[]): Promise<void>;
   /**
    * Takes an amount out of what is available, all or nothing, before the books are debited: what running requests hold stays theirs, and what is withdrawn nobody is admitted on. It
    * stays withdrawn until news of `version` or a newer one comes, whether that has the debit inside (then nothing changes) or not (then it is available again). A repeat for

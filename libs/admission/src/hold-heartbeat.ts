@@ -12,7 +12,7 @@ export interface RunningRequest {
   id: string;
   tenantId: string;
   /** As `admit` gave it. */
-  life?: string | undefined;
+  storeEpoch?: string | undefined;
   /** As `admit` gave it: moved by each sign of life that the store acknowledges. */
   deadline?: HoldDeadline | undefined;
   /** Makes ready what `delivered` tells: awaited before it, for all requests at once. Must end well within the interval, whatever there is to do. */
@@ -105,11 +105,11 @@ export class HoldHeartbeat {
     const sentMs = performance.now();
     try {
       pending = await this.store.progress(
-        alive.map(({ id, tenantId, delivered, life }) => ({
+        alive.map(({ id, tenantId, delivered, storeEpoch }) => ({
           id,
           tenantId,
           delivered: this.record(id, delivered),
-          life,
+          storeEpoch,
         })),
       );
       failPoint('progress-recorded');

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 export * from './admission-store';
 export * from './hold-states';
-export { readNews, validateNews } from './read-news';
+export { parseBalanceUpdate, validateBalanceUpdate } from './balance-update';
 export * from './admission-client';
 export { HoldDeadline } from './hold-deadline';
 export type { RunningRequest } from './hold-heartbeat';

@@ -16,14 +16,14 @@ import type {
  */
 export type Value = string | number | null | undefined;
 
-/** Code, scope, wait, hold, output tokens, and the state of the limits. `life`: of the store that keeps one. */
-export function readAdmit(values: readonly Value[], life?: string): AdmitResult | RangeError {
+/** Code, scope, wait, hold, output tokens, and the state of the limits. `storeEpoch`: of the store that keeps one. */
+export function readAdmit(values: readonly Value[], storeEpoch?: string): AdmitResult | RangeError {
   const [code, scope, retryAfterMs, holdNanos, outputTokens, ...state] = values;
   if (code === 'id_used') return new RangeError('this id belongs to another or an ended hold');
   const limits = readLimits(state);
   if (code !== 'held') return refusal(code as Refusal, scope, retryAfterMs, limits);
   const held = { holdNanos: BigInt(holdNanos!), outputTokens: Number(outputTokens), limits };
-  return { kind: 'held', ...held, ...(life === undefined ? {} : { life }) };
+  return { kind: 'held', ...held, ...(storeEpoch === undefined ? {} : { storeEpoch }) };
 }
 
 /** Code (null: clear), scope, wait, and the state of the limits. */

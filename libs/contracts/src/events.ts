@@ -62,7 +62,7 @@ export interface Charge {
 }
 
 /** Whether a tenant may run requests, as auth has it. Topic `tenant-news`, keyed by tenant; only what is newer than the last counts. */
-export interface TenantNews {
+export interface TenantUpdate {
   tenantId: string;
   /** Counts up with every change of the tenant's status. */
   version: number;
@@ -73,7 +73,7 @@ export interface TenantNews {
  * A tenant's credit as billing's books have it. Topic `credit-news`, keyed by tenant; applied in any order and any number of times:
  * the balance only if `version` is newer, the releases always.
  */
-export interface CreditNews {
+export interface BalanceUpdate {
   tenantId: string;
   /** Counts up with every change of the tenant's books. */
   version: string;
@@ -83,11 +83,11 @@ export interface CreditNews {
   releases: string[];
   suspended: boolean;
   /** Budgets that were set since; each applied only if its own version is newer. */
-  budgets?: BudgetNews[];
+  budgets?: BudgetUpdate[];
 }
 
 /** A monthly budget (UTC) that the operator set. */
-export interface BudgetNews {
+export interface BudgetUpdate {
   /** Null: the tenant's own, over all its keys. */
   keyId: string | null;
   /** Counts up with each change of this budget, from 1; decimal string. */

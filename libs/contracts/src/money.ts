@@ -72,8 +72,8 @@ export function roundPartsToCents(parts: readonly bigint[]): { totalCents: bigin
   const partCents = parts.map((part) => part / NANOS_PER_CENT);
   let missing = totalCents - partCents.reduce((sum, part) => sum + part, 0n);
   const byRemainder = parts
-    .map((part, index) => ({ index, rest: part % NANOS_PER_CENT }))
-    .sort((a, b) => (a.rest === b.rest ? a.index - b.index : a.rest > b.rest ? -1 : 1));
+    .map((part, index) => ({ index, remainder: part % NANOS_PER_CENT }))
+    .sort((a, b) => (a.remainder === b.remainder ? a.index - b.index : a.remainder > b.remainder ? -1 : 1));
   for (const { index } of byRemainder) {
     if (missing <= 0n) break;
     partCents[index]! += 1n;

@@ -1,5 +1,5 @@
 import type { BackendHour, UnbilledWork } from './backends';
-import type { CreditNews, TenantNews } from './events';
+import type { BalanceUpdate, TenantUpdate } from './events';
 import type {
   Difference,
   EventDigest,
@@ -95,7 +95,7 @@ export interface Subjects {
   /** What admission would let the tenant spend now, decimal string; null while it cannot be asked or has not heard of the tenant. */
   'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
   /** The news of the tenant's books as they are now; null when there are none. Without releases: what is settled in the store has its own news on the way, and counts twice until then. */
-  'billing.credit.news': [{ tenantId: string }, CreditNews | null];
+  'billing.credit.news': [{ tenantId: string }, BalanceUpdate | null];
   /** A top-up. ref_conflict: this source and ref were used with other input; invalid_amount; not_found (tenant). A repeat returns the first answer. */
   'billing.credit.add': [
     { tenantId: string; amountCents: number; source: string; ref: string },
@@ -159,7 +159,7 @@ export interface Subjects {
     },
   ];
   /** The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered, also when it was told before. invalid_parameter; UnavailableError: it does not take it now. */
-  'billing.tenants.tell': [TenantNews, { told: true }];
+  'billing.tenants.tell': [TenantUpdate, { told: true }];
   /**
    * Makes what the admission store has of a tenant anew from the books and from the tenant's holds, whatever version stands there; `dryRun`: says what that would change. not_found; UnavailableError when the
    * store does not answer.

@@ -1,4 +1,4 @@
-import type { BudgetEvent, Charge, CreditNews, TenantNews, UsageEvent } from './events';
+import type { BudgetEvent, Charge, BalanceUpdate, TenantUpdate, UsageEvent } from './events';
 import type { Service } from './services';
 import type { Subject } from './subjects';
 
@@ -6,8 +6,8 @@ import type { Subject } from './subjects';
 export interface TopicTypes {
   'usage-events': UsageEvent;
   charges: Charge;
-  'credit-news': CreditNews;
-  'tenant-news': TenantNews;
+  'credit-news': BalanceUpdate;
+  'tenant-news': TenantUpdate;
   'budget-events': BudgetEvent;
 }
 

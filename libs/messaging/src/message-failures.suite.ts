@@ -1,9 +1,9 @@
-import type { CreditNews } from '@tollgate/contracts';
+import type { BalanceUpdate } from '@tollgate/contracts';
 import { WakeableDelay } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import {
   AFTER_FAILURES_MS,
-  news,
+  balanceUpdate,
   Received,
   SUITE_GROUP,
   TOPIC,
@@ -27,14 +27,14 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       const messages = await start(async (batch) => {
         if (failing) {
           failures++;
-          expect(batch[0]).toEqual(news('a', 1));
+          expect(batch[0]).toEqual(balanceUpdate('a', 1));
           throw new Error('not yet');
         }
         await received.handler(batch);
       });
-      await messages.publish(TOPIC, [news('a', 1)]);
+      await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
       await eventually(() => expect(failures).toBeGreaterThan(0));
-      await messages.publish(TOPIC, [news('a', 2), news('a', 3)]);
+      await messages.publish(TOPIC, [balanceUpdate('a', 2), balanceUpdate('a', 3)]);
       await eventually(() => expect(failures).toBeGreaterThan(2), { timeoutMs: AFTER_FAILURES_MS });
       failing = false;
       await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: AFTER_FAILURES_MS });
@@ -47,12 +47,12 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       const unreadable: [unknown, RegExp][] = [
         ['text', /envelope/],
         [{ id: 'msg_1', data: {} }, /envelope/],
-        [{ id: 'msg_2', v: 999, at: new Date().toISOString(), data: news('a', 9) }, /version 999/],
+        [{ id: 'msg_2', v: 999, at: new Date().toISOString(), data: balanceUpdate('a', 9) }, /version 999/],
         [{ id: 'msg_3', v: 1, at: new Date().toISOString(), data: { version: '1' } }, /tenantId/],
       ];
-      await publisher.publish(TOPIC, [news('a', 1)]);
+      await publisher.publish(TOPIC, [balanceUpdate('a', 1)]);
       for (const [value] of unreadable) await instances.store.publishRaw(TOPIC, value);
-      await publisher.publish(TOPIC, [news('a', 2)]);
+      await publisher.publish(TOPIC, [balanceUpdate('a', 2)]);
       await eventually(() => received.assertAllInOrder(['a'], 2));
       const dead = await eventually(async () => {
         const found = await instances.store.dead(TOPIC, SUITE_GROUP);
@@ -67,10 +67,14 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
     it('what a consumer says it cannot handle is quarantined with its reason, and the others around it are handled', async () => {
       const received = new Received();
       const messages = open();
-      const validate = (data: unknown) => ((data as CreditNews).suspended ? 'not today' : null);
+      const validate = (data: unknown) => ((data as BalanceUpdate).suspended ? 'not today' : null);
       messages.consume(TOPIC, SUITE_GROUP, received.handler, { validate });
       await messages.start();
-      await messages.publish(TOPIC, [news('a', 1), { ...news('a', 9), suspended: true }, news('a', 2)]);
+      await messages.publish(TOPIC, [
+        balanceUpdate('a', 1),
+        { ...balanceUpdate('a', 9), suspended: true },
+        balanceUpdate('a', 2),
+      ]);
       await eventually(() => received.assertAllInOrder(['a'], 2));
       const dead = () => instances.store.dead(TOPIC, SUITE_GROUP);
       await eventually(async () => expect(await dead()).toMatchObject([{ reason: 'not today' }]));
@@ -81,7 +85,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       const received = new Received();
       await Promise.all([start(received.handler), start(received.handler)]);
       const publisher = await start();
-      for (let version = 1; version <= 40; version++) await publisher.publish(TOPIC, [news('a', version)]);
+      for (let version = 1; version <= 40; version++) await publisher.publish(TOPIC, [balanceUpdate('a', version)]);
       await eventually(() => received.assertAllInOrder(['a'], 40));
       expect(received.messages).toHaveLength(40);
     });
@@ -95,16 +99,16 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         await finish.wait(WAIT_LIMIT_MS);
         await received.handler(batch);
       });
-      await stopping.publish(TOPIC, [news('a', 1)]);
+      await stopping.publish(TOPIC, [balanceUpdate('a', 1)]);
       await entered.wait(WAIT_LIMIT_MS);
       const stopped = stopping.stopConsuming();
-      await stopping.publish(TOPIC, [news('a', 2)]);
+      await stopping.publish(TOPIC, [balanceUpdate('a', 2)]);
       finish.wake();
       await stopped;
-      expect(received.messages).toEqual([news('a', 1)]);
+      expect(received.messages).toEqual([balanceUpdate('a', 1)]);
       await start(received.handler);
       await eventually(() => received.assertAllInOrder(['a'], 2));
-      expect(received.messages).toEqual([news('a', 1), news('a', 2)]);
+      expect(received.messages).toEqual([balanceUpdate('a', 1), balanceUpdate('a', 2)]);
     });
 
     it('stopConsuming returns while a handler keeps failing, and the batch is not lost', async () => {
@@ -113,7 +117,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         entered.wake();
         throw new Error('always');
       });
-      await failing.publish(TOPIC, [news('a', 1)]);
+      await failing.publish(TOPIC, [balanceUpdate('a', 1)]);
       await entered.wait(WAIT_LIMIT_MS);
       await failing.stopConsuming();
       const received = new Received();
@@ -124,13 +128,13 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
     it('kill -9 of a consumer in the middle of a batch: another process gets it again, in order', async () => {
       const victim = await instances.store.spawnConsumer(1);
       const publisher = await start();
-      await publisher.publish(TOPIC, [news('a', 1)]);
+      await publisher.publish(TOPIC, [balanceUpdate('a', 1)]);
       await eventually(() => expect(victim.batches.flat()).toContain('1'), { timeoutMs: WAIT_LIMIT_MS });
-      await publisher.publish(TOPIC, [news('a', 2), news('a', 3)]);
+      await publisher.publish(TOPIC, [balanceUpdate('a', 2), balanceUpdate('a', 3)]);
       await eventually(() => expect(victim.batches.flat()).toContain('3'), { timeoutMs: WAIT_LIMIT_MS });
       const received = new Received();
       await start(received.handler);
-      await publisher.publish(TOPIC, [news('a', 4)]);
+      await publisher.publish(TOPIC, [balanceUpdate('a', 4)]);
       await victim.kill();
       await eventually(() => expect(received.messages.map(({ version }) => version)).toContain('4'), {
         timeoutMs: AFTER_FAILURES_MS,
@@ -154,11 +158,11 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         await received.handler(batch);
       });
       const publisher = await start();
-      await publisher.publish(TOPIC, [news('a', 1), news('a', 2)]);
+      await publisher.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);
       await entered.wait(WAIT_LIMIT_MS);
       await instances.store.cut(messages);
       finish.wake();
-      await publisher.publish(TOPIC, [news('a', 3)]);
+      await publisher.publish(TOPIC, [balanceUpdate('a', 3)]);
       await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: WAIT_LIMIT_MS });
     });
 
@@ -170,7 +174,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       const perCall = 20;
       for (let version = 1; version <= 1_000; version += perCall) {
         const versions = Array.from({ length: perCall }, (_, index) => version + index);
-        const batch = versions.flatMap((each) => tenants.map((tenant) => news(tenant, each)));
+        const batch = versions.flatMap((each) => tenants.map((tenant) => balanceUpdate(tenant, each)));
         if (version % 200 === 1) await instances.store.cut();
         // A publish that fails may have happened: to publish it again is the caller's part.
         await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 30_000 });

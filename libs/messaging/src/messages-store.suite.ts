@@ -1,4 +1,4 @@
-import { TOPICS, type CreditNews, type Topic, type TopicDefinition } from '@tollgate/contracts';
+import { TOPICS, type BalanceUpdate, type Topic, type TopicDefinition } from '@tollgate/contracts';
 import type { Messages } from './messages';
 
 /** A consumer in a real process of its own; `batches` are the versions that its handler was called with, per call. */
@@ -35,7 +35,7 @@ export const SUITE_TOPICS: Record<Topic, TopicDefinition> = {
 export const TOPIC = 'credit-news';
 
 /** A message of key `tenantId`; the suite counts `version` up per key. */
-export const news = (tenantId: string, version: number): CreditNews => ({
+export const balanceUpdate = (tenantId: string, version: number): BalanceUpdate => ({
   tenantId,
   version: String(version),
   balanceNanos: '0',
@@ -45,13 +45,13 @@ export const news = (tenantId: string, version: number): CreditNews => ({
 
 /** Collects what handlers got, and knows what the guarantees say about it. */
 export class Received {
-  readonly batches: CreditNews[][] = [];
+  readonly batches: BalanceUpdate[][] = [];
 
-  handler = async (messages: readonly CreditNews[]): Promise<void> => {
+  handler = async (messages: readonly BalanceUpdate[]): Promise<void> => {
     this.batches.push([...messages]);
   };
 
-  get messages(): CreditNews[] {
+  get messages(): BalanceUpdate[] {
     return this.batches.flat();
   }
 
@@ -88,7 +88,7 @@ export function useInstances(createStore: () => Promise<MessagesStore>) {
     return messages;
   }
   /** One that is started, and consumes for the group where there is a handler. */
-  async function start(handler?: (messages: readonly CreditNews[]) => Promise<void>, group = SUITE_GROUP) {
+  async function start(handler?: (messages: readonly BalanceUpdate[]) => Promise<void>, group = SUITE_GROUP) {
     const messages = open();
     if (handler) messages.consume(TOPIC, group, handler);
     await messages.start();

@@ -4,7 +4,7 @@ import { messageFailuresSuite } from './message-failures.suite';
 import { MAX_BATCH_MESSAGES } from './messages';
 import {
   AFTER_FAILURES_MS,
-  news,
+  balanceUpdate,
   Received,
   SECOND_GROUP,
   SUITE_GROUP,
@@ -20,18 +20,18 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
 
     it('publish is durable when it returns: the publisher may be gone before anybody consumes', async () => {
       const publisher = await start();
-      await publisher.publish(TOPIC, [news('a', 1), news('a', 2)]);
+      await publisher.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);
       await publisher.close();
       const received = new Received();
       await start(received.handler);
       await eventually(() => received.assertAllInOrder(['a'], 2));
-      expect(received.messages).toEqual([news('a', 1), news('a', 2)]);
+      expect(received.messages).toEqual([balanceUpdate('a', 1), balanceUpdate('a', 2)]);
     });
 
     it('instances may start at the same time on an empty store', async () => {
       const received = new Received();
       const instances = await Promise.all([start(received.handler), start(received.handler), start(received.handler)]);
-      await instances[2].publish(TOPIC, [news('a', 1)]);
+      await instances[2].publish(TOPIC, [balanceUpdate('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1));
     });
 
@@ -44,7 +44,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
         if (failing) throw new Error('this group fails');
         await second.handler(batch);
       }, SECOND_GROUP);
-      await messages.publish(TOPIC, [news('a', 1)]);
+      await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
       await eventually(() => first.assertAllInOrder(['a'], 1));
       failing = false;
       await eventually(() => second.assertAllInOrder(['a'], 1), { timeoutMs: AFTER_FAILURES_MS });
@@ -64,7 +64,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
             const versions = Array.from({ length: perCall }, (_, index) => call * perCall + index + 1);
             await publisher.publish(
               TOPIC,
-              versions.flatMap((version) => mine.map((tenant) => news(tenant, version))),
+              versions.flatMap((version) => mine.map((tenant) => balanceUpdate(tenant, version))),
             );
           }
         }),
@@ -73,7 +73,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       const large = await start();
       await large.publish(
         TOPIC,
-        versions.map((version) => news('large', version)),
+        versions.map((version) => balanceUpdate('large', version)),
       );
       await eventually(() => received.assertAllInOrder(tenants, perCall * calls), { timeoutMs: 15_000 });
       await eventually(() => received.assertAllInOrder(['large'], versions.length), { timeoutMs: 15_000 });
@@ -88,7 +88,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       await start(received.handler);
       const publishers = [await start(), await start()];
       for (let version = 1; version <= 20; version++)
-        await publishers[version % 2]!.publish(TOPIC, [news('a', version)]);
+        await publishers[version % 2]!.publish(TOPIC, [balanceUpdate('a', version)]);
       await eventually(() => received.assertAllInOrder(['a'], 20));
     });
 
@@ -103,7 +103,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
         running--;
       });
       const publisher = await start();
-      for (let version = 1; version <= 50; version++) await publisher.publish(TOPIC, [news('a', version)]);
+      for (let version = 1; version <= 50; version++) await publisher.publish(TOPIC, [balanceUpdate('a', version)]);
       await eventually(() => received.assertAllInOrder(['a'], 50));
       expect(overlaps).toBe(0);
     });
@@ -114,7 +114,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       const latenciesMs: number[] = [];
       for (let version = 1; version <= 15; version++) {
         const before = performance.now();
-        await messages.publish(TOPIC, [news('a', version)]);
+        await messages.publish(TOPIC, [balanceUpdate('a', version)]);
         await arrived.wait(10_000);
         latenciesMs.push(performance.now() - before);
       }
@@ -137,8 +137,8 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
           { timeoutMs: AFTER_FAILURES_MS },
         );
       await expectWaiting(0);
-      await messages.publish(TOPIC, [news('a', 1), news('a', 2)]);
-      await messages.publish(TOPIC, [news('b', 1)]);
+      await messages.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);
+      await messages.publish(TOPIC, [balanceUpdate('b', 1)]);
       await expectWaiting(3);
       failing = false;
       await expectWaiting(0);

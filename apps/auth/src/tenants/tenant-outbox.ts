@@ -1,7 +1,7 @@
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Messages, OutboxRelay } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { UnavailableError, type TenantNews } from '@tollgate/contracts';
+import { UnavailableError, type TenantUpdate } from '@tollgate/contracts';
 import { AuthDatabase } from '../database';
 
 /** Less than who asked for the change waits. */
@@ -24,7 +24,7 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
    * After the commit: the outbox tells it for certain, and billing is asked to act on it at once: it is in force when this returns. UnavailableError when nobody can say that it is:
    * the change stays committed, the outbox brings it into force, and a repeat tells when.
    */
-  async tell(news: TenantNews): Promise<void> {
+  async tell(news: TenantUpdate): Promise<void> {
     this.relay.wake();
     try {
       await this.services.request('billing.tenants.tell', news, { deadlineMs: TELL_DEADLINE_MS });

@@ -1,4 +1,4 @@
-import { NANOS_PER_CENT, type BudgetNews, type BudgetState, type SetBudget } from '@tollgate/contracts';
+import { NANOS_PER_CENT, type BudgetUpdate, type BudgetState, type SetBudget } from '@tollgate/contracts';
 import type { EntityManager } from 'typeorm';
 
 export interface BudgetRow {
@@ -25,7 +25,7 @@ export function setBudget(row: { kind: BudgetRow['kind'] | null; cents: string |
 }
 
 /** What admission is told of a budget. */
-export function budgetNews(row: BudgetRow): BudgetNews {
+export function budgetUpdate(row: BudgetRow): BudgetUpdate {
   const set = setBudget(row);
   return {
     keyId: row.key_id || null,
@@ -35,12 +35,12 @@ export function budgetNews(row: BudgetRow): BudgetNews {
 }
 
 /** Every budget that was ever set for the tenant or one of its keys: for an admission store that lost them. */
-export async function allBudgetNews(tx: EntityManager, tenantId: string): Promise<BudgetNews[]> {
+export async function allBudgetUpdates(tx: EntityManager, tenantId: string): Promise<BudgetUpdate[]> {
   const rows = await tx.query<BudgetRow[]>(
     'SELECT key_id, version, kind, cents, thresholds FROM budget WHERE tenant_id = $1 ORDER BY key_id',
     [tenantId],
   );
-  return rows.map(budgetNews);
+  return rows.map(budgetUpdate);
 }
 
 const STATE = `

@@ -2,7 +2,7 @@ import { PostgresAdmissionStore } from '@tollgate/admission';
 import { newId, UnavailableError } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { CENT } from '../testing/billing.suite';
-import { allBudgetNews } from './budget-rows';
+import { allBudgetUpdates } from './budget-rows';
 import { useBudgets } from './budgets.suite';
 
 const database = useTestDatabase();
@@ -27,7 +27,7 @@ describe('budgets', () => {
       { keyId, version: '2', budgetNanos: 'default' },
     ]);
     expect(new Set(news.map((one) => one.version))).toEqual(new Set([String(version)]));
-    expect(await allBudgetNews(t.billing.dataSource.manager, tenantId)).toEqual([
+    expect(await allBudgetUpdates(t.billing.dataSource.manager, tenantId)).toEqual([
       { keyId: null, version: '2', budgetNanos: String(700n * CENT) },
       { keyId, version: '2', budgetNanos: 'default' },
     ]);
@@ -92,6 +92,6 @@ describe('budgets', () => {
     const before = await database.query('SELECT count(*) FROM billing.outbox');
     await expect(t.budgets.set(asked)).rejects.toMatchObject({ code });
     expect(await database.query('SELECT count(*) FROM billing.outbox')).toEqual(before);
-    expect(await allBudgetNews(t.billing.dataSource.manager, asked.tenantId)).toEqual([]);
+    expect(await allBudgetUpdates(t.billing.dataSource.manager, asked.tenantId)).toEqual([]);
   });
 });

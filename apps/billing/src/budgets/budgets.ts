@@ -12,9 +12,9 @@ import { transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { enforceAtAdmission } from '../consume/tell-admission';
 import { lockBooks } from '../ledger/books-store';
-import { creditNews } from '../ledger/core/books';
+import { balanceUpdate } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
-import { budgetNews, budgetState, budgetStates, setBudget, type BudgetRow } from './budget-rows';
+import { budgetUpdate, budgetState, budgetStates, setBudget, type BudgetRow } from './budget-rows';
 import { IN_FORCE, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
 
@@ -53,7 +53,7 @@ export class Budgets {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const { row, changed } = await write(tx, request, keyId);
       // Of one that stays as it is too: the store may have been away when it was set.
-      const news = row ? [{ ...creditNews(books, []), budgets: [budgetNews(row)] }] : [];
+      const news = row ? [{ ...balanceUpdate(books, []), budgets: [budgetUpdate(row)] }] : [];
       if (changed) {
         await this.recordReached(tx, tenantId, keyId);
         await enqueue(tx, 'credit-news', news);

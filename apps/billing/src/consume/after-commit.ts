@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { NewsOutbox } from '../outbox/news-outbox';
+import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { PostingLoop } from './posting-loop';
 
 /** What follows each commit to the books: its news goes out, and usage that is due is posted. */
 @Injectable()
 export class AfterCommit {
   constructor(
-    private readonly outbox: NewsOutbox,
+    private readonly outbox: BalanceUpdateOutbox,
     private readonly loop: PostingLoop,
   ) {}
 

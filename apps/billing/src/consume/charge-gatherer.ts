@@ -8,7 +8,7 @@ import { addSpending } from '../budgets/spending';
 import { DEFAULT_THRESHOLDS_PERCENT } from '../budgets/thresholds';
 import { BillingDataSource } from '../database';
 import { loadMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
-import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
+import { byTenant, balanceUpdate, type Books, type Month } from '../ledger/core/books';
 import { gather, type Calendar, type NumberedCharge, type ReadCharge } from '../ledger/core/gather';
 import { periodOf } from '../ledger/core/period';
 import { isBroken } from '../ledger/is-broken';
@@ -173,7 +173,7 @@ export class ChargeGatherer {
       tx,
       'credit-news',
       [...releases].map(([tenantId, charges]) =>
-        creditNews(
+        balanceUpdate(
           books.get(tenantId)!,
           charges.map((charge) => charge.id),
         ),

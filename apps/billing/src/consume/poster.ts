@@ -14,7 +14,7 @@ import {
   saveMonths,
   type DueBooks,
 } from '../ledger/books-store';
-import { byTenant, creditNews, type Books, type Month } from '../ledger/core/books';
+import { byTenant, balanceUpdate, type Books, type Month } from '../ledger/core/books';
 import type { Entry } from '../ledger/core/entry';
 import { partWanted, post, type ChargeRange } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
@@ -106,7 +106,7 @@ export class Poster {
       await enqueue(
         tx,
         'credit-news',
-        changed.map((books) => creditNews(books, [])),
+        changed.map((books) => balanceUpdate(books, [])),
       );
       const debited = await firstEnded(tx, ranges);
       failPoint('posting');

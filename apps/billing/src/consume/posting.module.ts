@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { NewsOutbox } from '../outbox/news-outbox';
+import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { OutboxModule } from '../outbox/outbox.module';
 import { AfterCommit } from './after-commit';
 import { countPostings } from './metrics';
@@ -9,8 +9,8 @@ import { PostingLoop } from './posting-loop';
 
 const postingLoop = {
   provide: PostingLoop,
-  inject: [Poster, NewsOutbox],
-  useFactory: (poster: Poster, outbox: NewsOutbox) =>
+  inject: [Poster, BalanceUpdateOutbox],
+  useFactory: (poster: Poster, outbox: BalanceUpdateOutbox) =>
     new PostingLoop(poster, (tenants) => {
       countPostings(tenants);
       outbox.wake();

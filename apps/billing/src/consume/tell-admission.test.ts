@@ -4,7 +4,7 @@ import { configureLogging } from '@tollgate/runtime';
 import { tellBooked } from './tell-admission';
 
 const news = { tenantId: newId('ten'), version: '1', balanceNanos: '5', releases: [], suspended: false };
-const store = (applyNews: () => Promise<void>) => ({ applyNews }) as unknown as AdmissionStore;
+const store = (applyBalanceUpdates: () => Promise<void>) => ({ applyBalanceUpdates }) as unknown as AdmissionStore;
 configureLogging({ level: 'silent', pretty: false });
 
 it('an admission store that does not answer, or refuses, keeps no booking from being answered', async () => {

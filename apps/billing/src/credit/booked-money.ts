@@ -1,6 +1,6 @@
 import { AdmissionStore } from '@tollgate/admission';
 import { Inject, Injectable } from '@nestjs/common';
-import type { CreditNews } from '@tollgate/contracts';
+import type { BalanceUpdate } from '@tollgate/contracts';
 import { AfterCommit } from '../consume/after-commit';
 import { tellBooked } from '../consume/tell-admission';
 import { PoisonWatch } from '../repair/poison-watch';
@@ -15,7 +15,7 @@ export class BookedMoney {
   ) {}
 
   /** The reply of what was booked, once the admission store has heard of it. */
-  async inForce<T>(work: Promise<{ reply: T; dueInMs: number | null; news: CreditNews }>): Promise<T> {
+  async inForce<T>(work: Promise<{ reply: T; dueInMs: number | null; news: BalanceUpdate }>): Promise<T> {
     const { reply, dueInMs, news } = await work;
     this.after.committed(dueInMs);
     await tellBooked(this.admission, news);

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { PostingModule } from '../consume/posting.module';
-import { NewsOutbox } from '../outbox/news-outbox';
+import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { periodicTask } from '../periodic-task';
 import { MoneyOut } from '../refunds/money-out';
 import { RepairModule } from '../repair/repair.module';
@@ -13,8 +13,8 @@ const RELEASE_ABANDONED_EVERY_MS = 5_000;
 const releaseAbandoned = periodicTask(
   'give back withdrawals that nobody booked',
   RELEASE_ABANDONED_EVERY_MS,
-  [MoneyOut, NewsOutbox],
-  async (moneyOut: MoneyOut, outbox: NewsOutbox) => {
+  [MoneyOut, BalanceUpdateOutbox],
+  async (moneyOut: MoneyOut, outbox: BalanceUpdateOutbox) => {
     if ((await moneyOut.releaseAbandoned()) > 0) outbox.wake();
   },
 );

@@ -6,7 +6,7 @@ import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
 import { loadOpenMonths, lockBooks, saveBooks, saveMonths } from '../ledger/books-store';
-import { creditNews, type Month } from '../ledger/core/books';
+import { balanceUpdate, type Month } from '../ledger/core/books';
 import { newestOver, periodOf, type Period } from '../ledger/core/period';
 import { postThrough } from '../ledger/core/post';
 import { isBroken } from '../ledger/is-broken';
@@ -113,7 +113,7 @@ export class InvoiceCloser {
       await saveMonths(tx, posted.months);
       if (posted.ranges.length > 0) {
         await saveBooks(tx, [posted.books], this.options);
-        await enqueue(tx, 'credit-news', [creditNews(posted.books, [])]);
+        await enqueue(tx, 'credit-news', [balanceUpdate(posted.books, [])]);
       }
       const covered = new Map(posted.months.map((month) => [month.period, month]));
       const done = open

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { countClosed } from '../consume/metrics';
 import { PostingModule } from '../consume/posting.module';
 import { CreditModule } from '../credit/credit.module';
-import { NewsOutbox } from '../outbox/news-outbox';
+import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { periodicTask } from '../periodic-task';
 import { InvoiceCloser } from './invoice-closer';
 import { Invoices } from './invoices';
@@ -13,8 +13,8 @@ const CLOSE_MONTHS_EVERY_MS = 60_000;
 const closeMonths = periodicTask(
   'close months',
   CLOSE_MONTHS_EVERY_MS,
-  [InvoiceCloser, NewsOutbox],
-  async (closer: InvoiceCloser, outbox: NewsOutbox) => {
+  [InvoiceCloser, BalanceUpdateOutbox],
+  async (closer: InvoiceCloser, outbox: BalanceUpdateOutbox) => {
     const closed = await closer.closeDue();
     if (closed) countClosed(closed);
     if (closed && closed.invoices > 0) outbox.wake();

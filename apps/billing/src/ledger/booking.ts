@@ -1,8 +1,8 @@
-import { newId, RequestError, type CreditNews, type LedgerEntry } from '@tollgate/contracts';
+import { newId, RequestError, type BalanceUpdate, type LedgerEntry } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import type { EntityManager } from 'typeorm';
 import { saveBooks } from './books-store';
-import { creditNews, MAX_BALANCE_CENTS, type Books } from './core/books';
+import { balanceUpdate, MAX_BALANCE_CENTS, type Books } from './core/books';
 import { book, inputHash, INVOICE_SOURCE, METERING_SOURCE, type EntryRequest } from './core/entry';
 import { insertEntries } from './journal';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from './ledger-entry';
@@ -19,7 +19,7 @@ export interface Booked {
   reply: { entry: LedgerEntry; balanceCents: number };
   dueInMs: number | null;
   /** The books as they are now, for the admission store to hear at once: also of a repeat, as the first answer may have been lost before it heard. */
-  news: CreditNews;
+  news: BalanceUpdate;
 }
 
 /**
@@ -58,7 +58,7 @@ export async function findFirst(tx: EntityManager, books: Books, entry: EntryReq
     );
   }
   const reply = { entry: ledgerEntry(row), balanceCents: Number(row.balance_after_cents) };
-  return { reply, dueInMs: null, news: creditNews(books, []) };
+  return { reply, dueInMs: null, news: balanceUpdate(books, []) };
 }
 
 /**
@@ -77,7 +77,7 @@ export async function bookEntry(
   const booked = book(books, newId('ent'), entry);
   const [written] = await insertEntries(tx, [booked.entry]);
   const dueInMs = await saveBooks(tx, [booked.books], options);
-  const news = creditNews(booked.books, []);
+  const news = balanceUpdate(booked.books, []);
   await enqueue(tx, 'credit-news', [news]);
   return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs, news };
 }

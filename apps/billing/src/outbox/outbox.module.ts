@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { NewsOutbox } from './news-outbox';
+import { BalanceUpdateOutbox } from './balance-update-outbox';
 
-@Module({ providers: [NewsOutbox], exports: [NewsOutbox] })
+@Module({ providers: [BalanceUpdateOutbox], exports: [BalanceUpdateOutbox] })
 export class OutboxModule {}

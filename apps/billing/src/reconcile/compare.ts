@@ -33,9 +33,9 @@ export const SETTLED_SUM = 'settled sum = sum of settled holds';
 /**
  * Compares the books with the admission store. News on its way is no difference: the heads were read around the snapshot, so its version must lie between theirs. A difference found once may be
  * movement that this cannot see: ask again before believing it.
- * @param newsSince version of the books that the admission store must know by now: that of the first comparison, as the news of a busy tenant is always a little behind
+ * @param appliedSince version of the books that the admission store must know by now: that of the first comparison, as the news of a busy tenant is always a little behind
  */
-export function compareTenant(view: TenantView, newsSince = view.before.version): Difference[] {
+export function compareTenant(view: TenantView, appliedSince = view.before.version): Difference[] {
   const { tenantId, before, after, snapshot, asksForTenants, strayHolds } = view;
   const differences: Difference[] = [];
   const differ = (check: string, expected: unknown, actual: unknown, ids: readonly string[] = []) =>
@@ -51,7 +51,7 @@ export function compareTenant(view: TenantView, newsSince = view.before.version)
     differ(READABLE, 'readable', snapshot.unreadable);
     return differences;
   }
-  if (snapshot.version < newsSince || snapshot.version > after.version) {
+  if (snapshot.version < appliedSince || snapshot.version > after.version) {
     differ(NEWS, `version ${after.version}`, `version ${snapshot.version}`);
   }
   for (const head of [before, after]) {

@@ -1,4 +1,4 @@
-import { readNews, type AdmissionStore, type AdmitRequest, type Withdrawal } from '@tollgate/admission';
+import { parseBalanceUpdate, type AdmissionStore, type AdmitRequest, type Withdrawal } from '@tollgate/admission';
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
@@ -31,7 +31,8 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
         .adjust({ tenantId, amountCents, source: 'manual', ref: newId('msg'), reason: 'goodwill', ...more })
         .then(({ reply }) => reply);
     /** As the relay and the gateway would: all news so far, in any number of repeats. */
-    const deliver = async (tenantId: string) => store.applyNews((await billing.news(tenantId)).map(readNews));
+    const deliver = async (tenantId: string) =>
+      store.applyBalanceUpdates((await billing.news(tenantId)).map(parseBalanceUpdate));
     const sums = async (tenantId: string) => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
     const available = async (tenantId: string) => {
       const { balanceNanos, settledNanos, pendingNanos } = await sums(tenantId);

@@ -16,7 +16,7 @@ import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
 import { assertNamed, bookEntry, findFirst, MAX_ENTRY_CENTS, type Booked } from '../ledger/booking';
 import { lockBooks, saveBooks } from '../ledger/books-store';
-import { creditNews, refundableCents, type Books } from '../ledger/core/books';
+import { balanceUpdate, refundableCents, type Books } from '../ledger/core/books';
 import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
@@ -131,8 +131,8 @@ export class MoneyOut {
     let result = await this.admission.withdraw(withdrawal);
     if (result.kind === 'refused') {
       // What was paid in a moment ago may still be on its way there.
-      const { balanceNanos, suspended } = creditNews(books, []);
-      await this.admission.applyNews([
+      const { balanceNanos, suspended } = balanceUpdate(books, []);
+      await this.admission.applyBalanceUpdates([
         { tenantId, version, balanceNanos: BigInt(balanceNanos), releases: [], suspended },
       ]);
       result = await this.admission.withdraw(withdrawal);
@@ -160,7 +160,7 @@ export class MoneyOut {
       if (!(await claim(tx, intent))) return;
       const moved = { ...books, version: books.version + 1n };
       await saveBooks(tx, [moved], this.options);
-      await enqueue(tx, 'credit-news', [creditNews(moved, [])]);
+      await enqueue(tx, 'credit-news', [balanceUpdate(moved, [])]);
     });
   }
 

@@ -1,11 +1,11 @@
 import type { Snapshot } from '@tollgate/admission';
 import type { StateChange } from '@tollgate/contracts';
-import { creditNews, type Books } from '../ledger/core/books';
+import { balanceUpdate, type Books } from '../ledger/core/books';
 import { capped } from '../reconcile/compare';
 
 /** What `repair` changes of a state like this. */
 export function stateChanges(books: Books, snapshot: Snapshot | undefined): StateChange[] {
-  const balanceNanos = capped(BigInt(creditNews(books, []).balanceNanos));
+  const balanceNanos = capped(BigInt(balanceUpdate(books, []).balanceNanos));
   const { version, suspended } = books;
   if (!snapshot || snapshot.unreadable !== undefined) {
     const state = snapshot ? `unreadable: ${snapshot.unreadable}` : 'nothing';
@@ -44,6 +44,6 @@ export function poisonOf(books: Books, snapshot: Snapshot | undefined, mayBeWith
   if (snapshot.version < books.version) return null;
   if (snapshot.suspended !== books.suspended) return 'suspended';
   if (snapshot.withdrawnNanos > 0n && !mayBeWithdrawn) return 'withdrawn';
-  const balanceNanos = BigInt(creditNews(books, []).balanceNanos);
+  const balanceNanos = BigInt(balanceUpdate(books, []).balanceNanos);
   return capped(snapshot.balanceNanos + snapshot.withdrawnNanos) === capped(balanceNanos) ? null : 'balance';
 }

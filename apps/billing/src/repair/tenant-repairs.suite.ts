@@ -1,4 +1,4 @@
-import { readNews, type AdmissionStore, type Snapshot } from '@tollgate/admission';
+import { parseBalanceUpdate, type AdmissionStore, type Snapshot } from '@tollgate/admission';
 import { newId, UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { useTestDatabase, type TestDatabase } from '@tollgate/testing';
@@ -43,10 +43,11 @@ export function tenantRepairsSuite(
     });
     afterAll(() => store.close());
 
-    const deliver = async (tenantId: string) => store.applyNews((await billing.news(tenantId)).map(readNews));
+    const deliver = async (tenantId: string) =>
+      store.applyBalanceUpdates((await billing.news(tenantId)).map(parseBalanceUpdate));
     const view = async (tenantId: string): Promise<Snapshot> => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
     const forge = (tenantId: string, version: bigint, balanceNanos: bigint, suspended = false) =>
-      store.applyNews([{ tenantId, version, balanceNanos, suspended, releases: [] }]);
+      store.applyBalanceUpdates([{ tenantId, version, balanceNanos, suspended, releases: [] }]);
     const topUp = (tenantId: string, amountCents: number) =>
       billing.topUps.add({ tenantId, amountCents, source: 'manual', ref: newId('msg') });
     /** A tenant with 10.00 of which the store has heard. */

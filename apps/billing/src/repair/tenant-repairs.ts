@@ -1,15 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { AdmissionStore, askForSpent, readNews, type MonthSpent, type Snapshot } from '@tollgate/admission';
+import { AdmissionStore, askForSpent, parseBalanceUpdate, type MonthSpent, type Snapshot } from '@tollgate/admission';
 import { NANOS_PER_CENT, type RequestOf, type TenantRepair } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
-import { allBudgetNews } from '../budgets/budget-rows';
+import { allBudgetUpdates } from '../budgets/budget-rows';
 import { BillingDataSource } from '../database';
 import { lockBooks } from '../ledger/books-store';
-import { creditNews, type Books } from '../ledger/core/books';
+import { balanceUpdate, type Books } from '../ledger/core/books';
 import { InjectOptions } from '../options';
 import { capped } from '../reconcile/compare';
 import { poisonOf, stateChanges, type Poison } from './state-changes';
@@ -88,9 +88,9 @@ export class TenantRepairs {
   private async makeAnew(tx: EntityManager, books: Books, spent: readonly MonthSpent[]) {
     const { tenantId } = books;
     const releases = await this.gathered(tx, tenantId);
-    const { budgets = [], ...news } = readNews({
-      ...creditNews(books, releases),
-      budgets: await allBudgetNews(tx, tenantId),
+    const { budgets = [], ...news } = parseBalanceUpdate({
+      ...balanceUpdate(books, releases),
+      budgets: await allBudgetUpdates(tx, tenantId),
     });
     return this.admission.repair({ ...news, budgets, spent });
   }

@@ -1,11 +1,11 @@
 import { AdmissionStore } from '@tollgate/admission';
 import { Controller } from '@nestjs/common';
-import type { BillingSummary, CreditNews, ReplyOf, RequestOf } from '@tollgate/contracts';
+import type { BillingSummary, BalanceUpdate, ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
-import { allBudgetNews } from '../budgets/budget-rows';
+import { allBudgetUpdates } from '../budgets/budget-rows';
 import { BillingDataSource } from '../database';
 import { readBooks } from '../ledger/books-store';
-import { creditNews } from '../ledger/core/books';
+import { balanceUpdate } from '../ledger/core/books';
 import { InjectOptions, type ServiceOptions } from '../options';
 import { billingSummary } from './billing-summary';
 import { spendableNanos } from './spendable';
@@ -29,9 +29,9 @@ export class SummaryController {
   }
 
   @MessagePattern('billing.credit.news')
-  async news({ tenantId }: { tenantId: string }): Promise<CreditNews | null> {
+  async news({ tenantId }: { tenantId: string }): Promise<BalanceUpdate | null> {
     const books = await readBooks(this.dataSource.manager, tenantId);
-    const set = await allBudgetNews(this.dataSource.manager, tenantId);
-    return books && { ...creditNews(books, []), ...(set.length > 0 && { budgets: set }) };
+    const set = await allBudgetUpdates(this.dataSource.manager, tenantId);
+    return books && { ...balanceUpdate(books, []), ...(set.length > 0 && { budgets: set }) };
   }
 }

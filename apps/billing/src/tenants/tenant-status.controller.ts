@@ -1,9 +1,9 @@
 import { Controller, Inject } from '@nestjs/common';
-import { RequestError, type ReplyOf, type TenantNews } from '@tollgate/contracts';
+import { RequestError, type ReplyOf, type TenantUpdate } from '@tollgate/contracts';
 import { EventPattern, MessagePattern } from '@tollgate/messaging/nest';
 import { AfterCommit } from '../consume/after-commit';
 import { PoisonWatch } from '../repair/poison-watch';
-import { TenantStatus, validateTenantNews } from './tenant-status';
+import { TenantStatus, validateTenantUpdate } from './tenant-status';
 
 @Controller()
 export class TenantStatusController {
@@ -13,15 +13,15 @@ export class TenantStatusController {
     @Inject(PoisonWatch) private readonly watch: PoisonWatch | null,
   ) {}
 
-  @EventPattern('tenant-news', 'billing', { validate: validateTenantNews })
-  async apply(batch: readonly TenantNews[]): Promise<void> {
+  @EventPattern('tenant-news', 'billing', { validate: validateTenantUpdate })
+  async apply(batch: readonly TenantUpdate[]): Promise<void> {
     await this.status.apply(batch);
     this.after.committed();
   }
 
   @MessagePattern('billing.tenants.tell')
-  async tell(news: TenantNews): Promise<ReplyOf<'billing.tenants.tell'>> {
-    const validate = validateTenantNews(news);
+  async tell(news: TenantUpdate): Promise<ReplyOf<'billing.tenants.tell'>> {
+    const validate = validateTenantUpdate(news);
     if (validate !== null) throw new RequestError('invalid_parameter', validate);
     try {
       await this.status.enforce(news);

@@ -1,9 +1,9 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
-import type { TenantNews } from '@tollgate/contracts';
+import type { TenantUpdate } from '@tollgate/contracts';
 import { newId, UnavailableError } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { useBilling } from '../testing/billing.suite';
-import { TenantStatus, validateTenantNews } from './tenant-status';
+import { TenantStatus, validateTenantUpdate } from './tenant-status';
 
 const database = useTestDatabase();
 
@@ -14,7 +14,7 @@ describe('what auth tells of a tenant', () => {
     store = new PostgresAdmissionStore({ url: database.url, callTimeoutMs: PATIENT_CALL_MS });
   });
   afterAll(() => store.close());
-  const apply = (...batch: TenantNews[]) =>
+  const apply = (...batch: TenantUpdate[]) =>
     new TenantStatus(billing.dataSource, store, { postingIntervalMs: 0 }).apply(batch);
   const suspensions = async (tenantId: string) => (await billing.news(tenantId)).map((one) => one.suspended);
 
@@ -42,7 +42,7 @@ describe('what auth tells of a tenant', () => {
   it('is in force when it was asked for at once; while the store is away it is committed and refused, also again, until a repeat has brought it there', async () => {
     const tenantId = await billing.tenant(10);
     const away = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
-    const enforce = (at: PostgresAdmissionStore, version: number, status: TenantNews['status']) =>
+    const enforce = (at: PostgresAdmissionStore, version: number, status: TenantUpdate['status']) =>
       new TenantStatus(billing.dataSource, at, { postingIntervalMs: 0 }).enforce({ tenantId, version, status });
     const inForce = async () => (await store.snapshot({ tenantId, limit: 1 }))[0]?.suspended;
     for (let time = 0; time < 2; time++) await expect(enforce(away, 1, 'suspended')).rejects.toThrow(UnavailableError);
@@ -65,7 +65,7 @@ describe('what auth tells of a tenant', () => {
   });
 });
 
-describe('validateTenantNews', () => {
+describe('validateTenantUpdate', () => {
   const good = { tenantId: newId('ten'), version: 1, status: 'active' };
 
   it.each([
@@ -81,6 +81,6 @@ describe('validateTenantNews', () => {
     [{ ...good, version: 2 ** 60 }, 'version: not a version'],
     [{ ...good, status: 'gone' }, 'status: unknown'],
   ])('%j: %s', (news, reason) => {
-    expect(validateTenantNews(news)).toBe(reason);
+    expect(validateTenantUpdate(news)).toBe(reason);
   });
 });

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { AdmissionStore } from '@tollgate/admission';
-import { isId, type CreditNews, type TenantNews } from '@tollgate/contracts';
+import { isId, type BalanceUpdate, type TenantUpdate } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { query, transaction } from '@tollgate/postgres';
 import { enforceAtAdmission, tellAdmission } from '../consume/tell-admission';
 import { BillingDataSource } from '../database';
 import { lockBooks, readBooks, saveBooks } from '../ledger/books-store';
-import { creditNews } from '../ledger/core/books';
+import { balanceUpdate } from '../ledger/core/books';
 import { InjectOptions } from '../options';
 
 /**
@@ -21,8 +21,8 @@ export class TenantStatus {
     @InjectOptions() private readonly options: { postingIntervalMs: number },
   ) {}
 
-  /** Of readable news (`validateTenantNews`). */
-  async apply(batch: readonly TenantNews[]): Promise<void> {
+  /** Of readable news (`validateTenantUpdate`). */
+  async apply(batch: readonly TenantUpdate[]): Promise<void> {
     await tellAdmission(this.admission, await this.takeIn(batch));
   }
 
@@ -30,16 +30,16 @@ export class TenantStatus {
    * The admission store has the tenant's newest status when this returns, also where the news came before and the store was away. Rejects when it does not take it: what is
    * committed goes there with the news.
    */
-  async enforce(news: TenantNews): Promise<void> {
+  async enforce(news: TenantUpdate): Promise<void> {
     await this.takeIn([news]);
     const books = await readBooks(this.dataSource.manager, news.tenantId);
     // Of a tenant that was never anything but active, and has no credit, there is nothing to tell.
-    if (books && books.version > 0n) await enforceAtAdmission(this.admission, [creditNews(books, [])]);
+    if (books && books.version > 0n) await enforceAtAdmission(this.admission, [balanceUpdate(books, [])]);
   }
 
   /** Commits what is newer, and gives the news of the books that it makes. */
-  private async takeIn(batch: readonly TenantNews[]): Promise<CreditNews[]> {
-    const newest = new Map<string, TenantNews>();
+  private async takeIn(batch: readonly TenantUpdate[]): Promise<BalanceUpdate[]> {
+    const newest = new Map<string, TenantUpdate>();
     for (const news of batch) {
       const known = newest.get(news.tenantId);
       if (!known || known.version < news.version) newest.set(news.tenantId, news);
@@ -59,7 +59,7 @@ export class TenantStatus {
         return { ...before, version: before.version + 1n, suspended: newest.get(tenant_id)!.status === 'suspended' };
       });
       await saveBooks(tx, changed, this.options);
-      const news = changed.map((one) => creditNews(one, []));
+      const news = changed.map((one) => balanceUpdate(one, []));
       await enqueue(tx, 'credit-news', news);
       return news;
     });
@@ -67,9 +67,9 @@ export class TenantStatus {
 }
 
 /** Why `value` is no news of a tenant that can be taken in, or null when it is. Thrown in a consumer, it would come again for ever and hold up what is behind it. */
-export function validateTenantNews(value: unknown): string | null {
+export function validateTenantUpdate(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';
-  const { tenantId, version, status } = value as Record<keyof TenantNews, unknown>;
+  const { tenantId, version, status } = value as Record<keyof TenantUpdate, unknown>;
   if (!isId('ten', tenantId)) return 'tenantId: not a tenant id';
   if (!Number.isSafeInteger(version) || (version as number) < 0) return 'version: not a version';
   return status === 'active' || status === 'suspended' ? null : 'status: unknown';

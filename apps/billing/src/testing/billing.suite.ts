@@ -1,4 +1,4 @@
-import { newId, RequestError, type Charge, type CreditNews, type ReplyOf } from '@tollgate/contracts';
+import { newId, RequestError, type Charge, type BalanceUpdate, type ReplyOf } from '@tollgate/contracts';
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
@@ -24,7 +24,7 @@ export interface TestBilling {
   /** A new tenant with this credit. */
   tenant(cents?: number): Promise<string>;
   /** News written for a tenant so far, oldest first, as the outbox has it (no relay runs). */
-  news(tenantId: string): Promise<CreditNews[]>;
+  news(tenantId: string): Promise<BalanceUpdate[]>;
   entries(tenantId: string): Promise<{ id: string; type: string; amount: number; period: string; ref: string }[]>;
   books(tenantId: string): Promise<{ version: number; balance: number; unposted: bigint; due: boolean }>;
 }
@@ -66,7 +66,7 @@ export function useBilling(
       },
       news: async (tenantId: string) =>
         (
-          await database.query<{ data: CreditNews }>(
+          await database.query<{ data: BalanceUpdate }>(
             `SELECT data FROM billing.outbox WHERE topic = 'credit-news' AND data->>'tenantId' = $1 ORDER BY id`,
             [tenantId],
           )

@@ -61,7 +61,7 @@ export interface Hold {
   readonly maxTokensPerChoice: number;
   readonly limits: LimitState;
   /** Of the store that granted it; goes with all that follows. */
-  readonly life: string | undefined;
+  readonly storeEpoch: string | undefined;
   /** Past it nothing may be delivered. */
   readonly deadline: HoldDeadline;
 }
@@ -161,7 +161,7 @@ function held(
     outputTokens,
     maxTokensPerChoice: isWhole ? Math.floor(outputTokens / choices) : prompt.roomFor(output.tokensPerChoice),
     limits: result.limits,
-    life: result.life,
+    storeEpoch: result.storeEpoch,
     deadline: result.deadline,
   };
   return { kind: 'held', hold };

@@ -114,9 +114,9 @@ export class StreamAllowance {
   }
 
   private async extend(wantNanos: bigint, minNanos: bigint): Promise<void> {
-    const { id, tenantId, life } = this.hold;
+    const { id, tenantId, storeEpoch } = this.hold;
     try {
-      const result = await this.client.extend({ id, tenantId, wantNanos, minNanos, life });
+      const result = await this.client.extend({ id, tenantId, wantNanos, minNanos, storeEpoch });
       if (result.kind === 'extended') {
         failPoint('extended');
         this.hold = { ...this.hold, holdNanos: result.holdNanos };

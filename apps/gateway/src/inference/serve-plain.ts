@@ -23,7 +23,7 @@ export async function servePlain(
   admission.track({
     id: draft.id,
     tenantId: draft.tenantId,
-    life: hold.life,
+    storeEpoch: hold.storeEpoch,
     deadline: hold.deadline,
     delivered: () => null,
     onLost: () => relay.holdLost(),

@@ -34,7 +34,7 @@ export async function serveStream(
   admission.track({
     id: draft.id,
     tenantId: draft.tenantId,
-    life: hold.life,
+    storeEpoch: hold.storeEpoch,
     deadline: hold.deadline,
     prepare: () => admitted.countForRecord(relay.delivered, relay.chunks, counting),
     delivered: () => admitted.record(relay.delivered, relay.chunks),

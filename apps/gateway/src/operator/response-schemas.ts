@@ -147,8 +147,10 @@ export const EntryRequests = Type.Object(
   {
     data: Type.Array(Type.Object({ ...charged, event: eventOrNull }, exact)),
     entry: Type.Object({ ...OperatorLedgerEntry.properties, tenantId: NAMED_ID.tenant, period: PERIOD }, exact),
-    carriedInNanos: nanos('The rest of less than a cent that came with it.'),
-    carriedOutNanos: nanos('The rest that went on to the next: the costs + carried in = amount + carried out.'),
+    carriedInNanos: nanos('The remainder below a cent carried in from the entry before.'),
+    carriedOutNanos: nanos(
+      'The remainder carried out to the next entry: the costs + carried in = amount + carried out.',
+    ),
     currency,
     nextCursor,
   },

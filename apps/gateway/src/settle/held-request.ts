@@ -6,7 +6,7 @@ export interface HeldRequest {
   readonly hold: {
     readonly promptTokens: number;
     readonly maxTokensPerChoice: number;
-    readonly life: string | undefined;
+    readonly storeEpoch: string | undefined;
   };
   readonly request: { readonly choices: number };
   /** Names of the backends that may have begun it, in the order asked. */

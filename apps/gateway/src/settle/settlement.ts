@@ -79,7 +79,7 @@ export class Settlements {
     const backend = begun.at(-1);
     const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
     if (event.overrunNanos !== '0') overruns.inc();
-    const settlement = { event, life: hold.life };
+    const settlement = { event, storeEpoch: hold.storeEpoch };
     const settled = await this.record(settlement).catch((error: unknown) => {
       this.unbilled.note(unbilledWork(request, null));
       if (draft.stream && error instanceof UnavailableError) this.late.add(settlement);

@@ -34,7 +34,7 @@ beforeEach(() => {
 
 let version = 0n;
 async function news({ balanceNanos = 10n ** 15n, releases = [] as string[] }): Promise<void> {
-  await store.applyNews([{ tenantId: TENANT, version: ++version, balanceNanos, releases, suspended: false }]);
+  await store.applyBalanceUpdates([{ tenantId: TENANT, version: ++version, balanceNanos, releases, suspended: false }]);
 }
 
 async function admit(count: number): Promise<UsageDraft[]> {

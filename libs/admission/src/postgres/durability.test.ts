@@ -108,7 +108,7 @@ function beforeNextFlush(before: () => Promise<void>): void {
 
 describe('a settlement', () => {
   it('that waits for the disk holds up no admission of the same tenant', async () => {
-    await fixture.news(10n ** 12n);
+    await fixture.setBalance(10n ** 12n);
     const client = new AdmissionClient(fixture.store);
     const id = await fixture.hold();
     // A durable commit now waits for a standby that does not exist.
@@ -129,7 +129,7 @@ describe('a settlement', () => {
   });
 
   it('that a crash took away before it was on disk is not answered as durable', async () => {
-    await fixture.news(10n ** 12n);
+    await fixture.setBalance(10n ** 12n);
     const id = await fixture.hold();
     const event = fixture.event(id, 2n * TOKEN_NANOS);
     await asOperator('CHECKPOINT');
@@ -146,7 +146,7 @@ describe('a settlement', () => {
   });
 
   it('is there after a crash of Postgres; buckets are full again', async () => {
-    await fixture.news(10n ** 12n);
+    await fixture.setBalance(10n ** 12n);
     const limited = { keyId: newId('key'), keyLimits: { ...WIDE, requestsPerMinute: 1 } };
     const before = await fixture.sums();
     const id = await fixture.hold(limited);

@@ -17,7 +17,7 @@ it('a bucket that says 30 days ahead and not when it was written, as an earlier 
   });
   await f.setUp();
   try {
-    await f.news(10n ** 15n);
+    await f.setBalance(10n ** 15n);
     const limits = { ...WIDE, requestsPerMinute: 6, tokensPerMinute: 60 };
     const limited = { keyLimits: limits, tenantLimits: limits };
     await f.hold(limited);

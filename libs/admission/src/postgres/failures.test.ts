@@ -25,7 +25,7 @@ describe('when Postgres does not answer', () => {
 
   it('a tenant that somebody keeps locked is an UnavailableError, in bounded time, and leaves nothing behind', async () => {
     const f = fixture();
-    await f.news(10n ** 12n);
+    await f.setBalance(10n ** 12n);
     const client = new AdmissionClient(f.store);
     const locker = new Client({ connectionString: database.url });
     await locker.connect();
@@ -42,7 +42,7 @@ describe('when Postgres does not answer', () => {
 
   it('connections that are cut are replaced: nobody notices', async () => {
     const f = fixture();
-    await f.news(10n ** 12n);
+    await f.setBalance(10n ** 12n);
     const client = new AdmissionClient(f.store);
     let cutting = true;
     let served = 0;

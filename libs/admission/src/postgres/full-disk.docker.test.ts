@@ -21,7 +21,7 @@ it('on a full disk the store is not ready and admits nobody, serves reads, and i
     return store;
   });
   await f.setUp();
-  await f.news(10n ** 15n);
+  await f.setBalance(10n ** 15n);
   await f.store.check();
 
   await postgres.exec(['install', '-d', '-o', 'postgres', SMALL]);

@@ -12,7 +12,7 @@ import {
   type HoldView,
   type LookRequest,
   type LookResult,
-  type News,
+  type ParsedBalanceUpdate,
   type Progress,
   type Repair,
   type RepairResult,
@@ -176,7 +176,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return rows.map((row) => JSON.parse(row[0]!) as UsageEvent);
   }
 
-  async applyNews(news: readonly News[]): Promise<void> {
+  async applyBalanceUpdates(news: readonly ParsedBalanceUpdate[]): Promise<void> {
     if (news.length === 0) return;
     await this.applyBudgets(news);
     const releases = news.flatMap(({ tenantId, releases }) => releases.map((id) => ({ tenantId, id })));
@@ -209,7 +209,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return { droppedHolds: 0 };
   }
 
-  private async applyBudgets(news: readonly News[]): Promise<void> {
+  private async applyBudgets(news: readonly ParsedBalanceUpdate[]): Promise<void> {
     const changes = news.flatMap(({ tenantId, budgets = [] }) => budgets.map((budget) => ({ tenantId, ...budget })));
     if (changes.length === 0) return;
     await this.connections.callInBackground({

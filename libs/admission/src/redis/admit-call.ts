@@ -3,7 +3,7 @@ import { largestCostNanos } from '../amounts';
 import { readAdmit, type Value } from '../store-answers';
 import { amount, limitValues, nanos } from './json-arguments';
 
-/** What `admit` answers before the results: whether the tenant was new to the store, and the life in which its holds are. */
+/** What `admit` answers before the results: whether the tenant was new to the store, and the epoch of the store in which its holds are. */
 const HEADER_VALUES = 2;
 const VALUES_PER_RESULT = 9;
 
@@ -24,9 +24,9 @@ export function readAdmitReply(reply: unknown): AdmitReply {
   const values = reply as Value[];
   if (values[0] === 'unknown') return { known: false };
   const results: (AdmitResult | RangeError)[] = [];
-  const life = values[1] as string;
+  const storeEpoch = values[1] as string;
   for (let at = HEADER_VALUES; at < values.length; at += VALUES_PER_RESULT)
-    results.push(readAdmit(values.slice(at, at + VALUES_PER_RESULT), life));
+    results.push(readAdmit(values.slice(at, at + VALUES_PER_RESULT), storeEpoch));
   return { known: true, created: values[0] === 1, results };
 }
 

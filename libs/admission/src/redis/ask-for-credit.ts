@@ -1,6 +1,6 @@
 import type { ReplyOf, RequestOf, Subject } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
-import { readNews } from '../read-news';
+import { parseBalanceUpdate } from '../balance-update';
 import type { MonthSpent } from '../admission-store';
 import type { AskForCredit } from './credit-restorer';
 
@@ -27,7 +27,7 @@ export function askForCredit(messages: Requests, now: () => number = Date.now): 
       askForSpent(messages, tenantId, now),
     ]);
     if (!news) return null;
-    return { news: readNews(news), spent };
+    return { news: parseBalanceUpdate(news), spent };
   };
 }
 

@@ -1,7 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { RedisLink } from '@tollgate/redis';
 import { logger, withTimeout } from '@tollgate/runtime';
-import type { MonthSpent, News } from '../admission-store';
+import type { MonthSpent, ParsedBalanceUpdate } from '../admission-store';
 import { tenantKeys } from './by-tenant';
 import { amount, budgetChanges, nanos } from './json-arguments';
 import { spentChanges } from './repair';
@@ -16,7 +16,7 @@ const TRY_AGAIN_MS = 10_000;
 /** What the books have of a tenant. */
 export interface TenantCredit {
   /** With every budget that was ever set. */
-  news: News;
+  news: ParsedBalanceUpdate;
   /** For budgets: the calendar month that it is now, or two of them near the end of a month, as the store goes by its own clock. */
   spent: readonly MonthSpent[];
 }

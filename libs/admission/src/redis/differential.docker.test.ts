@@ -100,7 +100,7 @@ class Run {
             ...rest,
           })),
         };
-        await this.onBoth((store) => store.applyNews([news]));
+        await this.onBoth((store) => store.applyBalanceUpdates([news]));
         return;
       }
       case 'withdraw': {
@@ -183,7 +183,7 @@ function comparable(answer: unknown): unknown {
   if (!Array.isArray(answer)) return answer;
   return answer.map((one: unknown) => {
     if (one instanceof RangeError) return 'mistake';
-    return typeof one === 'object' ? { ...one, life: undefined } : one;
+    return typeof one === 'object' ? { ...one, storeEpoch: undefined } : one;
   });
 }
 

@@ -38,7 +38,7 @@ describe('an emptied Redis', () => {
         });
       },
     });
-    await f.news(100n * TOKEN_NANOS);
+    await f.setBalance(100n * TOKEN_NANOS);
     const lost = await eventually(() => f.hold());
     await empty();
     const before = asked;
@@ -97,7 +97,7 @@ describe('an emptied Redis', () => {
     // Others are served meanwhile.
     expect(await client.admit(f.request({ tenantId: known }))).toMatchObject({ kind: 'held' });
     // News alone is not enough: what was spent in the month is not known.
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await refusedAfterMs(() => client.admit(f.request()));
     // A tenant that the books do not know has no credit.
     told = null;
@@ -119,7 +119,7 @@ describe('an emptied Redis', () => {
       },
     });
     const news = (version: bigint, balanceNanos: bigint) =>
-      f.store.applyNews([{ tenantId: f.tenantId, version, balanceNanos, releases: [], suspended: false }]);
+      f.store.applyBalanceUpdates([{ tenantId: f.tenantId, version, balanceNanos, releases: [], suspended: false }]);
     await news(3n, BALANCE);
     const waiting = client.admit(f.request({ wantOutputTokens: 10, minOutputTokens: 1 }));
     await news(2n, BALANCE);
@@ -153,10 +153,10 @@ describe('an emptied Redis', () => {
       const request = f.request({ wantOutputTokens });
       const result = await client.admit(request);
       if (result.kind !== 'held') throw new Error(result.reason);
-      return { id: request.draft.id, life: result.life, granted: BigInt(result.outputTokens) };
+      return { id: request.draft.id, storeEpoch: result.storeEpoch, granted: BigInt(result.outputTokens) };
     };
-    const settle = ({ id, life }: { id: string; life?: string | undefined }, tokens: bigint) =>
-      client.settle({ event: f.event(id, tokens * TOKEN_NANOS), life });
+    const settle = ({ id, storeEpoch }: { id: string; storeEpoch?: string | undefined }, tokens: bigint) =>
+      client.settle({ event: f.event(id, tokens * TOKEN_NANOS), storeEpoch });
     expect(await settle(await admit(Number(notMetered)), notMetered)).toMatchObject({ kind: 'settled' });
     const hold = await admit(Number(running));
     await empty();
@@ -168,25 +168,25 @@ describe('an emptied Redis', () => {
 
   it('knows a hold that it lost from one that ended: the first may go on and be told to metering, the other may not', async () => {
     const { f, close } = await open({ url: redis.url });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     const { tenantId } = f;
     const hold = async () => {
       const request = f.request();
       const result = await f.admit(request);
       if (result.kind !== 'held') throw new Error(result.reason);
-      return { id: request.draft.id, tenantId, life: result.life };
+      return { id: request.draft.id, tenantId, storeEpoch: result.storeEpoch };
     };
-    const settle = async ({ id, life }: { id: string; life: string | undefined }) =>
-      (await f.store.settle([{ event: f.event(id, TOKEN_NANOS), life }]))[0];
-    const extend = async (one: { id: string; tenantId: string; life: string | undefined }) =>
+    const settle = async ({ id, storeEpoch }: { id: string; storeEpoch: string | undefined }) =>
+      (await f.store.settle([{ event: f.event(id, TOKEN_NANOS), storeEpoch }]))[0];
+    const extend = async (one: { id: string; tenantId: string; storeEpoch: string | undefined }) =>
       (await f.store.extend([{ ...one, wantNanos: 1n, minNanos: 1n }]))[0];
-    const progress = async (one: { id: string; tenantId: string; life: string | undefined }) =>
+    const progress = async (one: { id: string; tenantId: string; storeEpoch: string | undefined }) =>
       (await f.store.progress([{ ...one, delivered: null }]))[0];
 
     const [ended, released] = [await hold(), await hold()];
     await f.store.void([ended]);
     await settle(released);
-    await f.news(BALANCE, { releases: [released.id] });
+    await f.setBalance(BALANCE, { releases: [released.id] });
     for (const one of [ended, released]) {
       expect(await settle(one)).toEqual({ kind: 'forbidden' });
       expect(await extend(one)).toEqual({ kind: 'forbidden' });
@@ -203,10 +203,10 @@ describe('an emptied Redis', () => {
     await empty();
     // Nothing is known of the tenant; then its credit; then it has other holds.
     await expectLost();
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await expectLost();
     const young = await hold();
-    expect(young.life).not.toBe(lost.life);
+    expect(young.storeEpoch).not.toBe(lost.storeEpoch);
     await expectLost();
     expect(await f.sums()).toMatchObject({ pendingHolds: 1, settledHolds: 0 });
     expect(await settle(young)).toMatchObject({ kind: 'settled', repeated: false });

@@ -26,7 +26,7 @@ describe('one Redis', () => {
 
   it('that is silent: 503 within a second, then at once; back within two seconds of its return', async () => {
     const { f, client, close } = await open({ url: redis.url });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     const id = await f.hold();
     await redis.pause();
     const first = await refusedAfterMs(() => client.admit(f.request()));
@@ -48,7 +48,7 @@ describe('one Redis', () => {
 
   it('that is killed: 503 at once; back within two seconds of its return, with all that it acknowledged', async () => {
     const { f, client, close } = await open({ url: redis.url });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     const settled = await f.hold();
     await f.settle(settled, 3n * TOKEN_NANOS);
     const running = await f.hold();
@@ -69,7 +69,7 @@ describe('one Redis', () => {
 
   it('that is cut off: 503 within a second; back within two seconds of its return', async () => {
     const { f, client, close } = await open({ url: redis.url });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await f.hold();
     await redis.disconnect();
     expect(await refusedAfterMs(() => client.admit(f.request()))).toBeLessThan(REFUSAL_LIMIT_MS);
@@ -80,7 +80,7 @@ describe('one Redis', () => {
 
   it('that is full admits nobody, and lets what runs go on to its end', async () => {
     const { f, client, close } = await open({ url: redis.url });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     const [id, other] = [await f.hold(), await f.hold()];
     await cli('CONFIG', 'SET', 'maxmemory', '1');
     await refusedAfterMs(() => client.admit(f.request()));
@@ -98,7 +98,7 @@ describe('one Redis', () => {
 
   it('that lost its functions gets them again, unnoticed', async () => {
     const { f, client, close } = await open({ url: redis.url });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await cli('FUNCTION', 'FLUSH');
     const results = await Promise.all([
       client.admit(f.request()),
@@ -111,7 +111,7 @@ describe('one Redis', () => {
 
   it('that cannot be written is not ready, is read all the same, and is ready when it can be', async () => {
     const { f, close } = await open({ url: redis.url });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await f.store.check();
     for (const [setting, bad, good, reason] of [
       ['maxmemory', '1', '0', 'OOM'],
@@ -142,7 +142,7 @@ describe('one Redis', () => {
     const earlier = readFunctionLibrary('tollgate_admission_v1', EARLIER_RELEASE);
     const [old, young] = [await open({ url: redis.url, library: earlier }), await open({ url: redis.url })];
     young.f.tenantId = old.f.tenantId;
-    await old.f.news(BALANCE);
+    await old.f.setBalance(BALANCE);
     // Each way: what one admits the other extends, settles, voids, releases.
     for (const [first, second] of [
       [old.f, young.f],
@@ -158,7 +158,7 @@ describe('one Redis', () => {
       expect(await second.store.extend([more])).toMatchObject([{ kind: 'extended', grantedNanos: 5n * TOKEN_NANOS }]);
       expect(await second.progress(extended, 1)).toBe(true);
       expect(await first.settle(extended, TOKEN_NANOS)).toMatchObject({ repeated: false });
-      await second.news(BALANCE, { releases: [settled] });
+      await second.setBalance(BALANCE, { releases: [settled] });
       expect(await first.sums()).toEqual(await second.sums());
     }
     expect(await old.f.sums()).toMatchObject({ settledHolds: 2, settledNanos: 2n * TOKEN_NANOS, pendingHolds: 0 });
@@ -203,7 +203,7 @@ describe('a wrong Redis', () => {
       ...['~tga:*', '~tgc:*', '&tgc:*', '+@all', '-@admin', '-@dangerous', '+function', '+info'],
     ]);
     const { f, close } = await open({ url: locked.url.replace('//', '//tollgate:pass@') });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await f.settle(await f.hold(), TOKEN_NANOS);
     expect(await f.sweep()).toEqual([]);
     expect(await f.sums()).toMatchObject({ settledHolds: 1 });

@@ -15,7 +15,7 @@ describe('a cluster', () => {
   it('that lost a node serves the tenants of the others, at their usual speed', async () => {
     const { f, client, close } = await open({ url: url() });
     const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
-    for (const tenantId of tenants) await f.news(BALANCE, { tenantId });
+    for (const tenantId of tenants) await f.setBalance(BALANCE, { tenantId });
     const admitAll = () =>
       Promise.all(tenants.map((tenantId) => client.admit(f.request({ tenantId })).catch((error: unknown) => error)));
     expect((await admitAll()).every((result) => (result as { kind?: string }).kind === 'held')).toBe(true);
@@ -68,7 +68,7 @@ describe('a cluster', () => {
     const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
     const holds = await Promise.all(
       tenants.map(async (tenantId) => {
-        await f.news(BALANCE, { tenantId });
+        await f.setBalance(BALANCE, { tenantId });
         return { tenantId, id: await f.hold({ tenantId, wantOutputTokens: 10 }) };
       }),
     );
@@ -101,7 +101,7 @@ describe('a cluster', () => {
 
   it('has the keys of a tenant in one slot, and takes an idle tenant off the list only when nobody told of it since', async () => {
     const { f, close } = await open({ url: url() });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await f.hold();
     const link = new RedisLink({ url: url(), name: 'test' });
     await link.start();
@@ -137,7 +137,7 @@ describe('a cluster with replicas', () => {
   it('refuses, where settlements wait for replicas, those alone whose shard lacks its replica', async () => {
     const { f, client, close } = await open({ url: url(), settledReplicas: 1 });
     const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
-    for (const tenantId of tenants) await f.news(BALANCE, { tenantId });
+    for (const tenantId of tenants) await f.setBalance(BALANCE, { tenantId });
     const hold = async () => {
       const requests = tenants.map((tenantId) => f.request({ tenantId }));
       for (const request of requests) expect(await client.admit(request)).toMatchObject({ kind: 'held' });
@@ -181,7 +181,7 @@ describe('a cluster with replicas', () => {
   it.each(['falls silent', 'dies'] as const)('goes on with the replica of a node that %s', async (fault) => {
     const { f, client, close } = await open({ url: url() });
     const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
-    for (const tenantId of tenants) await f.news(BALANCE, { tenantId });
+    for (const tenantId of tenants) await f.setBalance(BALANCE, { tenantId });
     const admitAll = () =>
       Promise.all(tenants.map((tenantId) => client.admit(f.request({ tenantId })).catch((error: unknown) => error)));
     await admitAll();
@@ -228,7 +228,7 @@ describe('Redis with Sentinel', () => {
 
   it('acknowledges a settlement and a withdrawal, where that is wanted, only when the replica has it', async () => {
     const { f, client, close } = await open({ url: url(), settledReplicas: 1 });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     const [first, second] = [await f.hold(), await f.hold()];
     await inStep();
     // A replica that is late with it makes it a repeat.
@@ -253,7 +253,7 @@ describe('Redis with Sentinel', () => {
 
   it('goes on with the replica when the primary is killed', async () => {
     const { f, client, close } = await open({ url: url() });
-    await f.news(BALANCE);
+    await f.setBalance(BALANCE);
     await f.hold();
     // Replication is asynchronous: what it has not reached is lost with the primary.
     await inStep();

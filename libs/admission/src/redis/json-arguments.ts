@@ -30,9 +30,9 @@ export function tuple(delivered: Progress['delivered']): (number | string)[] | f
 }
 
 /** A settlement as `settle` takes it, beside its event. */
-export function settlementValues({ event, life }: Settlement): (number | string | false)[] {
+export function settlementValues({ event, storeEpoch }: Settlement): (number | string | false)[] {
   const tokens = event.promptTokens + event.completionTokens;
-  return [event.id, nanos(BigInt(event.costNanos)), tokens, monthOf(event.endedAt), life ?? false];
+  return [event.id, nanos(BigInt(event.costNanos)), tokens, monthOf(event.endedAt), storeEpoch ?? false];
 }
 
 /** The limits and budgets of a request, as `admit` and `look` take them. */

@@ -13,7 +13,7 @@ import {
   type HoldView,
   type LookRequest,
   type LookResult,
-  type News,
+  type ParsedBalanceUpdate,
   type Progress,
   type Repair,
   type RepairResult,
@@ -128,7 +128,12 @@ export class RedisAdmissionStore extends AdmissionStore {
       (items) => [
         this.now(),
         JSON.stringify(
-          items.map(({ id, wantNanos, minNanos, life }) => [id, nanos(wantNanos), nanos(minNanos), life ?? false]),
+          items.map(({ id, wantNanos, minNanos, storeEpoch }) => [
+            id,
+            nanos(wantNanos),
+            nanos(minNanos),
+            storeEpoch ?? false,
+          ]),
         ),
       ],
       (reply, { items }) => items.map((_, i) => this.readExtended((reply as Value[]).slice(i * 3))),
@@ -144,7 +149,7 @@ export class RedisAdmissionStore extends AdmissionStore {
       (items) => [
         this.now(),
         this.leaseMs,
-        JSON.stringify(items.map(({ id, delivered, life }) => [id, tuple(delivered), life ?? false])),
+        JSON.stringify(items.map(({ id, delivered, storeEpoch }) => [id, tuple(delivered), storeEpoch ?? false])),
       ],
       (reply) => (reply as number[]).map((pending) => this.count('progress', pending === 1)),
     );
@@ -193,9 +198,9 @@ export class RedisAdmissionStore extends AdmissionStore {
     return sweepTenants(this.background, this.registry, options, this.now());
   }
 
-  async applyNews(news: readonly News[]): Promise<void> {
+  async applyBalanceUpdates(news: readonly ParsedBalanceUpdate[]): Promise<void> {
     await this.registry.tell(news.map((one) => one.tenantId));
-    const results = await callByTenant<News, true>(
+    const results = await callByTenant<ParsedBalanceUpdate, true>(
       this.background,
       'apply_news',
       news,

@@ -36,7 +36,7 @@ const view = async () => (await fixture().store.snapshot({ tenantId: fixture().t
 /** One running request of 10 tokens, and one that was settled at 4. */
 async function working(): Promise<{ running: string; settled: string }> {
   const f = fixture();
-  await f.store.applyNews([{ ...books(), releases: [] }]);
+  await f.store.applyBalanceUpdates([{ ...books(), releases: [] }]);
   const [running, settled] = [await f.hold(), await f.hold()];
   await f.settle(settled, 4n * TOKEN_NANOS);
   return { running, settled };
@@ -49,7 +49,7 @@ async function expectSound({ running, settled }: { running?: string; settled?: s
   f.nowMs += 120_000;
   const owed = [running, settled].filter((id) => id !== undefined).sort();
   expect((await f.sweep()).map(({ id }) => id).sort()).toEqual(owed);
-  await f.store.applyNews([{ ...books(), version: 6n, balanceNanos: 90n * TOKEN_NANOS, releases: owed }]);
+  await f.store.applyBalanceUpdates([{ ...books(), version: 6n, balanceNanos: 90n * TOKEN_NANOS, releases: owed }]);
   expect(await f.sums()).toMatchObject({
     version: 6n,
     balanceNanos: 90n * TOKEN_NANOS,
@@ -88,7 +88,7 @@ describe('a repair while metering is away', () => {
     });
     await gateway.start();
     try {
-      await gateway.applyNews([books()]);
+      await gateway.applyBalanceUpdates([books()]);
       await eventually(async () => expect(await client.hget(key('credit'), 'restored')).toBe('1'));
     } finally {
       await gateway.close();

@@ -5,7 +5,7 @@ import { START_MS, TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixtu
 /** What died, what the ledger owes, what it has taken in. */
 export function booksSuite(open: OpenStore): void {
   const fixture = useFixture(open);
-  beforeEach(() => fixture().news(100n * TOKEN_NANOS));
+  beforeEach(() => fixture().setBalance(100n * TOKEN_NANOS));
 
   it('an expired stream is settled at what it recorded last, and handed out at once', async () => {
     const f = fixture();
@@ -84,7 +84,7 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.sweep(60_000)).toEqual([]);
     f.nowMs += 1;
     expect(await f.sweep(60_000)).toEqual([event]);
-    await f.news(99n * TOKEN_NANOS, { releases: [id] });
+    await f.setBalance(99n * TOKEN_NANOS, { releases: [id] });
     f.nowMs += 60_000;
     expect(await f.sweep(60_000)).toEqual([]);
   });
@@ -127,14 +127,14 @@ export function booksSuite(open: OpenStore): void {
     const { tenantId } = f;
     const newer = { tenantId, version: 9n, balanceNanos: 80n * TOKEN_NANOS, releases: [ids[1]!], suspended: false };
     const older = { tenantId, version: 8n, balanceNanos: 90n * TOKEN_NANOS, releases: [ids[0]!], suspended: true };
-    await f.store.applyNews([newer]);
+    await f.store.applyBalanceUpdates([newer]);
     expect(await f.sums()).toMatchObject({
       version: 9n,
       balanceNanos: 80n * TOKEN_NANOS,
       settledNanos: 10n * TOKEN_NANOS,
     });
-    await f.store.applyNews([older, older, newer]);
-    await f.store.applyNews([older]);
+    await f.store.applyBalanceUpdates([older, older, newer]);
+    await f.store.applyBalanceUpdates([older]);
     expect(await f.sums()).toMatchObject({
       version: 9n,
       balanceNanos: 80n * TOKEN_NANOS,
@@ -148,23 +148,23 @@ export function booksSuite(open: OpenStore): void {
     const f = fixture();
     const [pending, settled] = [await f.hold(), await f.hold()];
     await f.settle(settled, TOKEN_NANOS);
-    await f.news(100n * TOKEN_NANOS, { releases: [pending, 'req_never'] });
-    await f.news(0n, { releases: [settled, pending], tenantId: newId('ten') });
+    await f.setBalance(100n * TOKEN_NANOS, { releases: [pending, 'req_never'] });
+    await f.setBalance(0n, { releases: [settled, pending], tenantId: newId('ten') });
     expect(await f.sums()).toMatchObject({ pendingHolds: 1, settledHolds: 1, settledNanos: TOKEN_NANOS });
     expect(await f.settle(pending, TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
   });
 
   it('suspends and resumes a tenant with the newest news', async () => {
     const f = fixture();
-    await f.news(100n * TOKEN_NANOS, { suspended: true });
+    await f.setBalance(100n * TOKEN_NANOS, { suspended: true });
     expect(await f.admit()).toMatchObject({ reason: 'tenant_suspended' });
-    await f.news(100n * TOKEN_NANOS);
+    await f.setBalance(100n * TOKEN_NANOS);
     expect(await f.admit()).toMatchObject({ kind: 'held' });
   });
 
   it('names the oldest settled hold that the books have not taken in', async () => {
     const f = fixture();
-    await f.news(100n * TOKEN_NANOS);
+    await f.setBalance(100n * TOKEN_NANOS);
     const ids = [await f.hold(), await f.hold(), await f.hold()];
     expect((await f.sums()).oldestSettledId).toBeNull();
     await f.settle(ids[2]!, TOKEN_NANOS);
@@ -174,7 +174,7 @@ export function booksSuite(open: OpenStore): void {
 
   it('lists the holds of a tenant ascending, in pages, each with its state, its amount and how long it has been quiet', async () => {
     const f = fixture();
-    await f.news(100n * TOKEN_NANOS);
+    await f.setBalance(100n * TOKEN_NANOS);
     const ids = [await f.hold(), await f.hold(), await f.hold()];
     await f.settle(ids[1]!, 3n * TOKEN_NANOS);
     f.nowMs += 4_000;
@@ -195,7 +195,7 @@ export function booksSuite(open: OpenStore): void {
   it('lists tenants ascending, in pages, and one by its id', async () => {
     const f = fixture();
     const ids = [newId('ten'), newId('ten'), newId('ten')];
-    await f.store.applyNews(
+    await f.store.applyBalanceUpdates(
       [2, 0, 1].map((i) => ({
         tenantId: ids[i]!,
         version: 1n,

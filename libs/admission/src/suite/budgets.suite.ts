@@ -12,7 +12,7 @@ export function budgetsSuite(open: OpenStore): void {
     'the budget of a %s clamps, holds, and is reached by spending only',
     async (scope) => {
       const f = fixture();
-      await f.news(10n ** 15n);
+      await f.setBalance(10n ** 15n);
       const budget = scope === 'key' ? { keyBudgetNanos: 10n * TOKEN_NANOS } : { tenantBudgetNanos: 10n * TOKEN_NANOS };
       const id = await f.hold({ ...budget, wantOutputTokens: 6 });
       expect(await f.admit(f.request({ ...budget, minOutputTokens: 5 }))).toMatchObject({
@@ -27,7 +27,7 @@ export function budgetsSuite(open: OpenStore): void {
       await f.settle(second.draft.id, 4n * TOKEN_NANOS);
       expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'budget_reached', scope, retryAfterMs: null });
       // Releases take nothing off what was spent in the month.
-      await f.news(10n ** 15n, { releases: [id, second.draft.id] });
+      await f.setBalance(10n ** 15n, { releases: [id, second.draft.id] });
       expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'budget_reached', scope });
       const other = await f.admit(f.request({ ...budget, keyId: newId('key') }));
       expect(other.kind).toBe(scope === 'key' ? 'held' : 'refused');
@@ -36,7 +36,7 @@ export function budgetsSuite(open: OpenStore): void {
 
   it('budgets begin anew with the calendar month in UTC, and what ended before does not count in it', async () => {
     const f = fixture();
-    await f.news(10n ** 15n);
+    await f.setBalance(10n ** 15n);
     f.nowMs = Date.UTC(2026, 4, 31, 23, 59, 59, 999);
     const budgets = { keyBudgetNanos: 10n * TOKEN_NANOS, tenantBudgetNanos: 10n * TOKEN_NANOS };
     await f.settle(await f.hold({ ...budgets, wantOutputTokens: 4 }), 4n * TOKEN_NANOS);
@@ -55,7 +55,7 @@ export function budgetsSuite(open: OpenStore): void {
 
   it('what a clock that is ahead dates into the next month, or years on, counts in this one, and budgets go on as ever', async () => {
     const f = fixture();
-    await f.news(10n ** 15n);
+    await f.setBalance(10n ** 15n);
     const budgets = { keyBudgetNanos: 10n * TOKEN_NANOS, tenantBudgetNanos: 10n * TOKEN_NANOS };
     const [first, second] = [
       await f.hold({ ...budgets, wantOutputTokens: 4 }),
@@ -71,7 +71,7 @@ export function budgetsSuite(open: OpenStore): void {
 
   it('grants the least of what credit and both budgets grant', async () => {
     const f = fixture();
-    await f.news(9n * TOKEN_NANOS);
+    await f.setBalance(9n * TOKEN_NANOS);
     expect(
       await f.admit(f.request({ keyBudgetNanos: 7n * TOKEN_NANOS, tenantBudgetNanos: 8n * TOKEN_NANOS })),
     ).toMatchObject({ outputTokens: 7 });
@@ -87,7 +87,7 @@ export function budgetsSuite(open: OpenStore): void {
   describe.each(['key', 'tenant'] as const)('a budget that was set for a %s', (scope) => {
     const keyIdOf = (f: Fixture) => (scope === 'key' ? f.keyId : null);
     const set = (f: Fixture, version: bigint, nanos: Budget['nanos']) =>
-      f.news(PLENTY_NANOS, { budgets: [{ keyId: keyIdOf(f), version, nanos }] });
+      f.setBalance(PLENTY_NANOS, { budgets: [{ keyId: keyIdOf(f), version, nanos }] });
     const byDefault = (nanos: bigint) => (scope === 'key' ? { keyBudgetNanos: nanos } : { tenantBudgetNanos: nanos });
 
     it('is in force for the next admission, before the default that the request brings', async () => {
@@ -121,9 +121,11 @@ export function budgetsSuite(open: OpenStore): void {
 
     it('comes with old news too: its version is its own', async () => {
       const f = fixture();
-      await f.news(PLENTY_NANOS);
+      await f.setBalance(PLENTY_NANOS);
       const old = { tenantId: f.tenantId, version: 0n, balanceNanos: 0n, releases: [], suspended: false };
-      await f.store.applyNews([{ ...old, budgets: [{ keyId: keyIdOf(f), version: 1n, nanos: 5n * TOKEN_NANOS }] }]);
+      await f.store.applyBalanceUpdates([
+        { ...old, budgets: [{ keyId: keyIdOf(f), version: 1n, nanos: 5n * TOKEN_NANOS }] },
+      ]);
       expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 5 });
     });
 
@@ -136,7 +138,7 @@ export function budgetsSuite(open: OpenStore): void {
 
     it('binds and frees extensions of requests that run', async () => {
       const f = fixture();
-      await f.news(PLENTY_NANOS);
+      await f.setBalance(PLENTY_NANOS);
       const id = await f.hold(byDefault(12n * TOKEN_NANOS));
       const extend = async () =>
         (await f.store.extend([{ id, tenantId: f.tenantId, wantNanos: 5n * TOKEN_NANOS, minNanos: TOKEN_NANOS }]))[0];
@@ -165,8 +167,8 @@ export function budgetsSuite(open: OpenStore): void {
   it('a budget that was set for one key or tenant is nothing to another', async () => {
     const f = fixture();
     const [otherKey, otherTenant] = [newId('key'), newId('ten')];
-    await f.news(PLENTY_NANOS, { budgets: [{ keyId: otherKey, version: 1n, nanos: 0n }] });
-    await f.news(PLENTY_NANOS, { tenantId: otherTenant, budgets: [{ keyId: null, version: 1n, nanos: 0n }] });
+    await f.setBalance(PLENTY_NANOS, { budgets: [{ keyId: otherKey, version: 1n, nanos: 0n }] });
+    await f.setBalance(PLENTY_NANOS, { tenantId: otherTenant, budgets: [{ keyId: null, version: 1n, nanos: 0n }] });
     expect(await f.admit()).toMatchObject({ kind: 'held', outputTokens: 10 });
     expect(await f.admit(f.request({ keyId: otherKey }))).toMatchObject({ reason: 'budget_reached', scope: 'key' });
   });
@@ -174,7 +176,7 @@ export function budgetsSuite(open: OpenStore): void {
   it('several in one call, also twice the same, are taken each by its version', async () => {
     const f = fixture();
     const keyId = f.keyId;
-    await f.news(PLENTY_NANOS, {
+    await f.setBalance(PLENTY_NANOS, {
       budgets: [
         { keyId, version: 2n, nanos: 6n * TOKEN_NANOS },
         { keyId, version: 1n, nanos: TOKEN_NANOS },

@@ -8,7 +8,7 @@ const PLENTY_NANOS = 10n ** 15n;
 /** The store's clock was wrong for a while and is right again: nothing of it locks out or runs free for longer than it would have lasted anyway. */
 export function clockSuite(open: OpenStore): void {
   const fixture = useFixture(open);
-  beforeEach(() => fixture().news(PLENTY_NANOS));
+  beforeEach(() => fixture().setBalance(PLENTY_NANOS));
 
   it.each(['key', 'tenant'] as const)(
     'a clock 30 days ahead for one request keeps the %s out for no longer than one bucket',

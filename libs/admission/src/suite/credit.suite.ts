@@ -7,7 +7,7 @@ export function creditSuite(open: OpenStore): void {
 
   it('holds the whole cost that was asked for, rounded up to a nano', async () => {
     const f = fixture();
-    await f.news(1_000n);
+    await f.setBalance(1_000n);
     const request = f.request({ promptFemtos: 1n, outputFemtosPerToken: 1_000_000n, wantOutputTokens: 100 });
     expect(await f.admit(request)).toMatchObject({ kind: 'held', holdNanos: 101n, outputTokens: 100 });
     expect(await f.sums()).toMatchObject({ pendingNanos: 101n, pendingHolds: 1 });
@@ -15,7 +15,7 @@ export function creditSuite(open: OpenStore): void {
 
   it('refuses for good when what is not spent does not pay for the prompt and one token, even where holds stand in the way too', async () => {
     const f = fixture();
-    await f.news(5n * TOKEN_NANOS);
+    await f.setBalance(5n * TOKEN_NANOS);
     const dear = f.request({ promptFemtos: 5n * TOKEN_NANOS * 1_000_000n });
     expect(await f.admit(dear)).toMatchObject({ reason: 'credit_exhausted', scope: 'tenant', retryAfterMs: null });
     await f.hold({ wantOutputTokens: 5 });
@@ -24,26 +24,26 @@ export function creditSuite(open: OpenStore): void {
 
   it('settled usage is spent: it exhausts, and does not come back before the ledger says so', async () => {
     const f = fixture();
-    await f.news(10n * TOKEN_NANOS);
+    await f.setBalance(10n * TOKEN_NANOS);
     const id = await f.hold();
     await f.settle(id, 10n * TOKEN_NANOS);
     expect(await f.admit()).toMatchObject({ reason: 'credit_exhausted' });
-    await f.news(0n, { releases: [id] });
+    await f.setBalance(0n, { releases: [id] });
     expect(await f.admit()).toMatchObject({ reason: 'credit_exhausted' });
-    await f.news(10n * TOKEN_NANOS);
+    await f.setBalance(10n * TOKEN_NANOS);
     expect(await f.admit()).toMatchObject({ kind: 'held', outputTokens: 10 });
   });
 
   it('clamps the output to what the credit affords', async () => {
     const f = fixture();
-    await f.news(7n * TOKEN_NANOS + 999n);
+    await f.setBalance(7n * TOKEN_NANOS + 999n);
     const request = f.request({ wantOutputTokens: 100, minOutputTokens: 50 });
     expect(await f.admit(request)).toMatchObject({ kind: 'held', outputTokens: 7, holdNanos: 7n * TOKEN_NANOS });
   });
 
   it("beside others' holds it grants what is left down to the least wanted, and below it says that it will pass", async () => {
     const f = fixture();
-    await f.news(10n * TOKEN_NANOS);
+    await f.setBalance(10n * TOKEN_NANOS);
     const held = await f.hold({ wantOutputTokens: 6 });
     expect(await f.admit(f.request({ minOutputTokens: 5 }))).toMatchObject({
       reason: 'credit_held',
@@ -59,7 +59,7 @@ export function creditSuite(open: OpenStore): void {
     /** Credit for two holds, after some that lasted so long and ended in calls of their own. */
     const after = async (...lengthsMs: number[]) => {
       const f = fixture();
-      await f.news(20n * TOKEN_NANOS);
+      await f.setBalance(20n * TOKEN_NANOS);
       for (const lengthMs of lengthsMs) {
         const id = await f.hold();
         f.nowMs += lengthMs;
@@ -121,7 +121,7 @@ export function creditSuite(open: OpenStore): void {
 
   it('the least wanted is no more than what the credit affords at all', async () => {
     const f = fixture();
-    await f.news(3n * TOKEN_NANOS);
+    await f.setBalance(3n * TOKEN_NANOS);
     expect(await f.admit(f.request({ wantOutputTokens: 10, minOutputTokens: 10 }))).toMatchObject({
       kind: 'held',
       outputTokens: 3,
@@ -133,7 +133,7 @@ export function creditSuite(open: OpenStore): void {
 
   it('an embedding is paid whole or not at all', async () => {
     const f = fixture();
-    await f.news(100n);
+    await f.setBalance(100n);
     const embed = (nanos: bigint) =>
       f.request({ promptFemtos: nanos * 1_000_000n, wantOutputTokens: 0, minOutputTokens: 0 });
     expect(await f.admit(embed(101n))).toMatchObject({ reason: 'credit_exhausted' });
@@ -144,7 +144,7 @@ export function creditSuite(open: OpenStore): void {
 
   it('asks for the exact count of the prompt before it clamps or refuses for money', async () => {
     const f = fixture();
-    await f.news(10n * TOKEN_NANOS);
+    await f.setBalance(10n * TOKEN_NANOS);
     const rough = (wantOutputTokens: number) => f.request({ wantOutputTokens, boundIsExact: false });
     expect(await f.admit(rough(11))).toMatchObject({ reason: 'bound', retryAfterMs: null });
     expect(await f.admit(f.request({ promptFemtos: 10n ** 20n, boundIsExact: false }))).toMatchObject({
@@ -167,21 +167,21 @@ export function creditSuite(open: OpenStore): void {
     const f = fixture();
     const free = (more: object = {}) =>
       f.request({ outputFemtosPerToken: 0n, wantOutputTokens: 7, minOutputTokens: 7, ...more });
-    await f.news(-5n);
+    await f.setBalance(-5n);
     expect(await f.admit(free())).toMatchObject({ kind: 'held', holdNanos: 0n, outputTokens: 7 });
     expect(await f.admit(free({ boundIsExact: false }))).toMatchObject({ kind: 'held', outputTokens: 7 });
-    await f.news(10n ** 15n);
+    await f.setBalance(10n ** 15n);
     await f.settle(await f.hold(), 10n * TOKEN_NANOS);
     expect(await f.admit(free({ keyBudgetNanos: 0n, tenantBudgetNanos: 1n }))).toMatchObject({ kind: 'held' });
     const keyLimits = { ...WIDE, concurrency: 3 };
     expect(await f.admit(free({ keyLimits }))).toMatchObject({ reason: 'concurrency', scope: 'key' });
-    await f.news(10n ** 15n, { suspended: true });
+    await f.setBalance(10n ** 15n, { suspended: true });
     expect(await f.admit(free())).toMatchObject({ reason: 'tenant_suspended' });
   });
 
   it('computes with prices and counts far beyond 64 bits', async () => {
     const f = fixture();
-    await f.news(4n * 10n ** 18n);
+    await f.setBalance(4n * 10n ** 18n);
     const keyLimits = { ...WIDE, tokensPerMinute: 10 ** 12 };
     const vast = f.request({
       keyLimits,
@@ -209,7 +209,7 @@ export function creditSuite(open: OpenStore): void {
 
   it('rounds a clamped hold of seventeen digits up to the nano', async () => {
     const f = fixture();
-    await f.news(10n ** 17n + 10n);
+    await f.setBalance(10n ** 17n + 10n);
     const wide = { ...WIDE, tokensPerMinute: 10 ** 12 };
     const request = f.request({
       keyLimits: wide,
@@ -223,7 +223,7 @@ export function creditSuite(open: OpenStore): void {
 
   it('takes no number that is not one, and lets the rest of the call pass', async () => {
     const f = fixture();
-    await f.news(10n ** 15n);
+    await f.setBalance(10n ** 15n);
     const results = await f.store.admit([
       f.request({ promptTokens: Number.NaN }),
       f.request(),

@@ -57,12 +57,14 @@ export class Fixture {
   }
 
   /** News with the next version. */
-  async news(
+  async setBalance(
     balanceNanos: bigint,
     more: { releases?: string[]; suspended?: boolean; tenantId?: string; budgets?: Budget[] } = {},
   ): Promise<void> {
     const { releases = [], suspended = false, tenantId = this.tenantId, budgets = [] } = more;
-    await this.store.applyNews([{ tenantId, version: ++this.version, balanceNanos, releases, suspended, budgets }]);
+    await this.store.applyBalanceUpdates([
+      { tenantId, version: ++this.version, balanceNanos, releases, suspended, budgets },
+    ]);
   }
 
   request(overrides: Partial<AdmitRequest> & { id?: string; tenantId?: string; keyId?: string } = {}): AdmitRequest {

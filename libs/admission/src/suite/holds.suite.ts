@@ -5,7 +5,7 @@ import { TOKEN_NANOS, useFixture, type OpenStore } from './fixture.suite';
 /** A hold's life, and the amounts in it. Which transitions there are is states.suite.ts. */
 export function holdsSuite(open: OpenStore): void {
   const fixture = useFixture(open);
-  beforeEach(() => fixture().news(1_000n * TOKEN_NANOS));
+  beforeEach(() => fixture().setBalance(1_000n * TOKEN_NANOS));
 
   it('an admission repeated by its id gets the same answer, and moves nothing again', async () => {
     const f = fixture();
@@ -128,7 +128,7 @@ export function holdsSuite(open: OpenStore): void {
 
   it('several extensions of one call share what is left, in their order', async () => {
     const f = fixture();
-    await f.news(30n * TOKEN_NANOS);
+    await f.setBalance(30n * TOKEN_NANOS);
     const ids = [await f.hold(), await f.hold()];
     const extend = (id: string) => ({ id, tenantId: f.tenantId, wantNanos: 8n * TOKEN_NANOS, minNanos: TOKEN_NANOS });
     expect(await f.store.extend([extend(ids[1]!), extend(ids[0]!)])).toMatchObject([
@@ -166,6 +166,6 @@ export function holdsSuite(open: OpenStore): void {
     expect(
       await Promise.all([store.admit([]), store.extend([]), store.progress([]), store.settle([]), store.void([])]),
     ).toEqual(Array(5).fill([]));
-    await store.applyNews([]);
+    await store.applyBalanceUpdates([]);
   });
 }

@@ -5,7 +5,7 @@ import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
 /** Requests, tokens and concurrency, of key and tenant. */
 export function limitsSuite(open: OpenStore): void {
   const fixture = useFixture(open);
-  beforeEach(() => fixture().news(10n ** 15n));
+  beforeEach(() => fixture().setBalance(10n ** 15n));
 
   const kinds = (results: readonly (AdmitResult | RangeError)[]) =>
     results.map((result) =>
@@ -197,7 +197,7 @@ export function limitsSuite(open: OpenStore): void {
 
   it('asks in order: suspended, requests, tokens, concurrency, budgets, credit', async () => {
     const f = fixture();
-    await f.news(0n, { suspended: true });
+    await f.setBalance(0n, { suspended: true });
     const limits = { requestsPerMinute: 4, tokensPerMinute: 40, concurrency: 1 };
     const free = { outputFemtosPerToken: 0n, keyBudgetNanos: 0n };
     expect(await f.admit(f.request({ keyLimits: limits, ...free }))).toMatchObject({
@@ -205,7 +205,7 @@ export function limitsSuite(open: OpenStore): void {
       scope: 'tenant',
       retryAfterMs: null,
     });
-    await f.news(0n);
+    await f.setBalance(0n);
     await f.hold({ keyLimits: limits, ...free });
     const reasons = [];
     for (const [requestsPerMinute, tokensPerMinute, concurrency, budget] of [

@@ -10,7 +10,7 @@ export function lookSuite(open: OpenStore): void {
 
   it('is clear where the least request would be admitted, and takes nothing', async () => {
     const f = fixture();
-    await f.news(1n);
+    await f.setBalance(1n);
     const keyLimits = { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 };
     const limits = { requestsRemaining: 1, requestsResetMs: 0, tokensRemaining: 1, tokensResetMs: 0 };
     for (let i = 0; i < 5; i++) expect(await f.look(f.request({ keyLimits }))).toEqual({ kind: 'clear', limits });
@@ -20,11 +20,11 @@ export function lookSuite(open: OpenStore): void {
 
   it('refuses as the admission would: whatever is in the way, in the same order, with the same wait and scope', async () => {
     const f = fixture();
-    await f.news(0n, { suspended: true });
+    await f.setBalance(0n, { suspended: true });
     const limits = { requestsPerMinute: 4, tokensPerMinute: 40, concurrency: 1 };
     const ask = (keyLimits = limits, keyBudgetNanos: bigint | null = 0n) => f.request({ keyLimits, keyBudgetNanos });
     expect(brief(await f.look(ask()))).toBe('tenant_suspended/tenant/null');
-    await f.news(0n);
+    await f.setBalance(0n);
     await f.hold({ keyLimits: limits, outputFemtosPerToken: 0n, wantOutputTokens: 20 });
     const seen: string[] = [];
     for (const [change, budget] of [
@@ -50,7 +50,7 @@ export function lookSuite(open: OpenStore): void {
 
   it("the tenant's limits and budget count over all its keys", async () => {
     const f = fixture();
-    await f.news(10n ** 9n);
+    await f.setBalance(10n ** 9n);
     const tenantLimits = { ...WIDE, concurrency: 1 };
     const other = () => f.request({ keyId: newId('key'), tenantLimits });
     expect(brief(await f.look(other()))).toBe('clear');
@@ -60,13 +60,13 @@ export function lookSuite(open: OpenStore): void {
     const spent = { ...other(), tenantBudgetNanos: 10n * TOKEN_NANOS };
     expect(brief(await f.look(spent))).toBe('budget_reached/tenant/null');
     expect(brief(await f.look({ ...spent, tenantBudgetNanos: 10n * TOKEN_NANOS + 1n }))).toBe('clear');
-    await f.news(10n ** 9n, { budgets: [{ keyId: null, version: 1n, nanos: 'none' }] });
+    await f.setBalance(10n ** 9n, { budgets: [{ keyId: null, version: 1n, nanos: 'none' }] });
     expect(brief(await f.look(spent))).toBe('clear');
   });
 
   it('says that it will pass where all that is left is held, and whose it is; while a nano is free it is clear', async () => {
     const f = fixture();
-    await f.news(10n * TOKEN_NANOS + 1n);
+    await f.setBalance(10n * TOKEN_NANOS + 1n);
     const keyBudgetNanos = 10n * TOKEN_NANOS;
     const id = await f.hold({ keyBudgetNanos });
     expect(brief(await f.look())).toBe('clear');
@@ -79,11 +79,11 @@ export function lookSuite(open: OpenStore): void {
 
   it('what may cost nothing is not in the way of money, and is of all else', async () => {
     const f = fixture();
-    await f.news(-5n);
+    await f.setBalance(-5n);
     const request = f.request({ keyBudgetNanos: 0n, tenantBudgetNanos: 0n });
     expect(brief(await f.look(request, false))).toBe('clear');
     expect(brief(await f.look(request))).toBe('budget_reached/key/null');
-    await f.news(-5n, { suspended: true });
+    await f.setBalance(-5n, { suspended: true });
     expect(brief(await f.look(request, false))).toBe('tenant_suspended/tenant/null');
   });
 
@@ -95,7 +95,7 @@ export function lookSuite(open: OpenStore): void {
 
   it('answers each of a call in its place, of several tenants and keys; a mistake fails alone', async () => {
     const f = fixture();
-    await f.news(10n ** 9n);
+    await f.setBalance(10n ** 9n);
     const poor = f.request({ tenantId: newId('ten') });
     const wrong = f.request({ keyLimits: { ...WIDE, concurrency: 0 } });
     const held = f.request({ keyLimits: { ...WIDE, concurrency: 1 } });

@@ -6,7 +6,7 @@ import {
   type Budget,
   type ExtendRequest,
   type ExtendResult,
-  type News,
+  type ParsedBalanceUpdate,
   type Progress,
   type Refusal,
   type SettleResult,
@@ -167,7 +167,14 @@ export class Model {
     return [...unconfirmed, ...expired.filter((hold) => hold.event)].map((hold) => hold.event!);
   }
 
-  applyNews({ tenantId, version, balanceNanos, releases, suspended, budgets = [] }: News): void {
+  applyBalanceUpdates({
+    tenantId,
+    version,
+    balanceNanos,
+    releases,
+    suspended,
+    budgets = [],
+  }: ParsedBalanceUpdate): void {
     // rule 28: newer budgets
     for (const budget of budgets) {
       const name = `${tenantId}/${budget.keyId}`;

@@ -1,7 +1,7 @@
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
-import type { AdmissionStore, AdmitResult, LookResult, News } from '../admission-store';
+import type { AdmissionStore, AdmitResult, LookResult, ParsedBalanceUpdate } from '../admission-store';
 import { Fixture, TOKEN_NANOS, type OpenStore } from './fixture.suite';
 import { Model } from './model.suite';
 import { operation, type Operation } from './operations.suite';
@@ -20,7 +20,7 @@ class Run {
   private readonly ledger = this.tenants.map(() => ({ version: 0n, balanceNanos: 0n }));
   private readonly unposted = new Map<string, UsageEvent>();
   private readonly posted = new Set<string>();
-  private readonly news: News[] = [];
+  private readonly news: ParsedBalanceUpdate[] = [];
   private budgetVersion = 0n;
 
   constructor(
@@ -143,8 +143,8 @@ class Run {
       }
       case 'deliver': {
         const batch = operation.picks.flatMap((pick) => this.news.at(-1 - (pick % 5)) ?? []);
-        await store.applyNews(batch);
-        for (const one of batch) model.applyNews(one);
+        await store.applyBalanceUpdates(batch);
+        for (const one of batch) model.applyBalanceUpdates(one);
       }
     }
   }
@@ -175,7 +175,7 @@ class Run {
     this.news.push({ ...this.books(tenant), releases });
   }
 
-  private books(tenant: number): Omit<News, 'releases'> {
+  private books(tenant: number): Omit<ParsedBalanceUpdate, 'releases'> {
     const ledger = this.ledger[tenant]!;
     return { tenantId: this.tenants[tenant]!, ...ledger, suspended: ledger.version % 13n === 0n };
   }
@@ -200,7 +200,7 @@ class Run {
 const mistakes = <T>(result: T | RangeError) => (result instanceof RangeError ? ('mistake' as const) : result);
 /** The model is never emptied. */
 const withoutLife = (result: AdmitResult | RangeError) =>
-  result instanceof RangeError ? ('mistake' as const) : { ...result, life: undefined };
+  result instanceof RangeError ? ('mistake' as const) : { ...result, storeEpoch: undefined };
 
 /** A look takes nothing, so the limits of an admission are others; those of a refusal are the same. */
 const withoutLimits = (result: LookResult | AdmitResult | Error) =>

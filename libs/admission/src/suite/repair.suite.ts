@@ -9,7 +9,7 @@ const MONTH = '2026-05';
 export function repairSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   const news = (version: bigint, tokens: bigint, more: { suspended?: boolean; releases?: string[] } = {}) =>
-    fixture().store.applyNews([
+    fixture().store.applyBalanceUpdates([
       {
         tenantId: fixture().tenantId,
         version,
@@ -123,9 +123,9 @@ export function repairSuite(open: OpenStore): void {
 
   it('leaves no budget but those of the books, whatever versions were there', async () => {
     const f = fixture();
-    await f.news(1_000n * TOKEN_NANOS);
+    await f.setBalance(1_000n * TOKEN_NANOS);
     const forged = (keyId: string | null): Budget => ({ keyId, version: FORGED, nanos: 0n });
-    await f.store.applyNews([
+    await f.store.applyBalanceUpdates([
       {
         tenantId: f.tenantId,
         version: 2n,
@@ -138,7 +138,7 @@ export function repairSuite(open: OpenStore): void {
     expect(await affords(1)).toMatchObject({ reason: 'budget_reached' });
     await repair(2n, 1_000n, { budgets: [{ keyId: f.keyId, version: 3n, nanos: 20n * TOKEN_NANOS }] });
     expect(await affords(21)).toMatchObject({ kind: 'held', outputTokens: 20 });
-    await f.news(1_000n * TOKEN_NANOS, { budgets: [{ keyId: f.keyId, version: 4n, nanos: 'none' }] });
+    await f.setBalance(1_000n * TOKEN_NANOS, { budgets: [{ keyId: f.keyId, version: 4n, nanos: 'none' }] });
     expect(await affords(100)).toMatchObject({ kind: 'held' });
   });
 

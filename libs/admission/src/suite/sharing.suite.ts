@@ -10,7 +10,7 @@ export function sharingSuite(open: OpenStore): void {
 
   it('400 requests, 64 at a time, against credit for exactly 20: exactly 20 run, and nothing is overdrawn', async () => {
     const f = fixture();
-    await f.news(20n * 10n * TOKEN_NANOS);
+    await f.setBalance(20n * 10n * TOKEN_NANOS);
     const clients = [new AdmissionClient(f.store), new AdmissionClient(await f.open())];
     let fired = 0;
     let ran = 0;
@@ -31,7 +31,7 @@ export function sharingSuite(open: OpenStore): void {
 
   it('two processes share every limit', async () => {
     const f = fixture();
-    await f.news(10n ** 15n);
+    await f.setBalance(10n ** 15n);
     const stores = [f.store, await f.open()];
     const keyLimits = { ...WIDE, requestsPerMinute: 25, concurrency: 10 };
     const requests = Array.from({ length: 40 }, () => f.request({ keyLimits }));
@@ -53,7 +53,7 @@ export function sharingSuite(open: OpenStore): void {
 
   it('a hold that many end at the same time ends once', async () => {
     const f = fixture();
-    await f.news(10n ** 15n);
+    await f.setBalance(10n ** 15n);
     const stores = [f.store, await f.open(), await f.open()];
     for (let round = 0; round < 10; round++) {
       const id = await f.hold();

@@ -24,7 +24,7 @@ const WAYS: Record<HoldState, Record<string, (f: Fixture) => Promise<string>>> =
     'was released': async (f) => {
       const id = await f.hold();
       await f.settle(id, TOKEN_NANOS);
-      await f.news(1_000n * TOKEN_NANOS, { releases: [id] });
+      await f.setBalance(1_000n * TOKEN_NANOS, { releases: [id] });
       return id;
     },
   },
@@ -90,7 +90,7 @@ const OPERATIONS: Record<HoldOperation, (f: Fixture, id: string, state: HoldStat
     return 'done';
   },
   release: async (f, id) => {
-    await f.news(1_000n * TOKEN_NANOS, { releases: [id] });
+    await f.setBalance(1_000n * TOKEN_NANOS, { releases: [id] });
     return 'done';
   },
 };
@@ -113,7 +113,7 @@ const CASES = (Object.keys(WAYS) as HoldState[]).flatMap((state) =>
 /** The table of hold-states.ts: every operation in every state, whichever way the hold came into it. */
 export function statesSuite(open: OpenStore): void {
   const fixture = useFixture(open);
-  beforeEach(() => fixture().news(1_000n * TOKEN_NANOS));
+  beforeEach(() => fixture().setBalance(1_000n * TOKEN_NANOS));
 
   it.each(CASES)('$operation, where the hold $way ($state): $to', async ({ state, arrive, operation, to }) => {
     const f = fixture();
@@ -137,7 +137,7 @@ export function statesSuite(open: OpenStore): void {
     const before = { sums: await f.sums(), counted: await counts() };
     const tenantId = newId('ten');
     expect(await reach(f.store, f, id, tenantId)).toEqual(['forbidden', false, false, 'forbidden']);
-    await f.news(0n, { tenantId, releases: [id] });
+    await f.setBalance(0n, { tenantId, releases: [id] });
     expect(await f.sums()).toEqual(before.sums);
     const after = await counts();
     for (const name of REFUSABLE_OPERATIONS) expect(after[name]! - before.counted[name]!).toBe(1);

@@ -10,12 +10,12 @@ export function withdrawSuite(open: OpenStore): void {
   const withdraw = (version: bigint, tokens: bigint, store = fixture().store) =>
     store.withdraw({ tenantId: fixture().tenantId, version, nanos: tokens * TOKEN_NANOS });
   const news = (version: bigint, tokens: bigint) =>
-    fixture().store.applyNews([
+    fixture().store.applyBalanceUpdates([
       { tenantId: fixture().tenantId, version, balanceNanos: tokens * TOKEN_NANOS, releases: [], suspended: false },
     ]);
   const affords = (tokens: number) =>
     fixture().admit(fixture().request({ wantOutputTokens: tokens, minOutputTokens: tokens }));
-  beforeEach(() => fixture().news(CREDIT));
+  beforeEach(() => fixture().setBalance(CREDIT));
 
   it('takes what is available, and leaves to requests what they hold or owe', async () => {
     const f = fixture();
@@ -75,7 +75,7 @@ export function withdrawSuite(open: OpenStore): void {
   it('is exact for amounts beyond the integers of a double', async () => {
     const f = fixture();
     const [large, part] = [3_999_999_999_999_999_999n, 3_999_999_999_999_999_998n];
-    await f.store.applyNews([
+    await f.store.applyBalanceUpdates([
       { tenantId: f.tenantId, version: 2n, balanceNanos: large, releases: [], suspended: false },
     ]);
     const { tenantId } = f;

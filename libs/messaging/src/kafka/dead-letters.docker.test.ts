@@ -2,7 +2,7 @@ import { eventually, useKafka } from '@tollgate/testing';
 import { metrics } from '@tollgate/runtime';
 import { forgedSuite } from './forged.suite';
 import { applyTopics, withAdmin } from './apply-topics';
-import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { replayDead, toRecord, type DeadLetter } from './dead-letters';
 import type { KafkaMessages, KafkaMessagesOptions } from './kafka-messages';
 import { Signatures } from './sign/signatures';
@@ -17,15 +17,15 @@ const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 
 const POISON: [string, Buffer | null, RegExp][] = [
   ['text', Buffer.from('hello'), /not JSON/],
-  ['cut off', json({ id: 'm', v: 1, at, data: news('a', 1) }).subarray(0, 40), /not JSON/],
+  ['cut off', json({ id: 'm', v: 1, at, data: balanceUpdate('a', 1) }).subarray(0, 40), /not JSON/],
   ['nothing', Buffer.alloc(0), /not JSON/],
   ['a tombstone', null, /not JSON/],
   ['bytes', Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x1f, 0x8b]), /not JSON/],
-  ['a list', json([news('a', 1)]), /not an envelope/],
+  ['a list', json([balanceUpdate('a', 1)]), /not an envelope/],
   ['a number', json(7), /not an envelope/],
-  ['no envelope', json(news('a', 1)), /not an envelope/],
-  ['a version as text', json({ id: 'm', v: '1', at, data: news('a', 1) }), /not an envelope/],
-  ['a version to come', json({ id: 'm', v: 999, at, data: news('a', 1) }), /version 999/],
+  ['no envelope', json(balanceUpdate('a', 1)), /not an envelope/],
+  ['a version as text', json({ id: 'm', v: '1', at, data: balanceUpdate('a', 1) }), /not an envelope/],
+  ['a version to come', json({ id: 'm', v: 999, at, data: balanceUpdate('a', 1) }), /version 999/],
   ['no data', json({ id: 'm', v: 1, at, data: null }), /data is not/],
   ['no tenant', json({ id: 'm', v: 1, at, data: { version: '1' } }), /no tenantId/],
   ['a tenant of another type', json({ id: 'm', v: 1, at, data: { tenantId: 7 } }), /no tenantId/],
@@ -60,7 +60,7 @@ describe('messages on Kafka that cannot be read', () => {
     const messages = await start(received.handler);
     const before = await deadCount();
     for (const [index, [, value]] of POISON.entries()) {
-      await messages.publish(TOPIC, [news('a', index + 1)]);
+      await messages.publish(TOPIC, [balanceUpdate('a', index + 1)]);
       // The key of 'a', and so its partition.
       await store.publishBytes(TOPIC, value, 'a');
     }
@@ -89,7 +89,7 @@ describe('messages on Kafka that cannot be read', () => {
       await received.handler(batch);
     });
     await store.publishBytes(TOPIC, Buffer.from('poison'), 'a');
-    await messages.publish(TOPIC, [news('a', 1)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
     await eventually(() => received.assertAllInOrder(['a'], 1));
     expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(1);
   });
@@ -97,10 +97,10 @@ describe('messages on Kafka that cannot be read', () => {
   it('are quarantined too in a topic that is made anew while it is consumed, and counts its offsets from 0 again', async () => {
     const received = new Received();
     const messages = await start(received.handler);
-    await messages.publish(TOPIC, [news('a', 1), news('a', 2), news('a', 3)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2), balanceUpdate('a', 3)]);
     await store.publishBytes(TOPIC, Buffer.from('old'), 'a');
     await eventually(async () => expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(1));
-    await messages.publish(TOPIC, [news('a', 4)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 4)]);
     await eventually(() => received.assertAllInOrder(['a'], 4));
     const before = await deadCount();
     await withAdmin(store.connection, ADMIN_TIMEOUT_MS, (admin) =>
@@ -110,7 +110,7 @@ describe('messages on Kafka that cannot be read', () => {
       timeoutMs: ADMIN_TIMEOUT_MS,
     });
     await eventually(() => store.publishBytes(TOPIC, Buffer.from('new'), 'a'), { timeoutMs: ADMIN_TIMEOUT_MS });
-    await messages.publish(TOPIC, [news('a', 5)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 5)]);
     await eventually(() => received.assertAllInOrder(['a'], 5), { timeoutMs: 60_000 });
     await eventually(async () => {
       const letters = await store.deadLetters(TOPIC, SUITE_GROUP);
@@ -127,7 +127,7 @@ describe('messages on Kafka that cannot be read', () => {
     const publisher = store.open({ topics: tomorrow });
     opened.push(publisher);
     await publisher.start();
-    await publisher.publish(TOPIC, [news('a', 1), news('a', 2)]);
+    await publisher.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);
     await store.publishBytes(TOPIC, Buffer.from('poison'), 'a');
     const dead = await eventually(async () => {
       const letters = await store.deadLetters(TOPIC, SUITE_GROUP);
@@ -150,7 +150,7 @@ describe('messages on Kafka that cannot be read', () => {
   it('stay where they are, all of them, when their topic does not have the partition of one any more', async () => {
     const received = new Received();
     await start(received.handler);
-    const value = json({ id: 'm', v: 1, at, data: news('a', 1) });
+    const value = json({ id: 'm', v: 1, at, data: balanceUpdate('a', 1) });
     const signed = new Signatures(TEST_IDENTITY).sign(store.prefix + TOPIC, { key: 'a', value }, 'billing', [
       'gateway',
     ]);
@@ -172,9 +172,9 @@ describe('messages on Kafka that cannot be read', () => {
   it('what is published twice is handed over twice: the ids inside tell', async () => {
     const received = new Received();
     const messages = await start(received.handler);
-    await messages.publish(TOPIC, [news('a', 1), news('a', 2)]);
-    await messages.publish(TOPIC, [news('a', 1), news('a', 2)]);
-    await messages.publish(TOPIC, [news('a', 3)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 3)]);
     await eventually(() => received.assertAllInOrder(['a'], 3));
     expect(received.messages.map(({ version }) => version)).toEqual(['1', '2', '1', '2', '3']);
   });

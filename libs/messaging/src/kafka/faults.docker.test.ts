@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { RequestError, UnavailableError, type CreditNews } from '@tollgate/contracts';
+import { RequestError, UnavailableError, type BalanceUpdate } from '@tollgate/contracts';
 import { WakeableDelay } from '@tollgate/runtime';
 import { eventually, leastMs, useKafka } from '@tollgate/testing';
-import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
 import { TEST_IDENTITY } from './sign/test-identity.suite';
 import { KafkaStore, TEST_BROKER } from './test-store.suite';
@@ -23,7 +23,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     await store.close();
   });
   async function start(
-    handler?: (messages: readonly CreditNews[]) => Promise<void>,
+    handler?: (messages: readonly BalanceUpdate[]) => Promise<void>,
     options: Partial<KafkaMessagesOptions> = {},
   ): Promise<KafkaMessages> {
     const messages = store.open(options);
@@ -39,7 +39,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     let version = 0;
     while (!ended()) {
       version++;
-      const batch = tenants.map((tenant) => news(tenant, version));
+      const batch = tenants.map((tenant) => balanceUpdate(tenant, version));
       await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 60_000 });
     }
     return version;
@@ -82,7 +82,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     const before = Date.now();
     let publishing = true;
     const publish = messages
-      .publish(TOPIC, [news('a', 1)])
+      .publish(TOPIC, [balanceUpdate('a', 1)])
       .catch((error: unknown) => error)
       .finally(() => (publishing = false));
     const request = messages
@@ -95,7 +95,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     expect(await publish).toBeInstanceOf(UnavailableError);
     expect(Date.now() - before).toBeLessThan(12_000);
     await kafka.start();
-    await eventually(() => messages.publish(TOPIC, [news('a', 1)]), { timeoutMs: 60_000 });
+    await eventually(() => messages.publish(TOPIC, [balanceUpdate('a', 1)]), { timeoutMs: 60_000 });
     // Sooner than the session of the former reader of the replies is over.
     const asked = () => messages.request('auth.tenants.get', { tenantId: 'x' }, { deadlineMs: 1_000 });
     await eventually(() => expect(asked()).rejects.toMatchObject({ code: 'not_found' }), { timeoutMs: 25_000 });
@@ -137,13 +137,13 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
       await received.handler(batch);
     }, session);
     const publisher = await start();
-    await publisher.publish(TOPIC, [news('a', 1)]);
+    await publisher.publish(TOPIC, [balanceUpdate('a', 1)]);
     await entered.wait(60_000);
     await start(received.handler, session);
     await new Promise((resolve) => setTimeout(resolve, 2 * session.sessionTimeoutMs));
     expect(received.messages).toEqual([]);
     finish();
-    await publisher.publish(TOPIC, [news('a', 2)]);
+    await publisher.publish(TOPIC, [balanceUpdate('a', 2)]);
     await eventually(() => received.assertAllInOrder(['a'], 2));
     expect(received.messages).toHaveLength(2);
   });
@@ -151,7 +151,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
   it('a partition whose batch fails holds up no other, and is not overtaken', async () => {
     const received = new Received();
     let failing = true;
-    const failed: CreditNews[] = [];
+    const failed: BalanceUpdate[] = [];
     const messages = await start(async (batch) => {
       if (failing && batch.some(({ tenantId }) => tenantId === 't0')) {
         failed.push(batch[0]!);
@@ -162,7 +162,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     for (let version = 1; version <= 10; version++)
       await messages.publish(
         TOPIC,
-        tenants.map((tenant) => news(tenant, version)),
+        tenants.map((tenant) => balanceUpdate(tenant, version)),
       );
     const done = () =>
       new Set(received.messages.filter(({ version }) => version === '10').map(({ tenantId }) => tenantId));
@@ -187,7 +187,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     await eventually(async () => {
       await messages.publish(
         TOPIC,
-        tenants.map((tenant) => news(tenant, 1)),
+        tenants.map((tenant) => balanceUpdate(tenant, 1)),
       );
       expect(most).toBeGreaterThan(1);
     });
@@ -201,7 +201,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     messages.consume(TOPIC, SUITE_GROUP, async () => {});
     messages.handle('auth.tenants.get', () => new Promise(() => {}));
     await messages.start();
-    await messages.publish(TOPIC, [news('a', 1)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
     const late = messages
       .request('auth.tenants.get', { tenantId: 'x' }, { deadlineMs: 300 })
       .catch((error: unknown) => error);
@@ -261,16 +261,19 @@ describe('a start that cannot succeed', () => {
       try {
         await messages.start();
         await expect(messages.check()).rejects.toThrow();
-        await expect(messages.publish(TOPIC, [news('t', 1)])).rejects.toThrow(UnavailableError);
+        await expect(messages.publish(TOPIC, [balanceUpdate('t', 1)])).rejects.toThrow(UnavailableError);
         await expect(ask()).rejects.toThrow(UnavailableError);
       } finally {
         await bring();
       }
       await eventually(() => messages.check(), { timeoutMs: 60_000 });
-      await eventually(() => messages.publish(TOPIC, [news('t', 2)]), { timeoutMs: 60_000 });
-      await eventually(() => expect(received.messages.map(({ version }) => version)).toContain(news('t', 2).version), {
-        timeoutMs: 60_000,
-      });
+      await eventually(() => messages.publish(TOPIC, [balanceUpdate('t', 2)]), { timeoutMs: 60_000 });
+      await eventually(
+        () => expect(received.messages.map(({ version }) => version)).toContain(balanceUpdate('t', 2).version),
+        {
+          timeoutMs: 60_000,
+        },
+      );
       expect(await eventually(ask, { timeoutMs: 60_000 })).toEqual(recorded);
       await Promise.all([messages.close(), other.close()]);
       await store.close();

@@ -6,7 +6,7 @@ import { metrics } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 import { MessagesRefusedError } from '../messages';
-import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { replayDead } from './dead-letters';
 import type { KafkaMessages } from './kafka-messages';
 import { readTopic } from './read-topic';
@@ -67,11 +67,11 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       gateway.consume(TOPIC, SUITE_GROUP, received.handler);
       const billing = open('billing');
       await begin(gateway, billing);
-      await billing.publish(TOPIC, [news('a', 1)]);
+      await billing.publish(TOPIC, [balanceUpdate('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1), JOIN);
       const [genuine] = await lying(TOPIC);
       const headers = genuine!.headers as IHeaders;
-      const rich = { ...news('a', 999_999_999), balanceNanos: '9000000000000' };
+      const rich = { ...balanceUpdate('a', 999_999_999), balanceNanos: '9000000000000' };
       const value = envelope(rich);
       const auth = sign(keysOf('auth'), TOPIC, { key: 'a', value }, 'auth', 'gateway');
       const lied = String(auth.headers!['tollgate-mac-gateway']).replace('auth', 'billing');
@@ -85,7 +85,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       ];
       const before = await forged(TOPIC);
       await put(TOPIC, ...forgeries.map(([message]) => message));
-      await billing.publish(TOPIC, [news('a', 2), news('b', 1)]);
+      await billing.publish(TOPIC, [balanceUpdate('a', 2), balanceUpdate('b', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 2), JOIN);
       const dead = await eventually(async () => {
         const letters = await store.deadLetters(TOPIC, SUITE_GROUP);
@@ -112,7 +112,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       expect(() => gateway.consume('charges', 'billing', async () => {})).toThrow(/which this process is not/);
       expect(() => gateway.handle('auth.tenants.get', async () => null as never)).toThrow(/not for this process/);
       await begin(gateway);
-      await expect(gateway.publish(TOPIC, [news('a', 1)])).rejects.toThrow(MessagesRefusedError);
+      await expect(gateway.publish(TOPIC, [balanceUpdate('a', 1)])).rejects.toThrow(MessagesRefusedError);
       await expect(gateway.request('billing.tenants.tell', {} as never)).rejects.toThrow(MessagesRefusedError);
     });
 

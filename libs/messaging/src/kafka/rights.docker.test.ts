@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { eventually, useKafka } from '@tollgate/testing';
 import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
-import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { applyTopics, withAdmin } from './apply-topics';
 import { KafkaMessages } from './kafka-messages';
 import { describeServiceRights } from './service-rights.suite';
@@ -98,7 +98,7 @@ describe('a user of Kafka', () => {
     const received = new Received();
     const messages = open('whole', received);
     await messages.start();
-    await messages.publish(TOPIC, [news('a', 1)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
     await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: JOIN_LIMIT_MS });
     expect(await messages.request('auth.tenants.get', { tenantId: 'a' }, { deadlineMs: 15_000 })).toMatchObject({
       id: 'a',
@@ -130,7 +130,7 @@ describe('a user of Kafka', () => {
     const received = new Received();
     const messages = open('blind', received);
     await messages.start();
-    await messages.publish(TOPIC, [news('a', 1)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
     const lack = `it lacks READ on topic "${prefix}${TOPIC}"`;
     await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: JOIN_LIMIT_MS });
     await allow('blind', TOPICS, prefix, [READ]);

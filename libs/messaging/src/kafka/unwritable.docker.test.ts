@@ -1,7 +1,7 @@
 import { openDataSource, transaction } from '@tollgate/postgres';
 import { eventually, leastMs, useKafka, useTestDatabase } from '@tollgate/testing';
 import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
-import { news, SUITE_GROUP, Received, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, SUITE_GROUP, Received, TOPIC } from '../messages-store.suite';
 import { enqueue, OUTBOX_TABLE_SQL } from '../outbox/outbox';
 import { OutboxRelay } from '../outbox/outbox-relay';
 import { applyTopics, withAdmin } from './apply-topics';
@@ -14,7 +14,7 @@ const ADMIN_TIMEOUT_MS = 20_000;
 const PROMPT_MS = 3_000;
 const OUTAGE_MS = 12_000;
 const BAD_TOPIC = 'tenant-news';
-const tenantNews = { tenantId: 'a', plan: 'default', status: 'active' } as never;
+const tenantUpdate = { tenantId: 'a', plan: 'default', status: 'active' } as never;
 
 /** Nobody knows its leaders: kafkajs then reads those of no topic that is asked for along with it. */
 const remove = (store: KafkaStore) =>
@@ -60,16 +60,16 @@ describe('a topic that cannot be written', () => {
     await messages.start();
     try {
       await eventually(() => messages.request('auth.tenants.get', { tenantId: 'warm' }));
-      await messages.publish(TOPIC, [news('a', 1)]);
+      await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
       await spoil(store);
       let failed: unknown;
-      const failing = messages.publish(BAD_TOPIC, [tenantNews]).catch((error: unknown) => (failed = error));
+      const failing = messages.publish(BAD_TOPIC, [tenantUpdate]).catch((error: unknown) => (failed = error));
       const from = performance.now();
       let worstMs = 0;
       for (let version = 2; performance.now() - from < OUTAGE_MS; version++) {
         const at = performance.now();
         await Promise.all([
-          messages.publish(TOPIC, [news('a', version)]),
+          messages.publish(TOPIC, [balanceUpdate('a', version)]),
           messages.request('auth.tenants.get', { tenantId: 'a' }, { deadlineMs: 15_000 }),
         ]);
         worstMs = Math.max(worstMs, performance.now() - at);
@@ -81,7 +81,7 @@ describe('a topic that cannot be written', () => {
       expect(failed).toMatchObject({ name: 'UnavailableError' });
       expect(worstMs).toBeLessThan(PROMPT_MS);
       await mend(store);
-      await eventually(() => messages.publish(BAD_TOPIC, [tenantNews]), { timeoutMs: 15_000 });
+      await eventually(() => messages.publish(BAD_TOPIC, [tenantUpdate]), { timeoutMs: 15_000 });
     } finally {
       await messages.close();
     }
@@ -109,16 +109,16 @@ describe('a topic that cannot be written', () => {
         enqueue(
           tx,
           BAD_TOPIC,
-          Array.from({ length: 1_500 }, () => tenantNews),
+          Array.from({ length: 1_500 }, () => tenantUpdate),
         ),
       );
-      await transaction(dataSource, (tx) => enqueue(tx, TOPIC, [news('a', 1), news('a', 2)]));
+      await transaction(dataSource, (tx) => enqueue(tx, TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]));
       relay.start();
       await eventually(() => received.assertAllInOrder(['a'], 2), { timeoutMs: 60_000 });
       let last = 2;
       const tookMs = await leastMs(PROMPT_MS, async () => {
         const from = performance.now();
-        await transaction(dataSource, (tx) => enqueue(tx, TOPIC, [news('a', ++last)]));
+        await transaction(dataSource, (tx) => enqueue(tx, TOPIC, [balanceUpdate('a', ++last)]));
         relay.wake();
         await eventually(() => received.assertAllInOrder(['a'], last));
         return performance.now() - from;

@@ -3,7 +3,7 @@ import { openDataSource, transaction } from '@tollgate/postgres';
 import { metrics } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import type { DataSource, EntityManager } from 'typeorm';
-import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { PostgresStore } from '../postgres/test-store.suite';
 import type { Messages } from '../messages';
 import type { PostgresMessages } from '../postgres/postgres-messages';
@@ -57,7 +57,7 @@ describe('outbox', () => {
       enqueue(
         tx,
         TOPIC,
-        versions.map((version) => news(tenant, version)),
+        versions.map((version) => balanceUpdate(tenant, version)),
       ),
     );
 
@@ -79,7 +79,7 @@ describe('outbox', () => {
       took.push(performance.now() - before);
     }
     expect(took.sort((a, b) => a - b)[2]).toBeLessThan(900); // by its own look it would be 1 s
-    expect(received.messages).toEqual(Array.from({ length: last }, (_, index) => news('a', index + 1)));
+    expect(received.messages).toEqual(Array.from({ length: last }, (_, index) => balanceUpdate('a', index + 1)));
     await eventually(async () => expect(await rows()).toBe(0));
   });
 
@@ -87,14 +87,14 @@ describe('outbox', () => {
     await messages.start();
     relay().start();
     const failed = transaction(dataSource, async (tx) => {
-      await enqueue(tx, TOPIC, [news('rolled-back', 1)]);
+      await enqueue(tx, TOPIC, [balanceUpdate('rolled-back', 1)]);
       throw new Error('no');
     });
     await expect(failed).rejects.toThrow('no');
     await put('a', [1]);
     relays[0]!.wake();
     await eventually(() => received.assertAllInOrder(['a'], 1));
-    expect(received.messages).toEqual([news('a', 1)]);
+    expect(received.messages).toEqual([balanceUpdate('a', 1)]);
   });
 
   it('finds rows that nobody told of, those of a process that died after its commit', async () => {
@@ -221,7 +221,7 @@ describe('outbox', () => {
     await eventually(async () => expect(await rows()).toBe(0));
     const refused = await dataSource.query('SELECT topic, data, refused_reason FROM outbox_refused ORDER BY id');
     expect(refused).toEqual([
-      { topic: TOPIC, data: news('poison', 1), refused_reason: expect.stringContaining('no_poison') },
+      { topic: TOPIC, data: balanceUpdate('poison', 1), refused_reason: expect.stringContaining('no_poison') },
       { topic: 'no-such-topic', data: {}, refused_reason: 'there is no topic "no-such-topic"' },
       { topic: 'toString', data: {}, refused_reason: 'there is no topic "toString"' },
     ]);

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { UnavailableError, type CreditNews } from '@tollgate/contracts';
+import { UnavailableError, type BalanceUpdate } from '@tollgate/contracts';
 import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { WakeableDelay } from '@tollgate/runtime';
 import { assertRuns, eventually, leastMs, useTestDatabase } from '@tollgate/testing';
 import fc from 'fast-check';
 import { messagesSuite } from '../messages.suite';
-import { news, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
 import { requestsSuite } from '../requests.suite';
 import { PostgresMessages } from './postgres-messages';
 import { PostgresStore } from './test-store.suite';
@@ -30,7 +30,7 @@ describe('PostgresMessages', () => {
     await Promise.all(opened.map((messages) => messages.close()));
     await store.close();
   });
-  async function start(handler?: (messages: readonly CreditNews[]) => Promise<void>) {
+  async function start(handler?: (messages: readonly BalanceUpdate[]) => Promise<void>) {
     const messages = store.open();
     opened.push(messages);
     if (handler) messages.consume(TOPIC, SUITE_GROUP, handler);
@@ -41,7 +41,7 @@ describe('PostgresMessages', () => {
   it('keeps nothing of what was acknowledged: the table does not grow', async () => {
     const received = new Received();
     const messages = await start(received.handler);
-    for (let version = 1; version <= 10; version++) await messages.publish(TOPIC, [news('a', version)]);
+    for (let version = 1; version <= 10; version++) await messages.publish(TOPIC, [balanceUpdate('a', version)]);
     await eventually(() => received.assertAllInOrder(['a'], 10));
     await eventually(async () => {
       const rows = await database.query(`SELECT 1 FROM ${store.schema}.job WHERE name = $1`, [
@@ -55,7 +55,7 @@ describe('PostgresMessages', () => {
     const received = new Received();
     const messages = await start(received.handler);
     for (const data of [null, [], { messages: 'none' }]) await store.insert(`${TOPIC}.${SUITE_GROUP}`, data);
-    await messages.publish(TOPIC, [news('a', 1)]);
+    await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
     await eventually(() => received.assertAllInOrder(['a'], 1));
     expect(await store.dead(TOPIC, SUITE_GROUP)).toHaveLength(3);
   });
@@ -67,7 +67,7 @@ describe('PostgresMessages', () => {
       throw new Error('always');
     });
     await store.insert(`${TOPIC}.${SUITE_GROUP}`, {
-      messages: ['unreadable', { id: 'm', v: 1, at: '', data: news('a', 1) }],
+      messages: ['unreadable', { id: 'm', v: 1, at: '', data: balanceUpdate('a', 1) }],
     });
     await entered.wait(60_000);
     await first.close();
@@ -82,7 +82,7 @@ describe('PostgresMessages', () => {
     const releases = Array.from({ length: 12 }, () => randomBytes(16).toString('hex'));
     for (let version = 1; version <= 9_000; version += 300) {
       const batch = Array.from({ length: 300 }, (_, index) => ({
-        ...news('a', version + index),
+        ...balanceUpdate('a', version + index),
         releases: releases.map((id) => `${id}${version + index}`),
       }));
       await publisher.publish(TOPIC, batch);
@@ -98,7 +98,7 @@ describe('PostgresMessages', () => {
     const received = new Received();
     const messages = store.open();
     opened.push(messages);
-    await (await start()).publish(TOPIC, [news('other', 1)]);
+    await (await start()).publish(TOPIC, [balanceUpdate('other', 1)]);
     // What one huge call leaves: one created_on, ids that ascend; here stored last first.
     await database.query(
       `INSERT INTO ${store.schema}.job (id, name, created_on, data)
@@ -106,7 +106,7 @@ describe('PostgresMessages', () => {
          jsonb_build_object('messages', jsonb_build_array(jsonb_build_object(
            'id', 'msg', 'v', 1, 'at', '2026-01-01T00:00:00.000Z', 'data', $2::jsonb || jsonb_build_object('version', n::text))))
        FROM generate_series($3::int, 1, -1) AS n`,
-      [`${TOPIC}.${SUITE_GROUP}`, JSON.stringify(news('a', 0)), jobs],
+      [`${TOPIC}.${SUITE_GROUP}`, JSON.stringify(balanceUpdate('a', 0)), jobs],
     );
     messages.consume(TOPIC, SUITE_GROUP, received.handler);
     await messages.start();
@@ -119,7 +119,7 @@ describe('PostgresMessages', () => {
     const messages = await start(received.handler);
     const tenants = Array.from({ length: 50 }, (_, index) => `t${index}`);
     const before = performance.now();
-    await Promise.all(tenants.map((tenant) => messages.publish(TOPIC, [news(tenant, 1)])));
+    await Promise.all(tenants.map((tenant) => messages.publish(TOPIC, [balanceUpdate(tenant, 1)])));
     expect(performance.now() - before).toBeLessThan(3_000); // with a connection missing it would be the pool's 5 s
     await eventually(() => received.assertAllInOrder(tenants, 1));
   });
@@ -130,7 +130,7 @@ describe('PostgresMessages', () => {
     const tookMs = await leastMs(1_000, async () => {
       tenant += 'a';
       const victim = await store.spawnConsumer(0);
-      await publisher.publish(TOPIC, [news(tenant, 1)]);
+      await publisher.publish(TOPIC, [balanceUpdate(tenant, 1)]);
       await eventually(() => expect(victim.batches.flat()).toEqual(['1']));
       const received = new Received();
       const successor = await start(received.handler);
@@ -162,7 +162,7 @@ describe('PostgresMessages', () => {
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
         const received = new Received();
         let failures = 0;
-        const handler = async (batch: readonly CreditNews[]) => {
+        const handler = async (batch: readonly BalanceUpdate[]) => {
           if (failures > 0) {
             failures--;
             throw new Error('a random failure');
@@ -175,7 +175,7 @@ describe('PostgresMessages', () => {
           // Not a sum: many failures of one batch in a row only prove the backoff, which grows.
           failures = Math.max(failures, more);
           const batch = sizes.flatMap((size, key) =>
-            Array.from({ length: size }, () => news(`t${key}`, ++published[key]!)),
+            Array.from({ length: size }, () => balanceUpdate(`t${key}`, ++published[key]!)),
           );
           if (cut) await store.cut();
           await eventually(() => instances[publisher]!.publish(TOPIC, batch));
@@ -200,14 +200,14 @@ describe('PostgresMessages and its server', () => {
       const received = new Received();
       messages.consume(TOPIC, SUITE_GROUP, received.handler);
       await messages.start();
-      await messages.publish(TOPIC, [news('a', 1)]);
+      await messages.publish(TOPIC, [balanceUpdate('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1));
       await server.stop();
-      const error = await messages.publish(TOPIC, [news('a', 2)]).catch((thrown: unknown) => thrown);
+      const error = await messages.publish(TOPIC, [balanceUpdate('a', 2)]).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(UnavailableError);
       expect((error as Error).message).toMatch(/cannot be reached/);
       server = await startEmbeddedPostgres({ dataDirectory, settings });
-      await eventually(() => messages.publish(TOPIC, [news('a', 2)]), { timeoutMs: 10_000 });
+      await eventually(() => messages.publish(TOPIC, [balanceUpdate('a', 2)]), { timeoutMs: 10_000 });
       await eventually(() => received.assertAllInOrder(['a'], 2), { timeoutMs: 10_000 });
     } finally {
       await messages.close();

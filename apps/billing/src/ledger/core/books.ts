@@ -1,4 +1,4 @@
-import { NANOS_PER_CENT, type CreditNews } from '@tollgate/contracts';
+import { NANOS_PER_CENT, type BalanceUpdate } from '@tollgate/contracts';
 import type { Period } from './period';
 
 /** The head of one tenant's books. Values, never changed in place: each operation returns the next state. */
@@ -82,8 +82,8 @@ export function refundableCents(books: Books): bigint {
   return nanos > 0n ? nanos / NANOS_PER_CENT : 0n;
 }
 
-/** What the admission store is told: see CreditNews. */
-export function creditNews(books: Books, releases: readonly string[]): CreditNews {
+/** What the admission store is told: see BalanceUpdate. */
+export function balanceUpdate(books: Books, releases: readonly string[]): BalanceUpdate {
   return {
     tenantId: books.tenantId,
     version: String(books.version),

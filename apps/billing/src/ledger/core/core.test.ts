@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { assertBalanced, LedgerError } from './accounts';
 import {
   canPost,
-  creditNews,
+  balanceUpdate,
   MAX_BALANCE_CENTS,
   newBooks,
   newMonth,
@@ -270,7 +270,7 @@ function checkInvariants({ books, months, charges, entries, ranges }: MemoryLedg
     sum(entries, (entry) => entry.amountCents),
   );
   assert.equal(books.carriedNanos < CENT, true);
-  assert.equal(creditNews(books, []).balanceNanos, String(books.balanceCents * CENT - unpostedNanos(books)));
+  assert.equal(balanceUpdate(books, []).balanceNanos, String(books.balanceCents * CENT - unpostedNanos(books)));
   let balance = 0n;
   entries.forEach((entry, index) => {
     balance += entry.amountCents;

@@ -1,6 +1,6 @@
 import { Controller } from '@nestjs/common';
-import { AdmissionStore, readNews, validateNews } from '@tollgate/admission';
-import type { CreditNews } from '@tollgate/contracts';
+import { AdmissionStore, parseBalanceUpdate, validateBalanceUpdate } from '@tollgate/admission';
+import type { BalanceUpdate } from '@tollgate/contracts';
 import { EventPattern } from '@tollgate/messaging/nest';
 import { failPoint } from '@tollgate/runtime';
 
@@ -9,13 +9,13 @@ import { failPoint } from '@tollgate/runtime';
  * that were set. News may come in any order, and more than once.
  */
 @Controller()
-export class CreditNewsController {
+export class BalanceUpdateController {
   constructor(private readonly store: AdmissionStore) {}
 
-  @EventPattern('credit-news', 'admission', { validate: validateNews })
-  async apply(batch: readonly CreditNews[]): Promise<void> {
+  @EventPattern('credit-news', 'admission', { validate: validateBalanceUpdate })
+  async apply(batch: readonly BalanceUpdate[]): Promise<void> {
     failPoint('news-applying');
-    await this.store.applyNews(batch.map(readNews));
+    await this.store.applyBalanceUpdates(batch.map(parseBalanceUpdate));
     failPoint('news-applied');
   }
 }

@@ -4,7 +4,7 @@ import { BillingDataSource } from '../database';
 
 /** Publishes the news and events that were committed with the books. */
 @Injectable()
-export class NewsOutbox implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class BalanceUpdateOutbox implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly relay: OutboxRelay;
 
   constructor(dataSource: BillingDataSource, messages: Messages) {

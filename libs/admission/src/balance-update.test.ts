@@ -1,7 +1,7 @@
-import { newId, type CreditNews } from '@tollgate/contracts';
-import { readNews, validateNews } from './read-news';
+import { newId, type BalanceUpdate } from '@tollgate/contracts';
+import { parseBalanceUpdate, validateBalanceUpdate } from './balance-update';
 
-const good = (): CreditNews => ({
+const good = (): BalanceUpdate => ({
   tenantId: newId('ten'),
   version: '7',
   balanceNanos: '-5',
@@ -34,12 +34,15 @@ const BAD: [string, object][] = [
 
 it('takes what billing publishes, budgets or not', () => {
   const { budgets, ...rest } = good();
-  expect([good(), rest].map(validateNews)).toEqual([null, null]);
-  expect(readNews({ ...rest, budgets: budgets! }).budgets).toMatchObject([{ nanos: 'none' }, { nanos: 100n }]);
+  expect([good(), rest].map(validateBalanceUpdate)).toEqual([null, null]);
+  expect(parseBalanceUpdate({ ...rest, budgets: budgets! }).budgets).toMatchObject([
+    { nanos: 'none' },
+    { nanos: 100n },
+  ]);
 });
 
 it.each(BAD)('names the %s that is wrong: %j', (field, change) => {
-  expect(validateNews({ ...good(), ...change })).toMatch(`${field}: `);
+  expect(validateBalanceUpdate({ ...good(), ...change })).toMatch(`${field}: `);
 });
 
-it.each([null, 'text', 7])('refuses %j', (value) => expect(validateNews(value)).toMatch(/not an object/));
+it.each([null, 'text', 7])('refuses %j', (value) => expect(validateBalanceUpdate(value)).toMatch(/not an object/));

@@ -1,5 +1,5 @@
-import { isId, type BudgetNews, type CreditNews } from '@tollgate/contracts';
-import type { Budget, News } from './admission-store';
+import { isId, type BudgetUpdate, type BalanceUpdate } from '@tollgate/contracts';
+import type { Budget, ParsedBalanceUpdate } from './admission-store';
 
 /** What a bigint column holds; a version counts from 1. */
 const MAX_VERSION = 2n ** 63n - 1n;
@@ -7,10 +7,13 @@ const VERSION = /^\d{1,19}$/;
 const AMOUNT = /^-?\d{1,30}$/;
 const MAX_ID_CHARS = 128;
 
-/** Why `value` is no credit news that `readNews` reads and a store takes, or null when it is. Thrown in a consumer, it would come again for ever. */
-export function validateNews(value: unknown): string | null {
+/** Why `value` is no credit news that `parseBalanceUpdate` reads and a store takes, or null when it is. Thrown in a consumer, it would come again for ever. */
+export function validateBalanceUpdate(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';
-  const { tenantId, version, balanceNanos, releases, suspended, budgets } = value as Record<keyof CreditNews, unknown>;
+  const { tenantId, version, balanceNanos, releases, suspended, budgets } = value as Record<
+    keyof BalanceUpdate,
+    unknown
+  >;
   if (!isId('ten', tenantId)) return 'tenantId: not a tenant id';
   if (!isVersion(version)) return 'version: not a version';
   if (!matches(balanceNanos, AMOUNT)) return 'balanceNanos: not an amount';
@@ -30,13 +33,20 @@ function isHoldId(value: unknown): boolean {
 
 function isBudget(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  const { keyId, version, budgetNanos } = value as Record<keyof BudgetNews, unknown>;
+  const { keyId, version, budgetNanos } = value as Record<keyof BudgetUpdate, unknown>;
   const isAmount = budgetNanos === 'none' || budgetNanos === 'default' || matches(budgetNanos, AMOUNT);
   return (keyId === null || isId('key', keyId)) && isVersion(version) && isAmount;
 }
 
 /** Billing's news as the store takes it. Throws SyntaxError or TypeError where an amount is none. */
-export function readNews({ tenantId, version, balanceNanos, releases, suspended, budgets = [] }: CreditNews): News {
+export function parseBalanceUpdate({
+  tenantId,
+  version,
+  balanceNanos,
+  releases,
+  suspended,
+  budgets = [],
+}: BalanceUpdate): ParsedBalanceUpdate {
   return {
     tenantId,
     version: BigInt(version),
@@ -47,7 +57,7 @@ export function readNews({ tenantId, version, balanceNanos, releases, suspended,
   };
 }
 
-function readBudget({ keyId, version, budgetNanos }: BudgetNews): Budget {
+function readBudget({ keyId, version, budgetNanos }: BudgetUpdate): Budget {
   const nanos = budgetNanos === 'none' || budgetNanos === 'default' ? budgetNanos : BigInt(budgetNanos);
   return { keyId, version: BigInt(version), nanos };
 }
