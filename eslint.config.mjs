@@ -45,7 +45,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['**/*.test.ts', '**/*.suite.ts', 'test/**', 'libs/testing/**'],
+    files: ['**/*.test.ts', '**/*.suite.ts', '**/*.fixture.ts', 'test/**', 'libs/testing/**'],
     rules: {
       // Parsed answers, rows and matchers of Jest are `any`; what is wrong about them fails the test itself.
       '@typescript-eslint/no-unsafe-argument': 'off',

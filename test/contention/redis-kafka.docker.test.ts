@@ -1,7 +1,7 @@
 import { RedisAdmissionStore } from '@tollgate/admission';
 import { applyTopics, KafkaMessages } from '@tollgate/messaging';
 import { PATIENT_CALL_MS, useKafka, useRedis, useTestDatabase } from '@tollgate/testing';
-import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.suite';
+import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.fixture';
 import { contentionSuite } from './contention.suite';
 
 const database = useTestDatabase();

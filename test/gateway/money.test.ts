@@ -2,7 +2,7 @@ import { costNanos, type UsageEvent } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout } from 'node:timers/promises';
-import { readEvents } from '../../apps/simulator/src/use-simulator.suite';
+import { readEvents } from '../../apps/simulator/src/use-simulator.fixture';
 import { LOCKED_WITHIN_MS, lockOnceHeld } from './locked-stream';
 import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 

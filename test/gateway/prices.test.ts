@@ -1,7 +1,7 @@
 import { costNanos, type UsageEvent } from '@tollgate/contracts';
 import { stampPrice } from '@tollgate/runtime';
 import { eventually } from '@tollgate/testing';
-import { readEvents } from '../../apps/simulator/src/use-simulator.suite';
+import { readEvents } from '../../apps/simulator/src/use-simulator.fixture';
 import { type Caller, configYaml, useGateway } from './use-gateway';
 
 const DEAR = { input: '10', cachedInput: '4', output: '20', request: '0.01' };

@@ -21,8 +21,8 @@ import { newestOver, periodOf } from '../../apps/billing/src/ledger/core/period'
 import { partWanted, post, postThrough, type ChargeRange, type Part } from '../../apps/billing/src/ledger/core/post';
 import { readCharge } from '../../apps/billing/src/consume/read-charge';
 import { rate } from '../../apps/metering/src/price/rate';
-import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
-import { Model } from '../../libs/admission/src/suite/model.suite';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
+import { Model } from '../../libs/admission/src/suite/model.fixture';
 import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
 const CLOSE_DELAY_MS = 3_600_000;

@@ -19,7 +19,7 @@ import { MoneyOut } from '../../apps/billing/src/refunds/money-out';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { UsageConsumer } from '../../apps/metering/src/consume/usage-consumer';
 import { openMeteringDatabase } from '../../apps/metering/src/database';
-import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
 /** Where a crash can strike, as `schema.table`. */

@@ -8,7 +8,7 @@ import { globalModule, provide } from '@tollgate/runtime';
 import { eventually, type TestDatabase } from '@tollgate/testing';
 import { BillingModule } from '../../apps/billing/src';
 import { MeteringModule } from '../../apps/metering/src';
-import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 
 /** Beyond every deadline of these tests: the sweeper would mend some of what they spoil. */
 const NO_SWEEP_MS = 3_600_000;

@@ -12,13 +12,13 @@ import { ChargeGatherer } from '../../apps/billing/src/consume/charge-gatherer';
 import { Poster } from '../../apps/billing/src/consume/poster';
 import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/src/database';
 import { auditLedger } from '../../apps/billing/src/reconcile/audit';
-import { CENT, charge } from '../../apps/billing/src/testing/billing.suite';
+import { CENT, charge } from '../../apps/billing/src/testing/billing.fixture';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { UsageConsumer } from '../../apps/metering/src/consume/usage-consumer';
 import { MIGRATIONS as METERING, openMeteringDatabase } from '../../apps/metering/src/database';
 import { PriceVersions } from '../../apps/metering/src/record/price-versions';
 import { Partitions } from '../../apps/metering/src/record/partitions';
-import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { usageEvent } from '../reconcile/books';
 import { giveFormerRights, makeFormerSchema } from '../upgrade/former-version';
 

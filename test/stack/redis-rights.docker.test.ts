@@ -9,8 +9,8 @@ import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/fixture.suite';
-import { aRecord } from '../../libs/credentials/src/record.suite';
+import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/store.fixture';
+import { aRecord } from '../../libs/credentials/src/record.fixture';
 import { NOBODY, OWN, TENANT_KEY } from './redis-refusals';
 
 configureLogging({ level: 'silent', pretty: false });

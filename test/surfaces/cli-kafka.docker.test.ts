@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toRecord, type DeadLetter } from '../../libs/messaging/src/kafka/dead-letters';
 import { Publisher } from '../../libs/messaging/src/kafka/publisher';
-import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.suite';
+import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.fixture';
 import { runTollgate } from './tollgate-process';
 
 // Real: Kafka, and the process. 6 s is the least session of a broker that is as it was installed.

@@ -10,7 +10,7 @@ import { AuthModule } from '../../apps/auth/src';
 import { BillingModule, type BillingOptions } from '../../apps/billing/src';
 import { createOperatorApp, createPublicApp, flushUsage, GatewayModule } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
-import { ANY_PRICE } from '../../apps/metering/src/sample-events.suite';
+import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { type Simulator, startSimulator } from '../../apps/simulator/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';

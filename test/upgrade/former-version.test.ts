@@ -10,10 +10,10 @@ import { ChargeGatherer } from '../../apps/billing/src/consume/charge-gatherer';
 import { Poster } from '../../apps/billing/src/consume/poster';
 import { MIGRATIONS as BILLING, openBillingDatabase } from '../../apps/billing/src/database';
 import { auditLedger } from '../../apps/billing/src/reconcile/audit';
-import { CENT, charge } from '../../apps/billing/src/testing/billing.suite';
+import { CENT, charge } from '../../apps/billing/src/testing/billing.fixture';
 import { TopUps } from '../../apps/billing/src/topups/top-ups';
 import { MIGRATIONS as METERING } from '../../apps/metering/src/database';
-import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/fixture.suite';
+import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/store.fixture';
 import { asFormerVersion, FormerAdmission, giveFormerRights, makeFormerSchema, type Schema } from './former-version';
 
 // A database that the version before made, with data in it, while a process of that version works on it. What that

@@ -7,7 +7,7 @@ import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { BillingModule } from './billing.module';
-import { CENT, charge } from './testing/billing.suite';
+import { CENT, charge } from './testing/billing.fixture';
 
 // The whole service on real Postgres, messages and admission store. The test is auth (every tenant is there), metering (its sums) and the
 // consumer of credit news.

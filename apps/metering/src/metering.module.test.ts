@@ -11,7 +11,7 @@ import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing'
 import { FileConfigSource, globalModule, provide, stampPrice } from '@tollgate/runtime';
 import { MeteringModule, MIGRATIONS } from './index';
 import type { MeteringOptions } from './options';
-import { ANY_PRICE, TENANT, usageEvent } from './sample-events.suite';
+import { ANY_PRICE, TENANT, usageEvent } from './sample-events.fixture';
 
 // Real: the module as a main program composes it, on Postgres.
 let app: INestMicroservice;

@@ -3,7 +3,7 @@ import { eventually, useTestDatabase } from '@tollgate/testing';
 import { AdmissionClient } from './admission-client';
 import { DEFAULT_LEASE_MS, type AdmitRequest, type LookRequest, type Progress } from './admission-store';
 import { PostgresAdmissionStore } from './postgres/postgres-admission-store';
-import { TOKEN_NANOS, useFixture } from './suite/fixture.suite';
+import { TOKEN_NANOS, useFixture } from './suite/store.fixture';
 
 const database = useTestDatabase();
 const SIGN_INTERVAL_MS = 20;

@@ -2,7 +2,7 @@ import { budgetsSuite } from './suite/budgets.suite';
 import { booksSuite } from './suite/books.suite';
 import { creditSuite } from './suite/credit.suite';
 import { clockSuite } from './suite/clock.suite';
-import type { OpenStore } from './suite/fixture.suite';
+import type { OpenStore } from './suite/store.fixture';
 import { holdsSuite } from './suite/holds.suite';
 import { limitsSuite } from './suite/limits.suite';
 import { lookSuite } from './suite/look.suite';

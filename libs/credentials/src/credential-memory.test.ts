@@ -7,7 +7,7 @@ import {
   type ReadRecords,
 } from './credential-memory';
 import type { CredentialRecord } from './credential-store';
-import { aRecord } from './record.suite';
+import { aRecord } from './record.fixture';
 
 /** A memory over a plain map; each read waits until the test lets it answer. */
 function setUp(stored: CredentialRecord[] = []) {

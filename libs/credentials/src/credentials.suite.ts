@@ -1,8 +1,8 @@
 import { UnavailableError, hashCredential, newId } from '@tollgate/contracts';
 import { eventually, inForceAfterMs, leastMs } from '@tollgate/testing';
 import type { CredentialRecord, CredentialStore } from './credential-store';
-import type { Link as OneLink } from './link.suite';
-import { aRecord, inMemory, revokedAfterMs } from './record.suite';
+import type { Link as OneLink } from './link.fixture';
+import { aRecord, inMemory, revokedAfterMs } from './record.fixture';
 
 /** The path to the backing store, however many connections it has. */
 type Link = Pick<OneLink, 'breakConnections' | 'refuse' | 'hang' | 'restore' | 'close'>;

@@ -9,7 +9,7 @@ import {
   TOPIC,
   useInstances,
   type MessagesStore,
-} from './messages-store.suite';
+} from './messages-store.fixture';
 
 /** Only for what hangs. */
 const WAIT_LIMIT_MS = 60_000;

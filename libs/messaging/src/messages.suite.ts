@@ -11,7 +11,7 @@ import {
   TOPIC,
   useInstances,
   type MessagesStore,
-} from './messages-store.suite';
+} from './messages-store.fixture';
 
 /** The guarantees of the messages seam on events (messages.ts, docs/ARCHITECTURE.md), for any implementation. Request–reply: requests.suite.ts. */
 export function messagesSuite(name: string, createStore: () => Promise<MessagesStore>): void {

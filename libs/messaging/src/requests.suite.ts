@@ -1,6 +1,6 @@
 import { RequestError, UnavailableError } from '@tollgate/contracts';
 import type { Messages } from './messages';
-import type { MessagesStore } from './messages-store.suite';
+import type { MessagesStore } from './messages-store.fixture';
 
 /**
  * The guarantees of request–reply, for any implementation of the messages seam. `reach`: whether a request reaches handlers of the same instance

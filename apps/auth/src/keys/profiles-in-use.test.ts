@@ -1,6 +1,6 @@
 import { StartError, type ConfigCheck, type ConfigSource, type PlanConfig } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
-import { minted, useAuth } from '../running-auth.suite';
+import { minted, useAuth } from '../running-auth.fixture';
 import { ProfilesInUse } from './profiles-in-use';
 
 const { auth, database } = useAuth();

@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { RedisCredentialStore, type CredentialRecord } from '@tollgate/credentials';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, inForceAfterMs, useRedis, useTestDatabase } from '@tollgate/testing';
-import { minted, startAuth, type RunningAuth } from '../running-auth.suite';
+import { minted, startAuth, type RunningAuth } from '../running-auth.fixture';
 
 // A store that was emptied is the subject here; each would be a warning.
 configureLogging({ level: 'silent', pretty: false });

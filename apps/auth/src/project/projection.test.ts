@@ -1,7 +1,7 @@
 import { hashCredential, newId, UnavailableError } from '@tollgate/contracts';
 import { configureLogging, type WakeableDelay } from '@tollgate/runtime';
 import { eventually, inForceAfterMs } from '@tollgate/testing';
-import { minted, startAuth, useAuth } from '../running-auth.suite';
+import { minted, startAuth, useAuth } from '../running-auth.fixture';
 import { FORGET_INTERVAL_MS, ProjectionLoop } from './projection-loop';
 import type { Projector } from './projector';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { newId, UnavailableError } from '@tollgate/contracts';
 import { OUTBOX_TABLE_SQL } from '@tollgate/messaging';
 import { eventually } from '@tollgate/testing';
-import { useAuth } from '../running-auth.suite';
+import { useAuth } from '../running-auth.fixture';
 
 const { auth, database } = useAuth();
 

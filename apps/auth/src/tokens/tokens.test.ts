@@ -1,6 +1,6 @@
 import { newId, SCOPES } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
-import { minted, useAuth } from '../running-auth.suite';
+import { minted, useAuth } from '../running-auth.fixture';
 
 const { auth, database } = useAuth();
 let tenantId: string;

@@ -1,9 +1,9 @@
 import { PostgresAdmissionStore } from '@tollgate/admission';
 import { newId, UnavailableError } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
-import { CENT } from '../testing/billing.suite';
+import { CENT } from '../testing/billing.fixture';
 import { allBudgetUpdates } from './budget-rows';
-import { useBudgets } from './budgets.suite';
+import { useBudgets } from './budgets.fixture';
 
 const database = useTestDatabase();
 

@@ -1,8 +1,8 @@
 import { newId } from '@tollgate/contracts';
 import { assertRuns, useTestDatabase } from '@tollgate/testing';
 import * as fc from 'fast-check';
-import { CENT, charge } from '../testing/billing.suite';
-import { useBudgets } from './budgets.suite';
+import { CENT, charge } from '../testing/billing.fixture';
+import { useBudgets } from './budgets.fixture';
 
 const SEED = 20_261_125;
 const database = useTestDatabase();

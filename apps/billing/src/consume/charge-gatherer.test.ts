@@ -1,6 +1,6 @@
 import { newId, type Charge } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
-import { CENT, charge, expectBooksToProve, sumNanos, useBilling, type TestBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, sumNanos, useBilling, type TestBilling } from '../testing/billing.fixture';
 
 // Real: Postgres, and two gatherers at once as two replicas would be.
 const database = useTestDatabase();

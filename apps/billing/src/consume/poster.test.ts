@@ -2,7 +2,7 @@ import { newId, type Charge } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { uncoveredSeconds } from '../ledger/books-store';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 import { ChargeGatherer } from './charge-gatherer';
 import { Poster } from './poster';
 import { PostingLoop } from './posting-loop';

@@ -4,7 +4,7 @@ import { useTestDatabase } from '@tollgate/testing';
 import { ChargeGatherer } from '../consume/charge-gatherer';
 import { bookEntry } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 import { InvoiceCloser } from './invoice-closer';
 
 const database = useTestDatabase();

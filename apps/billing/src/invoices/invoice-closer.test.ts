@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { ChargeGatherer } from '../consume/charge-gatherer';
 import { openBillingDatabase } from '../database';
 import { billingSummary } from '../summary/billing-summary';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 import { InvoiceCloser } from './invoice-closer';
 
 const HOUR_MS = 3_600_000;

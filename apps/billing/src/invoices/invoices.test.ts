@@ -2,7 +2,7 @@ import { newId } from '@tollgate/contracts';
 import { sqlState } from '@tollgate/postgres';
 import { useTestDatabase } from '@tollgate/testing';
 import { billingSummary } from '../summary/billing-summary';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 import { InvoiceCloser } from './invoice-closer';
 import { Invoices } from './invoices';
 

@@ -1,6 +1,6 @@
 import { StartError, type ConfigCheck, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
-import { useBilling } from '../testing/billing.suite';
+import { useBilling } from '../testing/billing.fixture';
 import { BooksCurrency } from './books-currency';
 
 const database = useTestDatabase();

@@ -2,7 +2,7 @@ import { newId } from '@tollgate/contracts';
 import { sqlState } from '@tollgate/postgres';
 import { useTestDatabase } from '@tollgate/testing';
 import { LEDGER_ROLE } from '../database';
-import { CENT, charge, useBilling } from '../testing/billing.suite';
+import { CENT, charge, useBilling } from '../testing/billing.fixture';
 
 // What the database refuses by itself. The service's connections have the ledger role; `database` is the owner (a superuser here).
 const database = useTestDatabase();

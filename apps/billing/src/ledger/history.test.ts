@@ -1,7 +1,7 @@
 import { newId, type Charge } from '@tollgate/contracts';
 import fc from 'fast-check';
 import { assertRuns, useTestDatabase } from '@tollgate/testing';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 
 // The whole of gathering, posting and topping up on real Postgres, against a model that is one sum.
 const database = useTestDatabase();

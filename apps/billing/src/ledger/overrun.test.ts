@@ -1,6 +1,6 @@
 import { useTestDatabase } from '@tollgate/testing';
 import { auditLedger } from '../reconcile/audit';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 
 const database = useTestDatabase();
 

@@ -2,7 +2,7 @@ import { newId, UnavailableError } from '@tollgate/contracts';
 import { openDataSource } from '@tollgate/postgres';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
-import { CENT, charge, useBilling } from '../testing/billing.suite';
+import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { auditLedger, TENANTS_SQL } from './audit';
 import { CHAIN_CHECK } from './chain';
 

@@ -6,7 +6,7 @@ import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { MIGRATIONS } from '../database';
-import { CENT, charge, useBilling } from '../testing/billing.suite';
+import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { auditLedger } from './audit';
 import { CHAIN_CHECK } from './chain';
 

@@ -1,6 +1,6 @@
 import { newId, type JournalHead } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
-import { useBilling } from '../testing/billing.suite';
+import { useBilling } from '../testing/billing.fixture';
 import { auditLedger } from './audit';
 import { compareHeads, HeadsTeller, journalHeads, KEPT_CHECK } from './heads';
 

@@ -1,6 +1,6 @@
 import { useTestDatabase } from '@tollgate/testing';
 import { InvoiceCloser } from '../invoices/invoice-closer';
-import { CENT, charge, useBilling } from '../testing/billing.suite';
+import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { auditLedger } from './audit';
 import { auditInvoiceNumbers } from './invoice-audit';
 

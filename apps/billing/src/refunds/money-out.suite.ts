@@ -2,7 +2,7 @@ import { parseBalanceUpdate, type AdmissionStore, type AdmitRequest, type Withdr
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 import { MoneyOut } from './money-out';
 
 const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000_000 };

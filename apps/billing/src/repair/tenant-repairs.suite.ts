@@ -3,7 +3,7 @@ import { newId, UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { metrics } from '@tollgate/runtime';
 import { useTestDatabase, type TestDatabase } from '@tollgate/testing';
 import { MoneyOut } from '../refunds/money-out';
-import { CENT, charge, useBilling } from '../testing/billing.suite';
+import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { PoisonWatch } from './poison-watch';
 import { TenantRepairs } from './tenant-repairs';
 

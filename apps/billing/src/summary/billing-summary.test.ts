@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { periodOf } from '../ledger/core/period';
-import { CENT, charge, useBilling } from '../testing/billing.suite';
+import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { billingSummary } from './billing-summary';
 
 const database = useTestDatabase();

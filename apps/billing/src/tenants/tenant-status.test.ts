@@ -2,7 +2,7 @@ import { PostgresAdmissionStore } from '@tollgate/admission';
 import type { TenantUpdate } from '@tollgate/contracts';
 import { newId, UnavailableError } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
-import { useBilling } from '../testing/billing.suite';
+import { useBilling } from '../testing/billing.fixture';
 import { TenantStatus, validateTenantUpdate } from './tenant-status';
 
 const database = useTestDatabase();

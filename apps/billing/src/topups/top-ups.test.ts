@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
-import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.suite';
+import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 
 // Real: Postgres and messages; auth's answer is the test's.
 const database = useTestDatabase();

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
  * What node:http lets pass although two readers may understand it in two ways: null, or what is wrong with the request, to say in public. What it refuses itself (a length beside chunks,
  * folded lines, control characters, a bare line feed) never becomes a request.
  */
-export function whyNotHttp({ httpVersion, rawHeaders }: IncomingMessage): string | null {
+export function validateHttp({ httpVersion, rawHeaders }: IncomingMessage): string | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     return 'The HTTP version is not supported. Use HTTP/1.1 or HTTP/1.0.';
   let hosts = 0;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import type { Socket } from 'node:net';
 import { limitConnections, type PortName } from './connection-limit';
 import { Exchanges } from './exchanges';
-import { whyNotHttp } from './http-form';
+import { validateHttp } from './http-form';
 import { isLingering, linger } from './linger';
 import { closingAnswer, type EarlyRefusal, type Envelope, rawAnswer } from './raw-answer';
 
@@ -44,7 +44,7 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   const accept = (request: IncomingMessage, response: ServerResponse): void => {
     if (isLingering(request.socket)) return;
     exchanges.begin(request, response);
-    const message = whyNotHttp(request);
+    const message = validateHttp(request);
     if (message === null) handler(request, response);
     else refuse(response, { status: 400, message });
   };

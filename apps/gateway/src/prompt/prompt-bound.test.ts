@@ -2,7 +2,7 @@ import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
 import { countTokens, countWithin } from './tokenizer';
 import { readRequest } from '../inference/body/inference-request';
-import { bodyRules } from '../inference/body/body-rules.suite';
+import { bodyRules } from '../inference/body/body-rules.fixture';
 import { cheapBound, countPrompt } from './prompt-bound';
 
 const SEED = 20_261_124;

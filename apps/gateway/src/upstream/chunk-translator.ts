@@ -100,7 +100,7 @@ export class ChunkTranslator {
     if (!Array.isArray(choices)) return null;
     const usage = readUsage(source['usage']);
     if (choices.length === 0) return usage && { kind: 'usage', usage };
-    const why = this.whyNot(choices);
+    const why = this.validateChoices(choices);
     if (why !== null) return { kind: 'broken', reason: why };
     const lean = (choices as Choice[]).map(withoutHollow) as Choice[];
     const chunk = this.chunk(lean);
@@ -133,7 +133,7 @@ export class ChunkTranslator {
     return marks > 0 && used > FREE_MARKS ? [{ choice, text: '', least: 1 }] : [];
   }
 
-  private whyNot(choices: readonly unknown[]): string | null {
+  private validateChoices(choices: readonly unknown[]): string | null {
     for (const choice of choices) {
       if (typeof choice !== 'object' || choice === null || Array.isArray(choice)) return 'a choice is no object';
       const index = (choice as Choice)['index'] ?? 0;

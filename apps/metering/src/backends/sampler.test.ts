@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ANY_PRICE, usageEvent } from '../sample-events.suite';
-import { useMeteringDatabase } from '../metering-database.suite';
+import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
+import { useMeteringDatabase } from '../metering-database.fixture';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { compareBackends, JUDGE_AFTER_MS } from './compare';
 import type { Engine } from './engines';

@@ -1,6 +1,6 @@
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
-import { usageEvent } from '../sample-events.suite';
+import { usageEvent } from '../sample-events.fixture';
 import { validateUsageEvent } from './read-usage-event';
 
 const NOW_MS = Date.parse('2026-11-21T12:00:00.000Z');

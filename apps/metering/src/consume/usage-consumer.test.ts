@@ -2,8 +2,8 @@ import { newId, type Charge, type UsageEvent } from '@tollgate/contracts';
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { openMeteringDatabase } from '../database';
-import { useMeteringDatabase } from '../metering-database.suite';
-import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.suite';
+import { useMeteringDatabase } from '../metering-database.fixture';
+import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.fixture';
 import { UsageConsumer } from './usage-consumer';
 
 // Real: Postgres. The consumer is called as the messages seam calls it: batches, any of them again.

@@ -1,5 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import { ANY_PRICE, PRICE, usageEvent } from '../sample-events.suite';
+import { ANY_PRICE, PRICE, usageEvent } from '../sample-events.fixture';
 import { rate } from './rate';
 
 const full = BigInt(usageEvent().costNanos);

@@ -2,8 +2,8 @@ import { askForCredit } from '@tollgate/admission';
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { UsageConsumer } from '../consume/usage-consumer';
-import { useMeteringDatabase } from '../metering-database.suite';
-import { ANY_PRICE, usageEvent } from '../sample-events.suite';
+import { useMeteringDatabase } from '../metering-database.fixture';
+import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
 import fs from 'node:fs';
 import { MonthSpent } from './month-spent';
 

@@ -1,7 +1,7 @@
 import { newId } from '@tollgate/contracts';
 import { UsageConsumer } from '../consume/usage-consumer';
-import { useMeteringDatabase } from '../metering-database.suite';
-import { ANY_PRICE, KEY, usageEvent } from '../sample-events.suite';
+import { useMeteringDatabase } from '../metering-database.fixture';
+import { ANY_PRICE, KEY, usageEvent } from '../sample-events.fixture';
 import { EventRanges } from './event-ranges';
 import { BY_INDEX_SQL, HOURS_SQL, RollUpAudit } from './roll-up-audit';
 

@@ -2,8 +2,8 @@ import { newId, RequestError, type UsageEvent, type UsageGroup, type UsageQuery 
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import { UsageConsumer } from '../consume/usage-consumer';
-import { useMeteringDatabase } from '../metering-database.suite';
-import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.suite';
+import { useMeteringDatabase } from '../metering-database.fixture';
+import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.fixture';
 import { MAX_GROUPS, UsageQueries } from './usage-query';
 
 const database = useMeteringDatabase();

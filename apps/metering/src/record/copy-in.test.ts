@@ -1,5 +1,5 @@
 import { transaction } from '@tollgate/postgres';
-import { useMeteringDatabase } from '../metering-database.suite';
+import { useMeteringDatabase } from '../metering-database.fixture';
 import { connectionOf, copyIn } from './copy-in';
 
 const database = useMeteringDatabase();

@@ -1,8 +1,8 @@
 import { idBound, newId } from '@tollgate/contracts';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { openMeteringDatabase } from '../database';
-import { useMeteringDatabase } from '../metering-database.suite';
-import { ANY_PRICE, usageEvent } from '../sample-events.suite';
+import { useMeteringDatabase } from '../metering-database.fixture';
+import { ANY_PRICE, usageEvent } from '../sample-events.fixture';
 import { Partitions } from './partitions';
 
 const database = useMeteringDatabase();

@@ -2,9 +2,9 @@ import type { UsageEvent } from '@tollgate/contracts';
 import { stampPrice, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 import { UsageConsumer } from '../consume/usage-consumer';
 import { openMeteringDatabase } from '../database';
-import { useMeteringDatabase } from '../metering-database.suite';
+import { useMeteringDatabase } from '../metering-database.fixture';
 import { auditRejected, openRejected, waitingFor } from './rejected';
-import { usageEvent } from '../sample-events.suite';
+import { usageEvent } from '../sample-events.fixture';
 import { PriceVersions } from './price-versions';
 
 // Real: Postgres. The configuration is a file that the test changes, which is read when the test or an event says so.

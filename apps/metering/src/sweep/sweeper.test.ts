@@ -2,7 +2,7 @@ import { PostgresAdmissionStore, type AdmitRequest } from '@tollgate/admission';
 import { newId, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
 import { PostgresMessages } from '@tollgate/messaging';
 import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
-import { TENANT, usageEvent } from '../sample-events.suite';
+import { TENANT, usageEvent } from '../sample-events.fixture';
 import { SWEEP_LIMIT, Sweeper } from './sweeper';
 
 // Real: the admission store and the messages, both on Postgres. The store's clock is the test's.

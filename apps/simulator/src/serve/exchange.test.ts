@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { eventually } from '@tollgate/testing';
 import { startSimulator, type SimulatorStats } from '../index';
-import { readEvents, useSimulator } from '../use-simulator.suite';
+import { readEvents, useSimulator } from '../use-simulator.fixture';
 
 const messages = [{ role: 'user' as const, content: 'hi' }];
 

@@ -1,6 +1,6 @@
 import { eventually } from '@tollgate/testing';
 import { FAULT_STATUSES } from '../config/fault-rules';
-import { readEvents, useSimulator } from '../use-simulator.suite';
+import { readEvents, useSimulator } from '../use-simulator.fixture';
 
 const messages = [{ role: 'user' as const, content: 'hi' }];
 /** So long nothing more comes of a backend that hangs. */

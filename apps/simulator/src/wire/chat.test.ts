@@ -1,6 +1,6 @@
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import type OpenAI from 'openai';
-import { readEvents, useSimulator } from '../use-simulator.suite';
+import { readEvents, useSimulator } from '../use-simulator.fixture';
 
 type Request = OpenAI.ChatCompletionCreateParamsNonStreaming;
 type Chunk = OpenAI.ChatCompletionChunk;

@@ -1,5 +1,5 @@
 import { countTokens, encode } from 'gpt-tokenizer/encoding/o200k_base';
-import { useSimulator } from '../use-simulator.suite';
+import { useSimulator } from '../use-simulator.fixture';
 
 describe('legacy completions', () => {
   const sim = useSimulator();

@@ -8,7 +8,7 @@ import { eventually, PATIENT_CALL_MS } from '@tollgate/testing';
 import { Client } from 'pg';
 import { AdmissionClient } from '../admission-client';
 import { MIGRATIONS } from '../index';
-import { Fixture, TOKEN_NANOS, WIDE } from '../suite/fixture.suite';
+import { Fixture, TOKEN_NANOS, WIDE } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
 /** A server of its own, which this file may crash. It writes its log rarely, so that only what is waited for is on disk; one standby may be asked for. */

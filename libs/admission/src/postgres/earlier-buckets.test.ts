@@ -1,5 +1,5 @@
 import { PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
-import { Fixture, WIDE } from '../suite/fixture.suite';
+import { Fixture, WIDE } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
 const database = useTestDatabase();

@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 import { AdmissionClient } from '../admission-client';
-import { TOKEN_NANOS, useFixture } from '../suite/fixture.suite';
+import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
 /** Two tries of at most a second and a half each, and some for a busy machine. */

@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { migrateSchemas } from '@tollgate/postgres';
 import { eventually, PATIENT_CALL_MS, usePostgresServer } from '@tollgate/testing';
 import { Client } from 'pg';
-import { Fixture } from '../suite/fixture.suite';
+import { Fixture } from '../suite/store.fixture';
 import { MIGRATIONS } from '../index';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 

@@ -3,8 +3,8 @@ import { assertRuns, PATIENT_CALL_MS, useRedis, useTestDatabase } from '@tollgat
 import fc from 'fast-check';
 import type { AdmissionStore, AdmitRequest } from '../admission-store';
 import { PostgresAdmissionStore } from '../postgres/postgres-admission-store';
-import { Fixture, START_MS } from '../suite/fixture.suite';
-import { operation, type Operation } from './differential-operations.suite';
+import { Fixture, START_MS } from '../suite/store.fixture';
+import { operation, type Operation } from './differential-operations.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
 const LEAST_RUNS = 20;

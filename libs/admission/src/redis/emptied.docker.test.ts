@@ -1,8 +1,8 @@
 import { newId } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis } from '@tollgate/testing';
-import { TOKEN_NANOS } from '../suite/fixture.suite';
-import { BALANCE, open, refusedAfterMs } from './faults.suite';
+import { TOKEN_NANOS } from '../suite/store.fixture';
+import { BALANCE, open, refusedAfterMs } from './faults.fixture';
 
 // Tenants that nobody knows are the subject here; each would be a warning.
 configureLogging({ level: 'silent', pretty: false });

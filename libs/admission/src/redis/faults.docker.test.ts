@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { readFunctionLibrary } from '@tollgate/redis';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis } from '@tollgate/testing';
-import { TOKEN_NANOS } from '../suite/fixture.suite';
+import { TOKEN_NANOS } from '../suite/store.fixture';
 import {
   BALANCE,
   open,
@@ -11,7 +11,7 @@ import {
   REFUSAL_LIMIT_MS,
   REFUSED_AT_ONCE_MS,
   refusedAfterMs,
-} from './faults.suite';
+} from './faults.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
 /** As it was before `sweep` answered how many holds are left, and before a store that was emptied was told of the budgets that were set. */

@@ -2,8 +2,8 @@ import { UnavailableError } from '@tollgate/contracts';
 import { RedisLink } from '@tollgate/redis';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, PRIMARY_NAME, useRedisCluster, useRedisSentinels, type RedisServer } from '@tollgate/testing';
-import { TOKEN_NANOS } from '../suite/fixture.suite';
-import { BALANCE, FAILOVER_LIMIT_MS, open, REFUSAL_LIMIT_MS, refusedAfterMs } from './faults.suite';
+import { TOKEN_NANOS } from '../suite/store.fixture';
+import { BALANCE, FAILOVER_LIMIT_MS, open, REFUSAL_LIMIT_MS, refusedAfterMs } from './faults.fixture';
 
 // Servers that are away are the subject here; each would be a warning.
 configureLogging({ level: 'silent', pretty: false });

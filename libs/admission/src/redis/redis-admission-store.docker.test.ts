@@ -1,6 +1,6 @@
 import { PATIENT_CALL_MS, useRedis, useRedisCluster } from '@tollgate/testing';
 import { admissionSuite } from '../admission.suite';
-import type { OpenStore } from '../suite/fixture.suite';
+import type { OpenStore } from '../suite/store.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
 const opens =

@@ -2,7 +2,7 @@ import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis } from '@tollgate/testing';
 import Redis from 'ioredis';
 import type { Repair } from '../admission-store';
-import { TOKEN_NANOS, useFixture } from '../suite/fixture.suite';
+import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
 // A store that closes while it registers its tenants would warn.

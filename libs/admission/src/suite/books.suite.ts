@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { DEFAULT_LEASE_MS } from '../admission-store';
-import { START_MS, TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
+import { START_MS, TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 /** What died, what the ledger owes, what it has taken in. */
 export function booksSuite(open: OpenStore): void {

@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import type { Budget } from '../admission-store';
-import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './store.fixture';
 
 const PLENTY_NANOS = 10n ** 15n;
 

@@ -1,5 +1,5 @@
 import { DEFAULT_LEASE_MS } from '../admission-store';
-import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 const DAY_MS = 86_400_000;
 const MONTH_MS = 30 * DAY_MS;

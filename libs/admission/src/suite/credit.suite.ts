@@ -1,5 +1,5 @@
 import { newId } from '@tollgate/contracts';
-import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 /** Credit: what is granted, what is refused and how. */
 export function creditSuite(open: OpenStore): void {

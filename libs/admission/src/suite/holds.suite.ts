@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { DEFAULT_LEASE_MS } from '../admission-store';
-import { TOKEN_NANOS, useFixture, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, type OpenStore } from './store.fixture';
 
 /** A hold's life, and the amounts in it. Which transitions there are is states.suite.ts. */
 export function holdsSuite(open: OpenStore): void {

@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import type { AdmitResult } from '../admission-store';
-import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 /** Requests, tokens and concurrency, of key and tenant. */
 export function limitsSuite(open: OpenStore): void {

@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import type { LookResult } from '../admission-store';
-import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 /** What is told before a body is read: whether any request would be admitted now. */
 export function lookSuite(open: OpenStore): void {

@@ -2,9 +2,9 @@ import { newId, type UsageEvent } from '@tollgate/contracts';
 import { assertRuns } from '@tollgate/testing';
 import fc from 'fast-check';
 import type { AdmissionStore, AdmitResult, LookResult, ParsedBalanceUpdate } from '../admission-store';
-import { Fixture, TOKEN_NANOS, type OpenStore } from './fixture.suite';
-import { Model } from './model.suite';
-import { operation, type Operation } from './operations.suite';
+import { Fixture, TOKEN_NANOS, type OpenStore } from './store.fixture';
+import { Model } from './model.fixture';
+import { operation, type Operation } from './operations.fixture';
 
 const LEAST_RUNS = 20;
 const MOST_RUNS = 100_000;

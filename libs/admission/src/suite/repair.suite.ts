@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import type { Budget, Repair } from '../admission-store';
-import { TOKEN_NANOS, useFixture, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, type OpenStore } from './store.fixture';
 
 const FORGED = 999_999_999n;
 const MONTH = '2026-05';

@@ -1,5 +1,5 @@
 import { AdmissionClient } from '../admission-client';
-import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
 const FIRED = 400;
 const AT_ONCE = 64;

@@ -2,7 +2,7 @@ import { newId } from '@tollgate/contracts';
 import { forbiddenTransitions } from '../admission-metrics';
 import { DEFAULT_LEASE_MS, type AdmissionStore, type ExtendRequest, type ExtendResult } from '../admission-store';
 import { HOLD_TRANSITIONS, REFUSABLE_OPERATIONS, transition, type HoldOperation, type HoldState } from '../hold-states';
-import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './store.fixture';
 
 const NEVER_MS = 1_000_000_000;
 

@@ -1,6 +1,6 @@
 import { newId } from '@tollgate/contracts';
 import { AdmissionClient } from '../admission-client';
-import { TOKEN_NANOS, useFixture, type OpenStore } from './fixture.suite';
+import { TOKEN_NANOS, useFixture, type OpenStore } from './store.fixture';
 
 const CREDIT = 100n * TOKEN_NANOS;
 

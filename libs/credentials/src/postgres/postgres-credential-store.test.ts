@@ -2,8 +2,8 @@ import { connectionConfig } from '@tollgate/postgres';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { credentialsSuite } from '../credentials.suite';
-import { aRecord } from '../record.suite';
-import { Link } from '../link.suite';
+import { aRecord } from '../record.fixture';
+import { Link } from '../link.fixture';
 import { PostgresCredentialStore } from './postgres-credential-store';
 
 // Lost connections are the subject here; each would be a warning.

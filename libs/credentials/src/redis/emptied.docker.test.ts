@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
 import type { CredentialRecord } from '../credential-store';
-import { aRecord, inMemory, revokedAfterMs } from '../record.suite';
+import { aRecord, inMemory, revokedAfterMs } from '../record.fixture';
 import { FILLER_LEASE_MS } from './filler';
 import { RedisCredentialStore } from './redis-credential-store';
 

@@ -1,8 +1,8 @@
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis, useRedisCluster, type RedisServer } from '@tollgate/testing';
 import { credentialsSuite, type CredentialsUnderTest } from '../credentials.suite';
-import { aRecord } from '../record.suite';
-import { Link } from '../link.suite';
+import { aRecord } from '../record.fixture';
+import { Link } from '../link.fixture';
 import { RedisCredentialStore } from './redis-credential-store';
 
 // Lost connections are the subject here; each would be a warning.

@@ -2,7 +2,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
 import { eventually, useRedis } from '@tollgate/testing';
 import type { CredentialRecord } from '../credential-store';
-import { aRecord } from '../record.suite';
+import { aRecord } from '../record.fixture';
 import { RedisCredentialStore } from './redis-credential-store';
 
 configureLogging({ level: 'silent', pretty: false });

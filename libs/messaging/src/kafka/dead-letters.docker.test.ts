@@ -2,12 +2,12 @@ import { eventually, useKafka } from '@tollgate/testing';
 import { metrics } from '@tollgate/runtime';
 import { forgedSuite } from './forged.suite';
 import { applyTopics, withAdmin } from './apply-topics';
-import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
 import { replayDead, toRecord, type DeadLetter } from './dead-letters';
 import type { KafkaMessages, KafkaMessagesOptions } from './kafka-messages';
 import { Signatures } from './sign/signatures';
-import { TEST_IDENTITY } from './sign/test-identity.suite';
-import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.suite';
+import { TEST_IDENTITY } from './sign/test-identity.fixture';
+import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.fixture';
 
 const kafka = useKafka(TEST_BROKER);
 forgedSuite(kafka);

@@ -3,10 +3,10 @@ import { createServer } from 'node:net';
 import { RequestError, UnavailableError, type BalanceUpdate } from '@tollgate/contracts';
 import { WakeableDelay } from '@tollgate/runtime';
 import { eventually, leastMs, useKafka } from '@tollgate/testing';
-import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
-import { TEST_IDENTITY } from './sign/test-identity.suite';
-import { KafkaStore, TEST_BROKER } from './test-store.suite';
+import { TEST_IDENTITY } from './sign/test-identity.fixture';
+import { KafkaStore, TEST_BROKER } from './test-store.fixture';
 
 const PAUSE_MS = 5_000;
 const kafka = useKafka(TEST_BROKER);

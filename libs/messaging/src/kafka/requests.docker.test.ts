@@ -5,7 +5,7 @@ import { eventually, leastMs, useKafka } from '@tollgate/testing';
 import { DEFAULT_REQUEST_DEADLINE_MS, MessagesRefusedError } from '../messages';
 import type { KafkaMessages } from './kafka-messages';
 import { withAdmin } from './apply-topics';
-import { KafkaStore, TEST_BROKER } from './test-store.suite';
+import { KafkaStore, TEST_BROKER } from './test-store.fixture';
 
 const kafka = useKafka(TEST_BROKER);
 const SUBJECT = 'auth.tenants.get';

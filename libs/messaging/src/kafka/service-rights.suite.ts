@@ -21,7 +21,7 @@ import { Publisher } from './publisher';
 import { itRemovesGroupsOfItsOwnRepliesAlone } from './reply-group-rights.suite';
 import { planRights } from './rights-plan';
 import { applyScramUsers } from './scram-users';
-import { TEST_IDENTITY } from './sign/test-identity.suite';
+import { TEST_IDENTITY } from './sign/test-identity.fixture';
 import { SupervisedConsumer } from './supervised-consumer';
 import { Names, planTopics } from './topic-plan';
 

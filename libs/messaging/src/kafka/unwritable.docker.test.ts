@@ -1,11 +1,11 @@
 import { openDataSource, transaction } from '@tollgate/postgres';
 import { eventually, leastMs, useKafka, useTestDatabase } from '@tollgate/testing';
 import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
-import { balanceUpdate, SUITE_GROUP, Received, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, SUITE_GROUP, Received, TOPIC } from '../messages-store.fixture';
 import { enqueue, OUTBOX_TABLE_SQL } from '../outbox/outbox';
 import { OutboxRelay } from '../outbox/outbox-relay';
 import { applyTopics, withAdmin } from './apply-topics';
-import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.suite';
+import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.fixture';
 
 const kafka = useKafka(TEST_BROKER);
 const database = useTestDatabase();

@@ -8,10 +8,10 @@ import { WakeableDelay } from '@tollgate/runtime';
 import { assertRuns, eventually, leastMs, useTestDatabase } from '@tollgate/testing';
 import fc from 'fast-check';
 import { messagesSuite } from '../messages.suite';
-import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.suite';
+import { balanceUpdate, Received, SUITE_GROUP, TOPIC } from '../messages-store.fixture';
 import { requestsSuite } from '../requests.suite';
 import { PostgresMessages } from './postgres-messages';
-import { PostgresStore } from './test-store.suite';
+import { PostgresStore } from './test-store.fixture';
 
 const database = useTestDatabase();
 const createStore = async () => new PostgresStore(database);

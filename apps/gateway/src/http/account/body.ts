@@ -1,13 +1,13 @@
 import type { ErrorObject } from 'ajv';
 import { ApiError } from '../api-error';
-import { whyNotName } from './names';
+import { validateName } from './names';
 import { parseInstant } from '../validate';
 
 /** The body with its name trimmed: the rules for a name hold for what is left. Error: invalid_name, with what is wrong. */
 export function trimmedName(body: Record<string, unknown>): Record<string, unknown> {
   if (typeof body['name'] !== 'string') return body;
   const name = body['name'].trim();
-  const problem = name === '' ? null : whyNotName(name);
+  const problem = name === '' ? null : validateName(name);
   if (problem !== null) throw new ApiError('invalid_name', problem);
   return { ...body, name };
 }

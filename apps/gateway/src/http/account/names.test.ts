@@ -1,4 +1,4 @@
-import { whyNotName } from './names';
+import { validateName } from './names';
 
 const hex = (code: number) => `U+${code.toString(16).padStart(4, '0').toUpperCase()}`;
 const range = (first: number, last: number) => Array.from({ length: last - first + 1 }, (_, n) => first + n);
@@ -10,7 +10,7 @@ it.each([
   ...[0x2028, 0x2029].map((code) => [code, /separators/] as const),
   ...[0, 9, 10, 13, 0x1b, 0x7f, 0x85].map((code) => [code, /control characters/] as const),
 ])('a name with character %d in it is refused, and told why', (code, reason) => {
-  expect([hex(code), whyNotName(`a${String.fromCodePoint(code)}b`)]).toEqual([
+  expect([hex(code), validateName(`a${String.fromCodePoint(code)}b`)]).toEqual([
     hex(code),
     expect.stringMatching(reason),
   ]);
@@ -21,7 +21,8 @@ it.each([
   0xe0001, 0xfe0f, 0x0301, 0x00a0, 0x3000,
 ])('a name of character %d alone is refused: nobody sees it', (code) => {
   const one = String.fromCodePoint(code);
-  for (const name of [one, one.repeat(3), `${one}\u200b${one}`]) expect(whyNotName(name)).toMatch(/visible character/);
+  for (const name of [one, one.repeat(3), `${one}\u200b${one}`])
+    expect(validateName(name)).toMatch(/visible character/);
 });
 
 it.each([
@@ -40,4 +41,4 @@ it.each([
   '$',
   '7',
   'a\u00a0b',
-])('the name %s is taken', (name) => expect(whyNotName(name)).toBeNull());
+])('the name %s is taken', (name) => expect(validateName(name)).toBeNull());

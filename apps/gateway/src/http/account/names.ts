@@ -7,7 +7,7 @@ const CONTROL = /\p{Cc}/u;
 const SEEN = /(?!\p{Default_Ignorable_Code_Point}|\u2800)[\p{L}\p{N}\p{P}\p{S}]/u;
 
 /** Why a name cannot be given to a tenant, a key or a token, as it could be taken for another or for none; null when it can. The one rule for all of them, beside the length. */
-export function whyNotName(name: string): string | null {
+export function validateName(name: string): string | null {
   if (CONTROL.test(name)) return 'name must not have control characters, such as a line break or a tab.';
   if (SEPARATOR.test(name)) return 'name must not have line or paragraph separators (U+2028, U+2029).';
   if (DIRECTION.test(name))

@@ -4,7 +4,7 @@ import { RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
 import { readRequest } from './inference-request';
 import { BodyReader, MAX_INLINE_BYTES, type Sender } from './body-reader';
-import { bodyRules } from './body-rules.suite';
+import { bodyRules } from './body-rules.fixture';
 import { cheapBound, countPrompt } from '../../prompt/prompt-bound';
 
 const MODEL = bodyRules({ passthrough: new Set(['metadata']) });

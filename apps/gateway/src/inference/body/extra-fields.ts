@@ -44,7 +44,7 @@ export function extraFields(
     const value = body[name];
     if (Object.hasOwn(documented, name) || value === null) continue;
     if (WITHOUT_EFFECT.get(name)?.includes(JSON.stringify(value))) continue;
-    const why = whyNot(name, id, passthrough);
+    const why = validateExtraField(name, id, passthrough);
     if (why !== null) throw new InferenceError('unsupported_parameter', { message: why, param: name.slice(0, 100) });
     if (name === 'chat_template_kwargs') checkTemplateArguments(value);
     else if (name === 'metadata') checkMetadata(value);
@@ -63,7 +63,7 @@ function whyNever(name: string): string | null {
   return taken === undefined ? null : `'${shown}' is not supported. Did you mean '${taken}'?`;
 }
 
-function whyNot(name: string, modelId: string, passthrough: ReadonlySet<string>): string | null {
+function validateExtraField(name: string, modelId: string, passthrough: ReadonlySet<string>): string | null {
   if (passthrough.has(name)) return null;
   // One that no list may name either.
   if (!FIELD_NAME.test(name) || DOCUMENTED_FIELDS.has(name))

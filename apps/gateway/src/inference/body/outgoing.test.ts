@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { BackendDialect, DEFAULT_PASSTHROUGH, DOCUMENTED_FIELDS, validatePassedThrough } from '@tollgate/contracts';
 import { InferenceError } from '../errors';
 import { readRequest } from './inference-request';
-import { bodyRules } from './body-rules.suite';
+import { bodyRules } from './body-rules.fixture';
 import { upstreamBody } from './outgoing';
 import { REQUEST_FIELDS } from './validate';
 

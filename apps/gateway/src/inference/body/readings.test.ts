@@ -4,7 +4,7 @@ import { type BackendDialect, DEFAULT_PASSTHROUGH, DIALECTS, NEVER_PASSED_ON } f
 import { countTokens } from '../../prompt/tokenizer';
 import { InferenceError } from '../errors';
 import { type InferenceRequest, readRequest } from './inference-request';
-import { bodyRules } from './body-rules.suite';
+import { bodyRules } from './body-rules.fixture';
 import { upstreamBody } from './outgoing';
 import { cheapBound, countPrompt, templateSlack } from '../../prompt/prompt-bound';
 

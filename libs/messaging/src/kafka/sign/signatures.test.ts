@@ -3,7 +3,7 @@ import { SERVICES, type Service } from '@tollgate/contracts';
 import type { OutgoingMessage } from '../topic-publisher';
 import { MessageKeys, type KeyLine } from './message-keys';
 import { Signatures } from './signatures';
-import { TEST_IDENTITY, TEST_KEYS } from './test-identity.suite';
+import { TEST_IDENTITY, TEST_KEYS } from './test-identity.fixture';
 
 const TOPIC = 'a.charges';
 const MESSAGE = {

@@ -26,7 +26,7 @@ import {
   type Purse,
   putRight,
   readBuckets,
-} from './model-arithmetic.suite';
+} from './model-arithmetic.fixture';
 
 /**
  * The admission store as one page of plain code, one request at a time: what every implementation must answer. Written from the rules and not from

@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/contracts';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
 import { Messages, type BatchHandler, type RequestHandler, type RequestOptions, type WhyNot } from '../messages';
-import type { MessagesStore } from '../messages-store.suite';
+import type { MessagesStore } from '../messages-store.fixture';
 import { EventPattern, MessagePattern } from './patterns';
 import { MessagesModule } from './messages.module';
 import { MessagesServer } from './messages-server';

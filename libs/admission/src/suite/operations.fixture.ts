@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { AdmitRequest, Budget } from '../admission-store';
-import { TOKEN_NANOS } from './fixture.suite';
+import { TOKEN_NANOS } from './store.fixture';
 
 /** What can happen to a store, with small numbers, so that limits and ends are met often. `pick`: one of the holds so far. */
 export type Operation =

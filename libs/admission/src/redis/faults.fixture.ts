@@ -1,7 +1,7 @@
 import { UnavailableError } from '@tollgate/contracts';
 import { eventually } from '@tollgate/testing';
 import { AdmissionClient } from '../admission-client';
-import { Fixture } from '../suite/fixture.suite';
+import { Fixture } from '../suite/store.fixture';
 import { RedisAdmissionStore, type RedisAdmissionOptions } from './redis-admission-store';
 
 /** What a client of the API waits for its 503 at most. */

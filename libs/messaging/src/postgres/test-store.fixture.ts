@@ -1,7 +1,7 @@
 import type { TestDatabase } from '@tollgate/testing';
 import type { Messages } from '../messages';
-import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.suite';
-import { spawnConsumerProcess } from '../consumer-process.suite';
+import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.fixture';
+import { spawnConsumerProcess } from '../consumer-process.fixture';
 import { PostgresMessages, type PostgresMessagesOptions } from './postgres-messages';
 
 let stores = 0;

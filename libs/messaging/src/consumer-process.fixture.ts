@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { ConsumerProcess } from './messages-store.suite';
+import type { ConsumerProcess } from './messages-store.fixture';
 
 const CONSUMER_PROCESS = join(__dirname, '../test/consumer-process.mjs');
 

@@ -2,7 +2,7 @@ import { PostgresAdmissionStore, type AdmissionStore } from '@tollgate/admission
 import type { BudgetEvent, BudgetState, Charge, SetBudget } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, type TestDatabase } from '@tollgate/testing';
 import { ChargeGatherer } from '../consume/charge-gatherer';
-import { CENT, charge, useBilling, type TestBilling } from '../testing/billing.suite';
+import { CENT, charge, useBilling, type TestBilling } from '../testing/billing.fixture';
 import { Budgets } from './budgets';
 
 const MAY_MS = Date.UTC(2026, 4, 15, 12);

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { consumersOf, type Topic } from '@tollgate/contracts';
-import { spawnConsumerProcess } from '../consumer-process.suite';
+import { spawnConsumerProcess } from '../consumer-process.fixture';
 import type { Messages } from '../messages';
-import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.suite';
+import { SUITE_GROUP, SUITE_TOPICS, type ConsumerProcess, type MessagesStore } from '../messages-store.fixture';
 import { applyTopics, withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { listDead, type DeadLetter } from './dead-letters';
 import { KafkaMessages, type KafkaMessagesOptions } from './kafka-messages';
 import { Publisher } from './publisher';
 import { Signatures } from './sign/signatures';
-import { TEST_IDENTITY, TEST_KEYS } from './sign/test-identity.suite';
+import { TEST_IDENTITY, TEST_KEYS } from './sign/test-identity.fixture';
 import type { Topics } from './topic-plan';
 
 /** Settings of the test's Kafka: members of a group that were killed are missed soon. */
