@@ -1,4 +1,7 @@
-/** The import rules that Nx tags cannot express: inside an app, and per library. tools/checks proves that a bad import fails. */
+/**
+ * The import rules that Nx tags cannot express: inside an app, and per library. tools/checks proves that a bad import
+ * fails.
+ */
 module.exports = {
   forbidden: [
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },

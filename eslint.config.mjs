@@ -2,7 +2,10 @@ import nx from '@nx/eslint-plugin';
 import tseslint from 'typescript-eslint';
 import prettier from 'eslint-config-prettier';
 
-/** Which project may import which: apps use libs, never each other; only `standalone` composes apps; contracts imports nothing. */
+/**
+ * Which project may import which: apps use libs, never each other; only `standalone` composes apps; contracts imports
+ * nothing.
+ */
 const boundaries = [
   { sourceTag: 'scope:contracts', onlyDependOnLibsWithTags: [] },
   { sourceTag: 'type:composition', onlyDependOnLibsWithTags: ['type:lib', 'type:app'] },
@@ -35,7 +38,8 @@ export default tseslint.config(
           message: 'For a time limit use withTimeout or settlesWithin of @tollgate/runtime.',
         },
       ],
-      // An async function also turns what it throws into a rejection, and much of what we implement must return a promise.
+      // An async function also turns what it throws into a rejection, and much of what we implement must return a
+      // promise.
       '@typescript-eslint/require-await': 'off',
       // kafkajs and node declare callbacks as methods: nearly all that it finds takes no `this`.
       '@typescript-eslint/unbound-method': 'off',

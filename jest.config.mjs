@@ -23,7 +23,10 @@ const common = {
   modulePathIgnorePatterns: ['<rootDir>/(apps|libs)/[^/]+/dist/'],
 };
 
-/** Tests that need the whole machine: they start all services in containers, or measure how long a fault is felt or a lock waited for. One after the other, when the rest is over. */
+/**
+ * Tests that need the whole machine: they start all services in containers, or measure how long a fault is felt or a
+ * lock waited for. One after the other, when the rest is over.
+ */
 const ALONE = [
   '<rootDir>/test/contention/postgres.test.ts',
   '<rootDir>/test/contention/redis-kafka.docker.test.ts',
@@ -33,7 +36,10 @@ const ALONE = [
 ];
 const leftOut = ['/node_modules/', ...testsLeftOut()];
 
-/** Unit and conformance tests lie beside the code; black-box tests that start the built processes lie in test/. Those named *.docker.test.ts need a Docker engine. */
+/**
+ * Unit and conformance tests lie beside the code; black-box tests that start the built processes lie in test/. Those
+ * named *.docker.test.ts need a Docker engine.
+ */
 export default {
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',

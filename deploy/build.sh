@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# build.sh [<target>…]: the images tollgate/<target>:$TOLLGATE_TAG (latest), by default all of the Dockerfile's. TOLLGATE_IMAGES=local: on the local base image, which is
-# made when it is missing. NODE_EXTRA_CA_CERTS, when set, is trusted while packages are downloaded.
+# build.sh [<target>…]: the images tollgate/<target>:$TOLLGATE_TAG (latest), by default all of the Dockerfile's.
+# TOLLGATE_IMAGES=local: on the local base image, which is made when it is missing. NODE_EXTRA_CA_CERTS, when set, is
+# trusted while packages are downloaded.
 set -euo pipefail
 cd "$(dirname "$0")"
 

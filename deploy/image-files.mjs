@@ -1,6 +1,7 @@
-// image-files.mjs packages|workspaces <out> <app>…: what the image of each app holds, for the Dockerfile; found from each package.json, so that no list can go stale.
-//   packages    <out>/<app> gets the packages that the app needs, directly or not, in node_modules, with links to its workspaces
-//   workspaces  <out>/<app> gets the compiled app and the libraries that it needs
+// image-files.mjs packages|workspaces <out> <app>…: what the image of each app holds, for the Dockerfile; found from
+// each package.json, so that no list can go stale.
+//   packages    <out>/<app> gets the packages that the app needs, directly or not, in node_modules, with links to its
+//   workspaces workspaces  <out>/<app> gets the compiled app and the libraries that it needs
 // In two parts, as packages seldom change: then they are copied from the cache.
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
@@ -11,7 +12,10 @@ const [part, out, ...apps] = process.argv.slice(2);
 
 /** What only compilers, debuggers and people read. */
 const NOT_LOADED = /\.(d\.[cm]?ts|map|md|markdown|flow)$/i;
-/** Parts of packages that Node does not load: other module formats of the same code, and what is for browsers. Half of what is left otherwise. */
+/**
+ * Parts of packages that Node does not load: other module formats of the same code, and what is for browsers. Half of
+ * what is left otherwise.
+ */
 const UNUSED = {
   'gpt-tokenizer': ['data', 'esm', 'src'],
   'libphonenumber-js': ['bundle', 'es6', 'es6-modern'],

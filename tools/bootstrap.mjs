@@ -1,4 +1,5 @@
-// What the npm scripts run: prepares the checkout, then starts the command on Node 24. No dependencies, as there may be none yet.
+// What the npm scripts run: prepares the checkout, then starts the command on Node 24. No dependencies, as there may be
+// none yet.
 import { join } from 'node:path';
 import { launch } from './setup/launch.mjs';
 import { fingerprints, prepare, ROOT, SetupError } from './setup/prepare.mjs';
@@ -28,7 +29,10 @@ const COMMANDS = {
   docs: () => launch([join(ROOT, 'tools', 'docs', 'docs.mjs'), ...args]).exited,
 };
 
-/** As `start`, compiled and started again whenever a source changes. Looked at, not watched: watching loses files that an editor replaces. */
+/**
+ * As `start`, compiled and started again whenever a source changes. Looked at, not watched: watching loses files that
+ * an editor replaces.
+ */
 async function dev() {
   const sources = () => JSON.stringify(fingerprints());
   for (let built = true; ;) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clear.sh <folder>: ends the Docker engine whose DOCKER_DATA_ROOT is <folder>/docker (see docker.sh) with all its containers, and takes the memory file system <folder>
-# away. Says nothing: the last line of a CI run is its result.
+# clear.sh <folder>: ends the Docker engine whose DOCKER_DATA_ROOT is <folder>/docker (see docker.sh) with all its
+# containers, and takes the memory file system <folder> away. Says nothing: the last line of a CI run is its result.
 set -uo pipefail
 exec >/dev/null 2>&1
 scratch=$1

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A Docker engine with buildx and compose on a bare Debian machine. Nothing to do where they answer; safe to repeat and to run twice at once.
-# Needs root where something is missing. DOCKER_HOST, when set, names somebody's engine: it is then checked, never started. DOCKER_DATA_ROOT, when set, is where an engine
-# that is started here keeps its images and containers, and beside it what it knows of itself: what a killed engine left on this machine is not taken up.
+# A Docker engine with buildx and compose on a bare Debian machine. Nothing to do where they answer; safe to repeat and
+# to run twice at once. Needs root where something is missing. DOCKER_HOST, when set, names somebody's engine: it is
+# then checked, never started. DOCKER_DATA_ROOT, when set, is where an engine that is started here keeps its images and
+# containers, and beside it what it knows of itself: what a killed engine left on this machine is not taken up.
 set -euo pipefail
 cd "$(dirname "$0")"
 . ../images/debian.sh
@@ -34,7 +35,8 @@ start_engine() {
   done
 }
 
-# buildx and compose v2 came with trixie. Their two binaries run on older systems as well, so there they are taken out of trixie's packages.
+# buildx and compose v2 came with trixie. Their two binaries run on older systems as well, so there they are taken out
+# of trixie's packages.
 install_plugins() {
   local plugins="${DOCKER_CONFIG:-$HOME/.docker}/cli-plugins" scratch
   scratch=$(mktemp -d)

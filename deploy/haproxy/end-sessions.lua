@@ -1,8 +1,9 @@
 -- Ends what runs on a gateway that no longer answers its checks, so that no client waits for it in vain.
 --
--- HAProxy can do this by itself (`on-marked-down shutdown-sessions`). But it takes an address that DNS has just named for up until the first
--- check fails, and would then end the requests that are still connecting to it. Those go on to another gateway, because nothing was sent yet.
--- So this ends sessions only where a check failed after others were answered at the same address.
+-- HAProxy can do this by itself (`on-marked-down shutdown-sessions`). But it takes an address that DNS has just named
+-- for up until the first check fails, and would then end the requests that are still connecting to it. Those go on to
+-- another gateway, because nothing was sent yet. So this ends sessions only where a check failed after others were
+-- answered at the same address.
 
 local function watch(server)
   local answered, failed = false, false

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# bootstrap.sh <folder>: Debian trixie as two root file systems, base.tar (what Node needs) and services.tar (that, PostgreSQL, Redis and a JRE), in one run of
-# mmdebstrap: the second is the first with more packages. Root; about a minute.
+# bootstrap.sh <folder>: Debian trixie as two root file systems, base.tar (what Node needs) and services.tar (that,
+# PostgreSQL, Redis and a JRE), in one run of mmdebstrap: the second is the first with more packages. Root; about a
+# minute.
 set -euo pipefail
 self=$(realpath "$0")
 . "$(dirname "$self")/debian.sh"
@@ -24,7 +25,8 @@ case "$1" in
   save_base | add_services) "$@" ;;
   *)
     out=$(realpath "$1")
-    # Documentation and translations stay out, but the folders of man pages must exist: the JRE's alternatives link into them.
+    # Documentation and translations stay out, but the folders of man pages must exist: the JRE's alternatives link into
+    # them.
     mmdebstrap --variant=essential --include=ca-certificates,libstdc++6 --dpkgopt=force-unsafe-io \
       --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
       --customize-hook="bash '$self' save_base '$out' \"\$1\"" --customize-hook="bash '$self' add_services \"\$1\"" \

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The images of local.env, from Debian packages, Maven artifacts and the npm package `node`, for machines where no image can be pulled. Nothing to do when
-# they were made from the files as they are now; safe to repeat and to run twice at once. Debian, root, a Docker engine with buildx (../ci/docker.sh), npm ci.
+# The images of local.env, from Debian packages, Maven artifacts and the npm package `node`, for machines where no image
+# can be pulled. Nothing to do when they were made from the files as they are now; safe to repeat and to run twice at
+# once. Debian, root, a Docker engine with buildx (../ci/docker.sh), npm ci.
 set -euo pipefail
 cd "$(dirname "$0")"
 . ./debian.sh

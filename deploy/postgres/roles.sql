@@ -1,8 +1,9 @@
--- Three roles for each service with a schema. Safe to repeat: a new password takes the place of the old one, and what an older version set up differently is moved over.
+-- Three roles for each service with a schema. Safe to repeat: a new password takes the place of the old one, and what
+-- an older version set up differently is moved over.
 --
 --   billing_owner     owns the schema `billing`. Migrations sign in as it (--migrate), and nothing else.
---   tollgate_billing  has the rights that the service needs (apps/billing/src/migrations/rights.sql). Nobody signs in as it.
---   billing           what the service signs in as: a member of tollgate_billing, and nothing else.
+--   tollgate_billing  has the rights that the service needs (apps/billing/src/migrations/rights.sql). Nobody signs in
+--   as it. billing           what the service signs in as: a member of tollgate_billing, and nothing else.
 --
 -- psql as a superuser, or as a user who may make roles and owns the database; passwords are files in /run/secrets.
 \set ON_ERROR_STOP on
@@ -21,7 +22,8 @@ WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
 \set auth_owner_password `cat /run/secrets/auth-owner-database-password`
 \set metering_owner_password `cat /run/secrets/metering-owner-database-password`
 \set billing_owner_password `cat /run/secrets/billing-owner-database-password`
--- The pools of 16 of each (docker-compose.yml), and eight starts at once; of owners, a job and a person. None can take the connections of another.
+-- The pools of 16 of each (docker-compose.yml), and eight starts at once; of owners, a job and a person. None can take
+-- the connections of another.
 ALTER ROLE auth PASSWORD :'auth_password' CONNECTION LIMIT 88;
 ALTER ROLE metering PASSWORD :'metering_password' CONNECTION LIMIT 152;
 ALTER ROLE billing PASSWORD :'billing_password' CONNECTION LIMIT 168;
@@ -29,7 +31,8 @@ ALTER ROLE auth_owner PASSWORD :'auth_owner_password' CONNECTION LIMIT 3;
 ALTER ROLE metering_owner PASSWORD :'metering_owner_password' CONNECTION LIMIT 3;
 ALTER ROLE billing_owner PASSWORD :'billing_owner_password' CONNECTION LIMIT 3;
 
--- Before, the services' logins owned their schemas. A service that runs meanwhile is cut off (it connects again): its locks and these could wait for each other.
+-- Before, the services' logins owned their schemas. A service that runs meanwhile is cut off (it connects again): its
+-- locks and these could wait for each other.
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND usename IN ('auth', 'metering', 'billing') AND EXISTS (SELECT FROM pg_namespace WHERE nspowner = usesysid) \g /dev/null
 REASSIGN OWNED BY auth TO auth_owner;

@@ -29,7 +29,8 @@ interface Asked {
 }
 
 /**
- * 20,000 requests of 1,000 tenants, all at once, through two gateways' admission, two of metering and two of billing: each runs into the others' locks wherever it can.
+ * 20,000 requests of 1,000 tenants, all at once, through two gateways' admission, two of metering and two of billing:
+ * each runs into the others' locks wherever it can.
  * @param open makes one replica's admission and messages
  */
 export function contentionSuite(database: TestDatabase, open: () => Promise<Replica>): void {
@@ -95,7 +96,10 @@ async function topUp(books: readonly Books[]): Promise<string[]> {
   return tenants;
 }
 
-/** Each tenant's requests, one of every tenant after the other, and every second round of them backwards: the two gateways meet the tenants in opposite orders. */
+/**
+ * Each tenant's requests, one of every tenant after the other, and every second round of them backwards: the two
+ * gateways meet the tenants in opposite orders.
+ */
 function requestsOf(tenants: readonly string[], clients: readonly AdmissionClient[]): Asked[] {
   const keys = tenants.map(() => newId('key'));
   return Array.from({ length: REQUESTS_EACH }, (_, round) => {
@@ -123,7 +127,10 @@ async function expectBooked(database: TestDatabase, events: readonly UsageEvent[
   expect(row).toEqual({ charges: events.length, due: 0 });
 }
 
-/** Σ of what was settled, tenant by tenant: events = charges = debits + carried remainder; balance = Σ entries = top-up − debits; and so says the admission store, without a hold. */
+/**
+ * Σ of what was settled, tenant by tenant: events = charges = debits + carried remainder; balance = Σ entries = top-up
+ * − debits; and so says the admission store, without a hold.
+ */
 async function expectRight(
   database: TestDatabase,
   admission: AdmissionStore,

@@ -6,8 +6,9 @@ const LOOK_EVERY_MS = 100;
 const MOST_BETWEEN_LOOKS_MS = 250;
 
 /**
- * Looks every 100 ms which sessions of a database wait for a lock and how long, and counts its deadlocks. A standstill of this process, whose own sessions hold the locks, is no wait. Advisory locks are
- * waited for on purpose, and are left out.
+ * Looks every 100 ms which sessions of a database wait for a lock and how long, and counts its deadlocks. A standstill
+ * of this process, whose own sessions hold the locks, is no wait. Advisory locks are waited for on purpose, and are
+ * left out.
  */
 export class LockWatch {
   longestWaitMs = 0;

@@ -70,10 +70,11 @@ const proseOf = (text: string) =>
     .join('\n');
 
 /**
- * What the inline code and the links of a document name and the repository does not have. A word of inline code with a slash is a path when it begins with a folder at the top of the
- * repository or ends like a source file; in the README of a package also when it begins with `src/` or `bench/`, which are the package's. It must be a file or a folder, whole:
- * `test/gateway/money` for `money.test.ts` is refused. `*` and `{a,b}` match as in a shell, `<name>` and `…` like `*`; they must match something. A built file (`dist/*.js`) stands for
- * its source.
+ * What the inline code and the links of a document name and the repository does not have. A word of inline code with a
+ * slash is a path when it begins with a folder at the top of the repository or ends like a source file; in the README
+ * of a package also when it begins with `src/` or `bench/`, which are the package's. It must be a file or a folder,
+ * whole: `test/gateway/money` for `money.test.ts` is refused. `*` and `{a,b}` match as in a shell, `<name>` and `…`
+ * like `*`; they must match something. A built file (`dist/*.js`) stands for its source.
  */
 export function missing(path: string, text: string): string[] {
   const prose = proseOf(text);

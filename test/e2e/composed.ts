@@ -31,7 +31,10 @@ export type Service = (typeof SERVICES)[number];
 const PORTS = { postgres: 5432, redis: 6379, kafka: 9092 };
 export type Server = keyof typeof PORTS;
 
-/** The composed form: `npm run stack` on a project and ports of its own, with two of each service but auth. Started before the calling file's tests and removed after them. */
+/**
+ * The composed form: `npm run stack` on a project and ports of its own, with two of each service but auth. Started
+ * before the calling file's tests and removed after them.
+ */
 export function useComposed(env: Record<string, string> = {}): ComposedDeployment {
   jest.setTimeout(TEST_TIMEOUT_MS);
   const composed = new ComposedDeployment(env);

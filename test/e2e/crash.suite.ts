@@ -5,7 +5,9 @@ const CREDIT_CENTS = 100_000;
 /** Of the 20 streams. */
 const ENDLESS = 10;
 
-/** 20 long streams and 200 plain requests, 40 at once; everything is killed in the middle. What the client saw complete. */
+/**
+ * 20 long streams and 200 plain requests, 40 at once; everything is killed in the middle. What the client saw complete.
+ */
 async function loadUntilKilled(
   tollgate: Deployment,
   tenant: TestTenant,
@@ -22,7 +24,8 @@ async function loadUntilKilled(
     answer.then(
       (completion) => {
         const { status, code } = completion;
-        // By a load balancer, whose gateway was killed under the request; or a stream that had begun, and ended with an error event.
+        // By a load balancer, whose gateway was killed under the request; or a stream that had begun, and ended with an
+        // error event.
         if (status === 502 || (status === 200 && code !== null)) broken++;
         else (completion.status === 200 ? seen : refused).push(completion);
         if (seen.length === killAfter) killed = tollgate.kill(servers);
@@ -79,11 +82,13 @@ export function crashSuite(tollgate: Deployment): void {
             completion.requestId,
             costOf(completion),
           ]);
-        // Besides, at most each request that broke: a stream at its recorded progress, or an answer that was settled and never seen whole. Where the store ends too, it may have taken a
-        // settlement that it could not confirm: 503.
+        // Besides, at most each request that broke: a stream at its recorded progress, or an answer that was settled
+        // and never seen whole. Where the store ends too, it may have taken a settlement that it could not confirm:
+        // 503.
         const unsure = servers === 'servers end' ? refused.length : 0;
         expect(books.charges.size - seen.length).toBeLessThanOrEqual(broken + unsure);
-        // Each of them is in the ledger once: debits and the carried rest add up to the charges, and the balance is what is left.
+        // Each of them is in the ledger once: debits and the carried rest add up to the charges, and the balance is
+        // what is left.
         const charged = [...books.charges.values()].reduce((sum, nanos) => sum + nanos, 0);
         expect(books.debitCents * 1e7 + books.carriedNanos).toBe(charged);
         expect(books.balanceCents).toBe(CREDIT_CENTS - books.debitCents);

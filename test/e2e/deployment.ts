@@ -16,8 +16,9 @@ export interface Ready {
 export type Database = <T>(work: (client: Client) => Promise<T>) => Promise<T>;
 
 /**
- * A running Tollgate as its users and its operator see it, and what a test does to it. Suites take one and run unchanged on every form: `useStandalone`
- * (processes on one PostgreSQL), `useComposed` (services, servers and a load balancer in containers).
+ * A running Tollgate as its users and its operator see it, and what a test does to it. Suites take one and run
+ * unchanged on every form: `useStandalone` (processes on one PostgreSQL), `useComposed` (services, servers and a load
+ * balancer in containers).
  */
 export interface Deployment {
   /** Of the last start; `demo` is the first's, which alone has one. */

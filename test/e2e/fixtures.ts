@@ -30,7 +30,8 @@ plans:
 `;
 
 /**
- * A tollgate.yaml with the shipped models and `sim`, and no limit that a test would meet by accident; the profile `slow` has 10 requests a minute, 4 at once.
+ * A tollgate.yaml with the shipped models and `sim`, and no limit that a test would meet by accident; the profile
+ * `slow` has 10 requests a minute, 4 at once.
  */
 export function writeConfig(directory: string): string {
   const shipped = readFileSync(join(__dirname, '../../tollgate.yaml'), 'utf8');
@@ -64,7 +65,8 @@ export async function createTenant(ready: Ready, creditCents: number, profile?: 
     await answered(() => api.post(`${path}/credit`, { amountCents: creditCents, ref: 'first' }), 201);
     await eventually(
       async () => {
-        // The first answer that is not 402 shows that the credit has reached admission; a body that is refused later costs nothing.
+        // The first answer that is not 402 shows that the credit has reached admission; a body that is refused later
+        // costs nothing.
         const probe = await complete(ready, key.data.key, {
           messages: [{ role: 'user', content: 'x' }],
           max_tokens: 1,

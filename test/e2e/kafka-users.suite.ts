@@ -1,6 +1,9 @@
 import type { ComposedDeployment, Service } from './composed';
 
-/** Run inside a service's container, with its own settings and its own password: what comes of publishing to each of these topics. */
+/**
+ * Run inside a service's container, with its own settings and its own password: what comes of publishing to each of
+ * these topics.
+ */
 const PUBLISH = `
 const { Kafka, logLevel } = require('kafkajs');
 const { readFileSync } = require('node:fs');

@@ -8,7 +8,8 @@ import { call } from './deployment';
 import { complete, createTenant, underWay, withStoppedDatabase, writeConfig } from './fixtures';
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
-// About the standalone form only: the embedded server, its data directory, and what its program says when it cannot start.
+// About the standalone form only: the embedded server, its data directory, and what its program says when it cannot
+// start.
 const directory = useDataDirectory();
 const env = () => ({
   TOLLGATE_DATA_DIR: directory.path,
@@ -48,7 +49,9 @@ describe('stopping the only process', () => {
   });
 });
 
-/** The lines on stderr, without those of the log, of a start that must fail, with exit code 1, within the test's time. */
+/**
+ * The lines on stderr, without those of the log, of a start that must fail, with exit code 1, within the test's time.
+ */
 async function failure(settings: Record<string, string>, args?: string[]): Promise<string> {
   const failing = StandaloneProcess.spawn({ ...env(), ...settings }, args);
   expect([await failing.exited(), failing.stdout]).toEqual([1, '']);

@@ -14,7 +14,10 @@ async function balanceOf(ready: Ready, tenantId: string): Promise<{ balanceCents
   return body.data;
 }
 
-/** One chat. What a store did not answer in time, 503, is asked again, as its client is told: it says nothing about the credit. */
+/**
+ * One chat. What a store did not answer in time, 503, is asked again, as its client is told: it says nothing about the
+ * credit.
+ */
 const asked = (ready: Ready, key: string, body: Record<string, unknown>) =>
   onceServed(() => complete(ready, key, body));
 
@@ -30,7 +33,9 @@ async function fire(ready: Ready, total: number, atOnce: number, key: string, bo
   return answers;
 }
 
-/** A chat that costs exactly one cent (10,000,000 nanos), so that credit in whole cents is for a whole number of them. */
+/**
+ * A chat that costs exactly one cent (10,000,000 nanos), so that credit in whole cents is for a whole number of them.
+ */
 async function requestOfOneCent(ready: Ready): Promise<Record<string, unknown>> {
   const measuring = await createTenant(ready, 1_000);
   for (let words = 1; words < 20; words++) {

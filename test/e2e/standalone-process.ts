@@ -6,11 +6,16 @@ import type { Ready } from './deployment';
 
 const ROOT = resolve(__dirname, '../..');
 const READY_TIMEOUT_MS = 60_000;
-/** Longer than a stop may take by itself: 30 s of draining, 2 s each to cut off and to publish, 10 s to flush the books. */
+/**
+ * Longer than a stop may take by itself: 30 s of draining, 2 s each to cut off and to publish, 10 s to flush the books.
+ */
 const EXIT_TIMEOUT_MS = 60_000;
 const STDERR_SHOWN_CHARS = 2_000;
 
-/** A data directory of its own under the system's temporary folder; whatever still runs on it is stopped when the test file ends. */
+/**
+ * A data directory of its own under the system's temporary folder; whatever still runs on it is stopped when the test
+ * file ends.
+ */
 export function useDataDirectory(): { path: string } {
   const directory = { path: '' };
   beforeAll(() => {
@@ -94,7 +99,10 @@ export class StandaloneProcess {
   }
 }
 
-/** Ends the embedded server of a data directory whose Node process is gone, as an operator would: a fast shutdown by its pid file. */
+/**
+ * Ends the embedded server of a data directory whose Node process is gone, as an operator would: a fast shutdown by its
+ * pid file.
+ */
 export async function stopPostgres(dataDirectory: string): Promise<void> {
   const pid = postgresPid(dataDirectory);
   if (pid === null) return;

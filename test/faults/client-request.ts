@@ -19,7 +19,10 @@ export interface Outcome {
   arrivalsMs: number[];
   /** Tokens of output that it asked for: an answer has no more. */
   askedTokens: number;
-  /** When the client heard nothing for the longest time: from its begin or a sign of life (a head, bytes) to the next one, or to the end. */
+  /**
+   * When the client heard nothing for the longest time: from its begin or a sign of life (a head, bytes) to the next
+   * one, or to the end.
+   */
   silence: Silence;
   /** Null: it arrived whole. Else `503 overloaded`, `broken`, `event timeout_error`, … */
   failure: string | null;

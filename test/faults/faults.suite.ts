@@ -17,7 +17,10 @@ const KAFKA_PAUSE_MS = 20_000;
 const PAUSE_TIMEOUT_MS = 10_000;
 /** What a load balancer needs to notice that a gateway is gone, or is not ready. */
 const NOTICE_MS = 3_000;
-/** What a client of a gateway that is frozen or cut off waits at most for its 502, and to see that its stream is broken: on a machine that is at leisure. */
+/**
+ * What a client of a gateway that is frozen or cut off waits at most for its 502, and to see that its stream is broken:
+ * on a machine that is at leisure.
+ */
 const DEAD_GATEWAY_MS = 3_000;
 const BROKEN_STREAM_MS = 2_000;
 /** A stream's progress is recorded once a second; this much may pass until the record has arrived. */
@@ -29,7 +32,10 @@ const ANSWERS_AWAY = 80;
 /** For longer than a hold's lease. */
 const ANSWERS_FROZEN = 6 * ANSWERS_AWAY;
 
-/** Every fault under a steady load on the composed services. After each, every answer that a client saw whole is in the ledger exactly once, and nothing is left over. */
+/**
+ * Every fault under a steady load on the composed services. After each, every answer that a client saw whole is in the
+ * ledger exactly once, and nothing is left over.
+ */
 export function faultSuite(tollgate: ComposedDeployment, control: () => Control): void {
   let load: Load;
   let trials: Trials;
@@ -116,7 +122,8 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
       });
       expect(failureKinds(failed.filter(({ failure }) => !/^(broken|502 upstream_error)$/.test(failure!)))).toBe('');
       expect(failed.length).toBeGreaterThan(0);
-      // The engine takes its time to freeze or cut off; nobody fails who comes after it was noticed, nor when the gateway is back.
+      // The engine takes its time to freeze or cut off; nobody fails who comes after it was noticed, nor when the
+      // gateway is back.
       const noticedMs = begunMs + NOTICE_MS + explainedMs(control(), begunMs, begunMs + NOTICE_MS);
       expect(failureKinds(failed.filter(({ startedMs }) => startedMs > noticedMs))).toBe('');
       for (const outcome of outcomes) {

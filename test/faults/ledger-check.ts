@@ -4,7 +4,10 @@ import type { Outcome } from './client-request';
 
 const NANOS_PER_CENT = 10_000_000;
 
-/** Whether the ledger may lack an answer that its client saw whole: only where a gateway died together with an emptied Redis (docs/money.md). */
+/**
+ * Whether the ledger may lack an answer that its client saw whole: only where a gateway died together with an emptied
+ * Redis (docs/money.md).
+ */
 export type MayLack = (outcome: Outcome) => boolean;
 export const LACKS_NOTHING: MayLack = () => false;
 
@@ -35,13 +38,17 @@ export interface Credit {
   mayOverdrawNanos: number;
 }
 
-/** What is left of a tenant's credit when everything that it was charged is paid. The books' own balance cannot tell: it stays at zero, and the usage waits for the next top-up. */
+/**
+ * What is left of a tenant's credit when everything that it was charged is paid. The books' own balance cannot tell: it
+ * stays at zero, and the usage waits for the next top-up.
+ */
 export const leftNanos = ({ balanceCents, carriedNanos }: Books): number =>
   balanceCents * NANOS_PER_CENT - carriedNanos;
 
 /**
- * What is wrong with the books once nothing runs any more: each answer that was seen whole is charged once at its exact cost; what else is charged are requests that
- * failed on their way; debits and the carried rest are the charges; the balance is what is left, and pays for all charges.
+ * What is wrong with the books once nothing runs any more: each answer that was seen whole is charged once at its exact
+ * cost; what else is charged are requests that failed on their way; debits and the carried rest are the charges; the
+ * balance is what is left, and pays for all charges.
  */
 export function faultsOf(
   outcomes: readonly Outcome[],
@@ -73,12 +80,18 @@ export function faultsOf(
   return faults;
 }
 
-/** It may have run, and had not heard its id when it broke; what the load balancer itself says has an id of its own, a UUID. */
+/**
+ * It may have run, and had not heard its id when it broke; what the load balancer itself says has an id of its own, a
+ * UUID.
+ */
 const isNameless = ({ failure, requestId }: Outcome) =>
   failure !== null &&
   (requestId === null ? /^(broken|silent)/.test(failure) : /^50\d .*/.test(failure) && isUuid(requestId));
 
 const isUuid = (requestId: string) => requestId.includes('-');
 
-/** For want of credit or by a limit: it did not run. A 503 may have run, when the admission store took its settlement and could not say so any more. */
+/**
+ * For want of credit or by a limit: it did not run. A 503 may have run, when the admission store took its settlement
+ * and could not say so any more.
+ */
 const isRefused = ({ failure }: Outcome) => failure !== null && /^4\d\d /.test(failure);

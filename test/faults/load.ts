@@ -12,7 +12,10 @@ export const TOKENS_PER_SECOND = 40;
 const MAX_RUNNING = 400;
 const ANSWERS_TIMEOUT_MS = 60_000;
 
-/** A steady load of streamed and plain chats and of embeddings, of several tenants and keys, and the client's own list of what became of each. */
+/**
+ * A steady load of streamed and plain chats and of embeddings, of several tenants and keys, and the client's own list
+ * of what became of each.
+ */
 export class Load {
   /** In the order in which they ended. */
   readonly outcomes: Outcome[] = [];

@@ -6,7 +6,10 @@ import type { Outcome } from './client-request';
 import { booksOf, faultsOf, LACKS_NOTHING, leftNanos, missing, type MayLack } from './ledger-check';
 import type { Load } from './load';
 
-/** Once a fault is over all must be well within this time, and once nothing runs any more again. A fault of a server is over when it listens again. */
+/**
+ * Once a fault is over all must be well within this time, and once nothing runs any more again. A fault of a server is
+ * over when it listens again.
+ */
 const DUST_TIMEOUT_MS = 15_000;
 const ANSWERS_BEFORE = 20;
 const ANSWERS_AFTER = 40;
@@ -31,7 +34,10 @@ export interface Trial {
 }
 
 export interface TrialOptions {
-  /** Redis loses what it knew; what ran at that moment, and what billing had not gathered, is not counted against the credit any more (docs/money.md) and may be charged beyond it. */
+  /**
+   * Redis loses what it knew; what ran at that moment, and what billing had not gathered, is not counted against the
+   * credit any more (docs/money.md) and may be charged beyond it.
+   */
   empties?: boolean;
   /** Of several faults at once, whose ends follow from each other: how long each of the two phases may take. */
   dustTimeoutMs?: number;
@@ -46,7 +52,10 @@ export class Trials {
   private readonly creditCents: Map<string, number>;
   private topUps = 0;
 
-  /** `scarce`: the tenant whose credit is for some dozen requests, so that it is spent while a fault lasts. The others never run out. */
+  /**
+   * `scarce`: the tenant whose credit is for some dozen requests, so that it is spent while a fault lasts. The others
+   * never run out.
+   */
   constructor(
     private readonly tollgate: ComposedDeployment,
     private readonly load: Load,
@@ -56,7 +65,10 @@ export class Trials {
     this.creditCents = new Map(tenants.map(({ id, creditCents }) => [id, creditCents]));
   }
 
-  /** Rejects unless, once the dust has settled, every answer that its client saw whole is in the ledger exactly once, and nobody was charged more than its credit. */
+  /**
+   * Rejects unless, once the dust has settled, every answer that its client saw whole is in the ledger exactly once,
+   * and nobody was charged more than its credit.
+   */
   async run(fault: string, doIt: () => Promise<void>, options: TrialOptions = {}): Promise<Trial> {
     const { load } = this;
     const { empties = false, dustTimeoutMs = DUST_TIMEOUT_MS } = options;

@@ -1,5 +1,6 @@
-// A gateway as a process of its own, with short leases, that can be made to stand still: run by stopped-gateway.test.ts.
-// SIGUSR2 blocks its event loop until the file UNBLOCK is there; as long as the file MUTE is there no sign of life is answered.
+// A gateway as a process of its own, with short leases, that can be made to stand still: run by
+// stopped-gateway.test.ts. SIGUSR2 blocks its event loop until the file UNBLOCK is there; as long as the file MUTE is
+// there no sign of life is answered.
 import { Global, Module } from '@nestjs/common';
 import admission from '@tollgate/admission';
 import contracts from '@tollgate/contracts';

@@ -25,7 +25,10 @@ const ask = async (body: unknown, path = '/v1/chat/completions', init: RequestIn
 /** An answer that never ends: far longer than a busy machine takes to read ten MiB. */
 const SILENCE_MS = 20_000;
 
-/** What is said on the socket in answer to these bytes, until the end of an error's envelope, or until it is closed or silent. */
+/**
+ * What is said on the socket in answer to these bytes, until the end of an error's envelope, or until it is closed or
+ * silent.
+ */
 function raw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () => socket.write(text));

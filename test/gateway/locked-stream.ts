@@ -6,8 +6,9 @@ export const LOCKED_WITHIN_MS = 3_000;
 const HELD_WITHIN_MS = 60_000;
 
 /**
- * Locks the tenant's row, which whoever extends, records or settles needs, as soon as a request that is sent after this holds credit: `locked` resolves then, and `release` gives it free. The server itself
- * waits for the hold, as a look from here might come too late.
+ * Locks the tenant's row, which whoever extends, records or settles needs, as soon as a request that is sent after this
+ * holds credit: `locked` resolves then, and `release` gives it free. The server itself waits for the hold, as a look
+ * from here might come too late.
  */
 export async function lockOnceHeld({ database }: GatewayUnderTest, { tenantId }: Caller) {
   const locker = new Client({ connectionString: database.url });

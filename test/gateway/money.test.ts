@@ -10,7 +10,9 @@ const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
 const messages = [{ role: 'user', content: 'Say something about gateways.' }];
 /** Between the client's leaving and the backend's stop. */
 const MAX_STOP_MS = 100;
-/** Of the loop on which client, gateway and simulator run here: after a longer one a round's time is not the gateway's. */
+/**
+ * Of the loop on which client, gateway and simulator run here: after a longer one a round's time is not the gateway's.
+ */
 const MAX_STALL_MS = 20;
 const MAX_ROUNDS = 20;
 
@@ -18,8 +20,8 @@ const chat = (caller: Caller, fields: object = {}, simulator: object = {}, init:
   gateway.post('/v1/chat/completions', { model: 'small', messages, simulator, ...fields }, caller, init);
 
 /**
- * The client leaves, and the backend is stopped in time: in a round through which the loop itself ran freely. `arrive` begins a request and
- * resolves with what ends it.
+ * The client leaves, and the backend is stopped in time: in a round through which the loop itself ran freely. `arrive`
+ * begins a request and resolves with what ends it.
  */
 async function expectStopInTime(arrive: () => Promise<AbortController>): Promise<void> {
   for (let round = 1; ; round++) {

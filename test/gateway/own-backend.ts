@@ -2,7 +2,10 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { configYaml } from './use-gateway';
 
-/** A backend of the calling test file's own, for its one model (and `others`, lines of the configuration); what it returns is the gateway's configuration (`yaml` of `useGateway`, which starts after it). */
+/**
+ * A backend of the calling test file's own, for its one model (and `others`, lines of the configuration); what it
+ * returns is the gateway's configuration (`yaml` of `useGateway`, which starts after it).
+ */
 export function useOwnBackend(
   model: string,
   listener: RequestListener,

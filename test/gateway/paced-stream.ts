@@ -22,7 +22,10 @@ export function send({ backend }: PacedStream, tokens: number): void {
   backend.write(chunk.repeat(tokens));
 }
 
-/** Sends a token now and then, but never more than UNRECORDED_TOKENS beyond what is recorded, until `isPaced` says no more. */
+/**
+ * Sends a token now and then, but never more than UNRECORDED_TOKENS beyond what is recorded, until `isPaced` says no
+ * more.
+ */
 export async function pace(stream: PacedStream, isPaced: () => boolean): Promise<void> {
   while (isPaced() && !stream.isOver) {
     if (stream.sent - stream.recorded < UNRECORDED_TOKENS) {

@@ -12,7 +12,10 @@ const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_126);
 const LEAST_RUNS = 100;
 const TIME_BOX_MS = 1_500;
 const TOKENIZERS: Tokenizer[] = ['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base'];
-/** Models of the library that have a tokenizer, and what their templates write around a message. Some count functions too. */
+/**
+ * Models of the library that have a tokenizer, and what their templates write around a message. Some count functions
+ * too.
+ */
 const LIBRARY_MODELS: [Tokenizer, string, number][] = [
   ['o200k_base', 'gpt-4o', 3],
   ['cl100k_base', 'gpt-4-turbo', 3],
@@ -33,7 +36,10 @@ const modelOf = (tokenizer: Tokenizer, templateTokensPerMessage = 3) =>
   bodyRules({ tokenizer, templateTokensPerMessage, maxTokensPerImage: IMAGE_TOKENS, maxTokensPerAudio: AUDIO_TOKENS });
 const embedderOf = (tokenizer: Tokenizer) => bodyRules({ tokenizer, kind: 'embedding' });
 
-/** Any Unicode: letters of all scripts, combinations, control characters, halves of pairs, what looks like a special token. */
+/**
+ * Any Unicode: letters of all scripts, combinations, control characters, halves of pairs, what looks like a special
+ * token.
+ */
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 120 }),
   fc.string({ unit: 'grapheme', maxLength: 120 }),

@@ -183,7 +183,10 @@ const STANDSTILLS: Standstill[] = [
 
 const standStill = (name: string) => STANDSTILLS.find((one) => one.name.startsWith(name))!;
 
-/** Streams run, the gateway stands still until the sweeper has ended all of their holds, and goes on. How many of them it stopped. */
+/**
+ * Streams run, the gateway stands still until the sweeper has ended all of their holds, and goes on. How many of them
+ * it stopped.
+ */
 async function round(n: number, standstill: Standstill): Promise<number> {
   const names = Array.from({ length: STREAMS }, (_, i) => `${standstill.name} ${n} ${i}`);
   const streams = await Promise.all(names.map(open));

@@ -25,17 +25,25 @@ const LANES = 2;
 const MAX_STARTS = 3;
 const adminUrl = process.env['TOLLGATE_TEST_DATABASE_URL']!;
 
-/** What the books must have of the requests that were cut: nothing, something, or either. Those that a client saw complete are in them in any case. */
+/**
+ * What the books must have of the requests that were cut: nothing, something, or either. Those that a client saw
+ * complete are in them in any case.
+ */
 type Cut = 'none' | 'some' | 'either';
 
 interface Step {
   at: string;
   cut: Cut;
-  /** Reached by itself, out of what the step before left: the process is armed from its start, and nobody asks anything. */
+  /**
+   * Reached by itself, out of what the step before left: the process is armed from its start, and nobody asks anything.
+   */
   unasked?: true;
 }
 
-/** Every step of the pipeline, in its order. A process is killed at one, and the next one takes up what it left; the last one goes on. */
+/**
+ * Every step of the pipeline, in its order. A process is killed at one, and the next one takes up what it left; the
+ * last one goes on.
+ */
 const STEPS: Step[] = [
   { at: 'admitted', cut: 'none' },
   { at: 'nothing-delivered', cut: 'none' },
@@ -175,7 +183,10 @@ async function diesByItself({ child }: StandaloneProcess): Promise<boolean> {
 }
 
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
-/** One that the backend refuses, plain ones, and a stream that is extended, and runs for some seconds: its progress is recorded each second. */
+/**
+ * One that the backend refuses, plain ones, and a stream that is extended, and runs for some seconds: its progress is
+ * recorded each second.
+ */
 const REQUESTS = [
   { ...HELLO, simulator: { faults: [{ kind: 'status', status: 400 }] } },
   { ...HELLO, max_tokens: 30, simulator: { firstTokenDelayMs: 50 } },

@@ -1,4 +1,5 @@
-// Loaded beside the program (node --import): from SIGUSR2 on, or from the start, the process kills itself, as kill -9 would, at the step that KILL_AT names.
+// Loaded beside the program (node --import): from SIGUSR2 on, or from the start, the process kills itself, as kill -9
+// would, at the step that KILL_AT names.
 import runtime from '@tollgate/runtime';
 
 const [point, of] = process.env.KILL_AT.split(' ');

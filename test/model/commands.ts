@@ -2,7 +2,10 @@ import { FEMTOS_PER_NANO, type PriceStamp } from '@tollgate/contracts';
 import fc from 'fast-check';
 import type { CrashIn } from './stores';
 
-/** Which messages of a queue, from its end; an index twice is a message delivered twice. Not acknowledged: they come again. */
+/**
+ * Which messages of a queue, from its end; an index twice is a message delivered twice. Not acknowledged: they come
+ * again.
+ */
 interface Delivery {
   picks: number[];
   acknowledged: boolean;
@@ -102,7 +105,10 @@ const weighted: { weight: number; arbitrary: fc.Arbitrary<Command> }[] = [
   of('wait', 3, { ms: fc.oneof(fc.nat(3_000), fc.nat(15_000), fc.constant(864_000_000)) }),
 ];
 
-/** Of one run; `wait` moves time by at most ten days each. With `mayBeEmptied` the admission store loses all that it knows now and then. */
+/**
+ * Of one run; `wait` moves time by at most ten days each. With `mayBeEmptied` the admission store loses all that it
+ * knows now and then.
+ */
 export const commands = (maxLength: number, mayBeEmptied = false): fc.Arbitrary<Command[]> => {
   const command = fc.oneof(...weighted, ...(mayBeEmptied ? [of('empty', 3, {})] : []));
   return fc.array(command, { minLength: 4, maxLength, size: 'max' });

@@ -7,7 +7,9 @@ import type { Truth } from './truth';
 
 type Money = Extract<Command, { do: 'topUp' | 'refund' | 'adjust' }>;
 
-/** What a person does, by the operator API: money in and out, suspension, budgets. It keeps what must then be in force. */
+/**
+ * What a person does, by the operator API: money in and out, suspension, budgets. It keeps what must then be in force.
+ */
 export class Operator {
   /** Amounts by tenant, kind and ref. */
   private readonly booked = new Map<string, number>();
@@ -58,7 +60,10 @@ export class Operator {
     assert.equal(refusedAsSuspended, this.suspended.has(draft.tenantId), told);
   }
 
-  /** Something was held more for this request: then what its key and its tenant spent and hold, `heldNanos` of a key (or of all, for null), is within their budgets. */
+  /**
+   * Something was held more for this request: then what its key and its tenant spent and hold, `heldNanos` of a key (or
+   * of all, for null), is within their budgets.
+   */
   isWithinBudgets(
     { draft: { tenantId, keyId }, keyBudgetNanos, tenantBudgetNanos }: AdmitRequest,
     heldNanos: (keyId: string | null) => bigint,

@@ -34,7 +34,10 @@ const CRASH_TABLES = [
   'billing.invoice_counter',
 ];
 
-/** The services as they are, on their databases, and an admission store as it is. No relay runs: the outboxes are what a call left, and are taken out by this. */
+/**
+ * The services as they are, on their databases, and an admission store as it is. No relay runs: the outboxes are what a
+ * call left, and are taken out by this.
+ */
 export class RealStores implements Stores {
   readonly admission: Admission;
   /** For a store that can be emptied: what the books say of a tenant. */

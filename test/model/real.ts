@@ -10,7 +10,10 @@ const MAX_COMMANDS = 25;
 const TIMEOUT_MS = 600_000;
 /** Thousands of calls, one after the other, none of which is about a store that is slow. */
 export const MODEL_CALL_MS = 60_000;
-/** Closed months stay closed, and no event may end in the future: each run begins on the 20th of a month that none before it has seen. */
+/**
+ * Closed months stay closed, and no event may end in the future: each run begins on the 20th of a month that none
+ * before it has seen.
+ */
 const FIRST_START = Date.UTC(2000, 0, 20);
 
 /** The histories of the pure model, on the services' own code and real stores. */

@@ -53,7 +53,10 @@ export function covered({ holdNanos, promptTokens, draft: { price } }: Running, 
   return { promptTokens, cachedTokens: 0, completionTokens: Math.min(tokens, most) };
 }
 
-/** What a key (null: all of them) of the tenant certainly holds. The store may count more: what has expired and is not swept yet. */
+/**
+ * What a key (null: all of them) of the tenant certainly holds. The store may count more: what has expired and is not
+ * swept yet.
+ */
 export function heldNanos(running: Iterable<Running>, tenantId: string, keyId: string | null, nowMs: number): bigint {
   return [...running]
     .filter(({ draft }) => draft.tenantId === tenantId && (keyId === null || draft.keyId === keyId))

@@ -38,8 +38,9 @@ export interface SetBudget {
 }
 
 /**
- * The services below their transport: each call is one transaction of theirs, and what it returns is what it left in its outbox. The world in between (queues, gateways, crashes) is the
- * test's. Implemented by the pure cores, and by the services on real stores.
+ * The services below their transport: each call is one transaction of theirs, and what it returns is what it left in
+ * its outbox. The world in between (queues, gateways, crashes) is the test's. Implemented by the pure cores, and by the
+ * services on real stores.
  */
 export interface Stores {
   /** Epoch milliseconds; the test moves it. */
@@ -51,13 +52,20 @@ export interface Stores {
   recordUsage(batch: readonly UsageEvent[], crash: CrashIn): Promise<Charge[] | null>;
   gather(batch: readonly Charge[], crash: CrashIn): Promise<BalanceUpdate[] | null>;
   post(crash: CrashIn): Promise<BalanceUpdate[] | null>;
-  /** Money out must be granted by the admission store first, but for a debt that is allowed. `refused`: nothing changed. */
+  /**
+   * Money out must be granted by the admission store first, but for a debt that is allowed. `refused`: nothing changed.
+   */
   money(tenantId: string, booking: Booking): Promise<{ news: BalanceUpdate[]; refused: boolean }>;
-  /** As auth tells it, by versions that count up; an older one changes nothing. The admission store is told at once, and by the news. */
+  /**
+   * As auth tells it, by versions that count up; an older one changes nothing. The admission store is told at once, and
+   * by the news.
+   */
   status(tenantId: string, version: number, suspended: boolean): Promise<BalanceUpdate[]>;
   /** The admission store is told at once, and by the news. */
   setBudget(tenantId: string, budget: SetBudget): Promise<BalanceUpdate[]>;
-  /** Closes the months that have been over for an hour; null: it met the crash, and tenants may have been closed before. */
+  /**
+   * Closes the months that have been over for an hour; null: it met the crash, and tenants may have been closed before.
+   */
   close(crash: CrashIn): Promise<BalanceUpdate[] | null>;
   books(tenantId: string): Promise<BooksView>;
 }

@@ -16,7 +16,10 @@ export class Truth {
   /** What an emptied admission store could not know any more. */
   private readonly lostNanos = new Map<string, bigint>();
 
-  /** The admission store was emptied: what was held, and what was settled and may not be in the books, can be spent again. */
+  /**
+   * The admission store was emptied: what was held, and what was settled and may not be in the books, can be spent
+   * again.
+   */
   lost(tenantId: string, nanos: bigint): void {
     this.lostNanos.set(tenantId, this.mayExceedNanos(tenantId) + nanos);
   }

@@ -15,8 +15,9 @@ const MAX_ROUNDS = 4;
 const ALL = 10_000;
 
 /**
- * What is around the stores: gateways that die, queues that deliver anything in any order and any number of times, time. It keeps the truth: what each request must be charged in
- * the end. After each command nothing is overdrawn, no budget is exceeded and no suspended tenant admitted; once all has come to rest, the books are the truth, to the nano.
+ * What is around the stores: gateways that die, queues that deliver anything in any order and any number of times,
+ * time. It keeps the truth: what each request must be charged in the end. After each command nothing is overdrawn, no
+ * budget is exceeded and no suspended tenant admitted; once all has come to rest, the books are the truth, to the nano.
  */
 export class World {
   private readonly tenants = [newId('ten'), newId('ten')];
@@ -108,7 +109,8 @@ export class World {
   /** The admission store loses all that it knows; what only it knew was served and is charged to nobody. */
   private async empty(): Promise<void> {
     for (const tenantId of this.tenants) {
-      // Not while it asks the books by itself: what it then writes would outlive what was emptied, and nobody could say when.
+      // Not while it asks the books by itself: what it then writes would outlive what was emptied, and nobody could say
+      // when.
       await this.gateways.makeKnown(tenantId);
       const [snapshot] = await this.stores.admission.snapshot({ tenantId, limit: 1 });
       if (snapshot) this.truth.lost(tenantId, snapshot.pendingNanos + snapshot.settledNanos);

@@ -9,7 +9,8 @@ import { send } from '../surfaces/ask';
 import { OPERATOR_SECRET, useServices } from '../surfaces/services';
 import { runTollgate, useDataDirectory } from '../surfaces/tollgate-process';
 
-// Real: the gateway, metering and billing on PostgreSQL, the simulator as the engine with its own counters. Only the sampler's clock is the test's: an hour is sampled at its beginning and its end.
+// Real: the gateway, metering and billing on PostgreSQL, the simulator as the engine with its own counters. Only the
+// sampler's clock is the test's: an hour is sampled at its beginning and its end.
 const services = useServices();
 const directory = useDataDirectory(services);
 let dataSource: DataSource;
@@ -66,7 +67,9 @@ async function told(): Promise<void> {
   await services.flushUsage();
 }
 
-/** The comparison of an hour in which this traffic ran: again, should the clock's hour have ended in the midst of it. */
+/**
+ * The comparison of an hour in which this traffic ran: again, should the clock's hour have ended in the midst of it.
+ */
 async function compared(traffic: () => Promise<void>): Promise<BackendHour> {
   for (;;) {
     await told();

@@ -30,7 +30,9 @@ export interface Served {
   invoice: string;
 }
 
-/** Metering and billing as they are, on one database, with one admission store, and requests served through all three. */
+/**
+ * Metering and billing as they are, on one database, with one admission store, and requests served through all three.
+ */
 export class Books {
   private app!: INestMicroservice;
   private billingIsAheadMs = 0;
@@ -78,7 +80,9 @@ export class Books {
     await this.messages.close();
   }
 
-  /** A tenant whose requests are in the books, whose holds are released, and about whom nothing is under way any more. */
+  /**
+   * A tenant whose requests are in the books, whose holds are released, and about whom nothing is under way any more.
+   */
   async serve(): Promise<Served> {
     const [tenantId, keyId] = [newId('ten'), newId('key')];
     await this.messages.request('billing.credit.add', { tenantId, amountCents: 1_000, source: 'manual', ref: 'first' });
@@ -161,7 +165,10 @@ export class Books {
     }
   }
 
-  /** Until no whole cent waits to be posted, no message to be published, and the admission store has what the books have. */
+  /**
+   * Until no whole cent waits to be posted, no message to be published, and the admission store has what the books
+   * have.
+   */
   private rest(tenantId: string): Promise<void> {
     return eventually(
       async () => {

@@ -6,7 +6,10 @@ import { allCorruptions, type Corruption, type Spoilers } from './cases';
 
 const GAP = 'invoices are numbered without a gap';
 
-/** Every store spoiled in every way that is known, each with a tenant of its own; one run must find every one, name it, and find nothing else. */
+/**
+ * Every store spoiled in every way that is known, each with a tenant of its own; one run must find every one, name it,
+ * and find nothing else.
+ */
 export function corruptionSuite(
   database: TestDatabase,
   open: () => Promise<{ admission: AdmissionStore; spoilers: Spoilers; messages?: PostgresMessages }>,

@@ -130,7 +130,10 @@ export class Deployed {
     }
   }
 
-  /** Every answer that was complete is charged once, at its cost, and nothing else of the tenant is; the debits are what was charged. */
+  /**
+   * Every answer that was complete is charged once, at its cost, and nothing else of the tenant is; the debits are what
+   * was charged.
+   */
   async expectCharged(tenantId: string, answers: readonly Answer[]): Promise<void> {
     const complete = answers.filter(({ id }) => id !== null);
     const charges = await this.query<{ id: string; cost: string }>(

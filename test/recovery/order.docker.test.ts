@@ -122,7 +122,8 @@ describe('deliveries that are repeated and out of order', () => {
     const tenants = orders.map(() => newId('ten'));
     for (const [n, order] of orders.entries()) {
       const events = order(shapes.map((shape) => usageEvent(tenants[n]!, shape)));
-      // In calls of their own, so that repeats come in later batches too; half of the orders as metering would have published them.
+      // In calls of their own, so that repeats come in later batches too; half of the orders as metering would have
+      // published them.
       for (let from = 0; from < events.length; from += 25) {
         const part = events.slice(from, from + 25);
         if (n % 2 === 0) await messages!.publish('usage-events', part);

@@ -14,7 +14,10 @@ const REFUSAL_LIMIT_MS = 1_000;
 const RECOVERY_LIMIT_MS = 2_000;
 /** Paced, so that what is measured has a core, too. */
 const [CLIENTS, CLIENT_PAUSE_MS] = [4, 20];
-/** Of a long stream. Half of its first slice, of 1,024, is used: nothing has been asked for; three quarters and some: it has. */
+/**
+ * Of a long stream. Half of its first slice, of 1,024, is used: nothing has been asked for; three quarters and some: it
+ * has.
+ */
 const [NOT_ASKED_TOKENS, ASKED_BY_TOKENS, TOKENS] = [512, 780, 1_200];
 const REFUSALS_SEEN = 20;
 

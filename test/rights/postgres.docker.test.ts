@@ -28,7 +28,8 @@ const PRICED = {
   onChange: () => {},
 } as unknown as ConfigSource;
 
-// deploy/postgres/roles.sql and the migrations on a real server, begun from an installation of before, where each service's login owned its schema.
+// deploy/postgres/roles.sql and the migrations on a real server, begun from an installation of before, where each
+// service's login owned its schema.
 const SERVICES = ['auth', 'metering', 'billing'] as const;
 type Service = (typeof SERVICES)[number];
 const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING };

@@ -11,7 +11,10 @@ const NOTICE_TIMEOUT_MS = 30_000;
 /** Until groups are joined again, and what waited has taken the whole way through the services. */
 const BACK_TIMEOUT_MS = 200_000;
 const WITH_KAFKA_BACK_TIMEOUT_MS = 400_000;
-/** From a signal during a start to the end of the process, on a machine of which it has a core: on one that is busier in proportion. */
+/**
+ * From a signal during a start to the end of the process, on a machine of which it has a core: on one that is busier in
+ * proportion.
+ */
 const START_CUT_LIMIT_MS = 2_000;
 /** The load lags behind by a minute: what starts right now is counted by itself. */
 const howBusy = (starts: number) =>

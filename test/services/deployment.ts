@@ -24,7 +24,10 @@ const KAFKA_LOGIN = `org.apache.kafka.common.security.plain.PlainLoginModule req
 const NOT_ANSWERED = /does not answer|no answer within/;
 const MIGRATED: readonly App[] = ['auth', 'metering', 'billing'];
 
-/** Real Kafka, Redis (whose user may do only what it must) and PostgreSQL in containers, topics and schemas as an operator makes them, the simulator, and any number of each deployable as processes. */
+/**
+ * Real Kafka, Redis (whose user may do only what it must) and PostgreSQL in containers, topics and schemas as an
+ * operator makes them, the simulator, and any number of each deployable as processes.
+ */
 export class Deployment {
   readonly running = new Set<ServiceProcess>();
   /** Of the message keys: a file for each service. */
@@ -85,7 +88,10 @@ export class Deployment {
     return service;
   }
 
-  /** Starts one and waits until it is ready; once more, as whoever watches over services does, where it gave up on a server that had no turn: many start at once here, on few cores. */
+  /**
+   * Starts one and waits until it is ready; once more, as whoever watches over services does, where it gave up on a
+   * server that had no turn: many start at once here, on few cores.
+   */
   async start(app: App, env: Record<string, string> = {}): Promise<ServiceProcess> {
     const service = this.spawn(app, env);
     return service.ready().catch((error: unknown) => {
@@ -101,7 +107,10 @@ export class Deployment {
   }
 }
 
-/** A deployment for the calling test file: the servers run and are prepared, no service is started. `env`: settings for all services. */
+/**
+ * A deployment for the calling test file: the servers run and are prepared, no service is started. `env`: settings for
+ * all services.
+ */
 export function useDeployment(env: Record<string, string> = {}): Deployment {
   const kafka = useKafka({
     secured: 'SASL_PLAINTEXT',

@@ -40,7 +40,8 @@ it('refunds against running requests on two gateways: nothing is spent twice, an
   let [running, refunded, answered] = [6, 0, 0];
   const requests = async (n: number) => {
     for (let i = 0; i < 10; i++) {
-      // Requests alone would spend the credit before a first refund is through Kafka: each round waits for one, and runs against the next.
+      // Requests alone would spend the credit before a first refund is through Kafka: each round waits for one, and
+      // runs against the next.
       await eventually(() => expect(answered).toBeGreaterThan(i), { timeoutMs: SETTLED_TIMEOUT_MS });
       const { status } = await chat(gateways[(n + i) % 2]!, tenant.key, {
         max_tokens: 400,
@@ -166,7 +167,8 @@ it('whoever can write to Kafka, and has no message key, books nothing, charges n
   );
   expect((await chat(gateways[1]!, own.value)).status).toBe(401);
   for (const gateway of gateways) expect((await chat(gateway, tenant.key, { max_tokens: 1 })).status).toBe(200);
-  // A genuine top-up is in force although its version is far lower, and the books hold what was served to the tenant and nothing else.
+  // A genuine top-up is in force although its version is far lower, and the books hold what was served to the tenant
+  // and nothing else.
   const topUp = { amountCents: 100, source: 'manual', ref: 'genuine' };
   expect((await operator(`/tenants/${tenant.id}/credit`, topUp)).status).toBe(201);
   const { data } = (

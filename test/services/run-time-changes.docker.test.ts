@@ -29,7 +29,10 @@ async function ask(gateway: ServiceProcess, key: string, body: Record<string, un
   return status === 200 ? 'ok' : (answer as unknown as { error: { code: string } }).error.code;
 }
 
-/** How long a change takes, from the moment at which it is sent until both gateways go by it, in ms; and from its answer. */
+/**
+ * How long a change takes, from the moment at which it is sent until both gateways go by it, in ms; and from its
+ * answer.
+ */
 async function takes(
   key: string,
   changed: Promise<void>,

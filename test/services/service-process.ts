@@ -14,7 +14,10 @@ export interface Readiness {
   dependencies: Record<string, { ok: boolean; required: boolean; reason?: string }>;
 }
 
-/** One deployable as a process of its own, from `apps/<app>/dist/main.js`: on free ports, with nothing of this process's own settings. */
+/**
+ * One deployable as a process of its own, from `apps/<app>/dist/main.js`: on free ports, with nothing of this process's
+ * own settings.
+ */
 export class ServiceProcess {
   stdout = '';
   stderr = '';

@@ -8,7 +8,8 @@ const NAME = /1[6-9](\.\d)/g;
 const AUTHENTICATION = 'R'.charCodeAt(0);
 
 /**
- * A way to a real PostgreSQL on which its answers say that it is a version 15, byte for byte: so old that none is at hand where tests run. The rest of what it says is its own.
+ * A way to a real PostgreSQL on which its answers say that it is a version 15, byte for byte: so old that none is at
+ * hand where tests run. The rest of what it says is its own.
  */
 export async function tooOldServer(port: number): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer((client) => {

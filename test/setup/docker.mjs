@@ -11,8 +11,8 @@ const PROJECT_LABEL = 'com.docker.compose.project';
 const TEST_PROJECT = /^tollgate-(?:[a-z]+-)*test-(\d+)$/;
 
 /**
- * Patterns of the test files to leave out: with no engine, those that need one, which one line on stderr says; in CI they may not be missing, so there it
- * ends the run.
+ * Patterns of the test files to leave out: with no engine, those that need one, which one line on stderr says; in CI
+ * they may not be missing, so there it ends the run.
  * @returns {string[]}
  */
 export function testsLeftOut() {

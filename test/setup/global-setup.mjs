@@ -1,4 +1,5 @@
-// One real PostgreSQL for the whole run, with a migrated template that each test file clones. TOLLGATE_TEST_DATABASE_URL uses a server instead.
+// One real PostgreSQL for the whole run, with a migrated template that each test file clones.
+// TOLLGATE_TEST_DATABASE_URL uses a server instead.
 import { mkdtemp } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';

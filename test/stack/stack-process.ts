@@ -22,7 +22,10 @@ export interface Ended {
   stderr: string;
 }
 
-/** `npm run stack` as it is for the tests: a project, ports and a data directory of their own, so that nothing of anybody else's is touched. */
+/**
+ * `npm run stack` as it is for the tests: a project, ports and a data directory of their own, so that nothing of
+ * anybody else's is touched.
+ */
 export class Stack {
   readonly project = `tollgate-stack-test-${process.pid}`;
   readonly dataDirectory = mkdtempSync(join(tmpdir(), 'tollgate-stack-'));
@@ -45,7 +48,10 @@ export class Stack {
     return this.node([join(ROOT, 'tools/stack/stack.mjs'), 'down', ...args]);
   }
 
-  /** What nobody is to be shown: each file in the directory of secrets, by its name, and the key that tollgate.yaml names. */
+  /**
+   * What nobody is to be shown: each file in the directory of secrets, by its name, and the key that tollgate.yaml
+   * names.
+   */
   secrets(): [name: string, value: string][] {
     const directory = join(this.dataDirectory, 'secrets');
     const files = readdirSync(directory).flatMap((name) => {

@@ -134,7 +134,8 @@ describe('npm run stack', () => {
     const load = Promise.all(
       Array.from({ length: 4 }, async () => {
         while (going) {
-          // 429: the demo key's own limit of requests a minute, which a quick machine meets, and which is an answer like another.
+          // 429: the demo key's own limit of requests a minute, which a quick machine meets, and which is an answer
+          // like another.
           await ask().catch((error: { status?: number; message: string }) => {
             if (error.status !== 429) failures.push(error.message);
           });

@@ -34,7 +34,9 @@ export class Documented {
     return this.ajv.compile({ $ref: `doc:tollgate${ref}` });
   }
 
-  /** Asks, and holds the answer against what the document says of this status. `ids`: what stands in the path's braces. */
+  /**
+   * Asks, and holds the answer against what the document says of this status. `ids`: what stands in the path's braces.
+   */
   async ask(
     method: string,
     path: string,

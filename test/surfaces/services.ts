@@ -40,7 +40,10 @@ class FileConfig extends ConfigSource {
   close(): void {}
 }
 
-/** Auth, metering and billing as they are, on real Postgres seams, with the management and the operator API on real ports: for one test file. */
+/**
+ * Auth, metering and billing as they are, on real Postgres seams, with the management and the operator API on real
+ * ports: for one test file.
+ */
 export function useServices(billing: Partial<BillingOptions> = {}): Services {
   const services = {} as Services;
   afterAll(() => services.close());

@@ -1,6 +1,6 @@
-// `npm run bench`: Tollgate with everything switched on beside a bare Node + undici proxy and nginx, in front of the same simulator, interleaved in one run.
-// Each gateway has core 0 while it is measured; load, upstream and Postgres have core 1. Prints ratios, writes bench-results/<time>.json.
-// Options: --rounds 3 --seconds 4
+// `npm run bench`: Tollgate with everything switched on beside a bare Node + undici proxy and nginx, in front of the
+// same simulator, interleaved in one run. Each gateway has core 0 while it is measured; load, upstream and Postgres
+// have core 1. Prints ratios, writes bench-results/<time>.json. Options: --rounds 3 --seconds 4
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';

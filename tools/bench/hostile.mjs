@@ -1,6 +1,7 @@
-// `npm run bench -- --hostile`: the worst bodies that are known, one by one and beside other requests. Prints what each costs the event loop's thread, as a ratio to a plain request of the
-// same run (a quiet machine is needed for the time that it was held); how slow other requests are beside a client that sends them as fast as its limits allow; and what unfinished bodies take of memory.
-// Exit code 1 when a body costs the event loop's thread more than its bar.
+// `npm run bench -- --hostile`: the worst bodies that are known, one by one and beside other requests. Prints what each
+// costs the event loop's thread, as a ratio to a plain request of the same run (a quiet machine is needed for the time
+// that it was held); how slow other requests are beside a client that sends them as fast as its limits allow; and what
+// unfinished bodies take of memory. Exit code 1 when a body costs the event loop's thread more than its bar.
 // Options: --seconds 8, --fuzz-rounds 0 (looks for slower ones), --seed 1
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';

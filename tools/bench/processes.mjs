@@ -54,7 +54,10 @@ function pinned(core, command, args) {
   return canPin ? ['taskset', ['-c', String(core), command, ...args]] : [command, args];
 }
 
-/** Seconds of CPU that these processes have used so far, with their children that have ended; one that is gone counts nothing. */
+/**
+ * Seconds of CPU that these processes have used so far, with their children that have ended; one that is gone counts
+ * nothing.
+ */
 export function cpuSeconds(pids) {
   return pids.reduce((sum, pid) => {
     const fields = readProc(pid, 'stat').split(') ')[1]?.split(' ') ?? [];
@@ -70,7 +73,9 @@ function readProc(pid, file) {
   }
 }
 
-/** Milliseconds of CPU that the first thread of a process has used: of a Node.js process, the one with the event loop. */
+/**
+ * Milliseconds of CPU that the first thread of a process has used: of a Node.js process, the one with the event loop.
+ */
 export function mainThreadCpuMs(pid) {
   return Number(readProc(pid, `task/${pid}/schedstat`).split(' ')[0]) / 1e6;
 }
@@ -154,7 +159,10 @@ const SHIPPED_LIMITS = {
   key: '{ requestsPerMinute: 600, tokensPerMinute: 1000000, concurrency: 64 }',
 };
 
-/** The standalone with everything switched on, in front of the same upstream; its Postgres runs on `serverCore`, as another machine's would. */
+/**
+ * The standalone with everything switched on, in front of the same upstream; its Postgres runs on `serverCore`, as
+ * another machine's would.
+ */
 export async function startTollgate(core, serverCore, upstream) {
   const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   mkdirSync(join(home, 'data'));

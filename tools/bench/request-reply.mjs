@@ -1,5 +1,6 @@
-// What Nest adds to a request and its reply. The real auth service, on an embedded PostgreSQL, answers `auth.tenants.get`
-// twice in one process: by a handler that is registered in the bare seam, and by its controller, asked through
+// What Nest adds to a request and its reply. The real auth service, on an embedded PostgreSQL, answers
+// `auth.tenants.get` twice in one process: by a handler that is registered in the bare seam, and by its controller,
+// asked through
 // `ServiceClient`. They are asked in alternation, so that what else the machine does falls on both. A handler that does
 // nothing shows the difference alone. Build first (npm run build), then:
 //   node tools/bench/request-reply.mjs [requests of each, 5000] [brokers, host:port: over Kafka, not in process]

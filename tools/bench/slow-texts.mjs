@@ -1,7 +1,9 @@
-// Looks for texts that the tokenizer is slow at: a seeded random search over alphabets and the ways to put them together. Each is measured per byte against plain English in the same run; the slowest
-// are changed a little and tried again. The corpus of what was found (slow-texts.json) is a test of the gateway's.
+// Looks for texts that the tokenizer is slow at: a seeded random search over alphabets and the ways to put them
+// together. Each is measured per byte against plain English in the same run; the slowest are changed a little and tried
+// again. The corpus of what was found (slow-texts.json) is a test of the gateway's.
 //   node tools/bench/slow-texts.mjs [--seed 1] [--rounds 400] [--encoding o200k_base] [--library] [--write]
-// --library measures gpt-tokenizer's own counting instead, on 4 KB: longer runs take it minutes. --write adds the slowest to the corpus.
+// --library measures gpt-tokenizer's own counting instead, on 4 KB: longer runs take it minutes. --write adds the
+// slowest to the corpus.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
@@ -42,7 +44,9 @@ export function random(seed) {
   };
 }
 
-/** A text of about so many characters: the units in order again and again, or picked at random where there is a seed. */
+/**
+ * A text of about so many characters: the units in order again and again, or picked at random where there is a seed.
+ */
 export function makeText({ units, seed }, chars) {
   const next = seed === null ? null : random(seed);
   const parts = [];

@@ -1,4 +1,5 @@
-// The worst bodies for /v1/chat/completions that are known, up to 10 MiB each, and a fuzzer that looks for worse ones. Whoever measures gives the score (how long the event loop was held, say).
+// The worst bodies for /v1/chat/completions that are known, up to 10 MiB each, and a fuzzer that looks for worse ones.
+// Whoever measures gives the score (how long the event loop was held, say).
 //   import { BODIES, fuzz } from './worst-bodies.mjs';
 //   for (const { name, body } of BODIES) await send(body());
 //   const { name, score, body } = await fuzz(7, async (body) => heldMs(body), { rounds: 100 });
@@ -207,7 +208,8 @@ function insert(json, next, what) {
 }
 
 /**
- * Changes known bodies at random and keeps those with the highest score, to change them further. The same seed and scores find the same.
+ * Changes known bodies at random and keeps those with the highest score, to change them further. The same seed and
+ * scores find the same.
  * @param score of a body (a Buffer of at most MAX_BODY_BYTES): higher is worse; may be a promise
  * @param bytes of the bodies that it begins with: small ones are quick, and grow
  * @returns the worst: its name tells how it came about

@@ -1,4 +1,5 @@
-// `npm run nemesis`: random pairs and triples of faults on the composed services, from a seed. Runs the TypeScript of test/faults, compiled as it is loaded.
+// `npm run nemesis`: random pairs and triples of faults on the composed services, from a seed. Runs the TypeScript of
+// test/faults, compiled as it is loaded.
 import { transformFileSync } from '@swc/core';
 import Module, { createRequire } from 'node:module';
 import { constants } from 'node:os';

@@ -1,5 +1,6 @@
-// What `npm start`, `npm test` and the `tollgate` command need before they can run: dependencies installed, sources compiled.
-// Runs on the Node that npm runs on (20 or newer) and imports nothing but Node. Progress goes to stderr: stdout belongs to the command.
+// What `npm start`, `npm test` and the `tollgate` command need before they can run: dependencies installed, sources
+// compiled. Runs on the Node that npm runs on (20 or newer) and imports nothing but Node. Progress goes to stderr:
+// stdout belongs to the command.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -12,7 +13,10 @@ const LOCK_WAIT_MS = 200;
 const LOCK_STALE_MS = 10 * 60_000;
 const say = (line) => process.stderr.write(`${line}\n`);
 
-/** Installs when nothing is installed or the lockfile changed, compiles what is stale; returns at once when there is nothing to do. */
+/**
+ * Installs when nothing is installed or the lockfile changed, compiles what is stale; returns at once when there is
+ * nothing to do.
+ */
 export async function prepare() {
   requireNode();
   await exclusively(async () => {

@@ -1,4 +1,5 @@
-// The certificates of the composed servers, from an authority of this stack's own: made once, and anew before they expire. Kept with the other secrets.
+// The certificates of the composed servers, from an authority of this stack's own: made once, and anew before they
+// expire. Kept with the other secrets.
 import 'reflect-metadata';
 import {
   BasicConstraintsExtension,
@@ -32,7 +33,8 @@ const SERVERS = ['postgres', 'redis', 'kafka'];
 const LOCALHOST = 'localhost';
 
 /**
- * Makes what is missing or expires soon: `tls-ca` and its key, which no container gets; `tls-<server>-cert` and `tls-<server>-key`, and both in one, `tls-<server>`.
+ * Makes what is missing or expires soon: `tls-ca` and its key, which no container gets; `tls-<server>-cert` and
+ * `tls-<server>-key`, and both in one, `tls-<server>`.
  * @param {string} directory
  * @returns {Promise<string>} what tells these certificates from others: servers read theirs when they start
  */

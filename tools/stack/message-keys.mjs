@@ -1,5 +1,6 @@
-// The keys by which the composed services believe each other: a file for each service beside the other secrets. What is there stays, so a rotation in that directory
-// (`tollgate message-keys rotate .tollgate/secrets …`) reaches the containers, which have the files mounted. Needs a checkout that is compiled.
+// The keys by which the composed services believe each other: a file for each service beside the other secrets. What is
+// there stays, so a rotation in that directory (`tollgate message-keys rotate .tollgate/secrets …`) reaches the
+// containers, which have the files mounted. Needs a checkout that is compiled.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ROOT } from '../setup/prepare.mjs';

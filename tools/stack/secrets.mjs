@@ -1,5 +1,6 @@
-// The secrets of the composed services: a file each in <data directory>/secrets, which docker-compose.yml mounts into the containers that need it. Nothing of them is in the environment of a container,
-// so neither `docker inspect` nor `docker compose config` shows them.
+// The secrets of the composed services: a file each in <data directory>/secrets, which docker-compose.yml mounts into
+// the containers that need it. Nothing of them is in the environment of a container, so neither `docker inspect` nor
+// `docker compose config` shows them.
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,14 +15,20 @@ const FILE_MODE = 0o444;
 const WRITABLE_MODE = 0o600;
 const PASSWORD_BYTES = 24;
 const ID_CHARS = 12;
-/** Logins of PostgreSQL (deploy/postgres/roles.sql): what each service signs in as, and the owner of its schema, for its migrations. */
+/**
+ * Logins of PostgreSQL (deploy/postgres/roles.sql): what each service signs in as, and the owner of its schema, for its
+ * migrations.
+ */
 const DATABASE_LOGINS = ['auth', 'metering', 'billing', 'auth_owner', 'metering_owner', 'billing_owner'];
 /** Each has a user of its own at Kafka, which the job `topics` makes. */
 const KAFKA_USERS = ['gateway', 'auth', 'metering', 'billing'];
 
 export const secretsDirectory = (dataDirectory) => join(dataDirectory, 'secrets');
 
-/** Whether the data of an earlier start can be opened: their passwords are here, or among the variables of an older stack.env. */
+/**
+ * Whether the data of an earlier start can be opened: their passwords are here, or among the variables of an older
+ * stack.env.
+ */
 export const hasPasswords = (dataDirectory, older) =>
   existsSync(join(secretsDirectory(dataDirectory), 'postgres-password')) || Boolean(older.TOLLGATE_POSTGRES_PASSWORD);
 

@@ -1,4 +1,5 @@
-// stack.mjs up [--json] [--scale <service>=<number>]… | down [--volumes]: the distributed form on Docker Compose. Runs on Node 24, in a checkout that is compiled.
+// stack.mjs up [--json] [--scale <service>=<number>]… | down [--volumes]: the distributed form on Docker Compose. Runs
+// on Node 24, in a checkout that is compiled.
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

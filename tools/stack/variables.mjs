@@ -4,7 +4,8 @@ const MAX_PORT = 65_535;
 
 /**
  * MiB that the containers of each may have, and how much of it is for data or JavaScript's heap. As in
- * docker-compose.yml. The rest is for connections, buffers and code; in a gateway for its workers too, in Redis for its rewrites.
+ * docker-compose.yml. The rest is for connections, buffers and code; in a gateway for its workers too, in Redis for its
+ * rewrites.
  */
 export const MEMORY = {
   POSTGRES: { mib: 4_096 },

@@ -56,7 +56,10 @@ export interface RunningAuth {
   close(): Promise<void>;
 }
 
-/** The real auth service on real implementations of all its seams, Postgres ones unless told otherwise, and a gateway's view of the credential store. */
+/**
+ * The real auth service on real implementations of all its seams, Postgres ones unless told otherwise, and a gateway's
+ * view of the credential store.
+ */
 export async function startAuth(
   url: string,
   openStore: (name: string) => CredentialStore = (applicationName) =>

@@ -1,6 +1,8 @@
-// What reconcile takes over many events: fills all stores with sound books (sound-books.mjs), runs it once, and says how long it took and the peak memory of this process, which is
-// metering's and billing's together. Then it spoils every store a little and runs it again: each difference must be found and named. Exit code 1 where one is not, or where there is none.
-// Build first (npm run build), then: node apps/billing/bench/reconcile.mjs [millions of events, 10] [tenants, 1000]
+// What reconcile takes over many events: fills all stores with sound books (sound-books.mjs), runs it once, and says
+// how long it took and the peak memory of this process, which is metering's and billing's together. Then it spoils
+// every store a little and runs it again: each difference must be found and named. Exit code 1 where one is not, or
+// where there is none. Build first (npm run build), then: node apps/billing/bench/reconcile.mjs [millions of events,
+// 10] [tenants, 1000]
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

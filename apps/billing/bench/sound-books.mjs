@@ -1,5 +1,7 @@
-// Sound books of two months, by generate_series: October is closed and invoiced, November runs. Every table that reconcile reads has its rows: events, roll-ups, charges (some with an
-// overrun), coverages that carry their rest on, entries and postings, budgets' months, invoices, and an admission store with settled holds that the ledger has not confirmed yet.
+// Sound books of two months, by generate_series: October is closed and invoiced, November runs. Every table that
+// reconcile reads has its rows: events, roll-ups, charges (some with an overrun), coverages that carry their rest on,
+// entries and postings, budgets' months, invoices, and an admission store with settled holds that the ledger has not
+// confirmed yet.
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
@@ -27,7 +29,10 @@ export const tenantId = (n) => `ten_${n.toString(16).padStart(26, '0')}`;
 /** The id of a month's event: the month's first instant, then the event's number in hex; ascending with the numbers. */
 export const requestId = (month, n) => MONTHS[month].prefix + n.toString(16).padStart(ID_CHARS - 14, '0');
 
-/** Events `from` to `to` − 1 of one month, each with its charge. i: the event's number in its month, from 0; tenant i % tenants, seq from 1. */
+/**
+ * Events `from` to `to` − 1 of one month, each with its charge. i: the event's number in its month, from 0; tenant i %
+ * tenants, seq from 1.
+ */
 function slice({ period, startMs, prefix }, { from, to, perMonth, tenants }) {
   const id = `'${prefix}' || lpad(to_hex(i), ${ID_CHARS - 14}, '0')`;
   const stepUs = Math.floor((20 * DAY_MS * 1_000) / perMonth);

@@ -9,8 +9,8 @@ import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing'
 import { BillingModule } from './billing.module';
 import { CENT, charge } from './testing/billing.fixture';
 
-// The whole service on real Postgres, messages and admission store. The test is auth (every tenant is there), metering (its sums) and the
-// consumer of credit news.
+// The whole service on real Postgres, messages and admission store. The test is auth (every tenant is there), metering
+// (its sums) and the consumer of credit news.
 const database = useTestDatabase();
 
 class TestProcess {
@@ -126,7 +126,8 @@ describe('billing, as the main program runs it', () => {
     await book('refund', 300, 1_000n);
     await book('adjust', -1_200, -200n, { allowDebt: true });
     await book('adjust', 1_200, 1_000n, { ref: 'up again' });
-    // Who repeats a booking, as the answer was lost before the store had heard of it, gets the first answer, and the store hears of it then.
+    // Who repeats a booking, as the answer was lost before the store had heard of it, gets the first answer, and the
+    // store hears of it then.
     await database.query(`UPDATE admission.tenant SET version = 1, balance_nanos = 0 WHERE tenant_id = $1`, [tenantId]);
     expect(await topUp(tenantId, 1_000)).toMatchObject({ balanceCents: 1_000 });
     expect(await balance()).toBe(1_000n * CENT);

@@ -7,7 +7,8 @@ import { useTestDatabase, withDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 import { LEDGER_ROLE, MIGRATIONS, openBillingDatabase } from './database';
 
-// The same migrations by users with fewer rights than a superuser, as on a managed server. Roles belong to the server: each test uses names of its own.
+// The same migrations by users with fewer rights than a superuser, as on a managed server. Roles belong to the server:
+// each test uses names of its own.
 const database = useTestDatabase();
 
 it('the migrations make the outbox that the relay expects', () => {

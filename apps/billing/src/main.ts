@@ -10,7 +10,9 @@ import { BillingModule } from './billing.module';
 import { BillingDataSource, MIGRATIONS } from './database';
 import { SETTINGS } from './settings';
 
-/** Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order. */
+/**
+ * Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order.
+ */
 const CONCURRENT_PARTITIONS = 4;
 
 runService(

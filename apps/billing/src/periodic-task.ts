@@ -2,8 +2,8 @@ import type { BeforeApplicationShutdown, FactoryProvider, OnApplicationBootstrap
 import { logger } from '@tollgate/runtime';
 
 /**
- * Does something again and again while the service runs: at once, then `everyMs` after the last run ended. A run that fails is logged and comes again: what it is to do stands in
- * the database, and any number of replicas may run it.
+ * Does something again and again while the service runs: at once, then `everyMs` after the last run ended. A run that
+ * fails is logged and comes again: what it is to do stands in the database, and any number of replicas may run it.
  */
 export class PeriodicTask implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;

@@ -29,7 +29,10 @@ export async function listLetters(brokers: Brokers, output: Output, topic?: stri
   if (left > 0) output.note(`These are the oldest ${letters.length}; ${left} more are quarantined.`);
 }
 
-/** Publishes letters of a topic again: those of these origins, or all, however many. Nothing is published when one of them is not there. */
+/**
+ * Publishes letters of a topic again: those of these origins, or all, however many. Nothing is published when one of
+ * them is not there.
+ */
 export async function replayLetters(
   brokers: Brokers,
   output: Output,

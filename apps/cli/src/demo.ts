@@ -20,8 +20,8 @@ export interface Demo {
 }
 
 /**
- * Where there is no tenant yet: a tenant with 10.00 of credit, a key and a token, made as anybody's are. Null where there are tenants. The credit can be spent when this
- * returns, so that the curl line works the moment it is printed.
+ * Where there is no tenant yet: a tenant with 10.00 of credit, a key and a token, made as anybody's are. Null where
+ * there are tenants. The credit can be spent when this returns, so that the curl line works the moment it is printed.
  */
 export async function createDemo(client: OperatorClient): Promise<Demo | null> {
   const until = Date.now() + REACHABLE_WAIT_MS;

@@ -6,7 +6,10 @@ import { Output } from './output';
 
 const MAX_REPLICATION_FACTOR = 32;
 
-/** The commands that talk to Kafka, and those of the keys of what is said there. What they need is loaded for them alone: it takes longer to load than the others take to run. */
+/**
+ * The commands that talk to Kafka, and those of the keys of what is said there. What they need is loaded for them
+ * alone: it takes longer to load than the others take to run.
+ */
 export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void {
   const load = async () => (await import('./kafka-tools.js')).kafkaTools;
   const output = (options: object) => new Output('json' in options);

@@ -5,7 +5,10 @@ import { tollgate } from './program';
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
-/** Runs the command line; the exit code. Whatever fails is one line on stderr, and with `--json` one JSON document on stdout too. */
+/**
+ * Runs the command line; the exit code. Whatever fails is one line on stderr, and with `--json` one JSON document on
+ * stdout too.
+ */
 async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0;
   const program = tollgate(process.env, () => (exitCode = FAILED));

@@ -1,8 +1,8 @@
 export { formatCents } from '@tollgate/contracts';
 
 /**
- * A decimal amount of currency units as whole cents, exactly: "10", "10.5" and "10.50", no sign, no thousands separators. Throws RangeError
- * with what is wrong.
+ * A decimal amount of currency units as whole cents, exactly: "10", "10.5" and "10.50", no sign, no thousands
+ * separators. Throws RangeError with what is wrong.
  */
 export function parseAmount(text: string): number {
   const match = /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(text);

@@ -17,8 +17,9 @@ const HOW_TO_FIND =
   'Start it with "npm start" and run this in the same folder, or set TOLLGATE_DATA_DIR to its data directory, or TOLLGATE_OPERATOR_URL and TOLLGATE_OPERATOR_SECRET.';
 
 /**
- * Where the operator API is: TOLLGATE_OPERATOR_URL with TOLLGATE_OPERATOR_SECRET, or the `operator.json` that a standalone wrote into its data
- * directory (TOLLGATE_DATA_DIR, `.tollgate`). Throws UsageFailure when only one of the two is set or the URL is none, Failure when nothing is found.
+ * Where the operator API is: TOLLGATE_OPERATOR_URL with TOLLGATE_OPERATOR_SECRET, or the `operator.json` that a
+ * standalone wrote into its data directory (TOLLGATE_DATA_DIR, `.tollgate`). Throws UsageFailure when only one of the
+ * two is set or the URL is none, Failure when nothing is found.
  */
 export function findOperator(env: NodeJS.ProcessEnv): Operator {
   const { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: secret } = env;

@@ -1,4 +1,7 @@
-/** Where a command's answer goes. With `--json` stdout gets exactly one JSON document, and what people read nowhere else than on stderr. */
+/**
+ * Where a command's answer goes. With `--json` stdout gets exactly one JSON document, and what people read nowhere else
+ * than on stderr.
+ */
 export class Output {
   constructor(readonly json: boolean) {}
 

@@ -15,7 +15,9 @@ export function readyJson(addresses: Addresses, demo: Demo | null): string {
   return JSON.stringify({ ...addresses, ...(demo ? { demo } : {}) });
 }
 
-/** What a person reads when the service is ready; `model` is one that the curl line may ask, `stop` says how to stop it. */
+/**
+ * What a person reads when the service is ready; `model` is one that the curl line may ask, `stop` says how to stop it.
+ */
 export function readyText(addresses: Addresses, demo: Demo | null, model: string, stop: string): string {
   const lines = [
     '',

@@ -14,7 +14,10 @@ const MAX_SHOWN_IDS = 3;
 type Report = ReconcileReport & { currency: string };
 type Running = Extract<ReconcileRun, { state: 'running' }>;
 
-/** False: the books differ. With `repair`, what the admission store has otherwise is repaired first, if the person agrees, and the answer is that of the run after it. */
+/**
+ * False: the books differ. With `repair`, what the admission store has otherwise is repaired first, if the person
+ * agrees, and the answer is that of the run after it.
+ */
 export async function reconcile(context: Context, options: { repair: boolean; yes: boolean }): Promise<boolean> {
   let report = await run(context);
   if (options.repair && !report.ok && (await repairAll(context, report, options.yes))) report = await run(context);

@@ -2,7 +2,10 @@ import type { Command } from 'commander';
 import { group, leaf } from './leaf';
 import { Output } from './output';
 
-/** The commands that are about Redis. What they need is loaded for them alone: it takes longer to load than the others take to run. */
+/**
+ * The commands that are about Redis. What they need is loaded for them alone: it takes longer to load than the others
+ * take to run.
+ */
 export function addRedisCommands(program: Command, env: NodeJS.ProcessEnv): void {
   const load = async () => (await import('./redis-tools.js')).redisTools;
 

@@ -6,7 +6,10 @@ import { counted, table } from './table';
 
 const TIMEOUT_MS = 30_000;
 
-/** What the admission store has of a tenant, made anew from the books: shows what changes, then does it; with `dryRun` only shows it. */
+/**
+ * What the admission store has of a tenant, made anew from the books: shows what changes, then does it; with `dryRun`
+ * only shows it.
+ */
 export async function repairTenant({ client, output }: Context, tenantId: string, dryRun: boolean): Promise<void> {
   const planned = await ask({ client }, tenantId, true);
   if (dryRun) return output.answer(planned, `${changes(planned)}\nNothing was changed.`);
@@ -16,7 +19,10 @@ export async function repairTenant({ client, output }: Context, tenantId: string
   output.answer(done, `Repaired from the books.${dropped}`);
 }
 
-/** Repairs the tenants of which reconcile found something, when the person agrees. False: there are none, or the person does not. */
+/**
+ * Repairs the tenants of which reconcile found something, when the person agrees. False: there are none, or the person
+ * does not.
+ */
 export async function repairAll(context: Context, report: ReconcileReport, yes: boolean): Promise<boolean> {
   const { client, output } = context;
   const ids = [...new Set(report.differences.map(({ tenantId }) => tenantId))].filter((id) => id !== '').sort();

@@ -43,7 +43,10 @@ export interface GatewayOptions {
 /** Nothing listens there: a configuration that names "simulator:" where there is none gets a 502. */
 const NO_SIMULATOR = 'http://127.0.0.1:9/v1';
 
-/** Builds the stages, and takes them down in the order in which they depend on each other: running requests have ended by then (InFlight.drain). */
+/**
+ * Builds the stages, and takes them down in the order in which they depend on each other: running requests have ended
+ * by then (InFlight.drain).
+ */
 @Injectable()
 class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   readonly stages: Stages;
@@ -92,7 +95,10 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-/** Both public surfaces. Needs MessagesModule, AdmissionStore, CredentialStore and ConfigSource from global modules; served by `createPublicApp`. */
+/**
+ * Both public surfaces. Needs MessagesModule, AdmissionStore, CredentialStore and ConfigSource from global modules;
+ * served by `createPublicApp`.
+ */
 @Module({})
 export class GatewayModule {
   static register(options: GatewayOptions = {}): DynamicModule {

@@ -2,7 +2,10 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { baseUrl, explainListen, type AddressSettings } from '@tollgate/runtime';
 import type { AddressInfo } from 'node:net';
 
-/** Begins to serve; the base URL. Rejects with StartError when the port cannot be had. `settings` names where the address comes from. */
+/**
+ * Begins to serve; the base URL. Rejects with StartError when the port cannot be had. `settings` names where the
+ * address comes from.
+ */
 export async function listen(
   app: NestFastifyApplication,
   host: string,

@@ -5,7 +5,10 @@ const MAX_CHARS = 200;
 /** An escape may be escaped itself. */
 const MAX_DECODINGS = 3;
 
-/** What a log may show of a request's target: its path, without a query, and without what looks like a credential that somebody put there, escaped or not. */
+/**
+ * What a log may show of a request's target: its path, without a query, and without what looks like a credential that
+ * somebody put there, escaped or not.
+ */
 export function loggedPath(url: string): string {
   // An absolute target may name a user and a password.
   if (!url.startsWith('/')) return HIDDEN;

@@ -73,7 +73,8 @@ runService(
         host: 'TOLLGATE_HOST',
         port: 'TOLLGATE_PORT',
       });
-      // Not ready, and still serving: whoever balances the load shall notice before anything is refused. Only of who serves: a start that fails at a port says so at once.
+      // Not ready, and still serving: whoever balances the load shall notice before anything is refused. Only of who
+      // serves: a start that fails at a port says so at once.
       takeDown.add(() => setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000));
       logger('gateway').info({ publicUrl, operatorUrl }, 'listening');
     },

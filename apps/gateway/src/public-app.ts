@@ -38,8 +38,8 @@ export interface PublicAppOptions {
 }
 
 /**
- * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers. Initialised, not yet listening.
- * The patterns of the module's controllers are answered already.
+ * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers.
+ * Initialised, not yet listening. The patterns of the module's controllers are answered already.
  * @param module the program's root module, which has a GatewayModule in it
  */
 export async function createPublicApp(
@@ -122,15 +122,19 @@ export async function createPublicApp(
   return app;
 }
 
-/** Refuses new inference requests and lets running ones finish, to their last byte; false when some did not within `timeoutMs`. */
+/**
+ * Refuses new inference requests and lets running ones finish, to their last byte; false when some did not within
+ * `timeoutMs`.
+ */
 export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<boolean> {
   return app.get(InFlight, { strict: false }).drain(timeoutMs);
 }
 
 /**
- * Ends what outlived the drain: streams are settled at what was delivered and end with an error event and `[DONE]`, plain requests get a 503 and are not charged,
- * backends are stopped. Then all connections are closed, the management API's too, so that `app.close()` need not wait for any. False when some request was not
- * settled and written within `timeoutMs` (its client does not read, or the store does not answer).
+ * Ends what outlived the drain: streams are settled at what was delivered and end with an error event and `[DONE]`,
+ * plain requests get a 503 and are not charged, backends are stopped. Then all connections are closed, the management
+ * API's too, so that `app.close()` need not wait for any. False when some request was not settled and written within
+ * `timeoutMs` (its client does not read, or the store does not answer).
  */
 export async function cutOff(app: NestFastifyApplication, timeoutMs = CUT_OFF_TIMEOUT_MS): Promise<boolean> {
   const ended = await app.get(InFlight, { strict: false }).cutOff(timeoutMs);
@@ -145,12 +149,17 @@ export async function endRequests(app: NestFastifyApplication, timeoutMs: number
   await cutOff(app);
 }
 
-/** Waits until streams that wait for the store were tried once more, and the usage events of all requests that have ended are published, or left to the sweeper; false when that took longer than `timeoutMs`. */
+/**
+ * Waits until streams that wait for the store were tried once more, and the usage events of all requests that have
+ * ended are published, or left to the sweeper; false when that took longer than `timeoutMs`.
+ */
 export function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
   return within(timeoutMs, app.get(Settlements, { strict: false }).flush());
 }
 
-/** Unknown routes and errors before a route are answered here, in each surface's envelope: not by Nest's own handlers. */
+/**
+ * Unknown routes and errors before a route are answered here, in each surface's envelope: not by Nest's own handlers.
+ */
 class PublicAdapter extends FastifyAdapter {
   override setNotFoundHandler(): ReturnType<FastifyAdapter['setNotFoundHandler']> {
     return this.getInstance();

@@ -1,5 +1,6 @@
-// What ingestion costs beside a raw COPY of the same rows into the same table (its index and primary key included), interleaved, in batches of 1,000 with a commit each.
-// Build first (tools/build/build.mjs libs/contracts libs/runtime libs/postgres libs/messaging apps/metering), then: node apps/metering/bench/ingest.mjs [batches]
+// What ingestion costs beside a raw COPY of the same rows into the same table (its index and primary key included),
+// interleaved, in batches of 1,000 with a commit each. Build first (tools/build/build.mjs libs/contracts libs/runtime
+// libs/postgres libs/messaging apps/metering), then: node apps/metering/bench/ingest.mjs [batches]
 import 'reflect-metadata';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

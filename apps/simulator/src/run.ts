@@ -6,7 +6,10 @@ import { startSimulator, type Simulator } from './serve/start';
 
 const USAGE = 'usage: main.js [--host 127.0.0.1] [--port 0] [--config simulator.yaml]';
 
-/** Starts what the command line asks for. Throws with one line that says what is wrong: an argument, the file, its content, the port. */
+/**
+ * Starts what the command line asks for. Throws with one line that says what is wrong: an argument, the file, its
+ * content, the port.
+ */
 export async function run(args: string[]): Promise<Simulator> {
   const { host, port, file } = readArguments(args);
   if (file === undefined) return startSimulator({ host, port });

@@ -1,7 +1,10 @@
 import OpenAI from 'openai';
 import { startSimulator, type Simulator, type SimulatorOptions } from './index';
 
-/** A simulator of its own for the calling test file, with fresh counters for each test, and the official client pointed at it. */
+/**
+ * A simulator of its own for the calling test file, with fresh counters for each test, and the official client pointed
+ * at it.
+ */
 export function useSimulator(options: SimulatorOptions = {}) {
   let simulator: Simulator;
   let client: OpenAI;

@@ -6,8 +6,9 @@ const POLL_MS = 20;
 const PAGE_TENANTS = 500;
 
 /**
- * Waits until billing has taken in every settled hold; false, and a line in the log, when that took longer than FLUSH_TIMEOUT_MS (other processes
- * on the same database may be settling all the time). Nothing depends on it: a hold that is left waits for the next process.
+ * Waits until billing has taken in every settled hold; false, and a line in the log, when that took longer than
+ * FLUSH_TIMEOUT_MS (other processes on the same database may be settling all the time). Nothing depends on it: a hold
+ * that is left waits for the next process.
  */
 export async function flushBooks(admission: AdmissionStore): Promise<boolean> {
   const until = Date.now() + FLUSH_TIMEOUT_MS;

@@ -76,7 +76,10 @@ export function readSettings(env: NodeJS.ProcessEnv) {
 
 type DataSettings = Pick<StandaloneSettings, 'TOLLGATE_DATA_DIR' | 'TOLLGATE_OPERATOR_SECRET'>;
 
-/** The operator API's secret: the one given, or one made on the first start and kept in the data directory. Throws SettingsError where that cannot be written. */
+/**
+ * The operator API's secret: the one given, or one made on the first start and kept in the data directory. Throws
+ * SettingsError where that cannot be written.
+ */
 export function operatorSecret({
   TOLLGATE_OPERATOR_SECRET: given,
   TOLLGATE_DATA_DIR: directory,
@@ -102,7 +105,10 @@ export function operatorSecret({
   }
 }
 
-/** Not `recursive`: that never returns for a folder that a special file system does not let be made, such as one below /proc. */
+/**
+ * Not `recursive`: that never returns for a folder that a special file system does not let be made, such as one below
+ * /proc.
+ */
 function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   makeDirectory(dirname(path));

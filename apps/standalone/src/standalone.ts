@@ -25,7 +25,10 @@ import { operatorSecret, type StandaloneSettings, writeOperatorFile } from './se
 
 const OPERATOR_HOST = '127.0.0.1';
 
-/** All services in this process, in the order in which they need each other. Rejects with StartError or ConfigError for what the operator can mend. */
+/**
+ * All services in this process, in the order in which they need each other. Rejects with StartError or ConfigError for
+ * what the operator can mend.
+ */
 export async function startStandalone(
   settings: StandaloneSettings,
   takeDown: TakeDown,
@@ -72,7 +75,8 @@ export async function startStandalone(
   takeDown.add(
     // It stops consuming first.
     () => app.close(),
-    // What was settled goes through metering into the books while their consumers still run; what does not make it in time waits in its hold.
+    // What was settled goes through metering into the books while their consumers still run; what does not make it in
+    // time waits in its hold.
     () => flushBooks(admission),
     () => flushUsage(app),
     () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
@@ -135,7 +139,10 @@ async function openDatabase(settings: StandaloneSettings, takeDown: TakeDown): P
   return url;
 }
 
-/** Nothing can be served any more, and nothing can be lost: what was answered is on disk. Whoever watches over this process hears of it by the exit code. */
+/**
+ * Nothing can be served any more, and nothing can be lost: what was answered is on disk. Whoever watches over this
+ * process hears of it by the exit code.
+ */
 function endWithoutDatabase({ message }: Error): void {
   process.stderr.write(`tollgate: The embedded PostgreSQL ended and could not be started again: ${message}\n`);
   process.exit(1);

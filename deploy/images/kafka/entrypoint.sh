@@ -1,6 +1,6 @@
 #!/bin/bash
-# As the official apache/kafka image: CLUSTER_ID and the broker's settings as KAFKA_… (`_` is a dot, `__` an underscore, `___` a dash). KRaft; all of the
-# settings come from the environment.
+# As the official apache/kafka image: CLUSTER_ID and the broker's settings as KAFKA_… (`_` is a dot, `__` an underscore,
+# `___` a dash). KRaft; all of the settings come from the environment.
 set -euo pipefail
 [ "$#" = 0 ] || exec "$@"
 properties=/tmp/server.properties
@@ -15,7 +15,8 @@ while IFS='=' read -r -d '' name value; do
   key="${key//___/-}" key="${key//__/%}" key="${key//_/.}" key="${key//%/_}"
   printf '%s=%s\n' "${key,,}" "$value" >>"$properties"
 done < <(env -0)
-# The class data archive, made with the image, spares both processes two thirds of their start; it wants the same class path, so in a fixed order.
+# The class data archive, made with the image, spares both processes two thirds of their start; it wants the same class
+# path, so in a fixed order.
 classpath=$(printf '%s:' /opt/kafka/libs/*.jar)
 java=(java -XX:SharedArchiveFile=/opt/kafka/kafka.jsa -Xlog:disable -Xlog:all=error:stderr -Djava.awt.headless=true -cp "$classpath")
 [ -e /opt/kafka/kafka.jsa ] || unset 'java[1]'

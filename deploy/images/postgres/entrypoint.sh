@@ -1,5 +1,6 @@
 #!/bin/bash
-# As the official postgres image: POSTGRES_USER, POSTGRES_PASSWORD (or POSTGRES_PASSWORD_FILE), POSTGRES_DB and PGDATA; arguments are postgres's own (-c name=value).
+# As the official postgres image: POSTGRES_USER, POSTGRES_PASSWORD (or POSTGRES_PASSWORD_FILE), POSTGRES_DB and PGDATA;
+# arguments are postgres's own (-c name=value).
 set -euo pipefail
 case "${1:-}" in -* | '') set -- postgres "$@" ;; esac
 if [ "$1" = postgres ]; then

@@ -19,8 +19,9 @@ export type ClientAdmitResult =
   (Extract<AdmitResult, { kind: 'held' }> & { deadline: HoldDeadline }) | Extract<AdmitResult, { kind: 'refused' }>;
 
 /**
- * How a process calls the admission store, one request at a time: batches each operation by itself, so that a settlement that waits for
- * the disk holds up no admission. Every method ends in bounded time, with an UnavailableError when the store does not answer or too much waits already.
+ * How a process calls the admission store, one request at a time: batches each operation by itself, so that a
+ * settlement that waits for the disk holds up no admission. Every method ends in bounded time, with an UnavailableError
+ * when the store does not answer or too much waits already.
  */
 export class AdmissionClient {
   private readonly admits: BatchQueue<AdmitRequest, AdmitResult>;
@@ -52,8 +53,8 @@ export class AdmissionClient {
   }
 
   /**
-   * RangeError: numbers out of range, or an id that another or an ended hold has. Of a tenant whose credit the store must ask for first it waits for that, apart from
-   * the batches, so that nobody else does.
+   * RangeError: numbers out of range, or an id that another or an ended hold has. Of a tenant whose credit the store
+   * must ask for first it waits for that, apart from the batches, so that nobody else does.
    */
   admit(request: AdmitRequest): Promise<ClientAdmitResult> {
     return onceKnown(() => this.admitNow(request));
@@ -64,7 +65,10 @@ export class AdmissionClient {
     return onceKnown(() => this.looks.push(request));
   }
 
-  /** Its time in the queue is on the hold's account, and so is a first try that was not answered: that one may have made the hold. */
+  /**
+   * Its time in the queue is on the hold's account, and so is a first try that was not answered: that one may have made
+   * the hold.
+   */
   private async admitNow(request: AdmitRequest): Promise<ClientAdmitResult> {
     const sentMs = performance.now();
     const result = await this.admits.push(request);

@@ -7,7 +7,10 @@ const VERSION = /^\d{1,19}$/;
 const AMOUNT = /^-?\d{1,30}$/;
 const MAX_ID_CHARS = 128;
 
-/** Why `value` is no credit news that `parseBalanceUpdate` reads and a store takes, or null when it is. Thrown in a consumer, it would come again for ever. */
+/**
+ * Why `value` is no credit news that `parseBalanceUpdate` reads and a store takes, or null when it is. Thrown in a
+ * consumer, it would come again for ever.
+ */
 export function validateBalanceUpdate(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { tenantId, version, balanceNanos, releases, suspended, budgets } = value as Record<

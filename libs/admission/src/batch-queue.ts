@@ -26,12 +26,15 @@ interface Waiting<I, O> {
 }
 
 /**
- * One call in flight; what gathers while it is under way goes out as the next one, in order. The first of a quiet queue waits for the end of
- * the event loop's turn, so that all that arrived in this turn go together. The call itself ends in bounded time.
+ * One call in flight; what gathers while it is under way goes out as the next one, in order. The first of a quiet queue
+ * waits for the end of the event loop's turn, so that all that arrived in this turn go together. The call itself ends
+ * in bounded time.
  *
- * When the store does not answer, the call is tried once more (every operation may be repeated by its ids); then it is refused, and with it all that waited
- * behind it, which would otherwise wait as long again. Nor does anybody wait for two calls in full, the one that it came too late for and its own: `answersWithinMs` is counted from `push`, for each alone. A call
- * is under way until the youngest of it has had its time; who waits behind it is younger, so that one's time is not over before.
+ * When the store does not answer, the call is tried once more (every operation may be repeated by its ids); then it is
+ * refused, and with it all that waited behind it, which would otherwise wait as long again. Nor does anybody wait for
+ * two calls in full, the one that it came too late for and its own: `answersWithinMs` is counted from `push`, for each
+ * alone. A call is under way until the youngest of it has had its time; who waits behind it is younger, so that one's
+ * time is not over before.
  */
 export class BatchQueue<I, O> {
   private waiting: Waiting<I, O>[] = [];

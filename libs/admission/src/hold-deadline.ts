@@ -1,9 +1,13 @@
-/** The part of a lease that is kept back: for what is on its way when it is nearly over, and for clocks that do not run alike. A second of ten. */
+/**
+ * The part of a lease that is kept back: for what is on its way when it is nearly over, and for clocks that do not run
+ * alike. A second of ten.
+ */
 const MARGIN_PART = 1 / 10;
 
 /**
- * Until when a hold lives for sure, by a clock that nobody sets: the store lets it live for a lease from when it admits it, or takes in a sign of life, and neither is before the call was sent. Past
- * it somebody else may have settled the hold at what was recorded, so nothing more may be delivered under it.
+ * Until when a hold lives for sure, by a clock that nobody sets: the store lets it live for a lease from when it admits
+ * it, or takes in a sign of life, and neither is before the call was sent. Past it somebody else may have settled the
+ * hold at what was recorded, so nothing more may be delivered under it.
  */
 export class HoldDeadline {
   private untilMs: number;

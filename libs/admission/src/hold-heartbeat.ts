@@ -15,17 +15,24 @@ export interface RunningRequest {
   storeEpoch?: string | undefined;
   /** As `admit` gave it: moved by each sign of life that the store acknowledges. */
   deadline?: HoldDeadline | undefined;
-  /** Makes ready what `delivered` tells: awaited before it, for all requests at once. Must end well within the interval, whatever there is to do. */
+  /**
+   * Makes ready what `delivered` tells: awaited before it, for all requests at once. Must end well within the interval,
+   * whatever there is to do.
+   */
   prepare?: () => Promise<void>;
   /** What was delivered until now: recorded once a second. */
   delivered: () => Progress['delivered'];
-  /** The hold is gone (expired, settled or void by another), or its deadline has passed: nothing pays for the request any more, so end it. Called once, after which it is no longer tracked. */
+  /**
+   * The hold is gone (expired, settled or void by another), or its deadline has passed: nothing pays for the request
+   * any more, so end it. Called once, after which it is no longer tracked.
+   */
   onLost: () => void;
 }
 
 /**
- * Tells the store once a second which requests of this process still run, all in one call (in parts when there are very many, one after the other). The second is
- * from start to start; when the calls take longer, the next begin when they have ended. Costs a request two changes of a Map, and nothing when it ends within the second.
+ * Tells the store once a second which requests of this process still run, all in one call (in parts when there are very
+ * many, one after the other). The second is from start to start; when the calls take longer, the next begin when they
+ * have ended. Costs a request two changes of a Map, and nothing when it ends within the second.
  */
 export class HoldHeartbeat {
   private readonly running = new Map<string, RunningRequest>();
@@ -68,7 +75,10 @@ export class HoldHeartbeat {
     this.timer = this.running.size > 0 ? this.schedule(Math.max(0, this.intervalMs - tookMs)) : undefined;
   }
 
-  /** First of all, as after a standstill it is too late for another sign of life; and while the store is away, when nobody else would say so to a request whose backend says nothing either. */
+  /**
+   * First of all, as after a standstill it is too late for another sign of life; and while the store is away, when
+   * nobody else would say so to a request whose backend says nothing either.
+   */
   private endOverdue(): void {
     for (const request of this.running.values()) if (request.deadline?.passed) this.lose(request);
   }

@@ -1,9 +1,11 @@
 /**
- * What can happen to a hold, and where that leads: the one table of it. The conformance suite tries every operation in every state on every
- * implementation against this table (suite/states.suite.ts); the SQL and Lua functions cannot import it.
+ * What can happen to a hold, and where that leads: the one table of it. The conformance suite tries every operation in
+ * every state on every implementation against this table (suite/states.suite.ts); the SQL and Lua functions cannot
+ * import it.
  *
- * `none`: the store knows no such hold. It was never admitted, or is gone: void, expired without anything delivered, or released. Nothing of a hold that is gone is
- * kept, and so an id that was used up would be admitted anew: ids are minted once, and metering and billing take each once.
+ * `none`: the store knows no such hold. It was never admitted, or is gone: void, expired without anything delivered, or
+ * released. Nothing of a hold that is gone is kept, and so an id that was used up would be admitted anew: ids are
+ * minted once, and metering and billing take each once.
  */
 export type HoldState = 'none' | 'pending' | 'settled';
 
@@ -23,8 +25,9 @@ export type HoldOperation =
   | 'release';
 
 /**
- * A state: done, and then it is in that one. `repeat`: the first answer again, nothing changes. `forbidden`: refused and counted, nothing changes.
- * `mistake`: a RangeError, nothing changes. `passed`: it does not concern this hold, and nothing changes.
+ * A state: done, and then it is in that one. `repeat`: the first answer again, nothing changes. `forbidden`: refused
+ * and counted, nothing changes. `mistake`: a RangeError, nothing changes. `passed`: it does not concern this hold, and
+ * nothing changes.
  */
 export type Transition = HoldState | 'repeat' | 'forbidden' | 'mistake' | 'passed';
 

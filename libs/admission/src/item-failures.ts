@@ -20,7 +20,9 @@ export class TenantUnknownError extends UnavailableError {
  */
 export type ItemFailure = RangeError | UnavailableError;
 
-/** Sends what has no mistake, in order. A mistake stands in the place of its item, and the others do not fail with it. */
+/**
+ * Sends what has no mistake, in order. A mistake stands in the place of its item, and the others do not fail with it.
+ */
 export async function sendFaultless<I, O>(
   items: readonly I[],
   mistakeOf: (item: I) => RangeError | undefined,

@@ -1,4 +1,7 @@
-/** However often somebody asks, the store is not written to for it more often than this, counted from the end of the last time. */
+/**
+ * However often somebody asks, the store is not written to for it more often than this, counted from the end of the
+ * last time.
+ */
 const EVERY_MS = 1_000;
 /** Sooner while it cannot be written: who waits for it shall not wait long. */
 const SOONER = 4;

@@ -1,6 +1,7 @@
 /**
- * Evidence from outside: what the engines behind the backends say that they did, beside what the books say, by the hour (UTC). Engines count tokens when they work on them, the books when a
- * request has ended, and some work is never charged; so the books give a range, and an engine's count agrees with it or does not.
+ * Evidence from outside: what the engines behind the backends say that they did, beside what the books say, by the hour
+ * (UTC). Engines count tokens when they work on them, the books when a request has ended, and some work is never
+ * charged; so the books give a range, and an engine's count agrees with it or does not.
  */
 
 /** Where a usage event names no backend: its gateway died before it could be told. */
@@ -23,8 +24,9 @@ export const MAX_UNBILLED_LINES = 1_000;
 export const MAX_COMPARED_HOURS = 744;
 
 /**
- * `agrees`; `unclear`: only with the work that requests were not charged for, whose amount nobody but the engine knows; `drifts`: by more than anything explains; `not_observed`: the engine was not
- * sampled at both ends of the hour; `running`: the hour, or what began in it, has not ended.
+ * `agrees`; `unclear`: only with the work that requests were not charged for, whose amount nobody but the engine knows;
+ * `drifts`: by more than anything explains; `not_observed`: the engine was not sampled at both ends of the hour;
+ * `running`: the hour, or what began in it, has not ended.
  */
 export type BackendVerdict = 'agrees' | 'unclear' | 'drifts' | 'not_observed' | 'running';
 
@@ -33,7 +35,10 @@ export interface BackendTokens {
   engine: number;
   /** Of the requests that ended in the hour. */
   booked: number;
-  /** What the books explain: at least so many the engine should have counted, and at most so many (with requests that ran over an end of the hour, but without `unbilled`). */
+  /**
+   * What the books explain: at least so many the engine should have counted, and at most so many (with requests that
+   * ran over an end of the hour, but without `unbilled`).
+   */
   least: number;
   most: number;
   /** In addition at most: cancelled and refused requests, attempts at several backends, requests whose gateway died. */

@@ -11,14 +11,20 @@ const SECRET_BYTES = 32;
 const SECRET_CHARS = 43;
 const CHECKSUM_CHARS = 6;
 
-/** A new credential value: prefix, 32 random bytes in base62 (43 characters), CRC32 of all before it in base62 (6). The only moment at which it exists in plain text. */
+/**
+ * A new credential value: prefix, 32 random bytes in base62 (43 characters), CRC32 of all before it in base62 (6). The
+ * only moment at which it exists in plain text.
+ */
 export function mintCredential(kind: CredentialKind): { value: string; hash: string; last4: string } {
   const body = CREDENTIAL_PREFIX[kind] + base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_CHARS);
   const value = body + checksum(body);
   return { value, hash: hashCredential(value), last4: value.slice(-4) };
 }
 
-/** Whether the value has the form and the checksum of this kind; says nothing of whether it was ever issued. Refuses without any look-up. */
+/**
+ * Whether the value has the form and the checksum of this kind; says nothing of whether it was ever issued. Refuses
+ * without any look-up.
+ */
 export function isWellFormedCredential(kind: CredentialKind, value: string): boolean {
   const prefix = CREDENTIAL_PREFIX[kind];
   if (value.length !== prefix.length + SECRET_CHARS + CHECKSUM_CHARS || !value.startsWith(prefix)) return false;

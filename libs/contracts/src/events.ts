@@ -3,13 +3,17 @@ import type { PriceStamp, TokenCounts } from './money';
 export type InferenceKind = 'chat' | 'completion' | 'embedding';
 
 /**
- * How a request ended. `complete`: the answer went out whole. `client_closed`: the client left; what was delivered until
- * then is charged. `upstream_error`: the backend broke off after the first byte. `credit_ended`: an extension of the hold was refused.
- * `expired`: the gateway died, or outlived the hold's deadline; charged what was recorded last, or had been delivered until then.
+ * How a request ended. `complete`: the answer went out whole. `client_closed`: the client left; what was delivered
+ * until then is charged. `upstream_error`: the backend broke off after the first byte. `credit_ended`: an extension of
+ * the hold was refused. `expired`: the gateway died, or outlived the hold's deadline; charged what was recorded last,
+ * or had been delivered until then.
  */
 export type Outcome = 'complete' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'expired';
 
-/** Monthly budgets in whole cents that the configuration gives by default; a field that is absent: none. What the operator set for tenant or key stands before them. */
+/**
+ * Monthly budgets in whole cents that the configuration gives by default; a field that is absent: none. What the
+ * operator set for tenant or key stands before them.
+ */
 export interface DefaultBudgets {
   tenantCents?: number;
   keyCents?: number;
@@ -41,7 +45,10 @@ export interface UsageEvent extends UsageDraft, TokenCounts {
   /** True when tokens were counted by us, because the backend gave no usage, or none that can be true. */
   estimated: boolean;
   outcome: Outcome;
-  /** Name of the backend that served it: origin and base path of its URL, or "simulator:". Absent: not known, as of `expired` ones. */
+  /**
+   * Name of the backend that served it: origin and base path of its URL, or "simulator:". Absent: not known, as of
+   * `expired` ones.
+   */
   backend?: string;
   /** ISO 8601 UTC, milliseconds: the month of this instant is the month of the debit. */
   endedAt: string;
@@ -61,7 +68,10 @@ export interface Charge {
   defaultBudgets?: DefaultBudgets;
 }
 
-/** Whether a tenant may run requests, as auth has it. Topic `tenant-news`, keyed by tenant; only what is newer than the last counts. */
+/**
+ * Whether a tenant may run requests, as auth has it. Topic `tenant-news`, keyed by tenant; only what is newer than the
+ * last counts.
+ */
 export interface TenantUpdate {
   tenantId: string;
   /** Counts up with every change of the tenant's status. */
@@ -70,14 +80,17 @@ export interface TenantUpdate {
 }
 
 /**
- * A tenant's credit as billing's books have it. Topic `credit-news`, keyed by tenant; applied in any order and any number of times:
- * the balance only if `version` is newer, the releases always.
+ * A tenant's credit as billing's books have it. Topic `credit-news`, keyed by tenant; applied in any order and any
+ * number of times: the balance only if `version` is newer, the releases always.
  */
 export interface BalanceUpdate {
   tenantId: string;
   /** Counts up with every change of the tenant's books. */
   version: string;
-  /** Whole cents of the ledger less what is gathered and not yet posted; decimal string. Negative after an adjustment, or when more usage was gathered than the credit pays for (its holds were lost). */
+  /**
+   * Whole cents of the ledger less what is gathered and not yet posted; decimal string. Negative after an adjustment,
+   * or when more usage was gathered than the credit pays for (its holds were lost).
+   */
   balanceNanos: string;
   /** Ids of the settled holds that this balance has taken in. */
   releases: string[];
@@ -92,11 +105,17 @@ export interface BudgetUpdate {
   keyId: string | null;
   /** Counts up with each change of this budget, from 1; decimal string. */
   version: string;
-  /** A decimal string of nanos; `none`: no budget, whatever the configuration says; `default`: what the configuration says. */
+  /**
+   * A decimal string of nanos; `none`: no budget, whatever the configuration says; `default`: what the configuration
+   * says.
+   */
   budgetNanos: string;
 }
 
-/** A budget of the month was used up to a threshold. Topic `budget-events`, keyed by tenant. Once for each threshold in a month, whatever the budget is changed to. */
+/**
+ * A budget of the month was used up to a threshold. Topic `budget-events`, keyed by tenant. Once for each threshold in
+ * a month, whatever the budget is changed to.
+ */
 export interface BudgetEvent {
   /** `evt_…`: the same event again has the same id. */
   id: string;

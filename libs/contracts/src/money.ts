@@ -29,7 +29,10 @@ export interface TokenCounts {
 /** What metering's columns take: far above anything that one request uses. */
 export const MAX_TOKEN_COUNT = 2 ** 31 - 1;
 
-/** What the tokens cost, in nanos: the exact sum over the disjoint dimensions, rounded up once. Throws RangeError on counts that are not non-negative integers or more cached than prompt tokens. */
+/**
+ * What the tokens cost, in nanos: the exact sum over the disjoint dimensions, rounded up once. Throws RangeError on
+ * counts that are not non-negative integers or more cached than prompt tokens.
+ */
 export function costNanos(tokens: TokenCounts, price: PriceStamp): bigint {
   const { promptTokens, cachedTokens, completionTokens } = tokens;
   for (const count of [promptTokens, cachedTokens, completionTokens]) {
@@ -50,8 +53,9 @@ export function ceilDiv(a: bigint, b: bigint): bigint {
 }
 
 /**
- * A price of `tollgate.yaml` per million tokens (a decimal string such as "0.15") as nanos per million, which is femtos per token.
- * Throws RangeError when it is no plain non-negative decimal, has more than nine decimals, or is above 1,000,000.
+ * A price of `tollgate.yaml` per million tokens (a decimal string such as "0.15") as nanos per million, which is femtos
+ * per token. Throws RangeError when it is no plain non-negative decimal, has more than nine decimals, or is above
+ * 1,000,000.
  */
 export function parsePrice(text: string): bigint {
   const match = /^(\d{1,7})(?:\.(\d{1,9}))?$/.exec(text);

@@ -1,6 +1,7 @@
 /**
- * How the books are proven across services, each of which reads only its own database. Events and charges share their ids, so both sides are walked in the order of the ids, in
- * ranges of bounded work: what a range adds up to is compared first, and its ids are named only where that differs.
+ * How the books are proven across services, each of which reads only its own database. Events and charges share their
+ * ids, so both sides are walked in the order of the ids, in ranges of bounded work: what a range adds up to is compared
+ * first, and its ids are named only where that differs.
  */
 
 /** Ids above `after` ('' for the first), up to `until` inclusive; the first `limit` of them. */
@@ -32,7 +33,10 @@ export interface EventLine {
 export const MAX_DIGEST_EVENTS = 50_000;
 export const MAX_LISTED_EVENTS = 2_000;
 
-/** A difference that `reconcile` found: what was compared, for whom, both sides, and the requests, holds, entries or invoices that it is about, as far as they can be told. */
+/**
+ * A difference that `reconcile` found: what was compared, for whom, both sides, and the requests, holds, entries or
+ * invoices that it is about, as far as they can be told.
+ */
 export interface Difference {
   check: string;
   tenantId: string;
@@ -68,12 +72,18 @@ export interface ReconcileReport {
   /** Holds at that moment: requests that run, and settled ones on their way into the books. Not differences. */
   pendingHolds: number;
   settledHolds: number;
-  /** Of all tenants, and a hash over all that they say: that of the newest entry of each, which has those before it in it. */
+  /**
+   * Of all tenants, and a hash over all that they say: that of the newest entry of each, which has those before it in
+   * it.
+   */
   journalEntries: number;
   journalDigest: string;
   /** Those that the checks named; `differences` has the first MAX_NAMED_DIFFERENCES of them. */
   differenceCount: number;
-  /** There are more than `differences` has, and perhaps than `differenceCount` says: a check names some of a part of the books, and goes on to the next. */
+  /**
+   * There are more than `differences` has, and perhaps than `differenceCount` says: a check names some of a part of the
+   * books, and goes on to the next.
+   */
   truncated?: true;
   differences: Difference[];
 }
@@ -95,7 +105,9 @@ export interface StateChange {
 
 export interface TenantRepair {
   tenantId: string;
-  /** Empty: the store had all of it right. Budgets, and the sums of keys, are made anew as well and are not among them. */
+  /**
+   * Empty: the store had all of it right. Budgets, and the sums of keys, are made anew as well and are not among them.
+   */
   changes: StateChange[];
   /** Holds that could not be read, and are gone. */
   droppedHolds: number;
@@ -105,7 +117,10 @@ export interface TenantRepair {
 
 export const MAX_NAMED_DIFFERENCES = 1_000;
 
-/** The newest entry of a tenant's journal. Its hash, in hex, has all entries before it in it: kept elsewhere, it shows whether any of them was changed since. */
+/**
+ * The newest entry of a tenant's journal. Its hash, in hex, has all entries before it in it: kept elsewhere, it shows
+ * whether any of them was changed since.
+ */
 export interface JournalHead {
   tenantId: string;
   sequence: number;

@@ -1,4 +1,7 @@
-/** A refusal that a service gives to a request; `code` is part of the subject's contract, `message` may be shown to the caller. */
+/**
+ * A refusal that a service gives to a request; `code` is part of the subject's contract, `message` may be shown to the
+ * caller.
+ */
 export class RequestError extends Error {
   constructor(
     readonly code: string,

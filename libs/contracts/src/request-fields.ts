@@ -1,5 +1,6 @@
 /**
- * What backends read out of a request beyond the documented fields. Checked twice: when `tollgate.yaml` names fields in a model's `passthrough`, and for every request.
+ * What backends read out of a request beyond the documented fields. Checked twice: when `tollgate.yaml` names fields in
+ * a model's `passthrough`, and for every request.
  */
 
 /** The request dialects that a backend can speak: which fields it knows, and under which names. */
@@ -210,7 +211,9 @@ export const NEVER_PASSED_ON: ReadonlyMap<string, string> = new Map(
   }).flatMap(([why, names]) => names.map((name) => [name, why] as const)),
 );
 
-/** Values (as JSON) by which clients ask for nothing that would not be so anyhow: the field is as if it were left out. */
+/**
+ * Values (as JSON) by which clients ask for nothing that would not be so anyhow: the field is as if it were left out.
+ */
 export const WITHOUT_EFFECT: ReadonlyMap<string, readonly string[]> = new Map([
   ['add_generation_prompt', ['true']],
   ['continue_final_message', ['false']],
@@ -257,7 +260,8 @@ export const DOCUMENTED_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Equal for names that some parser takes for one: case as Unicode folds it (`ſ` and the Kelvin sign too), full-width forms, and the separators that camel case leaves out.
+ * Equal for names that some parser takes for one: case as Unicode folds it (`ſ` and the Kelvin sign too), full-width
+ * forms, and the separators that camel case leaves out.
  */
 export function foldFieldName(name: string): string {
   return name

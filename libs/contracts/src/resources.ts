@@ -139,7 +139,10 @@ export interface Invoice {
   /** YYYY-MM, UTC. */
   period: string;
   amountCents: number;
-  /** `open`: not closed (the running month, and a past one until it is closed; no number yet). `paid`: closed, settled from credit. */
+  /**
+   * `open`: not closed (the running month, and a past one until it is closed; no number yet). `paid`: closed, settled
+   * from credit.
+   */
   status: 'open' | 'paid' | 'void';
   accountingNumber: number | null;
   createdAt: string;

@@ -3,8 +3,9 @@ import type { Subject } from './subjects';
 import { TOPICS, type RequestService, type Topic, type TopicDefinition } from './topics';
 
 /**
- * Who may ask what; with `producers` and `groups` of TOPICS, the one table of who may say what. The signatures of messages and the rights at the brokers follow it: a service that is not named here is
- * not believed. A subject's own service answers it.
+ * Who may ask what; with `producers` and `groups` of TOPICS, the one table of who may say what. The signatures of
+ * messages and the rights at the brokers follow it: a service that is not named here is not believed. A subject's own
+ * service answers it.
  */
 export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.tenants.create': ['gateway'],

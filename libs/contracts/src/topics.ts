@@ -17,27 +17,38 @@ export type Topic = keyof TopicTypes;
 export interface TopicStorage {
   /** The most consumers that can share the work of a group. May grow; never shrinks. */
   partitions: number;
-  /** How long a message is kept, handled or not: longer than the longest outage of a consumer. Compacted topics keep it for ever. */
+  /**
+   * How long a message is kept, handled or not: longer than the longest outage of a consumer. Compacted topics keep it
+   * for ever.
+   */
   retentionMs: number;
   /** Keeps the last message of each key, for ever, and not all messages for a time. */
   compacted: boolean;
 }
 
 export interface TopicDefinition extends TopicStorage {
-  /** The property that orders messages: those with the same key are handled in the order in which they were published. */
+  /**
+   * The property that orders messages: those with the same key are handled in the order in which they were published.
+   */
   key: 'tenantId';
   /** Version of the message form; a consumer quarantines what it cannot read. */
   schemaVersion: number;
   /** Who may publish it; from anybody else a message is not believed. */
   producers: readonly Service[];
-  /** Every consumer group, and the service that consumes as it: a message is kept for each of them until that group has handled it. */
+  /**
+   * Every consumer group, and the service that consumes as it: a message is kept for each of them until that group has
+   * handled it.
+   */
   groups: Readonly<Record<string, Service>>;
 }
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** The one table of topics. A new topic starts here: CONTRIBUTING.md. Where there is a broker, `tollgate topics apply` creates what the tables say. */
+/**
+ * The one table of topics. A new topic starts here: CONTRIBUTING.md. Where there is a broker, `tollgate topics apply`
+ * creates what the tables say.
+ */
 export const TOPICS: Record<Topic, TopicDefinition> = {
   'usage-events': {
     key: 'tenantId',
@@ -76,7 +87,8 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
     retentionMs: 30 * DAY_MS,
     compacted: false,
   },
-  // For notifications, which are not built yet: without a group a transport without a broker keeps nothing of it. billing has each event in its own books too.
+  // For notifications, which are not built yet: without a group a transport without a broker keeps nothing of it.
+  // billing has each event in its own books too.
   'budget-events': {
     key: 'tenantId',
     schemaVersion: 1,
@@ -95,8 +107,8 @@ export type RequestTopic = `requests.${RequestService}` | 'replies';
 const REQUESTS = { partitions: 6, retentionMs: 10 * MINUTE_MS, compacted: false };
 
 /**
- * Request–reply over a broker: a topic for each service that answers, one for all replies. A replica that asks has a partition of `replies`; two may share one, as each
- * takes its own replies only.
+ * Request–reply over a broker: a topic for each service that answers, one for all replies. A replica that asks has a
+ * partition of `replies`; two may share one, as each takes its own replies only.
  */
 export const REQUEST_TOPICS: Record<RequestTopic, TopicStorage> = {
   'requests.auth': REQUESTS,

@@ -9,10 +9,16 @@ export const MAX_HASHES_PER_READ = 1_000;
 /** Look-ups that wait for the store at once; more are refused, as a queue of unknown values must not grow either. */
 export const MAX_WAITING_LOOKUPS = 10_000;
 
-/** Memory that has not been held against the store for so long may lack a revocation: below the promised second, and well above a store's check interval. */
+/**
+ * Memory that has not been held against the store for so long may lack a revocation: below the promised second, and
+ * well above a store's check interval.
+ */
 export const MAX_AGE_MS = 900;
 
-/** Reads records from the store; those that it does not have are missing from the answer. Rejects when the store does not answer in time. */
+/**
+ * Reads records from the store; those that it does not have are missing from the answer. Rejects when the store does
+ * not answer in time.
+ */
 export type ReadRecords = (hashes: string[]) => Promise<CredentialRecord[]>;
 
 /** A look-up that waits for the store. All who ask for its hash meanwhile share it. */
@@ -28,13 +34,14 @@ interface Miss {
 /**
  * The records of one process, in front of a store.
  *
- * A hit is answered synchronously, as long as memory is young: what was fed in last, or that there was nothing to feed in, is no older than MAX_AGE_MS (`upTo`). Else the store is asked, as for a
- * miss: a store that cannot be reached cannot say what was revoked. Misses gather while the last read is under way (or until the turn of the event loop is over) and go out as the next
- * one: one read at a time, however many values are tried. Only what the store has is remembered, so unknown values cost a
- * place in a read and leave nothing behind.
+ * A hit is answered synchronously, as long as memory is young: what was fed in last, or that there was nothing to feed
+ * in, is no older than MAX_AGE_MS (`upTo`). Else the store is asked, as for a miss: a store that cannot be reached
+ * cannot say what was revoked. Misses gather while the last read is under way (or until the turn of the event loop is
+ * over) and go out as the next one: one read at a time, however many values are tried. Only what the store has is
+ * remembered, so unknown values cost a place in a read and leave nothing behind.
  *
- * Whoever feeds the changes in (`apply`) must do so for all changes that became visible after the first look-up; then a record here is never older
- * than the last change fed in, also when a read was under way at that moment.
+ * Whoever feeds the changes in (`apply`) must do so for all changes that became visible after the first look-up; then a
+ * record here is never older than the last change fed in, also when a read was under way at that moment.
  */
 export class CredentialMemory {
   private readonly records = new LRUCache<string, CredentialRecord>({ max: MAX_RECORDS_IN_MEMORY });

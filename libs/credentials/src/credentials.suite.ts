@@ -7,7 +7,10 @@ import { aRecord, inMemory, revokedAfterMs } from './record.fixture';
 /** The path to the backing store, however many connections it has. */
 type Link = Pick<OneLink, 'breakConnections' | 'refuse' | 'hang' | 'restore' | 'close'>;
 
-/** What an implementation brings to be tested. All stores that it opens share one backing store, which is empty at first. */
+/**
+ * What an implementation brings to be tested. All stores that it opens share one backing store, which is empty at
+ * first.
+ */
 export interface CredentialsUnderTest {
   /** A store that is not started, on a link of its own to the backing store. */
   open(): Promise<{ store: CredentialStore; link: Link }>;

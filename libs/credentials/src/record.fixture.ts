@@ -29,8 +29,8 @@ export function inMemory(store: CredentialStore, hash: string): CredentialRecord
 }
 
 /**
- * Milliseconds from now until the last look-up was asked that gave the unrevoked record of any of these processes; resolves when all give the revoked one. A process that refuses, or looks again first, lets
- * nobody in.
+ * Milliseconds from now until the last look-up was asked that gave the unrevoked record of any of these processes;
+ * resolves when all give the revoked one. A process that refuses, or looks again first, lets nobody in.
  */
 export async function revokedAfterMs(stores: readonly CredentialStore[], hash: string): Promise<number> {
   const from = performance.now();

@@ -11,8 +11,9 @@ export function seal<T>(definition: TopicDefinition, messages: readonly T[]): En
 }
 
 /**
- * Reads what a transport delivered, which may be anything. It checks what every consumer relies on (envelope, version, key); the fields
- * inside are the publisher's word, as both sides compile against one type, unless the consumer checks them too (`validate`).
+ * Reads what a transport delivered, which may be anything. It checks what every consumer relies on (envelope, version,
+ * key); the fields inside are the publisher's word, as both sides compile against one type, unless the consumer checks
+ * them too (`validate`).
  */
 export function open<T>(definition: TopicDefinition, value: unknown, validate?: WhyNot): Opened<T> {
   if (!isObject(value)) return { reason: 'not an envelope: not a JSON object' };

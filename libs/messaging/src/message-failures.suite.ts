@@ -14,7 +14,10 @@ import {
 /** Only for what hangs. */
 const WAIT_LIMIT_MS = 60_000;
 
-/** What a consumer may rely on when handlers throw, messages cannot be read, processes stop or die, and connections break. */
+/**
+ * What a consumer may rely on when handlers throw, messages cannot be read, processes stop or die, and connections
+ * break.
+ */
 export function messageFailuresSuite(name: string, createStore: () => Promise<MessagesStore>): void {
   describe(`messages on ${name}, when something fails`, () => {
     const instances = useInstances(createStore);

@@ -8,13 +8,21 @@ export interface ConsumerProcess {
   kill(): Promise<void>;
 }
 
-/** A fresh store (a schema, a cluster's set of topics) on which independent instances meet as separate processes would. */
+/**
+ * A fresh store (a schema, a cluster's set of topics) on which independent instances meet as separate processes would.
+ */
 export interface MessagesStore {
   /** A new instance, not started. The suite closes it. */
   open(): Messages;
-  /** Starts another process that consumes `credit-news` as `SUITE_GROUP` and whose handler returns for the first `handled` messages and then hangs for ever. */
+  /**
+   * Starts another process that consumes `credit-news` as `SUITE_GROUP` and whose handler returns for the first
+   * `handled` messages and then hangs for ever.
+   */
   spawnConsumer(handled: number): Promise<ConsumerProcess>;
-  /** Cuts all connections of one instance, or of all, as a network fault or a restart of the server does; they may come back. */
+  /**
+   * Cuts all connections of one instance, or of all, as a network fault or a restart of the server does; they may come
+   * back.
+   */
   cut(messages?: Messages): Promise<void>;
   /** Puts a value, which is no envelope of ours, where a consumer of the topic finds it. */
   publishRaw(topic: Topic, value: unknown): Promise<void>;
@@ -55,7 +63,9 @@ export class Received {
     return this.batches.flat();
   }
 
-  /** Every version from 1 to `count` of each key has come. Repeats are allowed; a first appearance out of order is not. */
+  /**
+   * Every version from 1 to `count` of each key has come. Repeats are allowed; a first appearance out of order is not.
+   */
   assertAllInOrder(tenants: string[], count: number): void {
     const last = new Map<string, number>();
     for (const { tenantId, version } of this.messages) {

@@ -13,7 +13,10 @@ import {
   type MessagesStore,
 } from './messages-store.fixture';
 
-/** The guarantees of the messages seam on events (messages.ts, docs/ARCHITECTURE.md), for any implementation. Request–reply: requests.suite.ts. */
+/**
+ * The guarantees of the messages seam on events (messages.ts, docs/ARCHITECTURE.md), for any implementation.
+ * Request–reply: requests.suite.ts.
+ */
 export function messagesSuite(name: string, createStore: () => Promise<MessagesStore>): void {
   describe(`messages on ${name}`, () => {
     const { open, start } = useInstances(createStore);

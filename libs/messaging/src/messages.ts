@@ -13,7 +13,10 @@ export type BatchHandler<T> = (messages: readonly T[]) => Promise<void>;
 export type WhyNot = (data: unknown) => string | null;
 export type RequestHandler<S extends Subject> = (request: RequestOf<S>) => Promise<ReplyOf<S>>;
 
-/** These messages can never be published as they are: an unknown topic, or a form that the store does not take. The same call again fails in the same way. */
+/**
+ * These messages can never be published as they are: an unknown topic, or a form that the store does not take. The same
+ * call again fails in the same way.
+ */
 export class MessagesRefusedError extends Error {
   constructor(message: string, options?: { cause: unknown }) {
     super(message, options);
@@ -32,15 +35,17 @@ export type Requests = Pick<Messages, 'request'>;
  */
 export abstract class Messages {
   /**
-   * Durable when it returns. At least once to every group of the topic, in order per key. All of one call or nothing (an error: publish again;
-   * the ids inside the messages make repeats harmless). UnavailableError: the store cannot be reached, try again. MessagesRefusedError: do not.
+   * Durable when it returns. At least once to every group of the topic, in order per key. All of one call or nothing
+   * (an error: publish again; the ids inside the messages make repeats harmless). UnavailableError: the store cannot be
+   * reached, try again. MessagesRefusedError: do not.
    */
   abstract publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void>;
 
   /**
-   * Hands batches (at most MAX_BATCH_MESSAGES, in order per key) to the handler, one at a time. A batch is acknowledged only after the
-   * handler returned; when it throws, the same messages come again with backoff, and nothing of the same key overtakes them. A message that cannot be
-   * read, or for which `validate` gives a reason, is quarantined with it (`dead`) and blocks nobody. Register before `start`.
+   * Hands batches (at most MAX_BATCH_MESSAGES, in order per key) to the handler, one at a time. A batch is acknowledged
+   * only after the handler returned; when it throws, the same messages come again with backoff, and nothing of the same
+   * key overtakes them. A message that cannot be read, or for which `validate` gives a reason, is quarantined with it
+   * (`dead`) and blocks nobody. Register before `start`.
    */
   abstract consume<T extends Topic>(
     topic: T,
@@ -49,7 +54,10 @@ export abstract class Messages {
     options?: { validate?: WhyNot },
   ): void;
 
-  /** The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the subject; never a hang. MessagesRefusedError: the request is too large for the store. */
+  /**
+   * The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the
+   * subject; never a hang. MessagesRefusedError: the request is too large for the store.
+   */
   abstract request<S extends Subject>(subject: S, request: RequestOf<S>, options?: RequestOptions): Promise<ReplyOf<S>>;
 
   /** Register before `start`; one handler a subject. */
@@ -58,7 +66,8 @@ export abstract class Messages {
   abstract start(): Promise<void>;
 
   /**
-   * Finishes the batches and the other processes' requests in hand, acknowledges them, and takes no more. `publish` and one's own `request` go on working until `close`.
+   * Finishes the batches and the other processes' requests in hand, acknowledges them, and takes no more. `publish` and
+   * one's own `request` go on working until `close`.
    */
   abstract stopConsuming(): Promise<void>;
 

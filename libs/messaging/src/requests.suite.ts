@@ -3,8 +3,8 @@ import type { Messages } from './messages';
 import type { MessagesStore } from './messages-store.fixture';
 
 /**
- * The guarantees of request–reply, for any implementation of the messages seam. `reach`: whether a request reaches handlers of the same instance
- * only (standalone: all services live in one process), or those of other instances too.
+ * The guarantees of request–reply, for any implementation of the messages seam. `reach`: whether a request reaches
+ * handlers of the same instance only (standalone: all services live in one process), or those of other instances too.
  */
 export function requestsSuite(
   name: string,

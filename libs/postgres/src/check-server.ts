@@ -25,7 +25,10 @@ export async function migrateSchemas(
   return results;
 }
 
-/** For a service that starts: the server is new enough and the schema is the one that this version knows. Changes nothing. Rejects with StartError: one line with the cure. */
+/**
+ * For a service that starts: the server is new enough and the schema is the one that this version knows. Changes
+ * nothing. Rejects with StartError: one line with the cure.
+ */
 export async function checkSchema(url: string, schema: Migrations, minVersion = MIN_SERVER_VERSION): Promise<void> {
   try {
     await requireVersion(url, minVersion);

@@ -10,9 +10,15 @@ const MAX_TRANSACTION_TRIES = 6;
 const RETRY_BASE_MS = 10;
 const MAX_RETRY_MS = 320;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A statement that takes longer is ended by the server, and a transaction whose client has gone silent too: its locks are free again. */
+/**
+ * A statement that takes longer is ended by the server, and a transaction whose client has gone silent too: its locks
+ * are free again.
+ */
 const STATEMENT_TIMEOUT_MS = 60_000;
-/** A server that does not answer at all (a network that swallows packets): its connection is given up, and the pool makes another. */
+/**
+ * A server that does not answer at all (a network that swallows packets): its connection is given up, and the pool
+ * makes another.
+ */
 const QUERY_TIMEOUT_MS = 70_000;
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
@@ -67,8 +73,9 @@ export async function openDataSource(
 }
 
 /**
- * A connection of this pool that breaks, idle or in hand, is learned from the query that fails on it, or not at all: without a listener it would end the process, also in the moment between its
- * hand-over and whatever its user does first.
+ * A connection of this pool that breaks, idle or in hand, is learned from the query that fails on it, or not at all:
+ * without a listener it would end the process, also in the moment between its hand-over and whatever its user does
+ * first.
  */
 export function outliveConnections(pool: Pool): void {
   pool.on('error', () => {});
@@ -76,8 +83,9 @@ export function outliveConnections(pool: Pool): void {
 }
 
 /**
- * A connection on which an answer was given up (QUERY_TIMEOUT_MS) is broken off. node-postgres keeps it, and what comes next on it would wait behind the query that is never answered: the rollback first, and
- * then whoever gets it from the pool.
+ * A connection on which an answer was given up (QUERY_TIMEOUT_MS) is broken off. node-postgres keeps it, and what comes
+ * next on it would wait behind the query that is never answered: the rollback first, and then whoever gets it from the
+ * pool.
  */
 function breakOffSilent(pool: Pool): void {
   pool.on('connect', (client) => {
@@ -106,7 +114,10 @@ const isSilence = (error: unknown): boolean => error instanceof Error && error.m
 const socketOf = (client: PoolClient): Socket =>
   (client as unknown as { connection: { stream: Socket } }).connection.stream;
 
-/** Runs `work` in one transaction; the whole of it again, a bounded number of times, when Postgres says that a repeat may succeed. */
+/**
+ * Runs `work` in one transaction; the whole of it again, a bounded number of times, when Postgres says that a repeat
+ * may succeed.
+ */
 export async function transaction<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -119,8 +130,10 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
 }
 
 /**
- * For statements of a transaction that may take longer than a service's own, as those of a proof over all of the books do: each may take `timeoutMs`, by the server and on this side; the others of the transaction, too. The one that is
- * under way when `stopped` is aborted fails with its reason at once, as its connection is broken off. What TypeORM asks has no timeout of its own, so they go to its connection.
+ * For statements of a transaction that may take longer than a service's own, as those of a proof over all of the books
+ * do: each may take `timeoutMs`, by the server and on this side; the others of the transaction, too. The one that is
+ * under way when `stopped` is aborted fails with its reason at once, as its connection is broken off. What TypeORM asks
+ * has no timeout of its own, so they go to its connection.
  */
 export async function withStatementTimeout(
   tx: EntityManager,

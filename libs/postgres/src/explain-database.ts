@@ -3,12 +3,18 @@ import { parse } from 'pg-connection-string';
 import { sqlState } from './database';
 import { MigrationError } from './migrate';
 
-/** SQLSTATE classes of statements that are wrong in themselves: data exceptions, constraints, syntax, exceptions of SQL code. */
+/**
+ * SQLSTATE classes of statements that are wrong in themselves: data exceptions, constraints, syntax, exceptions of SQL
+ * code.
+ */
 const DEFECT = /^(22|23|42|P0)...$/;
 /** Codes of Node for certificates that it does not take. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET|HOSTNAME_MISMATCH/;
 
-/** The line for a server at DATABASE_URL that does not take us, with the cure; a defect of ours is given back as it is, as its stack tells more. */
+/**
+ * The line for a server at DATABASE_URL that does not take us, with the cure; a defect of ours is given back as it is,
+ * as its stack tells more.
+ */
 export function explainDatabase(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
   if (error instanceof MigrationError) return new StartError(error.message, { cause: error });

@@ -6,7 +6,9 @@ import { Client } from 'pg';
 import type { DataSource, EntityTarget, ObjectLiteral } from 'typeorm';
 import { connectionConfig, openDataSource, sqlState, type DatabaseOptions } from './database';
 
-/** Beside the numbered migrations of a schema: the grants to its service's role, as they are in force. Safe to repeat. */
+/**
+ * Beside the numbered migrations of a schema: the grants to its service's role, as they are in force. Safe to repeat.
+ */
 const RIGHTS_FILE = 'rights.sql';
 /** SQLSTATE: invalid_parameter_value (no such role), insufficient_privilege (not a member of it). */
 const ROLE_REFUSED = new Set(['22023', '42501']);
@@ -43,8 +45,9 @@ export async function rightsToApply(
 }
 
 /**
- * A role belongs to the server, not to the database: it may be there already, or be made by another database's migration at this moment, or this user may not make roles. A superuser may take on any role; another
- * user who made it must be granted it; an owner who only migrates cannot grant it to itself, and need not.
+ * A role belongs to the server, not to the database: it may be there already, or be made by another database's
+ * migration at this moment, or this user may not make roles. A superuser may take on any role; another user who made it
+ * must be granted it; an owner who only migrates cannot grant it to itself, and need not.
  */
 const MAKE_ROLE = `DO $$
 BEGIN
@@ -58,7 +61,10 @@ EXCEPTION
   WHEN duplicate_object OR unique_violation OR undefined_object OR insufficient_privilege THEN NULL;
 END $$`;
 
-/** A service's connections, under its role wherever the login may take it on; as the login itself, with a warning, where it may not. */
+/**
+ * A service's connections, under its role wherever the login may take it on; as the login itself, with a warning, where
+ * it may not.
+ */
 export async function openServiceDataSource(
   options: Omit<DatabaseOptions, 'role'>,
   entities: EntityTarget<ObjectLiteral>[] = [],

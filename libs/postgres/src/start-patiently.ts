@@ -4,8 +4,9 @@ const START_TIMEOUT_MS = 5_000;
 const PAUSE_MS = 50;
 
 /**
- * For what a store asks when its process starts: `ask` again as long as it times out, for 5 s in all; any other error at once, as it came. A start may meet a
- * machine, or a server, that is busy with everything else that starts; the time limits inside `ask` are those of running requests.
+ * For what a store asks when its process starts: `ask` again as long as it times out, for 5 s in all; any other error
+ * at once, as it came. A start may meet a machine, or a server, that is busy with everything else that starts; the time
+ * limits inside `ask` are those of running requests.
  */
 export async function startPatiently(ask: () => Promise<unknown>): Promise<void> {
   const until = performance.now() + START_TIMEOUT_MS;

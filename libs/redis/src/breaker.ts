@@ -2,8 +2,9 @@ const PROBE_INTERVAL_MS = 200;
 const PROBE_TIMEOUT_MS = 400;
 
 /**
- * Remembers that a server does not answer, so that nobody waits for it: closed → open (a call got no answer in time) → closed again by any answer.
- * While it is open it probes on its own, five times a second. Lost connections need no breaker: the client knows of them at once.
+ * Remembers that a server does not answer, so that nobody waits for it: closed → open (a call got no answer in time) →
+ * closed again by any answer. While it is open it probes on its own, five times a second. Lost connections need no
+ * breaker: the client knows of them at once.
  */
 export class Breaker {
   private timer: NodeJS.Timeout | undefined;
@@ -68,8 +69,9 @@ export function within(timeoutMs: number, promise: Promise<unknown>): Promise<'a
 }
 
 /**
- * Judges a server that seems silent only when what has arrived from it is read: after a moment in which this process itself did not get on (garbage, a machine that is too busy)
- * timers come before what waits in the sockets, and a busy gateway would take a Redis that answered for dead.
+ * Judges a server that seems silent only when what has arrived from it is read: after a moment in which this process
+ * itself did not get on (garbage, a machine that is too busy) timers come before what waits in the sockets, and a busy
+ * gateway would take a Redis that answered for dead.
  */
 export function afterReading(judge: () => void): void {
   setImmediate(judge);

@@ -11,9 +11,10 @@ export interface FunctionLibrary {
 }
 
 /**
- * The library made of all `.lua` files of a folder, in the order of their names. `family` names seam and version of the data (`tollgate_admission_v1`); the
- * hash of the source behind it tells two releases apart, so that during a rollout each process calls its own functions on the same data, and nobody
- * replaces another's. Inside, LIBRARY is the name: functions are registered as `LIBRARY .. '_admit'`.
+ * The library made of all `.lua` files of a folder, in the order of their names. `family` names seam and version of the
+ * data (`tollgate_admission_v1`); the hash of the source behind it tells two releases apart, so that during a rollout
+ * each process calls its own functions on the same data, and nobody replaces another's. Inside, LIBRARY is the name:
+ * functions are registered as `LIBRARY .. '_admit'`.
  */
 export function readFunctionLibrary(family: string, directory: string): FunctionLibrary {
   const files = readdirSync(directory)

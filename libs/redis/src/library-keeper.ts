@@ -18,8 +18,8 @@ export interface LibraryKeeperOptions {
 }
 
 /**
- * Loads function libraries at every master, and goes on to look whether they are there: for services whose users may not load any themselves. What one of them loaded, or replaced, another would
- * run with its own rights.
+ * Loads function libraries at every master, and goes on to look whether they are there: for services whose users may
+ * not load any themselves. What one of them loaded, or replaced, another would run with its own rights.
  */
 export class LibraryKeeper {
   private readonly client: RedisClient;
@@ -57,7 +57,9 @@ export class LibraryKeeper {
     }
   }
 
-  /** Until the signal: what is missing is loaded within KEEP_INTERVAL_MS of its master's answering again. Never rejects. */
+  /**
+   * Until the signal: what is missing is loaded within KEEP_INTERVAL_MS of its master's answering again. Never rejects.
+   */
   async keep(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       await delayUntilAborted(KEEP_INTERVAL_MS, stop);

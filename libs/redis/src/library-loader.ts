@@ -3,7 +3,9 @@ import { within } from './breaker';
 import type { FunctionLibrary } from './function-library';
 import { unavailable } from './redis-errors';
 
-/** Loads the library at masters, by their names; whoever misses it at one of them at the same time waits for the same. */
+/**
+ * Loads the library at masters, by their names; whoever misses it at one of them at the same time waits for the same.
+ */
 export class LibraryLoader {
   private readonly loading = new Map<string, Promise<void>>();
 
@@ -22,7 +24,10 @@ export class LibraryLoader {
     return unavailable('no answer while loading its functions');
   }
 
-  /** On all masters; those that are silent get it when they answer again, and one must be there. Answers with what one of them replied, or with the failure of all. */
+  /**
+   * On all masters; those that are silent get it when they answer again, and one must be there. Answers with what one
+   * of them replied, or with the failure of all.
+   */
   async loadEverywhere(timeoutMs: number): Promise<Error | undefined> {
     const masters = [...this.masters().keys()];
     const loads = await Promise.all(masters.map((master) => this.loadAt(master, timeoutMs)));

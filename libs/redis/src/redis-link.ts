@@ -17,7 +17,10 @@ import {
 import { slotOf } from './slot';
 import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient, type RedisTarget } from './target';
 
-/** A call that is not answered by then is refused: with the second try of a caller, refused at once, well below a second. */
+/**
+ * A call that is not answered by then is refused: with the second try of a caller, refused at once, well below a
+ * second.
+ */
 export const CALL_TIMEOUT_MS = 700;
 const START_TIMEOUT_MS = 3_000;
 const LOAD_TIMEOUT_MS = 2_000;
@@ -28,7 +31,10 @@ export type Call =
   | { function: string; keys: readonly string[]; args: readonly (string | number)[] }
   | { command: string; keys: readonly [string]; args: readonly (string | number)[] };
 
-/** As ioredis gives it: strings, numbers, null, and arrays of these. An Error: this one failed; UnavailableError: Redis did not answer, or cannot now. */
+/**
+ * As ioredis gives it: strings, numbers, null, and arrays of these. An Error: this one failed; UnavailableError: Redis
+ * did not answer, or cannot now.
+ */
 export type Reply = unknown;
 
 export interface RedisLinkOptions {
@@ -44,11 +50,13 @@ export interface RedisLinkOptions {
 }
 
 /**
- * A connection to Redis (or one to each master of a cluster) that answers in bounded time: all commands of a call leave together, and each gets its reply or an
- * UnavailableError. A shard that was silent once is refused at once until it answers a probe; a lost connection likewise until it is back.
+ * A connection to Redis (or one to each master of a cluster) that answers in bounded time: all commands of a call leave
+ * together, and each gets its reply or an UnavailableError. A shard that was silent once is refused at once until it
+ * answers a probe; a lost connection likewise until it is back.
  *
- * The library is loaded where Redis does not have it (fresh, emptied by FUNCTION FLUSH, a new shard): a function that is not found loads it there and is called again. A user that may not load
- * functions gets UnavailableError until a `LibraryKeeper` has done it.
+ * The library is loaded where Redis does not have it (fresh, emptied by FUNCTION FLUSH, a new shard): a function that
+ * is not found loads it there and is called again. A user that may not load functions gets UnavailableError until a
+ * `LibraryKeeper` has done it.
  */
 export class RedisLink {
   readonly client: RedisClient;
@@ -70,7 +78,10 @@ export class RedisLink {
     this.client.on('node error', (error: Error) => (this.lastError = error));
   }
 
-  /** Connects and loads the library. Rejects with StartError when nobody answers there, or credentials, rights or version are wrong: it names setting and cure. */
+  /**
+   * Connects and loads the library. Rejects with StartError when nobody answers there, or credentials, rights or
+   * version are wrong: it names setting and cure.
+   */
   async start(): Promise<void> {
     const where = `REDIS_URL (${describeTarget(this.target)})`;
     this.client.connect().catch(() => {});
@@ -92,7 +103,10 @@ export class RedisLink {
     }
   }
 
-  /** Never rejects: one reply or Error for each, in order, within `callTimeoutMs`: loading a library that is missing has what is left of it. */
+  /**
+   * Never rejects: one reply or Error for each, in order, within `callTimeoutMs`: loading a library that is missing has
+   * what is left of it.
+   */
   async call(calls: readonly Call[]): Promise<(Reply | Error)[]> {
     const replies: (Reply | Error)[] = new Array(calls.length);
     if (this.client.status !== 'ready') return replies.fill(unavailable('no connection'));
@@ -121,7 +135,10 @@ export class RedisLink {
     return reply;
   }
 
-  /** Rejects when nobody answers now; in a cluster, no master. Who does is called again at once: what is ready must not refuse for what was. */
+  /**
+   * Rejects when nobody answers now; in a cluster, no master. Who does is called again at once: what is ready must not
+   * refuse for what was.
+   */
   async check(): Promise<void> {
     if (this.client.status !== 'ready') throw unavailable('no connection');
     const ping = async (node: Redis) => node.ping().then(() => this.breakers.get(this.nameIn(node))?.close());
@@ -131,8 +148,10 @@ export class RedisLink {
   }
 
   /**
-   * Waits until all that this connection wrote to the masters of these keys has reached so many replicas of each; other masters are not asked. Never rejects: for each key, in order, undefined or the
-   * UnavailableError of its shard after `timeoutMs`. What follows on these connections waits with it. A key in the middle of its move to another master (ASK) is looked for at the old one.
+   * Waits until all that this connection wrote to the masters of these keys has reached so many replicas of each; other
+   * masters are not asked. Never rejects: for each key, in order, undefined or the UnavailableError of its shard after
+   * `timeoutMs`. What follows on these connections waits with it. A key in the middle of its move to another master
+   * (ASK) is looked for at the old one.
    */
   async waitForReplicas(
     keys: readonly string[],
@@ -168,7 +187,10 @@ export class RedisLink {
     for (const node of this.nodes()) node.stream?.destroy();
   }
 
-  /** One server that has the functions already: who may not load any is not refused it, as whoever watches Redis's log of refusals would see. A cluster may lack them at another master. */
+  /**
+   * One server that has the functions already: who may not load any is not refused it, as whoever watches Redis's log
+   * of refusals would see. A cluster may lack them at another master.
+   */
   private async isPrepared(): Promise<boolean> {
     if (!this.options.probe || this.client instanceof Cluster) return false;
     const [reply] = await this.send(SINGLE, [this.options.probe], this.callTimeoutMs);

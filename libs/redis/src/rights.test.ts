@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { aclFile, aclLine, REDIS_RIGHTS, REDIS_USERS, rulesOf, type RedisUser, type Rights } from './rights';
 
-/** What the processes call besides functions: the lists of tenants, the write that nobody reads, whether a shard is there. */
+/**
+ * What the processes call besides functions: the lists of tenants, the write that nobody reads, whether a shard is
+ * there.
+ */
 const DIRECT = ['fcall', 'exists', 'set', 'zadd', 'zrange', 'zrangebylex'];
 
 /** Every command in the functions of a seam. */

@@ -34,8 +34,9 @@ const PROBE: Grant = {
 };
 
 /**
- * Who may do what in Redis: the one table of which users.acl is made, and `tollgate redis rights` and docs/rights.md are printed. A function runs with the rights of its caller, so each command inside of it
- * is here as well; and each command holds on the keys of its own grant only.
+ * Who may do what in Redis: the one table of which users.acl is made, and `tollgate redis rights` and docs/rights.md
+ * are printed. A function runs with the rights of its caller, so each command inside of it is here as well; and each
+ * command holds on the keys of its own grant only.
  */
 export const REDIS_RIGHTS = {
   gateway: {
@@ -131,7 +132,10 @@ export type RedisUser = keyof typeof REDIS_RIGHTS;
 export const REDIS_USERS = Object.keys(REDIS_RIGHTS) as RedisUser[];
 /** For people. */
 const ADMIN_RULES = '~* &* +@all';
-/** Nobody can sign in as `default`, which is off. Redis itself replays its append-only file with these rights: without them it would leave out every transaction, which is what a function writes, and say so nowhere but in ACL LOG. */
+/**
+ * Nobody can sign in as `default`, which is off. Redis itself replays its append-only file with these rights: without
+ * them it would leave out every transaction, which is what a function writes, and say so nowhere but in ACL LOG.
+ */
 const DEFAULT_RULES = '~* &* +@all';
 /** Of the container's own check, which so needs no password: PING says that it serves, or still loads. */
 const HEALTH_RULES = 'nopass +ping';

@@ -4,7 +4,10 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 /** A service that cannot reach Redis says so within a second: connecting, and asking for the cluster's slots. */
 const CONNECT_TIMEOUT_MS = 500;
 const RECONNECT_DELAY_MS = 100;
-/** Of a connection on which nothing is sent, as one that only listens: a server that is gone without a word is noticed 10 s later. Where something is asked, its own time limit is far shorter. */
+/**
+ * Of a connection on which nothing is sent, as one that only listens: a server that is gone without a word is noticed
+ * 10 s later. Where something is asked, its own time limit is far shorter.
+ */
 const KEEP_ALIVE_MS = 5_000;
 /** A dead server does not answer a farewell. */
 const DISCONNECT_TIMEOUT_MS = 100;
@@ -38,8 +41,9 @@ const FORMS =
   'redis://user:password@host:6379/0, redis+sentinel://user:password@host:26379,host:26379/master or redis+cluster://user:password@host:6379,host:6379 (rediss… for TLS, ?ca=file for its certificate authority)';
 
 /**
- * Reads one URL: a single server, Sentinel or Cluster; `rediss…` for TLS; user and password are those of the ACL. Query: `ca` (file with the certificate authority,
- * PEM), `sentinelPassword`. Throws an Error that names the forms; it never has the password in it.
+ * Reads one URL: a single server, Sentinel or Cluster; `rediss…` for TLS; user and password are those of the ACL.
+ * Query: `ca` (file with the certificate authority, PEM), `sentinelPassword`. Throws an Error that names the forms; it
+ * never has the password in it.
  */
 export function readRedisUrl(url: string): RedisTarget {
   const match = /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url);
@@ -69,8 +73,8 @@ export function readRedisUrl(url: string): RedisTarget {
 }
 
 /**
- * A client that is not connected yet: reconnects on its own, sends nothing twice, and refuses at once what comes while it has no connection.
- * `name`: shown in Redis's CLIENT LIST.
+ * A client that is not connected yet: reconnects on its own, sends nothing twice, and refuses at once what comes while
+ * it has no connection. `name`: shown in Redis's CLIENT LIST.
  */
 export function openClient(target: RedisTarget, name: string, natMap?: NatMap): RedisClient {
   const { username, password, tls, nodes, sentinelPassword } = target;
@@ -95,7 +99,8 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
       redisOptions: common,
       clusterRetryStrategy: () => RECONNECT_DELAY_MS,
       slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-      // Not by a timer, which outlives the client in ioredis 5: a slot that moved is noticed by MOVED, a shard that fell silent by its breaker.
+      // Not by a timer, which outlives the client in ioredis 5: a slot that moved is noticed by MOVED, a shard that
+      // fell silent by its breaker.
       slotsRefreshInterval: 0,
       maxRedirections: MAX_REDIRECTIONS,
       retryDelayOnFailover: REDIRECTION_DELAY_MS,

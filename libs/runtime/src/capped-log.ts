@@ -13,8 +13,9 @@ interface Window {
 const windows = new Map<string, Window>();
 
 /**
- * For what anybody outside can cause as often as they like, as whoever may write to a topic: the first MAX_LINES_PER_WINDOW of a message in a minute have a line each, and one at its end says how many more
- * there were. A metric counts them all. `message` is a constant, as it is remembered: what differs goes into `about`.
+ * For what anybody outside can cause as often as they like, as whoever may write to a topic: the first
+ * MAX_LINES_PER_WINDOW of a message in a minute have a line each, and one at its end says how many more there were. A
+ * metric counts them all. `message` is a constant, as it is remembered: what differs goes into `about`.
  */
 export function logCapped(log: Logger, level: 'warn' | 'error', about: object, message: string): void {
   let window = windows.get(message);

@@ -1,5 +1,6 @@
 /**
- * The numbered steps between a request and the ledger, at each of which a crash is tried (test/kill). A step's name says what has just happened, or, with -ing, what is about to become durable.
+ * The numbered steps between a request and the ledger, at each of which a crash is tried (test/kill). A step's name
+ * says what has just happened, or, with -ing, what is about to become durable.
  */
 export const FAIL_POINTS = [
   // The gateway's pipeline, of one request.
@@ -36,7 +37,8 @@ export type FailPoint = (typeof FAIL_POINTS)[number];
 let reached: ((point: FailPoint, of: string) => void) | undefined;
 
 /**
- * Marks a step. Does nothing, at the cost of looking at one variable: only code that is loaded beside the program can call `armFailPoints`, no setting, message or request.
+ * Marks a step. Does nothing, at the cost of looking at one variable: only code that is loaded beside the program can
+ * call `armFailPoints`, no setting, message or request.
  * @param of whose step it is, where several have it: an outbox's name
  */
 export function failPoint(point: FailPoint, of = ''): void {

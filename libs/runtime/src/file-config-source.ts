@@ -15,8 +15,9 @@ const reloads = new Counter({
 });
 
 /**
- * `tollgate.yaml`, read at construction (throws ConfigError) and again when it, or the file with its secrets, changes. A version that does not pass the checks is refused with a log line a
- * problem, and the old one stays in force. Polled, as notifications miss a file that an editor or a ConfigMap replaces.
+ * `tollgate.yaml`, read at construction (throws ConfigError) and again when it, or the file with its secrets, changes.
+ * A version that does not pass the checks is refused with a log line a problem, and the old one stays in force. Polled,
+ * as notifications miss a file that an editor or a ConfigMap replaces.
  */
 export class FileConfigSource extends ConfigSource {
   current: TollgateConfig;

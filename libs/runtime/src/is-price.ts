@@ -1,6 +1,8 @@
 import { registerDecorator } from 'class-validator';
 
-/** A price: a decimal string with up to nine places, e.g. "0.15". A YAML number is refused, as 0.1 is not what it says. */
+/**
+ * A price: a decimal string with up to nine places, e.g. "0.15". A YAML number is refused, as 0.1 is not what it says.
+ */
 export function IsPrice(): PropertyDecorator {
   return (target, propertyName) =>
     registerDecorator({

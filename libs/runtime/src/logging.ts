@@ -2,7 +2,10 @@ import pino, { type Logger } from 'pino';
 
 export type { Logger } from 'pino';
 
-/** Header and body fields that may hold a secret or a prompt: whatever logs an object that has them, they are not written. */
+/**
+ * Header and body fields that may hold a secret or a prompt: whatever logs an object that has them, they are not
+ * written.
+ */
 const SECRET_PATHS = [
   'authorization',
   'headers.authorization',
@@ -27,7 +30,10 @@ const HIDING = {
 
 let root: Logger = pino({ level: 'info', ...HIDING }, pino.destination({ fd: 2, sync: true }));
 
-/** Sets up logging once, before anything logs: pretty on a terminal, JSON lines elsewhere; always to stderr, as stdout belongs to the command's own output. */
+/**
+ * Sets up logging once, before anything logs: pretty on a terminal, JSON lines elsewhere; always to stderr, as stdout
+ * belongs to the command's own output.
+ */
 export function configureLogging({ level, pretty }: { level: string; pretty: boolean }): void {
   const options = { level, ...HIDING };
   root = pretty

@@ -13,7 +13,10 @@ export interface Reading<L extends string> {
 /** Rejects when it cannot say at the moment. */
 export type Source<L extends string> = () => Promise<readonly Reading<L>[]>;
 
-/** A gauge whose values are asked for when somebody scrapes, and so cost nothing else. A source that fails has no value: better none than an old one. */
+/**
+ * A gauge whose values are asked for when somebody scrapes, and so cost nothing else. A source that fails has no value:
+ * better none than an old one.
+ */
 export class PolledGauge<L extends string = never> {
   private readonly sources = new Set<Source<L>>();
 

@@ -33,8 +33,9 @@ export class ConfigError extends Error {
 const MAX_ALIASES = 100;
 
 /**
- * Reads and checks `tollgate.yaml`; secrets (`apiKey`) are resolved: `${NAME}` from `env` or the file that TOLLGATE_CONFIG_SECRETS_FILE names there, `file:path` from beside the config file. `env` null: for who
- * has no use for them, they are left out. Throws ConfigError with every problem found; never a value of a secret in it.
+ * Reads and checks `tollgate.yaml`; secrets (`apiKey`) are resolved: `${NAME}` from `env` or the file that
+ * TOLLGATE_CONFIG_SECRETS_FILE names there, `file:path` from beside the config file. `env` null: for who has no use for
+ * them, they are left out. Throws ConfigError with every problem found; never a value of a secret in it.
  */
 export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): TollgateConfig {
   const lines = new LineCounter();

@@ -60,7 +60,9 @@ export class BackendConfig {
   @IsOptional() @IsMetricsUrl() metrics?: string;
 }
 
-/** A backend's token counts are believed from `min` to `max` times our own count; outside of it our count is charged. */
+/**
+ * A backend's token counts are believed from `min` to `max` times our own count; outside of it our count is charged.
+ */
 export class UsageBandConfig {
   @IsNumber() @Min(0) @Max(1) min: number = 0.5;
   @IsNumber() @Min(1) @Max(1_000) max: number = 2;
@@ -75,13 +77,19 @@ export class ModelConfig {
   @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens: number = 4096;
   @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer:
     'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
-  /** What the model's chat template writes around each message, and once around all of them (a default system prompt included): by default as OpenAI's do. ChatML: 5 and 3. */
+  /**
+   * What the model's chat template writes around each message, and once around all of them (a default system prompt
+   * included): by default as OpenAI's do. ChatML: 5 and 3.
+   */
   @IsInt() @Min(0) @Max(1_000) templateTokensPerMessage: number = 3;
   @IsInt() @Min(0) @Max(100_000) templateTokens: number = 3;
   /** Tokens that one image can cost at most, and one audio part; without it such parts are refused. */
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerImage?: number;
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerAudio?: number;
-  /** Fields beyond the documented ones that may reach a backend; absent: the harmless sampling fields of each backend's dialect. */
+  /**
+   * Fields beyond the documented ones that may reach a backend; absent: the harmless sampling fields of each backend's
+   * dialect.
+   */
   @IsOptional() @IsArray() @ArrayUnique() @Matches(FIELD_NAME, { each: true, ...FIELD_RULE }) passthrough?: string[];
   /** Media by `https:` URL, which the backend fetches: false, true, or the domains. `data:` URLs are always taken. */
   @IsMediaUrls() mediaUrls: boolean | string[] = false;
@@ -150,8 +158,8 @@ export abstract class ConfigSource {
   /** Read it at each use: a reload replaces the object. */
   abstract readonly current: TollgateConfig;
   /**
-   * Asked before a changed configuration takes effect: a line for each thing that stands in its way; then it is refused, and the old one stays. A check that rejects cannot say: the
-   * old one stays until it can.
+   * Asked before a changed configuration takes effect: a line for each thing that stands in its way; then it is
+   * refused, and the old one stays. A check that rejects cannot say: the old one stays until it can.
    */
   abstract addCheck(check: ConfigCheck): void;
   /** Called after each accepted reload. */

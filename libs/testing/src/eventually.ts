@@ -2,8 +2,8 @@ const SERVED_TIMEOUT_MS = 60_000;
 const SERVED_POLL_MS = 50;
 
 /**
- * Waits until `check` returns without throwing, and returns what it returned; after `timeoutMs` its last error is thrown. For effects
- * that arrive on their own: bounded, and never a plain sleep.
+ * Waits until `check` returns without throwing, and returns what it returned; after `timeoutMs` its last error is
+ * thrown. For effects that arrive on their own: bounded, and never a plain sleep.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
@@ -20,7 +20,10 @@ export async function eventually<T>(
   }
 }
 
-/** Asks again, for up to a minute, while the answer is 503: services that have only just started, or are busy, answer too late now and then. Gives any other answer. */
+/**
+ * Asks again, for up to a minute, while the answer is 503: services that have only just started, or are busy, answer
+ * too late now and then. Gives any other answer.
+ */
 export async function onceServed<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {
   const until = Date.now() + SERVED_TIMEOUT_MS;
   for (;;) {
@@ -34,8 +37,9 @@ export async function onceServed<T extends { status: number }>(ask: () => Promis
 export const PATIENT_CALL_MS = 10_000;
 
 /**
- * The least of up to three measurements of the same thing, one right after the other; none is repeated once one is below `enoughMs`. A machine that does something else for a moment delays one of them, what
- * is slow by itself is so in all.
+ * The least of up to three measurements of the same thing, one right after the other; none is repeated once one is
+ * below `enoughMs`. A machine that does something else for a moment delays one of them, what is slow by itself is so in
+ * all.
  */
 export async function leastMs(enoughMs: number, measureMs: () => Promise<number>): Promise<number> {
   let least = Infinity;
@@ -44,8 +48,9 @@ export async function leastMs(enoughMs: number, measureMs: () => Promise<number>
 }
 
 /**
- * Milliseconds from `fromMs` (of `performance.now()`; by default now) until `check` was last asked and failed, 0 when it never did; it passes from then on. The moment counts at which it was asked, as
- * on a busy machine an answer may be late, and the next question too. Its last error after 15 s.
+ * Milliseconds from `fromMs` (of `performance.now()`; by default now) until `check` was last asked and failed, 0 when
+ * it never did; it passes from then on. The moment counts at which it was asked, as on a busy machine an answer may be
+ * late, and the next question too. Its last error after 15 s.
  */
 export async function inForceAfterMs(check: () => unknown, fromMs = performance.now()): Promise<number> {
   let lastMs = 0;

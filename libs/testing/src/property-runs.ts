@@ -3,7 +3,10 @@ import fc from 'fast-check';
 export interface Runs {
   /** Done however long they take, the test's own timeout apart: fewer of them prove nothing. */
   leastRuns: number;
-  /** More of them are done while `timeBoxMs` lasts, from the beginning of the first on. As many as the least where it is not given. */
+  /**
+   * More of them are done while `timeBoxMs` lasts, from the beginning of the first on. As many as the least where it is
+   * not given.
+   */
   mostRuns?: number;
   timeBoxMs?: number;
   /** A random one where neither it nor TOLLGATE_TEST_SEED is given. */
@@ -15,8 +18,9 @@ export interface Runs {
 }
 
 /**
- * `fc.assert` within a time box, with a floor. A box alone lets a slow machine prove nothing and say that all is well. Fails as `fc.assert` does, with the seed, the path and the case; and
- * where fewer runs were done than the least (a property may skip cases).
+ * `fc.assert` within a time box, with a floor. A box alone lets a slow machine prove nothing and say that all is well.
+ * Fails as `fc.assert` does, with the seed, the path and the case; and where fewer runs were done than the least (a
+ * property may skip cases).
  */
 export async function assertRuns<T>(property: fc.IRawProperty<T>, runs: Runs): Promise<void> {
   const { leastRuns, mostRuns = leastRuns, timeBoxMs = 0, ...parameters } = { ...replayed(), ...runs };

@@ -10,8 +10,8 @@ export interface TestDatabase {
 }
 
 /**
- * A database of its own for the calling test file, cloned from the migrated template that Jest's global set-up made on a real PostgreSQL. Dropped after the
- * file; a connection that is still open then (a leaked pool) fails it.
+ * A database of its own for the calling test file, cloned from the migrated template that Jest's global set-up made on
+ * a real PostgreSQL. Dropped after the file; a connection that is still open then (a leaked pool) fails it.
  */
 export function useTestDatabase(): TestDatabase {
   const name = `test_${randomBytes(6).toString('hex')}`;

@@ -9,7 +9,10 @@ const asksShifted = (seconds: number) =>
   `(function() local t = redis.call('TIME') t[1] = tostring(tonumber(t[1]) + ${seconds}) return t end)()`;
 const ANY_SHIFTED = /\(function\(\) local t = redis\.call\('TIME'\) t\[1\] = .*? return t end\)\(\)/g;
 
-/** The clocks of running containers, which can be set. The folder is to be mounted into the services (clocks.yml), by the environment of the deployment. */
+/**
+ * The clocks of running containers, which can be set. The folder is to be mounted into the services (clocks.yml), by
+ * the environment of the deployment.
+ */
 export class Clocks {
   readonly directory = mkdtempSync(join(tmpdir(), 'tollgate-clocks-'));
 
@@ -25,7 +28,10 @@ export class Clocks {
     writeFileSync(join(this.directory, host), String(offsetMs));
   }
 
-  /** What the function libraries take for Redis' time: each is loaded anew with another way of asking for it. What loads them meanwhile (an emptied Redis) sets it right. */
+  /**
+   * What the function libraries take for Redis' time: each is loaded anew with another way of asking for it. What loads
+   * them meanwhile (an emptied Redis) sets it right.
+   */
   async setRedis(tollgate: ComposedDeployment, offsetMs: number): Promise<void> {
     const listed = await tollgate.redis('--json', 'FUNCTION', 'LIST', 'LIBRARYNAME', 'tollgate_*', 'WITHCODE');
     const libraries = JSON.parse(listed) as { library_name: string; library_code: string }[];

@@ -19,8 +19,10 @@ interface Sample {
 }
 
 /**
- * A little piece of work beside the requests to Tollgate, again and again: it waits for the machine alone. It is done in a container that no fault touches, as the engine's containers together may get less of a machine
- * than what runs outside of them. Where it takes a second instead of 5 ms, whatever a request needs of the services took two hundred times as long.
+ * A little piece of work beside the requests to Tollgate, again and again: it waits for the machine alone. It is done
+ * in a container that no fault touches, as the engine's containers together may get less of a machine than what runs
+ * outside of them. Where it takes a second instead of 5 ms, whatever a request needs of the services took two hundred
+ * times as long.
  */
 export class Control {
   private samples: Sample[] = [];

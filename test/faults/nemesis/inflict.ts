@@ -76,8 +76,8 @@ export async function prepare(tollgate: ComposedDeployment, clocks: Clocks, plan
 const start = (tollgate: ComposedDeployment, container: string) => tollgate.docker('start', container);
 
 /**
- * To the main process. That of a service is not process 1, which is Docker's own and would stop alone: all but that one get it, from inside. Of PostgreSQL only the one that takes connections stands
- * still: those that are open go on.
+ * To the main process. That of a service is not process 1, which is Docker's own and would stop alone: all but that one
+ * get it, from inside. Of PostgreSQL only the one that takes connections stands still: those that are open go on.
  */
 async function signal(
   tollgate: ComposedDeployment,
@@ -125,7 +125,10 @@ export async function isBack(tollgate: ComposedDeployment, { part, replicas }: P
   await Promise.all(replicas.map((index) => tollgate.isReady(all[index]!)));
 }
 
-/** Waits until the load balancer answers anything. Its port is the engine's, which takes connections as soon as the container is begun, and leaves them without a word until something listens in it. */
+/**
+ * Waits until the load balancer answers anything. Its port is the engine's, which takes connections as soon as the
+ * container is begun, and leaves them without a word until something listens in it.
+ */
 async function answers(tollgate: ComposedDeployment): Promise<void> {
   const ask = () => fetch(`${tollgate.ready.inferenceUrl}/models`, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
   await eventually(async () => (await ask()).arrayBuffer(), { timeoutMs: BACK_TIMEOUT_MS, everyMs: 50 });

@@ -17,7 +17,10 @@ const REPEATED_SHARE = 0.5;
 const MAX_CENTS = 50;
 const REVOKE_AFTER_MS = 2_000;
 const PROBE_INTERVAL_MS = 250;
-/** A revocation that was answered with success is in force everywhere after so long, whatever faults last: until then the answer is 503. */
+/**
+ * A revocation that was answered with success is in force everywhere after so long, whatever faults last: until then
+ * the answer is 503.
+ */
 const REVOKED_MS = 1_000;
 
 interface Entry {
@@ -30,8 +33,9 @@ interface Move {
 }
 
 /**
- * What an operator does while faults last: top-ups and refunds, each with a `ref` and asked again until it is answered, and half of them once more; and the revocation of a key. Each must be booked exactly
- * once, and nobody be served with the revoked key.
+ * What an operator does while faults last: top-ups and refunds, each with a `ref` and asked again until it is answered,
+ * and half of them once more; and the revocation of a key. Each must be booked exactly once, and nobody be served with
+ * the revoked key.
  */
 export class Operations {
   readonly findings: string[] = [];
@@ -137,7 +141,10 @@ export class Operations {
     }
   }
 
-  /** Asked again, with the same `ref`, until it is answered: undefined when it is refused, or never answered, which is a finding. */
+  /**
+   * Asked again, with the same `ref`, until it is answered: undefined when it is refused, or never answered, which is a
+   * finding.
+   */
   private async answered<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ body: T } | undefined> {
     for (;;) {
       const { status, body: answer } = await this.once<T>(method, path, body);

@@ -6,8 +6,10 @@ export type Part = (typeof PARTS)[number];
 export type Kind = 'kill' | 'pause' | 'freeze' | 'cut' | 'empty' | 'restart' | 'clock';
 
 /**
- * What may be done to what. A load balancer that stands still, or is cut off, leaves nobody who could answer: it is killed and restarted only. To empty Kafka or PostgreSQL is to lose
- * the truth, which nothing here survives. Redis' clock is the one that admission and credentials go by; those of Kafka and PostgreSQL cannot be moved without another image.
+ * What may be done to what. A load balancer that stands still, or is cut off, leaves nobody who could answer: it is
+ * killed and restarted only. To empty Kafka or PostgreSQL is to lose the truth, which nothing here survives. Redis'
+ * clock is the one that admission and credentials go by; those of Kafka and PostgreSQL cannot be moved without another
+ * image.
  */
 const POSSIBLE: Record<Part, readonly Kind[]> = {
   gateway: ['kill', 'pause', 'freeze', 'cut', 'restart', 'clock'],
@@ -52,7 +54,10 @@ export interface PlannedRound {
   faults: readonly PlannedFault[];
 }
 
-/** Rounds from 1 on, each by itself a function of the seed and its number: `--only 7` does the same as round 7 of the whole run. */
+/**
+ * Rounds from 1 on, each by itself a function of the seed and its number: `--only 7` does the same as round 7 of the
+ * whole run.
+ */
 export function planOf(seed: number, rounds: number, { triples = true } = {}): PlannedRound[] {
   return Array.from({ length: rounds }, (_, index) => planRound(seed, index + 1, triples));
 }

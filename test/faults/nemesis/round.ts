@@ -16,10 +16,14 @@ import { countBooked, mayLackAnswers, waitsOf, wrongAnswers, wrongCharges, type 
 const TENANTS = 2;
 const CREDIT_CENTS = 100_000;
 const SCARCE_BEGIN_CENTS = 1;
-/** A quarter of the load of single faults: what is looked for here is what goes wrong, and not how much of it the machine bears. */
+/**
+ * A quarter of the load of single faults: what is looked for here is what goes wrong, and not how much of it the
+ * machine bears.
+ */
 const LOAD_EVERY_MS = 100;
 /**
- * Several faults whose ends follow from each other: a killed consumer's session (3 s) after a killed broker's (6 s), a dead gateway's hold (10 s) after that, and its record, which is handed out again after 5 s.
+ * Several faults whose ends follow from each other: a killed consumer's session (3 s) after a killed broker's (6 s), a
+ * dead gateway's hold (10 s) after that, and its record, which is handed out again after 5 s.
  */
 const DUST_LIMIT_MS = 45_000;
 /** Processor time of a recovery, one step after the other: starts, groups that form again, what has gathered. */
@@ -138,7 +142,10 @@ async function isAllBack(tollgate: ComposedDeployment, { faults }: PlannedRound)
   await tollgate.allReady();
 }
 
-/** Each begins and ends by the plan, whatever the others do; rejects when one could not, after all of them. `ended` is told of each, and when it began. */
+/**
+ * Each begins and ends by the plan, whatever the others do; rejects when one could not, after all of them. `ended` is
+ * told of each, and when it began.
+ */
 async function inflictAll(
   faults: readonly Inflicted[],
   ended: (fault: PlannedFault, begunMs: number) => Promise<void>,

@@ -5,12 +5,18 @@ import { WORK_MS, type Control } from './control';
 
 /** No client waits longer for a first byte, the next bytes or an error. */
 export const WAIT_LIMIT_MS = 5_000;
-/** Processor time of all services and servers, one after the other, until a client has its first byte or an error: 10 ms for its own request (on one connection), and as much for each of nine before it in line. */
+/**
+ * Processor time of all services and servers, one after the other, until a client has its first byte or an error: 10 ms
+ * for its own request (on one connection), and as much for each of nine before it in line.
+ */
 const REQUEST_WORK_MS = 100;
 /** What a stream delivered is recorded once a second; this much may pass until the record has arrived. */
 const RECORD_MS = 1_000;
 const RECORD_SLACK_MS = 500;
-/** What somebody may be told who asks a service some part of which is away. A refusal (4xx) would be wrong, as would be a defect (500). */
+/**
+ * What somebody may be told who asks a service some part of which is away. A refusal (4xx) would be wrong, as would be
+ * a defect (500).
+ */
 const TRY_AGAIN = /^(broken|50[234] [a-z_]+|event [a-z_]+|silent .*)$/;
 const SHOWN = 5;
 
@@ -79,8 +85,9 @@ export function wrongAnswers(
 }
 
 /**
- * Streams that did not arrive whole are charged between what their client had seen and what it asked for. Where their gateway may have lost its last word (it died, or stood still or was cut off for longer than
- * its holds live), what was seen until the record before the first fault; where Redis was emptied besides, nothing (docs/money.md).
+ * Streams that did not arrive whole are charged between what their client had seen and what it asked for. Where their
+ * gateway may have lost its last word (it died, or stood still or was cut off for longer than its holds live), what was
+ * seen until the record before the first fault; where Redis was emptied besides, nothing (docs/money.md).
  */
 export function wrongCharges(
   { faults }: PlannedRound,
@@ -100,7 +107,10 @@ export function wrongCharges(
   });
 }
 
-/** Whether the ledger may lack complete answers: a gateway that ends together with an emptied Redis takes along what it had settled and not published (docs/money.md), all of it where Kafka was away. */
+/**
+ * Whether the ledger may lack complete answers: a gateway that ends together with an emptied Redis takes along what it
+ * had settled and not published (docs/money.md), all of it where Kafka was away.
+ */
 export function mayLackAnswers({ faults }: PlannedRound): boolean {
   const empties = faults.some(({ kind }) => kind === 'empty');
   const ends = faults.some(({ part, kind }) => part === 'gateway' && (kind === 'kill' || kind === 'restart'));

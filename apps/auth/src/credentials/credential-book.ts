@@ -30,8 +30,9 @@ export class CredentialBook {
   ) {}
 
   /**
-   * In force everywhere when it returns if the credential store answers, and as soon as the loop has projected it otherwise. It is answered either way: its value is shown in
-   * this one answer, a repeat would be another credential, and one that does not work yet lets in nobody who should not be.
+   * In force everywhere when it returns if the credential store answers, and as soon as the loop has projected it
+   * otherwise. It is answered either way: its value is shown in this one answer, a repeat would be another credential,
+   * and one that does not work yet lets in nobody who should not be.
    */
   async issue(kind: CredentialKind, { expiresAt, ...fields }: NewCredential): Promise<Credential> {
     const credential = this.database.credentials.create({
@@ -70,8 +71,10 @@ export class CredentialBook {
   }
 
   /**
-   * The credential store has it when it returns: in force everywhere within a second. Again: the first `revokedAt` stands, and it is projected anew, as the table alone does not tell what the edge knows.
-   * RequestError not_found, also for another tenant's; UnavailableError when the store does not take it: it is committed, the loop will project it, and a repeat tells when.
+   * The credential store has it when it returns: in force everywhere within a second. Again: the first `revokedAt`
+   * stands, and it is projected anew, as the table alone does not tell what the edge knows. RequestError not_found,
+   * also for another tenant's; UnavailableError when the store does not take it: it is committed, the loop will project
+   * it, and a repeat tells when.
    */
   async revoke(kind: CredentialKind, tenantId: string, id: string): Promise<{ revokedAt: string }> {
     const [row] = isId(ID_PREFIX[kind], id)

@@ -55,7 +55,10 @@ export class Credential {
   projectedVersion!: number;
 }
 
-/** Since when it is revoked, as far as the edge knows: a revocation that is committed and not projected is told to nobody, as the credential may still be accepted. */
+/**
+ * Since when it is revoked, as far as the edge knows: a revocation that is committed and not projected is told to
+ * nobody, as the credential may still be accepted.
+ */
 export function revokedAtEdge({
   revokedAt,
   version,

@@ -9,7 +9,10 @@ interface UsedProfile {
   tenant: string;
 }
 
-/** Keys that would be good, and would be refused because the configuration lacks their plan or profile, are the operator's mistake: such a configuration is refused, at the start and while running. */
+/**
+ * Keys that would be good, and would be refused because the configuration lacks their plan or profile, are the
+ * operator's mistake: such a configuration is refused, at the start and while running.
+ */
 @Injectable()
 export class ProfilesInUse implements OnModuleInit {
   constructor(
@@ -24,7 +27,10 @@ export class ProfilesInUse implements OnModuleInit {
     this.config.addCheck((next) => this.missingIn(next));
   }
 
-  /** A line for each profile that active keys have and this configuration lacks. Rejects when the database does not answer. */
+  /**
+   * A line for each profile that active keys have and this configuration lacks. Rejects when the database does not
+   * answer.
+   */
   private async missingIn({ plans }: TollgateConfig): Promise<string[]> {
     const used = await this.database.dataSource.query<UsedProfile[]>(
       `SELECT t.plan, c.profile, count(*)::int AS keys, min(t.id) AS tenant

@@ -5,7 +5,10 @@ import { MAX_RECORDS_PER_BATCH, Projector } from './projector';
 const PROJECTION_INTERVAL_MS = 250;
 export const FORGET_INTERVAL_MS = 60_000;
 
-/** Projects what a crash or a failing store left behind, and lets the store forget what is over; first thing after the start, it refills a store that lost its records. */
+/**
+ * Projects what a crash or a failing store left behind, and lets the store forget what is over; first thing after the
+ * start, it refills a store that lost its records.
+ */
 @Injectable()
 export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stopped = false;

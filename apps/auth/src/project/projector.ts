@@ -54,7 +54,10 @@ export class Projector {
     private readonly store: CredentialStore,
   ) {}
 
-  /** The store has the record as it is now when this returns. UnavailableError when it does not take it: the change stays committed, and the loop tries again. */
+  /**
+   * The store has the record as it is now when this returns. UnavailableError when it does not take it: the change
+   * stays committed, and the loop tries again.
+   */
   async project(id: string): Promise<void> {
     try {
       const { dataSource } = this.database;
@@ -65,8 +68,8 @@ export class Projector {
   }
 
   /**
-   * Projects one batch of what is unprojected; the number of records. One process at a time, by an advisory lock: with row locks a revocation
-   * would wait for as long as a slow store keeps the batch.
+   * Projects one batch of what is unprojected; the number of records. One process at a time, by an advisory lock: with
+   * row locks a revocation would wait for as long as a slow store keeps the batch.
    */
   async projectDue(): Promise<number> {
     const { dataSource } = this.database;
@@ -88,7 +91,10 @@ export class Projector {
     });
   }
 
-  /** Writes every credential anew, for a store that lost them; the number of records. What was revoked a moment ago comes first: no edge may know of it yet. */
+  /**
+   * Writes every credential anew, for a store that lost them; the number of records. What was revoked a moment ago
+   * comes first: no edge may know of it yet.
+   */
   async projectAll(): Promise<number> {
     const { dataSource } = this.database;
     let written = await this.write(dataSource, await dataSource.query<Row[]>(JUST_REVOKED, [MAX_RECORDS_PER_BATCH]));
@@ -103,7 +109,10 @@ export class Projector {
     }
   }
 
-  /** `projectAll` if the store does not know the newest credential that was once written to it, and that it keeps: it was emptied, or is an older copy. */
+  /**
+   * `projectAll` if the store does not know the newest credential that was once written to it, and that it keeps: it
+   * was emptied, or is an older copy.
+   */
   async refillIfLost(): Promise<number> {
     const [newest] = await this.database.dataSource.query<{ hash: string }[]>(
       `SELECT hash FROM credential WHERE projected_version > 0 AND ${KEPT} ORDER BY created_at DESC, id DESC LIMIT 1`,

@@ -21,8 +21,9 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   /**
-   * After the commit: the outbox tells it for certain, and billing is asked to act on it at once: it is in force when this returns. UnavailableError when nobody can say that it is:
-   * the change stays committed, the outbox brings it into force, and a repeat tells when.
+   * After the commit: the outbox tells it for certain, and billing is asked to act on it at once: it is in force when
+   * this returns. UnavailableError when nobody can say that it is: the change stays committed, the outbox brings it
+   * into force, and a repeat tells when.
    */
   async tell(news: TenantUpdate): Promise<void> {
     this.relay.wake();

@@ -52,7 +52,10 @@ export class Tenants {
     return toRow(tenant);
   }
 
-  /** Commits the status with the news of it; it is in force when this returns, as billing has passed it on to where requests are admitted. RequestError not_found; UnavailableError when it may not be in force yet: again. */
+  /**
+   * Commits the status with the news of it; it is in force when this returns, as billing has passed it on to where
+   * requests are admitted. RequestError not_found; UnavailableError when it may not be in force yet: again.
+   */
   async setStatus({ tenantId, status }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
     if (status !== 'active' && status !== 'suspended')
       throw new RequestError('invalid_parameter', 'status must be active or suspended.');

@@ -9,8 +9,8 @@ import { Tenants } from '../tenants/tenants';
 const MAX_USES_PER_UPDATE = 1_000;
 
 /**
- * Rows are locked in sorted order, so that two batches wait for each other and do not deadlock. A gateway's clock that runs ahead does
- * not count beyond now.
+ * Rows are locked in sorted order, so that two batches wait for each other and do not deadlock. A gateway's clock that
+ * runs ahead does not count beyond now.
  */
 const RECORD_USES = `
   WITH used AS (

@@ -8,7 +8,10 @@ import { Budgets } from './budgets';
 const MAY_MS = Date.UTC(2026, 4, 15, 12);
 const THRESHOLDS_PERCENT = [50, 80, 100];
 
-/** Budgets and what is spent of them, at a time and with the configuration's thresholds that the test moves; both are reset before each test. */
+/**
+ * Budgets and what is spent of them, at a time and with the configuration's thresholds that the test moves; both are
+ * reset before each test.
+ */
 export class TestBudgets {
   nowMs = MAY_MS;
   configured: readonly number[] = THRESHOLDS_PERCENT;

@@ -33,8 +33,9 @@ export interface BudgetOptions {
 type SetRequest = RequestOf<'billing.budget.set'>;
 
 /**
- * Monthly budgets of tenants and keys. A change, the news of it and the thresholds that it makes reached commit together, under the lock of the tenant's books; admission is told
- * at once, and by the news; it is answered once admission has it. Money is not moved by any of it: the books' version stays.
+ * Monthly budgets of tenants and keys. A change, the news of it and the thresholds that it makes reached commit
+ * together, under the lock of the tenant's books; admission is told at once, and by the news; it is answered once
+ * admission has it. Money is not moved by any of it: the books' version stays.
  */
 export class Budgets {
   constructor(
@@ -44,7 +45,10 @@ export class Budgets {
     private readonly options: BudgetOptions = {},
   ) {}
 
-  /** RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets; UnavailableError when auth or the admission store does not answer: set it again. */
+  /**
+   * RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets; UnavailableError when
+   * auth or the admission store does not answer: set it again.
+   */
   async set(request: SetRequest): Promise<BudgetState> {
     const { tenantId } = request;
     validate(request);

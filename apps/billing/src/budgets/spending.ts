@@ -29,8 +29,9 @@ export interface WatchedRow {
 export const IN_FORCE = `CASE coalesce(b.kind, 'default') WHEN 'amount' THEN b.cents WHEN 'default' THEN m.default_cents END`;
 
 /**
- * Adds charges, which were not gathered before, to what their tenants and keys have spent in the month in which they ended, and records the thresholds that are reached
- * by it. In the transaction that gathers them, the tenants' books locked: so each charge counts once, and each threshold is recorded once.
+ * Adds charges, which were not gathered before, to what their tenants and keys have spent in the month in which they
+ * ended, and records the thresholds that are reached by it. In the transaction that gathers them, the tenants' books
+ * locked: so each charge counts once, and each threshold is recorded once.
  */
 export async function addSpending(
   tx: EntityManager,
@@ -64,7 +65,10 @@ export async function addSpending(
   await recordReached(tx, watched, defaultThresholds);
 }
 
-/** Records the thresholds that these budgets have reached and that are not recorded yet; each new one goes to the outbox too. */
+/**
+ * Records the thresholds that these budgets have reached and that are not recorded yet; each new one goes to the outbox
+ * too.
+ */
 export async function recordReached(
   tx: EntityManager,
   watched: readonly WatchedRow[],

@@ -3,7 +3,10 @@ import { NANOS_PER_CENT } from '@tollgate/contracts';
 export const DEFAULT_THRESHOLDS_PERCENT: readonly number[] = [50, 80, 100];
 export const MAX_THRESHOLDS = 10;
 
-/** The thresholds that this spending has reached. One of 100 % is reached when the whole budget is spent; a budget of zero is always reached. */
+/**
+ * The thresholds that this spending has reached. One of 100 % is reached when the whole budget is spent; a budget of
+ * zero is always reached.
+ */
 export function reachedThresholds(spentNanos: bigint, budgetCents: number, thresholds: readonly number[]): number[] {
   const percentNanos = BigInt(budgetCents) * NANOS_PER_CENT;
   return thresholds.filter((percent) => spentNanos * 100n >= BigInt(percent) * percentNanos);

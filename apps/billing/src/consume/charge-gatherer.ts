@@ -34,18 +34,20 @@ interface Taken {
 }
 
 /**
- * Takes batches of charges into the books, exactly once by the charge's id, in any order and with any repeats. One transaction a batch:
+ * Takes batches of charges into the books, exactly once by the charge's id, in any order and with any repeats. One
+ * transaction a batch:
  *
  * 1. the tenants' books are locked, in sorted order;
  * 2. what is there already is left as it is;
  * 3. new charges are numbered per tenant and month (the running one, where theirs is closed), added up, and appended;
- * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too, not those of what is quarantined;
+ * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too,
+ *    not those of what is quarantined;
  * 5. what tenants and keys have spent in the month, and the thresholds of budgets that are reached by it.
  *
  * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
  *
- * When the books of one tenant refuse, one transaction a tenant: its charges are quarantined and their holds stay, so metering sends them again until the books take them, and nobody
- * else waits for that.
+ * When the books of one tenant refuse, one transaction a tenant: its charges are quarantined and their holds stay, so
+ * metering sends them again until the books take them, and nobody else waits for that.
  */
 @Injectable()
 export class ChargeGatherer {
@@ -116,8 +118,8 @@ export class ChargeGatherer {
   }
 
   /**
-   * The charges that are not in the books yet (`fresh`), and these with the repeats (`ended`: their holds are released). An id that is there with another content is
-   * quarantined: the first one stands.
+   * The charges that are not in the books yet (`fresh`), and these with the repeats (`ended`: their holds are
+   * released). An id that is there with another content is quarantined: the first one stands.
    */
   private async withoutRepeats(
     tx: EntityManager,

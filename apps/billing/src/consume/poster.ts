@@ -28,9 +28,10 @@ const MAX_TENANTS_PER_POSTING = 100;
 const BROKEN_AGAIN_AFTER_MS = 60_000;
 
 /**
- * Posts gathered usage to the ledger: whole cents, one balanced entry per tenant, month and run, each naming the exact range of charges that it
- * covers. Work is what the database says is due, so any number of replicas may run and any may die: locked rows are passed over, and an
- * entry, its charge range, the books and the news commit together or not at all.
+ * Posts gathered usage to the ledger: whole cents, one balanced entry per tenant, month and run, each naming the exact
+ * range of charges that it covers. Work is what the database says is due, so any number of replicas may run and any may
+ * die: locked rows are passed over, and an entry, its charge range, the books and the news commit together or not at
+ * all.
  */
 @Injectable()
 export class Poster {
@@ -54,7 +55,10 @@ export class Poster {
     }
   }
 
-  /** One transaction for all; when the books of one of them refuse, one for each, so that nobody waits for what is broken with another. */
+  /**
+   * One transaction for all; when the books of one of them refuse, one for each, so that nobody waits for what is
+   * broken with another.
+   */
   private async postBatch(early: boolean): Promise<number> {
     const which = { limit: MAX_TENANTS_PER_POSTING, early };
     try {

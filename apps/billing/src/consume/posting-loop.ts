@@ -7,8 +7,8 @@ const POLL_MS = 500;
 const RETRY_AFTER_ERROR_MS = 500;
 
 /**
- * Runs the poster when something falls due: `wakeIn` by whoever gathered, and every POLL_MS. One run at a time; an error is logged and tried
- * again, as the work stays due in the database.
+ * Runs the poster when something falls due: `wakeIn` by whoever gathered, and every POLL_MS. One run at a time; an
+ * error is logged and tried again, as the work stays due in the database.
  */
 export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;

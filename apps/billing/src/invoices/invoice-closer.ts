@@ -27,18 +27,23 @@ export interface ClosingOptions {
   now: () => Date;
 }
 
-/** Months closed with an invoice, without one (nothing was debited), and those that stay open, as the credit does not pay for their usage yet or the books refuse. */
+/**
+ * Months closed with an invoice, without one (nothing was debited), and those that stay open, as the credit does not
+ * pay for their usage yet or the books refuse.
+ */
 export type Closed = ReplyOf<'billing.invoices.close'>;
 
 /**
  * Closes months. One transaction a tenant, and one closer at a time, by the lock on the counter:
  *
  * 1. the counter is locked; who finds it locked leaves the rest of the work to the other;
- * 2. the tenant's books are locked: nothing of it is gathered or posted meanwhile, for as long as its own month takes and no longer;
+ * 2. the tenant's books are locked: nothing of it is gathered or posted meanwhile, for as long as its own month takes
+ *    and no longer;
  * 3. what has gathered in the months is posted, in whole cents; less than a cent goes on to the next month;
  * 4. the months are closed, and each that was debited gets an invoice with the next number.
  *
- * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice. A tenant whose books refuse is left open, for the next round, and holds up nobody else.
+ * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice. A tenant whose books
+ * refuse is left open, for the next round, and holds up nobody else.
  */
 @Injectable()
 export class InvoiceCloser {
@@ -47,14 +52,17 @@ export class InvoiceCloser {
     @InjectOptions() private readonly options: ClosingOptions,
   ) {}
 
-  /** Closes all that has been over for long enough; what this replica did of it. Null: nothing, another one is at it. */
+  /**
+   * Closes all that has been over for long enough; what this replica did of it. Null: nothing, another one is at it.
+   */
   closeDue(): Promise<Closed | null> {
     const { now, closeDelayMs } = this.options;
     return this.closeThrough(newestOver(now(), closeDelayMs), { wait: false });
   }
 
   /**
-   * Closes a month that is over, and those before it, without waiting for the usual time; what comes later belongs to the running month. Of one tenant, it fails when that one's books refuse.
+   * Closes a month that is over, and those before it, without waiting for the usual time; what comes later belongs to
+   * the running month. Of one tenant, it fails when that one's books refuse.
    * @throws RequestError invalid_period
    */
   async close({ period, tenantId }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
@@ -131,7 +139,10 @@ export class InvoiceCloser {
     });
   }
 
-  /** From now on late charges of these months belong to the running one, also of tenants that had nothing in them. False: the counter is locked. */
+  /**
+   * From now on late charges of these months belong to the running one, also of tenants that had nothing in them.
+   * False: the counter is locked.
+   */
   private advance(through: Period, wait: boolean): Promise<boolean> {
     return transaction(this.dataSource, async (tx) => {
       const lastNumber = await lockCounter(tx, wait);

@@ -51,8 +51,10 @@ export class Invoices {
   }
 
   /**
-   * Makes an invoice void and gives its amount back to the tenant by a reversing entry. A repeat returns the first one's.
-   * @throws RequestError not_found, invalid_parameter (reason), ref_conflict (void already, for another reason), invalid_amount (the balance would be beyond 2^53 − 1)
+   * Makes an invoice void and gives its amount back to the tenant by a reversing entry. A repeat returns the first
+   * one's.
+   * @throws RequestError not_found, invalid_parameter (reason), ref_conflict (void already, for another reason),
+   * invalid_amount (the balance would be beyond 2^53 − 1)
    */
   async void({
     accountingNumber,

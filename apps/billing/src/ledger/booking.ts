@@ -14,11 +14,17 @@ const MAX_REF_CHARS = 200;
 const MAX_REASON_CHARS = 500;
 const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE];
 
-/** What became of a request to book: the entry with the balance after it, and milliseconds until gathered usage of the tenant is due (null: none is, or nothing changed). */
+/**
+ * What became of a request to book: the entry with the balance after it, and milliseconds until gathered usage of the
+ * tenant is due (null: none is, or nothing changed).
+ */
 export interface Booked {
   reply: { entry: LedgerEntry; balanceCents: number };
   dueInMs: number | null;
-  /** The books as they are now, for the admission store to hear at once: also of a repeat, as the first answer may have been lost before it heard. */
+  /**
+   * The books as they are now, for the admission store to hear at once: also of a repeat, as the first answer may have
+   * been lost before it heard.
+   */
   news: BalanceUpdate;
 }
 
@@ -44,7 +50,10 @@ export function assertReason(reason: string | undefined): void {
     throw new RequestError('invalid_parameter', `reason must be 1 to ${MAX_REASON_CHARS} characters.`);
 }
 
-/** What this source and ref booked before in these (locked) books, if anything: the first answer, whatever came since. RequestError ref_conflict when it was asked for with other input. */
+/**
+ * What this source and ref booked before in these (locked) books, if anything: the first answer, whatever came since.
+ * RequestError ref_conflict when it was asked for with other input.
+ */
 export async function findFirst(tx: EntityManager, books: Books, entry: EntryRequest): Promise<Booked | undefined> {
   const [row] = await tx.query<(EntryRow & { input_hash: Buffer; balance_after_cents: string })[]>(
     `SELECT ${ENTRY_COLUMNS}, input_hash, balance_after_cents FROM journal_entry WHERE tenant_id = $1 AND source = $2 AND ref = $3`,

@@ -2,8 +2,8 @@ import { logger, StartError, type ConfigSource } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 
 /**
- * The currency that the books were begun in. Amounts are numbers, and nothing converts them: so a configuration that names another is refused, at the start and while running, as long as there is anything in
- * the books.
+ * The currency that the books were begun in. Amounts are numbers, and nothing converts them: so a configuration that
+ * names another is refused, at the start and while running, as long as there is anything in the books.
  */
 export class BooksCurrency {
   constructor(private readonly dataSource: DataSource) {}

@@ -32,8 +32,9 @@ const MONTH_COLUMNS = 'tenant_id, period, last_seq, covered_seq, gathered_nanos,
 const SELECT_MONTHS = `SELECT ${MONTH_COLUMNS}, closed_at IS NOT NULL AS closed FROM tenant_month m`;
 
 /**
- * Locks the books of tenants until the transaction ends, and returns them: zero rows first where there are none, then the locks, both in
- * the order of the ids, so that no two transactions wait for each other. Everything of a tenant changes only under this lock.
+ * Locks the books of tenants until the transaction ends, and returns them: zero rows first where there are none, then
+ * the locks, both in the order of the ids, so that no two transactions wait for each other. Everything of a tenant
+ * changes only under this lock.
  */
 export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>): Promise<Map<string, Books>> {
   const ids = [...new Set(tenantIds)];
@@ -65,7 +66,10 @@ export interface DueBooks {
 
 const DUE = `due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END AND ($3::text IS NULL OR tenant_id = $3) ORDER BY due_at LIMIT $1`;
 
-/** Locks the books that are due, longest due first, passing over those that another replica has in hand: so it never waits for a lock. */
+/**
+ * Locks the books that are due, longest due first, passing over those that another replica has in hand: so it never
+ * waits for a lock.
+ */
 export async function lockDueBooks(
   tx: EntityManager,
   { limit, early, only = null }: DueBooks,
@@ -87,7 +91,10 @@ export async function overdueSeconds(tx: EntityManager): Promise<number> {
   return Math.max(0, row?.seconds ?? 0);
 }
 
-/** The longest run of a month's first uncovered charges that adds up to at most so much; null: not one. Call under the tenant's lock. */
+/**
+ * The longest run of a month's first uncovered charges that adds up to at most so much; null: not one. Call under the
+ * tenant's lock.
+ */
 export async function coveredPart(
   tx: EntityManager,
   { month, limitNanos }: { month: Month; limitNanos: bigint },
@@ -133,7 +140,8 @@ export async function deferPosting(tx: EntityManager, tenantId: string, ms: numb
 }
 
 /**
- * Writes changed books back and decides when they are due: at once, or `postingIntervalMs` after the tenant's last posting.
+ * Writes changed books back and decides when they are due: at once, or `postingIntervalMs` after the tenant's last
+ * posting.
  * @returns milliseconds until the first of them is due; null when none is
  */
 export async function saveBooks(

@@ -4,7 +4,10 @@ import type { Entry } from './core/entry';
 import type { NumberedCharge } from './core/gather';
 import type { ChargeRange } from './core/post';
 
-/** Appends entries with their postings. The database checks them again, and refuses the whole transaction when one does not balance. */
+/**
+ * Appends entries with their postings. The database checks them again, and refuses the whole transaction when one does
+ * not balance.
+ */
 export async function insertEntries(tx: EntityManager, entries: readonly Entry[]): Promise<LedgerEntry[]> {
   if (entries.length === 0) return [];
   const rows = await tx.query<{ id: string; created_at: Date }[]>(
@@ -43,7 +46,10 @@ export async function insertEntries(tx: EntityManager, entries: readonly Entry[]
   }));
 }
 
-/** Appends charge ranges (table `coverage`); the database checks chain, range and sum against the charges themselves. Call after insertEntries. */
+/**
+ * Appends charge ranges (table `coverage`); the database checks chain, range and sum against the charges themselves.
+ * Call after insertEntries.
+ */
 export async function insertRanges(tx: EntityManager, ranges: readonly ChargeRange[]): Promise<void> {
   if (ranges.length === 0) return;
   await tx.query(

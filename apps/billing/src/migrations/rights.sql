@@ -1,5 +1,6 @@
--- What the service may do in its schema: nothing but this. Applied by every --migrate that finds it changed, as the owner (libs/postgres/src/rights.ts); the whole table, with what is left to whoever
--- has the login: docs/rights-postgres.md, which a test compares.
+-- What the service may do in its schema: nothing but this. Applied by every --migrate that finds it changed, as the
+-- owner (libs/postgres/src/rights.ts); the whole table, with what is left to whoever has the login:
+-- docs/rights-postgres.md, which a test compares.
 REVOKE ALL ON SCHEMA billing FROM PUBLIC, tollgate_billing;
 REVOKE ALL ON ALL TABLES IN SCHEMA billing FROM PUBLIC, tollgate_billing;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA billing FROM PUBLIC, tollgate_billing;

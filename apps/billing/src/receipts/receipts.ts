@@ -25,8 +25,9 @@ interface ChargeRow {
 }
 
 /**
- * Answers `billing.entry.requests`: a page of the requests that an entry debits, in the order in which they were gathered. With what was carried in and out their costs are exactly the
- * entry's amount. An entry that is not usage covers none.
+ * Answers `billing.entry.requests`: a page of the requests that an entry debits, in the order in which they were
+ * gathered. With what was carried in and out their costs are exactly the entry's amount. An entry that is not usage
+ * covers none.
  * @throws RequestError not_found (entry), invalid_parameter (limit; `after` is none of its requests)
  */
 export async function requestsOfEntry(
@@ -57,7 +58,8 @@ export async function requestsOfEntry(
 }
 
 /**
- * Answers `billing.request.entry`: where a request went in the books: its charge, the entry that debits it (null: not yet) and the invoice of its month (null: not closed yet).
+ * Answers `billing.request.entry`: where a request went in the books: its charge, the entry that debits it (null: not
+ * yet) and the invoice of its month (null: not closed yet).
  * @throws RequestError not_found: billing has no charge of it
  */
 export async function entryOfRequest(

@@ -11,7 +11,10 @@ import type { DataSource } from 'typeorm';
 import { CHAIN_CHECK, headsOf } from './chain';
 import { INVOICE_CHECKS } from './invoice-audit';
 
-/** One statement goes over all rows of up to 200 tenants, and one of them may have nearly all. All of a proof of 10 million charges takes 80 s. */
+/**
+ * One statement goes over all rows of up to 200 tenants, and one of them may have nearly all. All of a proof of 10
+ * million charges takes 80 s.
+ */
 const STATEMENT_TIMEOUT_MS = 15 * 60 * 1_000;
 
 /** What the rows of the ledger themselves add up to. */
@@ -46,8 +49,9 @@ interface TenantRow {
 }
 
 /**
- * Proves the ledger of some tenants from its rows, in one snapshot, trusting no running sum: charges = debits + what is carried, balance = Σ entries, every
- * entry balanced and of its hash, every charge covered exactly once or still gathering. Sums run in the database: memory here does not grow with the rows.
+ * Proves the ledger of some tenants from its rows, in one snapshot, trusting no running sum: charges = debits + what is
+ * carried, balance = Σ entries, every entry balanced and of its hash, every charge covered exactly once or still
+ * gathering. Sums run in the database: memory here does not grow with the rows.
  */
 export async function auditLedger(
   dataSource: DataSource,
@@ -105,7 +109,9 @@ async function rowDifferences(query: Query, check: string, sql: string, tenantId
   return named(rows.map((row) => ({ check, ...row })));
 }
 
-/** The charges, by far the most rows, are summed from indexes alone: cost from charge_seq, overrun from charge_overrun. */
+/**
+ * The charges, by far the most rows, are summed from indexes alone: cost from charge_seq, overrun from charge_overrun.
+ */
 export const TENANTS_SQL = `
   SELECT b.tenant_id, b.balance_cents, b.last_sequence, b.last_cover, b.carried_nanos, b.carried_nanos + b.gathered_nanos AS unposted_nanos,
     b.overrun_nanos AS unposted_overrun_nanos, e.entries, e.entries_cents, e.debited_cents, c.charges_nanos, r.overrun_nanos, o.overrun_cents, v.covers, v.chain_end_nanos

@@ -3,7 +3,8 @@ import type { Query } from '@tollgate/postgres';
 import { createHash } from 'node:crypto';
 
 /**
- * Format 1 of the text that is hashed, as `entry_text` of functions/journal_chain.sql says it. It stands here once more, as whoever could change the journal could change that function, too. `e` is the entry, `$before` the hash
+ * Format 1 of the text that is hashed, as `entry_text` of functions/journal_chain.sql says it. It stands here once
+ * more, as whoever could change the journal could change that function, too. `e` is the entry, `$before` the hash
  * before it.
  */
 const ENTRY_TEXT = (before: string) => `
@@ -11,7 +12,10 @@ const ENTRY_TEXT = (before: string) => `
       e.balance_after_cents::text, to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), e.reason]
     || (SELECT array_agg(account || ':' || amount_cents ORDER BY account COLLATE "C") FROM posting WHERE entry_id = e.id))::text`;
 
-/** Names the first entry of a tenant whose hash is not that of what it says now and of the hash before it: whatever comes after it is not said to be right. */
+/**
+ * Names the first entry of a tenant whose hash is not that of what it says now and of the hash before it: whatever
+ * comes after it is not said to be right.
+ */
 export const CHAIN_CHECK = {
   check: 'every entry has the hash of what it says and of those before it',
   sql: `SELECT DISTINCT ON (tenant_id) tenant_id AS "tenantId", array_remove(ARRAY[id], NULL) AS ids,

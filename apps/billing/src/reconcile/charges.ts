@@ -7,11 +7,17 @@ export interface IdRange {
   until: string | null;
 }
 
-/** Billing's side of the comparison with metering's events (apps/metering/src/query/event-ranges.ts): the charges, by their ids. */
+/**
+ * Billing's side of the comparison with metering's events (apps/metering/src/query/event-ranges.ts): the charges, by
+ * their ids.
+ */
 export class Charges {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Its hash is metering's. Where the two databases hash differently, every range differs, and the comparison is slow, not wrong. */
+  /**
+   * Its hash is metering's. Where the two databases hash differently, every range differs, and the comparison is slow,
+   * not wrong.
+   */
   async digest({ after, until }: IdRange): Promise<Omit<EventDigest, 'end'>> {
     const [row] = await this.dataSource.query<{ events: string; cost_nanos: string; digest: string }[]>(
       `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,

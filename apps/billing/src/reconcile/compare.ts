@@ -9,14 +9,22 @@ export interface Head {
   suspended: boolean;
 }
 
-/** One tenant in the books and in the admission store. The heads enclose the snapshot in time: read before and after it. */
+/**
+ * One tenant in the books and in the admission store. The heads enclose the snapshot in time: read before and after it.
+ */
 export interface TenantView {
   tenantId: string;
   before: Head;
   snapshot: Snapshot | undefined;
-  /** Without a snapshot: the store asks for the tenant when it has a request. It was emptied since the last one, or is new. */
+  /**
+   * Without a snapshot: the store asks for the tenant when it has a request. It was emptied since the last one, or is
+   * new.
+   */
   asksForTenants: boolean;
-  /** Without a snapshot: the first of the tenant's holds there, which keep their place only beside what the store knows of the tenant. */
+  /**
+   * Without a snapshot: the first of the tenant's holds there, which keep their place only beside what the store knows
+   * of the tenant.
+   */
   strayHolds: readonly string[];
   after: Head;
 }
@@ -31,9 +39,11 @@ export const PENDING_SUM = 'pending sum = sum of pending holds';
 export const SETTLED_SUM = 'settled sum = sum of settled holds';
 
 /**
- * Compares the books with the admission store. News on its way is no difference: the heads were read around the snapshot, so its version must lie between theirs. A difference found once may be
- * movement that this cannot see: ask again before believing it.
- * @param appliedSince version of the books that the admission store must know by now: that of the first comparison, as the news of a busy tenant is always a little behind
+ * Compares the books with the admission store. News on its way is no difference: the heads were read around the
+ * snapshot, so its version must lie between theirs. A difference found once may be movement that this cannot see: ask
+ * again before believing it.
+ * @param appliedSince version of the books that the admission store must know by now: that of the first comparison, as
+ * the news of a busy tenant is always a little behind
  */
 export function compareTenant(view: TenantView, appliedSince = view.before.version): Difference[] {
   const { tenantId, before, after, snapshot, asksForTenants, strayHolds } = view;

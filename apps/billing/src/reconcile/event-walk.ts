@@ -12,17 +12,21 @@ import type { Charges, IdRange } from './charges';
 import type { Findings } from './findings';
 import { askMetering } from './metering';
 
-/** An event without a charge is looked at so often before it counts as lost: what was on its way has arrived by then. */
+/**
+ * An event without a charge is looked at so often before it counts as lost: what was on its way has arrived by then.
+ */
 const MAX_LOOKS = 8;
 const LOOK_AGAIN_MS = 250;
 const HOLDS_PAGE = 1_000;
 
 /**
- * Holds every event against its charge. Both have the request's id, so both sides are walked in the order of the ids: sums and an order-independent digest a range, and only where
- * those differ the ids themselves. Memory is one list of MAX_LISTED_EVENTS a side.
+ * Holds every event against its charge. Both have the request's id, so both sides are walked in the order of the ids:
+ * sums and an order-independent digest a range, and only where those differ the ids themselves. Memory is one list of
+ * MAX_LISTED_EVENTS a side.
  *
- * Metering records an event before billing can have its charge. So a charge without an event is a difference at once (metering is asked a second time, as it was asked first); an
- * event without a charge is one if no settled hold owes it to the books and its charge does not come within some seconds.
+ * Metering records an event before billing can have its charge. So a charge without an event is a difference at once
+ * (metering is asked a second time, as it was asked first); an event without a charge is one if no settled hold owes it
+ * to the books and its charge does not come within some seconds.
  */
 export class EventWalk {
   constructor(
@@ -101,7 +105,8 @@ export class EventWalk {
   private async eventsMissing(charges: readonly EventLine[]): Promise<Difference[]> {
     const missing = new Map(charges.map((charge) => [charge.id, charge]));
     const [first, last] = [charges[0], charges.at(-1)];
-    // `after` is exclusive: nothing lies between an id without its last character and the id itself but what shares that beginning.
+    // `after` is exclusive: nothing lies between an id without its last character and the id itself but what shares
+    // that beginning.
     for (let after: string | null = first ? first.id.slice(0, -1) : null; after !== null && missing.size > 0;) {
       const events: { data: EventLine[]; end: string | null } = await this.list({ after, until: last!.id });
       for (const event of events.data) missing.delete(event.id);
@@ -126,7 +131,10 @@ export class EventWalk {
     return open;
   }
 
-  /** Of these events (ascending by id) those with a settled hold: the sweeper sends them again until the books have them. */
+  /**
+   * Of these events (ascending by id) those with a settled hold: the sweeper sends them again until the books have
+   * them.
+   */
   private async owed(events: readonly EventLine[]): Promise<Set<string>> {
     const owed = new Set<string>();
     for (const [tenantId, ids] of byTenant(events)) {

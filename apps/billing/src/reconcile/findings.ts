@@ -1,7 +1,10 @@
 import { MAX_NAMED_DIFFERENCES, type Difference, type ReconcileReport } from '@tollgate/contracts';
 import { HeadsDigest } from './chain';
 
-/** What a run of reconcile has found so far: sums, and the differences that were named, of which it keeps the first MAX_NAMED_DIFFERENCES and counts the rest. */
+/**
+ * What a run of reconcile has found so far: sums, and the differences that were named, of which it keeps the first
+ * MAX_NAMED_DIFFERENCES and counts the rest.
+ */
 export class Findings {
   tenants = 0;
   events = 0;

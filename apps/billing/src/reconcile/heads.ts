@@ -20,7 +20,10 @@ const OVERLAP_MS = 60_000;
 const HASH = /^[0-9a-f]{64}$/;
 export const KEPT_CHECK = 'the journal is what it was when its head was kept';
 
-/** The newest entry of each tenant's journal, ascending by tenant, after the tenant `after`. Of those that moved within `movedMs` alone, where that is given. RequestError invalid_parameter. */
+/**
+ * The newest entry of each tenant's journal, ascending by tenant, after the tenant `after`. Of those that moved within
+ * `movedMs` alone, where that is given. RequestError invalid_parameter.
+ */
 export async function journalHeads(
   dataSource: DataSource,
   { limit = DEFAULT_LIMIT, after = '' }: PageQuery,
@@ -46,7 +49,10 @@ export async function journalHeads(
 const areHeads = (given: unknown): given is JournalHead[] =>
   Array.isArray(given) && given.length <= MAX_COMPARED_HEADS && given.every(isHead);
 
-/** Kept heads that are not in the journal any more: what was before them was changed since, whatever its hashes say now. RequestError invalid_parameter. */
+/**
+ * Kept heads that are not in the journal any more: what was before them was changed since, whatever its hashes say now.
+ * RequestError invalid_parameter.
+ */
 export async function compareHeads(
   dataSource: DataSource,
   { heads }: { heads: readonly JournalHead[] },
@@ -72,7 +78,9 @@ export async function compareHeads(
   return { differences };
 }
 
-/** Writes heads that moved into the log: which is kept elsewhere, where nobody who rewrites the journal can rewrite it. */
+/**
+ * Writes heads that moved into the log: which is kept elsewhere, where nobody who rewrites the journal can rewrite it.
+ */
 export class HeadsTeller {
   private lookedAtMs: number | undefined;
 

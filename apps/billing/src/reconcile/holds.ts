@@ -12,10 +12,16 @@ const EXPIRED_WITHIN_MS = DEFAULT_LEASE_MS + 60_000;
 const MAX_AHEAD_MS = 60_000;
 /** News takes well under a second; a hold whose charge was gathered so long ago has been forgotten. */
 const RELEASED_WITHIN_MS = 60_000;
-/** Twice the longest wait between two attempts of the sweeper: usage that has not reached the books since then does not get there by itself. */
+/**
+ * Twice the longest wait between two attempts of the sweeper: usage that has not reached the books since then does not
+ * get there by itself.
+ */
 const CHARGED_WITHIN_MS = 600_000;
 
-/** The tenant's holds that nobody will end any more, each with what it waits for in vain. Running requests and what is on its way into the books are none. */
+/**
+ * The tenant's holds that nobody will end any more, each with what it waits for in vain. Running requests and what is
+ * on its way into the books are none.
+ */
 export async function orphanHolds(
   admission: AdmissionStore,
   charges: Charges,

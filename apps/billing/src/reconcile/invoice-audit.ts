@@ -20,7 +20,10 @@ export const INVOICE_CHECKS = [
   },
 ];
 
-/** Whether the numbers of all invoices run from 1 to the last one given, without a gap. The tenant is that of the invoice after the gap, none at the end. */
+/**
+ * Whether the numbers of all invoices run from 1 to the last one given, without a gap. The tenant is that of the
+ * invoice after the gap, none at the end.
+ */
 export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found> {
   const rows = await dataSource.query<{ tenant_id: string; number: string; expected: string }[]>(
     `SELECT tenant_id, number, expected FROM (

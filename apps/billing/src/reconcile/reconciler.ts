@@ -15,21 +15,30 @@ import { auditInvoiceNumbers } from './invoice-audit';
 import { askMetering } from './metering';
 import { Stores } from './stores';
 
-/** What differs is compared again so often before it is called a difference: messages on their way have arrived by then. */
+/**
+ * What differs is compared again so often before it is called a difference: messages on their way have arrived by then.
+ */
 const MAX_COMPARISONS = 8;
 const COMPARE_AGAIN_MS = 250;
-/** 30 s, for tenants with a debit on its way: twice the time in which one that nobody booked is given back. Then it is a difference, too. */
+/**
+ * 30 s, for tenants with a debit on its way: twice the time in which one that nobody booked is given back. Then it is a
+ * difference, too.
+ */
 const MAX_COMPARISONS_WITHDRAWING = 120;
 /** Holds named beside a sum that is not theirs: one of them may be the stray one. */
 const MAX_NAMED_HOLDS = 20;
 
 /**
- * Proves, from the stores alone, that nothing was lost or doubled between a request and the ledger, in constant memory, while traffic runs:
+ * Proves, from the stores alone, that nothing was lost or doubled between a request and the ledger, in constant memory,
+ * while traffic runs:
  *
- * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of its events; none is quarantined that was not recorded since;
- * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ entries, postings sum to zero, every entry has its place in the hash chain, every charge covered once or still gathering; invoices are the sums of their
- *    months, numbered without a gap;
- * 3. against the admission store: its balance is that of the same version of the books, its suspension is the books', its running sums are those of its holds, no hold is left over.
+ * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of
+ *    its events; none is quarantined that was not recorded since;
+ * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ
+ *    entries, postings sum to zero, every entry has its place in the hash chain, every charge covered once or still
+ *    gathering; invoices are the sums of their months, numbered without a gap;
+ * 3. against the admission store: its balance is that of the same version of the books, its suspension is the books',
+ *    its running sums are those of its holds, no hold is left over.
  */
 @Injectable()
 export class Reconciler {
@@ -45,7 +54,10 @@ export class Reconciler {
     this.stores = new Stores(dataSource, admission);
   }
 
-  /** Rejects with UnavailableError when metering or the admission store does not answer: then nothing is said of the books. */
+  /**
+   * Rejects with UnavailableError when metering or the admission store does not answer: then nothing is said of the
+   * books.
+   */
   async run(findings: Findings, stopped: AbortSignal): Promise<void> {
     const failed = new AbortController();
     const end = AbortSignal.any([stopped, failed.signal]);

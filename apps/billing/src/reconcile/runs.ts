@@ -24,8 +24,8 @@ interface Row {
 }
 
 /**
- * Runs of reconcile. One takes minutes over millions of events, and a request between services seconds at the most: so a run is started, goes on by itself, and is asked after. Its state is a
- * row, so that any replica can tell of it.
+ * Runs of reconcile. One takes minutes over millions of events, and a request between services seconds at the most: so
+ * a run is started, goes on by itself, and is asked after. Its state is a row, so that any replica can tell of it.
  */
 @Injectable()
 export class ReconcileRuns implements BeforeApplicationShutdown {

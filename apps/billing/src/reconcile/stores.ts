@@ -50,7 +50,9 @@ export class Stores {
     }));
   }
 
-  /** Whether a debit of one of these tenants is on its way: out of the admission store, perhaps, and not in the books. */
+  /**
+   * Whether a debit of one of these tenants is on its way: out of the admission store, perhaps, and not in the books.
+   */
   async anyWithdrawing(ids: readonly string[]): Promise<boolean> {
     if (ids.length === 0) return false;
     const rows = await this.dataSource.query<unknown[]>(

@@ -262,7 +262,8 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       const watch = async () => {
         while (running > 0) {
           await deliver(tenantId);
-          // Not what is available: a charge that is in the balance, and whose hold is released by news that is still on its way, counts twice for that moment.
+          // Not what is available: a charge that is in the balance, and whose hold is released by news that is still on
+          // its way, counts twice for that moment.
           expect((await sums(tenantId)).balanceNanos).toBeGreaterThanOrEqual(0n);
           const { balance, unposted } = await billing.books(tenantId);
           expect(BigInt(balance) * CENT - unposted).toBeGreaterThanOrEqual(0n);

@@ -21,7 +21,10 @@ import type { EntryRequest } from '../ledger/core/entry';
 import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
 
-/** A debit that was announced and not booked for so long was given up: the process died, or it waited too long and will be refused. */
+/**
+ * A debit that was announced and not booked for so long was given up: the process died, or it waited too long and will
+ * be refused.
+ */
 const ABANDONED_AFTER_MS = 10_000;
 const MAX_RELEASES_A_ROUND = 100;
 
@@ -29,14 +32,17 @@ type Refund = RequestOf<'billing.credit.refund'>;
 type Adjust = RequestOf<'billing.credit.adjust'>;
 
 /**
- * Money out, and corrections. Requests run on what the admission store believes, so a debit is taken out of that store before the books have it:
+ * Money out, and corrections. Requests run on what the admission store believes, so a debit is taken out of that store
+ * before the books have it:
  *
  * 1. the intent is written and committed;
  * 2. the tenant's books are locked; the intent is claimed, so that nobody gives it up meanwhile;
- * 3. the store is asked for the amount: all or nothing of what requests neither hold nor owe. It keeps the amount away until it hears of the books' next version;
+ * 3. the store is asked for the amount: all or nothing of what requests neither hold nor owe. It keeps the amount away
+ *    until it hears of the books' next version;
  * 4. the entry is booked as that version, with its news: committed together with the claim.
  *
- * Whatever fails after 3, the store is told a version without the debit, at once or by `releaseAbandoned`: so credit is neither spent twice nor lost.
+ * Whatever fails after 3, the store is told a version without the debit, at once or by `releaseAbandoned`: so credit is
+ * neither spent twice nor lost.
  */
 @Injectable()
 export class MoneyOut {
@@ -49,8 +55,9 @@ export class MoneyOut {
   ) {}
 
   /**
-   * @throws RequestError invalid_amount (no integer from 1 to 10^12), invalid_parameter (source, ref, reason), not_found (tenant), ref_conflict,
-   * insufficient_credit; UnavailableError when auth or the admission store does not answer
+   * @throws RequestError invalid_amount (no integer from 1 to 10^12), invalid_parameter (source, ref, reason),
+   * not_found (tenant), ref_conflict, insufficient_credit; UnavailableError when auth or the admission store does not
+   * answer
    */
   async refund({ tenantId, amountCents, source, ref, reason }: Refund): Promise<Booked> {
     if (!isAmount(amountCents) || amountCents < 1)
@@ -143,7 +150,9 @@ export class MoneyOut {
     return result.availableNanos > 0n ? result.availableNanos / NANOS_PER_CENT : 0n;
   }
 
-  /** After a failure. Its own failure is left to `releaseAbandoned`: the first error is what the caller must hear of. */
+  /**
+   * After a failure. Its own failure is left to `releaseAbandoned`: the first error is what the caller must hear of.
+   */
   private async undo(intent: string, tenantId: string, mayBeWithdrawn: boolean): Promise<void> {
     try {
       if (mayBeWithdrawn) await this.release(intent, tenantId);

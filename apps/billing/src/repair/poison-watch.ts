@@ -30,10 +30,13 @@ const toldAgain = new Counter({
 });
 
 /**
- * Looks at each tenant about once a minute whether the admission store has of it what the books can have led to, and repairs it where not: the books are the truth, and the log and the metric make it seen.
+ * Looks at each tenant about once a minute whether the admission store has of it what the books can have led to, and
+ * repairs it where not: the books are the truth, and the log and the metric make it seen.
  *
- * A look costs a page of books and one of the store, without a lock. What differs there may be on its way; so it is looked at again under the lock of the tenant's books, where nothing is (`poisonOf`), and
- * only then is it believed. A version that is below the books' for a minute is told again: the news of it is lost, or it is a forged one that passes for old, with no more than the books had since.
+ * A look costs a page of books and one of the store, without a lock. What differs there may be on its way; so it is
+ * looked at again under the lock of the tenant's books, where nothing is (`poisonOf`), and only then is it believed. A
+ * version that is below the books' for a minute is told again: the news of it is lost, or it is a forged one that
+ * passes for old, with no more than the books had since.
  */
 export class PoisonWatch {
   private readonly stores: Stores;
@@ -52,7 +55,9 @@ export class PoisonWatch {
     this.stores = new Stores(dataSource, admission);
   }
 
-  /** Of a tenant that has just changed, or whose store was said to be ahead: at once, in the background. Never rejects. */
+  /**
+   * Of a tenant that has just changed, or whose store was said to be ahead: at once, in the background. Never rejects.
+   */
   look(tenantId: string): void {
     if (this.ending.signal.aborted || this.asked.size >= MAX_ASKED || this.asked.has(tenantId)) return;
     this.asked.add(tenantId);
@@ -112,7 +117,10 @@ export class PoisonWatch {
     }
   }
 
-  /** Repairs a tenant where the admission store has what the books do not give, before it returns. Whether it had. Rejects when it could not look, or repair. */
+  /**
+   * Repairs a tenant where the admission store has what the books do not give, before it returns. Whether it had.
+   * Rejects when it could not look, or repair.
+   */
   async heal(tenantId: string, heardOf?: bigint): Promise<boolean> {
     const healed = await this.repairs.heal(tenantId, heardOf);
     if (!healed) return false;
@@ -131,7 +139,10 @@ function isAhead({ snapshot, after }: TenantView): boolean {
   return snapshot !== undefined && snapshot.version > after.version;
 }
 
-/** Of an older version, and more than the books have: a debit on its way, or forged. Usage on its way is settled there still, and so is none. */
+/**
+ * Of an older version, and more than the books have: a debit on its way, or forged. Usage on its way is settled there
+ * still, and so is none.
+ */
 function hasMore({ snapshot, before, after }: TenantView): boolean {
   if (snapshot === undefined || snapshot.version >= before.version) return false;
   const nanos = capped(snapshot.balanceNanos + snapshot.withdrawnNanos) - snapshot.settledNanos;

@@ -28,8 +28,10 @@ export function stateChanges(books: Books, snapshot: Snapshot | undefined): Stat
 export type Poison = 'unreadable' | 'version' | 'balance' | 'suspended' | 'sums' | 'withdrawn';
 
 /**
- * Why these books cannot have led to this state, or null. Asked under the lock of the books, so no version is being made: what is committed is all that the store can have heard of. A lower version is
- * news on its way, as long as it has no more than the books had since (`isAboveAllSince`). A withdrawal is made by whoever holds the lock, and stays where that one died: then its intent is there, until it is given up by a further version (refunds/money-out.ts).
+ * Why these books cannot have led to this state, or null. Asked under the lock of the books, so no version is being
+ * made: what is committed is all that the store can have heard of. A lower version is news on its way, as long as it
+ * has no more than the books had since (`isAboveAllSince`). A withdrawal is made by whoever holds the lock, and stays
+ * where that one died: then its intent is there, until it is given up by a further version (refunds/money-out.ts).
  */
 export function poisonOf(books: Books, snapshot: Snapshot | undefined, mayBeWithdrawn: boolean): Poison | null {
   if (!snapshot) return null;

@@ -22,12 +22,15 @@ export interface Healed extends TenantRepair {
 }
 
 /**
- * Makes what the admission store has of a tenant what the books say: whoever can write there, or a restored copy, can put a version above the books', and no news undoes it.
+ * Makes what the admission store has of a tenant what the books say: whoever can write there, or a restored copy, can
+ * put a version above the books', and no news undoes it.
  *
  * All under the lock of the tenant's books, so nobody makes a version meanwhile:
- * 1. the books, and every budget; 2. the store's settled holds of which the books have the charge: their release may be on its way, and until then they would count twice;
+ * 1. the books, and every budget; 2. the store's settled holds of which the books have the charge: their release may be
+ *    on its way, and until then they would count twice;
  * 3. the store's state is made anew of both and of the tenant's holds, in one step.
- * News in flight are of this version or an older one: they release holds and change nothing else. So it is exact, while requests run, and may be done at any time.
+ * News in flight are of this version or an older one: they release holds and change nothing else. So it is exact, while
+ * requests run, and may be done at any time.
  */
 @Injectable()
 export class TenantRepairs {
@@ -52,7 +55,8 @@ export class TenantRepairs {
 
   /**
    * Repairs a tenant whose state the books do not give; null: they do.
-   * @param heardOf a version that the store must have heard of by now: news that is lost, or a forged state that passes for an old one
+   * @param heardOf a version that the store must have heard of by now: news that is lost, or a forged state that passes
+   * for an old one
    */
   async heal(tenantId: string, heardOf?: bigint): Promise<Healed | null> {
     // Most are looked at for nothing: metering is asked only where it is needed, and before the lock.
@@ -111,7 +115,10 @@ export class TenantRepairs {
     }
   }
 
-  /** Null: what stands there cannot be read. Then the sweeper sends what is owed, and the releases come with the repeats. */
+  /**
+   * Null: what stands there cannot be read. Then the sweeper sends what is owed, and the releases come with the
+   * repeats.
+   */
   private async holds(tenantId: string, after: string | undefined) {
     try {
       return await this.admission.holds({ tenantId, limit: HOLDS_PAGE, ...(after === undefined ? {} : { after }) });
@@ -133,8 +140,10 @@ export class TenantRepairs {
 }
 
 /**
- * Whether a state of an older version has more than the books had at that version or any later one: then it is no news on its way. Which balance a version had nobody keeps; but every entry counts the
- * version up, so the newest one of that version is at most as many entries back as versions have passed, and what usage has gathered since an entry only takes away from the balance that it left.
+ * Whether a state of an older version has more than the books had at that version or any later one: then it is no news
+ * on its way. Which balance a version had nobody keeps; but every entry counts the version up, so the newest one of
+ * that version is at most as many entries back as versions have passed, and what usage has gathered since an entry only
+ * takes away from the balance that it left.
  */
 async function isAboveAllSince(tx: EntityManager, books: Books, snapshot: Snapshot): Promise<boolean> {
   const passed = books.version - snapshot.version;

@@ -13,8 +13,9 @@ type SummaryRequest = RequestOf<'billing.summary'>;
 type PageRow = EntryRow & { sequence: string; balance_after_cents: string };
 
 /**
- * A tenant's balance, entries and invoices in one snapshot. The balance equals the sum of all entries: the database lets no entry in whose balance is not
- * the one before it plus its amount, and the page is checked against that here, so nothing is summed anew at each call. A tenant without books has zero.
+ * A tenant's balance, entries and invoices in one snapshot. The balance equals the sum of all entries: the database
+ * lets no entry in whose balance is not the one before it plus its amount, and the page is checked against that here,
+ * so nothing is summed anew at each call. A tenant without books has zero.
  * @throws RequestError invalid_parameter (limit; `after` is none of the tenant's entries)
  */
 export async function billingSummary(
@@ -108,7 +109,10 @@ interface InvoiceRow {
   is_void: boolean;
 }
 
-/** Newest first; the running month always. `open` (not closed; a past one waits for its closing) begin with their month. A month that was closed without a debit has none. */
+/**
+ * Newest first; the running month always. `open` (not closed; a past one waits for its closing) begin with their month.
+ * A month that was closed without a debit has none.
+ */
 async function invoices(tx: EntityManager, tenantId: string, now: Date): Promise<Invoice[]> {
   const rows = await tx.query<InvoiceRow[]>(
     `SELECT m.period, coalesce(i.amount_cents, m.debited_cents) AS amount_cents, i.accounting_number, i.created_at, v.accounting_number IS NOT NULL AS is_void

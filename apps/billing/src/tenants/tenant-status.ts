@@ -10,8 +10,9 @@ import { balanceUpdate } from '../ledger/core/books';
 import { InjectOptions } from '../options';
 
 /**
- * Takes in which tenants are suspended, and tells the admission store with the credit news: so what may run and what it may cost come by one path, in one order.
- * Only what is newer than the last of a tenant counts. Auth owns the status; the books keep a copy, for an admission store that asks.
+ * Takes in which tenants are suspended, and tells the admission store with the credit news: so what may run and what it
+ * may cost come by one path, in one order. Only what is newer than the last of a tenant counts. Auth owns the status;
+ * the books keep a copy, for an admission store that asks.
  */
 @Injectable()
 export class TenantStatus {
@@ -27,8 +28,8 @@ export class TenantStatus {
   }
 
   /**
-   * The admission store has the tenant's newest status when this returns, also where the news came before and the store was away. Rejects when it does not take it: what is
-   * committed goes there with the news.
+   * The admission store has the tenant's newest status when this returns, also where the news came before and the store
+   * was away. Rejects when it does not take it: what is committed goes there with the news.
    */
   async enforce(news: TenantUpdate): Promise<void> {
     await this.takeIn([news]);
@@ -66,7 +67,10 @@ export class TenantStatus {
   }
 }
 
-/** Why `value` is no news of a tenant that can be taken in, or null when it is. Thrown in a consumer, it would come again for ever and hold up what is behind it. */
+/**
+ * Why `value` is no news of a tenant that can be taken in, or null when it is. Thrown in a consumer, it would come
+ * again for ever and hold up what is behind it.
+ */
 export function validateTenantUpdate(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';
   const { tenantId, version, status } = value as Record<keyof TenantUpdate, unknown>;

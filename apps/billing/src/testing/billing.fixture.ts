@@ -29,7 +29,10 @@ export interface TestBilling {
   books(tenantId: string): Promise<{ version: number; balance: number; unposted: bigint; due: boolean }>;
 }
 
-/** Real Postgres, real messages; only auth's answer is the test's own. Call it inside a describe, so that it is closed before the database is dropped. */
+/**
+ * Real Postgres, real messages; only auth's answer is the test's own. Call it inside a describe, so that it is closed
+ * before the database is dropped.
+ */
 export function useBilling(
   database: TestDatabase,
   { postingIntervalMs = 0, now = () => new Date() } = {},

@@ -126,7 +126,8 @@ describe('a top-up', () => {
         [11, 'b'],
       ] as const)
         work.push(() => add(tenantId, cents, ref));
-    // All kinds among each other (seven divides not their number: each comes once), and no more at once than there are connections.
+    // All kinds among each other (seven divides not their number: each comes once), and no more at once than there are
+    // connections.
     let next = 0;
     const worker = async () => {
       while (next < work.length) await work[(next++ * 7) % work.length]!();

@@ -13,7 +13,8 @@ import { InjectOptions } from '../options';
 type AddCredit = RequestOf<'billing.credit.add'>;
 
 /**
- * Money in. Idempotent by tenant, source and ref: a repeat returns the first entry and changes nothing. Entry, books and news commit together.
+ * Money in. Idempotent by tenant, source and ref: a repeat returns the first entry and changes nothing. Entry, books
+ * and news commit together.
  */
 @Injectable()
 export class TopUps {
@@ -25,8 +26,8 @@ export class TopUps {
   ) {}
 
   /**
-   * @throws RequestError invalid_amount (no integer from 1 to 10^12, or a balance beyond 2^53 − 1), invalid_parameter (source, ref),
-   * not_found (tenant), ref_conflict; UnavailableError when auth does not answer
+   * @throws RequestError invalid_amount (no integer from 1 to 10^12, or a balance beyond 2^53 − 1), invalid_parameter
+   * (source, ref), not_found (tenant), ref_conflict; UnavailableError when auth does not answer
    */
   async add(request: AddCredit): Promise<Booked> {
     const { tenantId } = request;

@@ -12,8 +12,9 @@ const LEAST_CONNECTIONS = 16;
 const LOW_DESCRIPTORS = 8_192;
 
 /**
- * How many connections the public port takes: what `TOLLGATE_MAX_CONNECTIONS` says, otherwise what the descriptors of the process allow, so that none is ever lacking for an answer, a backend, a
- * store or the operator. Warns where that is little, or too much.
+ * How many connections the public port takes: what `TOLLGATE_MAX_CONNECTIONS` says, otherwise what the descriptors of
+ * the process allow, so that none is ever lacking for an answer, a backend, a store or the operator. Warns where that
+ * is little, or too much.
  * @param set the setting
  * @param descriptors how many the process may open; null: unknown
  */
@@ -36,7 +37,10 @@ export function publicConnections(set: number | undefined, descriptors = maxDesc
   return set ?? fit;
 }
 
-/** The soft limit in force, which Node.js raises to the hard one at its start; null where the system does not tell (not Linux). */
+/**
+ * The soft limit in force, which Node.js raises to the hard one at its start; null where the system does not tell (not
+ * Linux).
+ */
 function maxDescriptors(): number | null {
   try {
     const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];

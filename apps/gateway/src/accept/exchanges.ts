@@ -2,12 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { linger } from './linger';
 
-/** The exchanges of a port that have not ended, by connection: who may write to it, and whether it can be used again. */
+/**
+ * The exchanges of a port that have not ended, by connection: who may write to it, and whether it can be used again.
+ */
 export class Exchanges {
   private readonly running = new WeakMap<Socket, Set<ServerResponse>>();
   private readonly ending = new WeakSet<Socket>();
 
-  /** Called once a connection. node:http closes it by `destroySoon` after an answer with `Connection: close`, whether or not all was read. */
+  /**
+   * Called once a connection. node:http closes it by `destroySoon` after an answer with `Connection: close`, whether or
+   * not all was read.
+   */
   connected(socket: Socket): void {
     const closeAtOnce = socket.destroySoon;
     socket.destroySoon = () => {
@@ -29,8 +34,9 @@ export class Exchanges {
   }
 
   /**
-   * What comes on this connection is no HTTP. True: nobody is being answered on it, so it may be said, and then the connection be closed. False: an answer is on its way, and any other byte
-   * would be taken for a part of it; the connection closes after it, without a word.
+   * What comes on this connection is no HTTP. True: nobody is being answered on it, so it may be said, and then the
+   * connection be closed. False: an answer is on its way, and any other byte would be taken for a part of it; the
+   * connection closes after it, without a word.
    */
   mayBeTold(socket: Socket): boolean {
     const answered = this.of(socket).filter(isAnswered);

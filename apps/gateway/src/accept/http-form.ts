@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * What node:http lets pass although two readers may understand it in two ways: null, or what is wrong with the request, to say in public. What it refuses itself (a length beside chunks,
- * folded lines, control characters, a bare line feed) never becomes a request.
+ * What node:http lets pass although two readers may understand it in two ways: null, or what is wrong with the request,
+ * to say in public. What it refuses itself (a length beside chunks, folded lines, control characters, a bare line feed)
+ * never becomes a request.
  */
 export function validateHttp({ httpVersion, rawHeaders }: IncomingMessage): string | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
@@ -25,7 +26,9 @@ export function validateHttp({ httpVersion, rawHeaders }: IncomingMessage): stri
 const HOST = 'host';
 const TRANSFER_ENCODING = 'transfer-encoding';
 
-/** A body was announced and is not here as a whole: what is left of it comes before the next request of the connection. */
+/**
+ * A body was announced and is not here as a whole: what is left of it comes before the next request of the connection.
+ */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

@@ -12,8 +12,9 @@ export function isLingering(socket: Socket): boolean {
 }
 
 /**
- * Ends a connection of which not all was read: closed at once, the kernel would answer what still comes with a reset, and the client could lose the answer that it has not read yet.
- * Sends what is written, says that nothing follows, and drops a bounded part of what comes for a bounded time. Nothing is parsed any more.
+ * Ends a connection of which not all was read: closed at once, the kernel would answer what still comes with a reset,
+ * and the client could lose the answer that it has not read yet. Sends what is written, says that nothing follows, and
+ * drops a bounded part of what comes for a bounded time. Nothing is parsed any more.
  */
 export function linger(socket: Socket): void {
   if (lingering.has(socket) || socket.destroyed) return;

@@ -16,14 +16,18 @@ export interface AcceptOptions {
 }
 
 const RETRY_AFTER_SECONDS = 1;
-/** A connection on which nothing comes or goes for so long is asked for a sign of life by the kernel, once a second; after ten without an answer it is closed, and its request with it. */
+/**
+ * A connection on which nothing comes or goes for so long is asked for a sign of life by the kernel, once a second;
+ * after ten without an answer it is closed, and its request with it.
+ */
 const KEEP_ALIVE_PROBES_AFTER_MS = 10_000;
 /** Requests whose client waits to be told that it may send the body. */
 const owed = new WeakSet<IncomingMessage>();
 
 /**
- * The server of a port: node:http, and strict where that is lenient. Refuses what two readers could read in two ways, and connections beyond the limit, in the port's envelope; says `100 Continue`
- * only when somebody reads the body; never writes into an answer that has begun; and reads nothing more of a body that nobody wants.
+ * The server of a port: node:http, and strict where that is lenient. Refuses what two readers could read in two ways,
+ * and connections beyond the limit, in the port's envelope; says `100 Continue` only when somebody reads the body;
+ * never writes into an answer that has begun; and reads nothing more of a body that nobody wants.
  */
 export function acceptingServer(handler: RequestListener, options: AcceptOptions): Server {
   const { envelope, requestTimeoutMs, keepAliveTimeoutMs } = options;
@@ -73,7 +77,10 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   return server;
 }
 
-/** Tells a client that waits with its body (`Expect: 100-continue`) to send it. To be called by whoever reads it, once it is known who asks. */
+/**
+ * Tells a client that waits with its body (`Expect: 100-continue`) to send it. To be called by whoever reads it, once
+ * it is known who asks.
+ */
 export function continueIfOwed(request: IncomingMessage, response: ServerResponse): void {
   if (owed.delete(request) && !response.headersSent) response.writeContinue();
 }

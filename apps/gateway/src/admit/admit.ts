@@ -76,14 +76,20 @@ export type Admission =
       limits: LimitState;
     };
 
-/** Limits and hold for one request: by the cheap bound of its prompt first, by the exact count where that would refuse or clamp. */
+/**
+ * Limits and hold for one request: by the cheap bound of its prompt first, by the exact count where that would refuse
+ * or clamp.
+ */
 export class Admitter {
   private readonly exactCounting = new ExactCounting();
   private readonly lines = new WaitingLines();
 
   constructor(private readonly client: AdmissionClient) {}
 
-  /** Whether any request of this key would be admitted now. Rejects with UnavailableError when the store does not answer. */
+  /**
+   * Whether any request of this key would be admitted now. Rejects with UnavailableError when the store does not
+   * answer.
+   */
   async look(of: Omit<LookRequest, 'isPaid'>, isPaid: boolean): Promise<LookResult> {
     const { tenantId, keyId, tenantLimits, keyLimits, tenantBudgetNanos, keyBudgetNanos } = of;
     const result = await this.client.look({
@@ -179,7 +185,10 @@ function isForExactCount(reason: Refusal): boolean {
   return reason === 'bound' || reason === 'tokens';
 }
 
-/** Choices beside the first. One token for each is needed like the prompt: without it there is no answer, and the store says what is short. */
+/**
+ * Choices beside the first. One token for each is needed like the prompt: without it there is no answer, and the store
+ * says what is short.
+ */
 function otherChoices({ choices }: WantedOutput): number {
   return Math.max(0, choices - 1);
 }

@@ -14,7 +14,10 @@ const held = new Gauge({
 /** Whose budget has no room. */
 export type FullBudget = 'key' | 'all';
 
-/** The memory of request bodies is a budget, of each key and of all: what is announced is taken at once, before any of it is read. */
+/**
+ * The memory of request bodies is a budget, of each key and of all: what is announced is taken at once, before any of
+ * it is read.
+ */
 export class BodyMemory {
   readonly maxBytesPerKey: number;
   private readonly maxBytes: number;

@@ -4,25 +4,35 @@ import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
 
-/** An extension is asked for before less than so much of a slice is left: at 100 tokens a second there are 2.5 s for the answer. */
+/**
+ * An extension is asked for before less than so much of a slice is left: at 100 tokens a second there are 2.5 s for the
+ * answer.
+ */
 const ASK_LATEST_AT_SLICE_PART = 1 / 4;
 /** … and as soon as a count finds that no more than this is left: so counts do not come ever closer to each other. */
 const ASK_AT_SLICE_PART = 5 / 16;
 
-/** After a store that did not answer: four times in the quarter of a slice that a stream of 100 tokens a second has left. An answer that got lost may have held another slice, until the request ends. */
+/**
+ * After a store that did not answer: four times in the quarter of a slice that a stream of 100 tokens a second has
+ * left. An answer that got lost may have held another slice, until the request ends.
+ */
 const ASK_AGAIN_MS = 500;
 
 /**
- * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes, as no text has more; where that could be so many that it is time to ask for
- * more, the output is counted, some nine times a slice. So the hold is extended while a quarter of the slice is left, whatever the text, and nobody waits unless the answer takes longer than
- * that quarter; when credit gives no more, the stream goes on to its last token.
+ * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes, as no text has
+ * more; where that could be so many that it is time to ask for more, the output is counted, some nine times a slice. So
+ * the hold is extended while a quarter of the slice is left, whatever the text, and nobody waits unless the answer
+ * takes longer than that quarter; when credit gives no more, the stream goes on to its last token.
  *
- * A backend that does not end at what it was asked for is ended there (`capped`). That is counted by the model's tokenizer alone, without slack: where it is the backend's own tokenizer, a backend
- * that keeps to what it was asked for never gets there; by another one it may be cut, or go on, by as much as they differ.
+ * A backend that does not end at what it was asked for is ended there (`capped`). That is counted by the model's
+ * tokenizer alone, without slack: where it is the backend's own tokenizer, a backend that keeps to what it was asked
+ * for never gets there; by another one it may be cut, or go on, by as much as they differ.
  *
- * Credit that could not be asked is not spent: it is asked again, after a pause, and at the latest when what is held is used up. The client waits for that last answer alone; without it what is held is all.
+ * Credit that could not be asked is not spent: it is asked again, after a pause, and at the latest when what is held is
+ * used up. The client waits for that last answer alone; without it what is held is all.
  *
- * States: open (more may be asked for) → asking → open | unanswered | closed (what is held is all) | lost; unanswered → asking.
+ * States: open (more may be asked for) → asking → open | unanswered | closed (what is held is all) | lost; unanswered →
+ * asking.
  */
 export class StreamAllowance {
   onReady: () => void = () => {};
@@ -88,8 +98,8 @@ export class StreamAllowance {
   }
 
   /**
-   * After the end: raises the hold to what the backend reports, as far as the credit goes, and never beyond what it was asked for: the rest is an overrun. Returns what is
-   * held then.
+   * After the end: raises the hold to what the backend reports, as far as the credit goes, and never beyond what it was
+   * asked for: the rest is an overrun. Returns what is held then.
    */
   async raiseTo(nanos: bigint): Promise<bigint> {
     const asked = this.hold.promptFemtos + BigInt(this.maxTokens) * this.model.outputFemtosPerToken;
@@ -130,7 +140,10 @@ export class StreamAllowance {
     this.waits = false;
   }
 
-  /** What is held is all: a prompt that was held by its cheap bound is counted, so that the rest of it serves for output. */
+  /**
+   * What is held is all: a prompt that was held by its cheap bound is counted, so that the rest of it serves for
+   * output.
+   */
   private close(): void {
     this.state = 'closed';
     const promptFemtos = BigInt(this.countPrompt()) * this.model.promptFemtosPerToken + this.model.requestFemtos;

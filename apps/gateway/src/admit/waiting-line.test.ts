@@ -3,7 +3,10 @@ import { WaitingLines } from './waiting-line';
 const MINUTE_MS = 60_000;
 const SPREAD_MS = 400;
 
-/** A limit of so many requests a minute, as the admission store keeps it: a bucket of a minute's worth, refilled evenly, and empty at the start. */
+/**
+ * A limit of so many requests a minute, as the admission store keeps it: a bucket of a minute's worth, refilled evenly,
+ * and empty at the start.
+ */
 class Bucket {
   private fullAtMs = MINUTE_MS;
   readonly everyMs: number;

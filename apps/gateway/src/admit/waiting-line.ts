@@ -1,6 +1,9 @@
 /** Nobody is told to wait for longer because others wait, but for the jitter. */
 const MAX_LINE_MS = 60_000;
-/** Of the time in the line: who is told by several gateways, each with a line of its own, does not come at the same moment. Who is beyond the end of the line may have all of it, as they share one place. */
+/**
+ * Of the time in the line: who is told by several gateways, each with a line of its own, does not come at the same
+ * moment. Who is beyond the end of the line may have all of it, as they share one place.
+ */
 const MAX_JITTER_PART = 0.25;
 const MAX_JITTER_MS = 5_000;
 const MAX_LINES = 10_000;
@@ -16,11 +19,13 @@ export interface Wait {
 }
 
 /**
- * What those are told who are refused by the same limit: each a place behind those that were told before, or all would come back at the same moment, and all but one be refused again. Who is alone is told
- * the exact time; nobody is told an earlier one, and the line adds a minute and the jitter at the most. Who comes back too early takes another place, and is told so.
+ * What those are told who are refused by the same limit: each a place behind those that were told before, or all would
+ * come back at the same moment, and all but one be refused again. Who is alone is told the exact time; nobody is told
+ * an earlier one, and the line adds a minute and the jitter at the most. Who comes back too early takes another place,
+ * and is told so.
  *
- * A line a process, not in the store: a refusal leaves no trace there, and one that did would cost each refused request a write. With n gateways a line is n times too short, and a client may be refused
- * some n times more.
+ * A line a process, not in the store: a refusal leaves no trace there, and one that did would cost each refused request
+ * a write. With n gateways a line is n times too short, and a client may be refused some n times more.
  */
 export class WaitingLines {
   /** By line, when the next place is that nobody was told of. */

@@ -11,9 +11,10 @@ const MAX_OWED_MS = 2 * MINUTE_MS;
 const MAX_KEYS = 10_000;
 
 /**
- * The limit of requests that came to nothing and that no other limit counts: those that are invalid or did not arrive, and bodies that were read for a refusal. A bucket a key of a minute's
- * worth, refilled evenly (GCRA), as many as the key may send requests; large bodies weigh more. Counted when it is over, so asked for before the next body is read. In this process, as no money
- * hangs on it.
+ * The limit of requests that came to nothing and that no other limit counts: those that are invalid or did not arrive,
+ * and bodies that were read for a refusal. A bucket a key of a minute's worth, refilled evenly (GCRA), as many as the
+ * key may send requests; large bodies weigh more. Counted when it is over, so asked for before the next body is read.
+ * In this process, as no money hangs on it.
  */
 export class WastedRequests {
   /** When the bucket is full again. */
@@ -26,7 +27,9 @@ export class WastedRequests {
     return Math.max(0, Math.min(fullAtMs, nowMs + MAX_OWED_MS) + intervalMs(requestsPerMinute) - nowMs - MINUTE_MS);
   }
 
-  /** A request that was refused for what it is, or did not arrive. `bytes`: what was read of it, or kept free for it. */
+  /**
+   * A request that was refused for what it is, or did not arrive. `bytes`: what was read of it, or kept free for it.
+   */
   countInvalid(keyId: string, requestsPerMinute: number, bytes: number, nowMs: number): void {
     this.count(keyId, requestsPerMinute, 1 + Math.floor(bytes / BYTES_PER_REQUEST), nowMs);
   }

@@ -33,7 +33,10 @@ export type Authentication =
 
 type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
 
-/** Bearer value → principal. A value of the wrong form or checksum is refused without a look-up; a known one is answered from memory. */
+/**
+ * Bearer value → principal. A value of the wrong form or checksum is refused without a look-up; a known one is answered
+ * from memory.
+ */
 export class Authenticator {
   private rightsFrom: TollgateConfig;
   private rights = new Map<string, Rights | null>();
@@ -79,7 +82,10 @@ export class Authenticator {
     return rights;
   }
 
-  /** A good key is not refused because a running gateway reads that its profile is gone: whether keys have it, auth knows, which refuses such a configuration. */
+  /**
+   * A good key is not refused because a running gateway reads that its profile is gone: whether keys have it, auth
+   * knows, which refuses such a configuration.
+   */
   private keepFormer(before: TollgateConfig, config: TollgateConfig): void {
     for (const plan of before.plans) {
       for (const profile of plan.profiles) {

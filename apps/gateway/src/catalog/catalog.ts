@@ -3,7 +3,9 @@ import { DEFAULT_PASSTHROUGH, FEMTOS_PER_NANO } from '@tollgate/contracts';
 import { backendName, logger, stampPrice } from '@tollgate/runtime';
 import type { BackendConfig, ConfigSource, ModelConfig, TollgateConfig } from '@tollgate/runtime';
 
-/** `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01. */
+/**
+ * `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01.
+ */
 const CATALOG_CREATED_SECONDS = 1_767_225_600;
 
 export type Tokenizer = ModelConfig['tokenizer'];
@@ -64,13 +66,16 @@ export interface ModelRow {
   owned_by: string;
 }
 
-/** The models in force, compiled once per accepted configuration. Requests that run keep the model that they began with. */
+/**
+ * The models in force, compiled once per accepted configuration. Requests that run keep the model that they began with.
+ */
 export class Catalog {
   private compiledFrom: TollgateConfig;
   private models: ReadonlyMap<string, CatalogModel>;
 
   /**
-   * Throws when the configuration that it begins with cannot be compiled; a later one that cannot leaves the old one in force.
+   * Throws when the configuration that it begins with cannot be compiled; a later one that cannot leaves the old one in
+   * force.
    * @param simulatorUrl base URL (ends in /v1) that the backend url "simulator:" stands for
    */
   constructor(

@@ -21,8 +21,9 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
 };
 
 /**
- * The answer to an error, in the envelope `{ error: { code, message } }`. Shown are the table's messages, those given to an ApiError, and those
- * of a service's refusal (RequestError) whose code the table has as the client's fault; anything else is `internal_error`.
+ * The answer to an error, in the envelope `{ error: { code, message } }`. Shown are the table's messages, those given
+ * to an ApiError, and those of a service's refusal (RequestError) whose code the table has as the client's fault;
+ * anything else is `internal_error`.
  */
 export function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
   if (error instanceof ApiError) return answer(table, error.code, error.publicMessage, error.headers);
@@ -36,7 +37,10 @@ export function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
   return answer(table, code);
 }
 
-/** The one filter of a surface: each error becomes its table's answer; what is not the client's fault is logged, with the request id. */
+/**
+ * The one filter of a surface: each error becomes its table's answer; what is not the client's fault is logged, with
+ * the request id.
+ */
 @Catch()
 export class EnvelopeFilter implements ExceptionFilter {
   constructor(

@@ -6,8 +6,8 @@ import { isJson } from './media-type';
 export const MAX_JSON_BODY_BYTES = 64 * 1024;
 
 /**
- * The request's JSON object; `{}` when there is no body at all. Errors: unsupported_media_type, payload_too_large, invalid_json (no UTF-8, no
- * JSON, or no object).
+ * The request's JSON object; `{}` when there is no body at all. Errors: unsupported_media_type, payload_too_large,
+ * invalid_json (no UTF-8, no JSON, or no object).
  */
 export function readJsonObject(request: FastifyRequest): Record<string, unknown> {
   const body = request.body as Buffer | undefined;

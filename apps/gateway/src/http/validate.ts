@@ -11,8 +11,9 @@ const ISO_DATE = /^\d{4}-\d{2}-\d{2}$/;
 const ISO_TIMESTAMP = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?$/i;
 
 /**
- * Bodies are taken as they are; query values arrive as text and become what the schema says. Of a query nothing is left but what its schema names: it becomes part of a message, in which
- * a `tenantId` of the caller's own would be another tenant, and a pasted secret would be kept.
+ * Bodies are taken as they are; query values arrive as text and become what the schema says. Of a query nothing is left
+ * but what its schema names: it becomes part of a message, in which a `tenantId` of the caller's own would be another
+ * tenant, and a pasted secret would be kept.
  */
 const bodies = withFormats(new Ajv({ strict: true, allowUnionTypes: true }));
 const queries = withFormats(
@@ -20,8 +21,8 @@ const queries = withFormats(
 );
 
 /**
- * Epoch milliseconds of an ISO 8601 date (midnight UTC) or timestamp (UTC where it names no offset); null when it is none, names a day that
- * no calendar has, or lies outside 1970–9999.
+ * Epoch milliseconds of an ISO 8601 date (midnight UTC) or timestamp (UTC where it names no offset); null when it is
+ * none, names a day that no calendar has, or lies outside 1970–9999.
  */
 export function parseInstant(text: string): number | null {
   const timestamp = ISO_TIMESTAMP.exec(text);

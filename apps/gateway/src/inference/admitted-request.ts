@@ -34,7 +34,10 @@ export const KINDS: Record<InferenceKind, Wire> = {
 
 /** What became of a request at its backend. */
 export type Served =
-  /** Something was delivered, or is about to be: to be settled, then `end` writes what is held back, with the usage that was settled. */
+  /**
+   * Something was delivered, or is about to be: to be settled, then `end` writes what is held back, with the usage that
+   * was settled.
+   */
   | (Delivered & {
       kind: 'delivered';
       /** By `performance.now()`; null for what is not streamed, and where nothing was. */
@@ -55,7 +58,10 @@ export interface DeliveredOutput {
 export class AdmittedRequest {
   /** As far as it is known by now. */
   private prompt: PromptEstimate;
-  /** Names of the backends that may have begun it, in the order asked (`Exchange.begun`): the last one serves it, if any does. */
+  /**
+   * Names of the backends that may have begun it, in the order asked (`Exchange.begun`): the last one serves it, if any
+   * does.
+   */
   begun: readonly string[] = [];
 
   constructor(
@@ -99,8 +105,9 @@ export class AdmittedRequest {
   }
 
   /**
-   * What the request is settled at: what the backend reports, where it can be true by what was sent and delivered, else our own count. Each of the two numbers by itself. A report that is likely by an
-   * estimate, where that is to be trusted, is not counted after; all else costs 55 ns a byte.
+   * What the request is settled at: what the backend reports, where it can be true by what was sent and delivered, else
+   * our own count. Each of the two numbers by itself. A report that is likely by an estimate, where that is to be
+   * trusted, is not counted after; all else costs 55 ns a byte.
    */
   settleAt(
     reported: ReportedUsage,
@@ -165,8 +172,8 @@ export class AdmittedRequest {
   }
 
   /**
-   * What a running stream records, should the gateway die in the next second; of what is not counted, less than it was. Null: nothing yet. The cost may be above the hold:
-   * whoever settles it caps it, and what is above is the overrun.
+   * What a running stream records, should the gateway die in the next second; of what is not counted, less than it was.
+   * Null: nothing yet. The cost may be above the hold: whoever settles it caps it, and what is above is the overrun.
    */
   record(text: DeliveredText, chunks: number): Progress['delivered'] {
     if (chunks === 0) return null;

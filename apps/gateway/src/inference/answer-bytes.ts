@@ -7,7 +7,10 @@ const BYTES_PER_TOKEN = 256;
 /** Everything else in an answer. */
 const SPARE_BYTES = 64 * 1024;
 
-/** What an answer that is not streamed can have at most, by what is held: reading it takes the event loop 30 ns a byte, and more where it is made for that. */
+/**
+ * What an answer that is not streamed can have at most, by what is held: reading it takes the event loop 30 ns a byte,
+ * and more where it is made for that.
+ */
 export function maxAnswerBytes(
   request: Pick<InferenceRequest, 'kind' | 'choices' | 'body'>,
   maxTokensPerChoice: number,

@@ -12,7 +12,10 @@ import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './ro
 /** Every path that is bound: each with the prefix, and without it. */
 const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFERENCE_ROUTES };
 
-/** Binds the inference routes on the server itself: the handler gets the raw request and response, and nothing of Nest or of Fastify's body and reply handling is in between. */
+/**
+ * Binds the inference routes on the server itself: the handler gets the raw request and response, and nothing of Nest
+ * or of Fastify's body and reply handling is in between.
+ */
 export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFlight: InFlight): void {
   void server.register((scope, _options, done) => {
     // The pipeline reads the body itself, after it knows who sends it.
@@ -46,7 +49,8 @@ function run(
 }
 
 /**
- * What is said to a request that no route takes, in the inference API's envelope: 405 with `Allow` where the address is known.
+ * What is said to a request that no route takes, in the inference API's envelope: 405 with `Allow` where the address is
+ * known.
  * @param pages other addresses of the port, which are only read
  */
 export function refuseUnknownRoute(

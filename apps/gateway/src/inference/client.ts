@@ -11,7 +11,10 @@ export class Client implements ClientSide {
   left = false;
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
-  /** What ends the request when the process stops; until a stage says otherwise, an answer at once, after which there is nobody to answer. */
+  /**
+   * What ends the request when the process stops; until a stage says otherwise, an answer at once, after which there is
+   * nobody to answer.
+   */
   onCutOff: () => void = () => this.refuseAndLeave();
   private closed = false;
   private onClosed: () => void = () => {};
@@ -31,8 +34,9 @@ export class Client implements ClientSide {
   ) {
     this.headers = ['x-request-id', requestId];
     if (closing) this.closeAfter();
-    // Registered before anything else: a client that leaves while its request waits anywhere must be noticed (undici's `close` in onConnect was too late).
-    // A write after the client has gone is an error of the response: `close` says the same.
+    // Registered before anything else: a client that leaves while its request waits anywhere must be noticed (undici's
+    // `close` in onConnect was too late). A write after the client has gone is an error of the response: `close` says
+    // the same.
     response.on('error', () => {});
     response.once('close', () => {
       this.closed = true;

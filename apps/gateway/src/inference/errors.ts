@@ -6,7 +6,10 @@ interface InferenceErrorEntry extends ErrorEntry {
   type: string;
 }
 
-/** Every error that the inference API answers with: code, status, `type`, and the message when none more precise is given. */
+/**
+ * Every error that the inference API answers with: code, status, `type`, and the message when none more precise is
+ * given.
+ */
 export const INFERENCE_ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error', message: 'The body is not valid JSON.' },
   missing_required_parameter: {
@@ -128,5 +131,7 @@ export class InferenceError extends Error {
   }
 }
 
-/** A body that a worker was lost to: 503, and for its key as an invalid request, so that it is not repeated for nothing. */
+/**
+ * A body that a worker was lost to: 503, and for its key as an invalid request, so that it is not repeated for nothing.
+ */
 export class RuinousBodyError extends UnavailableError {}

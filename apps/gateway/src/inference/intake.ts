@@ -10,7 +10,10 @@ import { InferenceError, RuinousBodyError } from './errors';
 import { announcedBytes, ClientLeftError, readBody } from './read-body';
 import { ofAdmission } from './refusals';
 
-/** A body of this length is read without a look, unless its key was just refused: the admission itself comes a moment later and says the same. */
+/**
+ * A body of this length is read without a look, unless its key was just refused: the admission itself comes a moment
+ * later and says the same.
+ */
 export const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
 const MIB = 1024 * 1024;
@@ -24,7 +27,10 @@ export interface Body {
   wasted(error: unknown): void;
 }
 
-/** The way of a body into the process, for a key that is known. What can be refused without the body is refused before it is read. */
+/**
+ * The way of a body into the process, for a key that is known. What can be refused without the body is refused before
+ * it is read.
+ */
 export class Intake {
   constructor(
     private readonly admitter: Admitter,

@@ -9,8 +9,9 @@ export interface Member {
 }
 
 /**
- * The members of the outermost object, in order, duplicates too. A backend's plain answer is passed on by these slices: numbers that JavaScript cannot hold stay as
- * they were generated, and a long answer is not written anew for the sake of its id.
+ * The members of the outermost object, in order, duplicates too. A backend's plain answer is passed on by these slices:
+ * numbers that JavaScript cannot hold stay as they were generated, and a long answer is not written anew for the sake
+ * of its id.
  * @param json an object that JSON.parse has accepted, one character a byte (latin1)
  */
 export function membersOf(json: string): Member[] {

@@ -31,7 +31,8 @@ export class Pipeline {
     let body: Body | undefined;
     let isAdmitted = false;
     try {
-      // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB, nor does who would be refused anyhow.
+      // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB, nor does who would be refused
+      //    anyhow.
       const principal = await this.authenticate(incoming, client);
       body = await this.stages.intake.take(incoming, client, principal);
       // 2. What is asked, and of which model: what goes out is built from it.
@@ -86,7 +87,8 @@ export class Pipeline {
     try {
       return await (admitted.request.stream ? serveStream : servePlain)(this.stages, admitted, client);
     } catch (error) {
-      // A fault of ours: as if the process had died, the hold is charged at its deadline what was recorded. Renewed it would live as long as the process.
+      // A fault of ours: as if the process had died, the hold is charged at its deadline what was recorded. Renewed it
+      // would live as long as the process.
       this.stages.admission.untrack(admitted.draft.id);
       throw error;
     }

@@ -18,8 +18,10 @@ export type PlainOutput =
   { kind: 'fits' | 'cut'; response: PlainResponse; output: DeliveredOutput } | { kind: 'refused'; reason: string };
 
 /**
- * Holds an answer against what was asked for and held: no more choices (or vectors), and no choice longer than its cap by the model's tokenizer. One that is longer is cut there, if that is
- * honest: half a tool call or half a JSON document is none, and logprobs would tell more than the text. A tool call or document that is whole by its backend's own count goes out, if that count can be true.
+ * Holds an answer against what was asked for and held: no more choices (or vectors), and no choice longer than its cap
+ * by the model's tokenizer. One that is longer is cut there, if that is honest: half a tool call or half a JSON
+ * document is none, and logprobs would tell more than the text. A tool call or document that is whole by its backend's
+ * own count goes out, if that count can be true.
  */
 export async function fitPlain(
   admitted: Pick<AdmittedRequest, 'request' | 'hold' | 'model' | 'countText'>,
@@ -74,7 +76,10 @@ function reportedWithin({ usage }: PlainResponse, request: InferenceRequest, max
   return usage.completionTokens <= max * request.choices ? usage.completionTokens : null;
 }
 
-/** Tokens of a choice, or some number above `max`; null where they are no more by their bytes, as most are: no text has more tokens than bytes. Long ones wait for their turn. */
+/**
+ * Tokens of a choice, or some number above `max`; null where they are no more by their bytes, as most are: no text has
+ * more tokens than bytes. Long ones wait for their turn.
+ */
 async function boundOf(
   { text, least }: Output,
   max: number,

@@ -39,7 +39,8 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   // Vectors are long, and are not counted.
   if (kind === 'embedding') return { content: items, contentJson, usage };
   const content = (items as Record<string, unknown>[]).map(withoutHollow);
-  // What is not in `content` would go out all the same, counted by nobody: the other one of two members, names of nothing, endless digits.
+  // What is not in `content` would go out all the same, counted by nobody: the other one of two members, names of
+  // nothing, endless digits.
   const isRead =
     content.every((choice, i) => choice === items[i]) &&
     namesIn(contentJson) === membersIn(content) &&

@@ -13,7 +13,10 @@ const FIRST_ROOM_BYTES = 16 * 1024;
 /** The client closed the connection: there is nobody to answer. */
 export class ClientLeftError extends Error {}
 
-/** The length that the request announces; null: it comes in chunks. Throws InferenceError unsupported_media_type or payload_too_large for what is not worth reading. */
+/**
+ * The length that the request announces; null: it comes in chunks. Throws InferenceError unsupported_media_type or
+ * payload_too_large for what is not worth reading.
+ */
 export function announcedBytes({ headers }: IncomingMessage): number | null {
   const { 'content-encoding': encoding = 'identity', 'content-length': length } = headers;
   if (!isJson(headers) || encoding.toLowerCase() !== 'identity') throw new InferenceError('unsupported_media_type');
@@ -23,8 +26,9 @@ export function announcedBytes({ headers }: IncomingMessage): number | null {
 }
 
 /**
- * The request's body, of `announced` bytes or of as many as come. Reads no more once it rejects: with InferenceError (payload_too_large, request_timeout, or what `full` makes of a budget
- * without room) or ClientLeftError. Held in `share` is never less than what is in memory.
+ * The request's body, of `announced` bytes or of as many as come. Reads no more once it rejects: with InferenceError
+ * (payload_too_large, request_timeout, or what `full` makes of a budget without room) or ClientLeftError. Held in
+ * `share` is never less than what is in memory.
  */
 export function readBody(
   request: IncomingMessage,

@@ -49,7 +49,8 @@ export function ofAdmission({
 const FIELDS = fieldNames([ChatCompletionRequest, CompletionRequest, EmbeddingRequest]);
 
 /**
- * What the client is told when the backend fails: our words. Only of a 400 and a 422 the backend's own, as it says what is wrong with the request; without what they tell about the backend.
+ * What the client is told when the backend fails: our words. Only of a 400 and a 422 the backend's own, as it says what
+ * is wrong with the request; without what they tell about the backend.
  */
 export function ofUpstream(
   failure: UpstreamFailure,
@@ -92,7 +93,10 @@ export function ofUpstream(
   }
 }
 
-/** As ofUpstream, and logged: the reason is the operator's to know. What the request is at fault for is logged at level debug only. */
+/**
+ * As ofUpstream, and logged: the reason is the operator's to know. What the request is at fault for is logged at level
+ * debug only.
+ */
 export function failureAnswer(
   failure: UpstreamFailure,
   { model, logged }: AdmittedRequest,

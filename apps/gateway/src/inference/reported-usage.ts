@@ -6,10 +6,16 @@ import type { OwnCount } from '../prompt/prompt-estimate';
 const SPARE_TOKENS = 16;
 /** Below it: half of three words is one. What nobody sees makes a report larger, never smaller. */
 const SPARE_TOKENS_BELOW = 2;
-/** … of a chat's prompt, upwards: what its hold allows for too (prompt/prompt-bound.ts), as templates write that much around a message, and once. */
+/**
+ * … of a chat's prompt, upwards: what its hold allows for too (prompt/prompt-bound.ts), as templates write that much
+ * around a message, and once.
+ */
 const SPARE_CHAT_TOKENS = 64;
 const SPARE_TOKENS_PER_MESSAGE = 8;
-/** By as much the estimate may be off without a wrong answer: a report is believed uncounted only where the band is still kept then. */
+/**
+ * By as much the estimate may be off without a wrong answer: a report is believed uncounted only where the band is
+ * still kept then.
+ */
 const ESTIMATE_FACTOR = 1.4;
 
 /** How far above the band a completion may be, and a prompt. */
@@ -19,7 +25,8 @@ export function promptSpareTokens(kind: InferenceKind, messages: number): number
 }
 
 /**
- * Whether a backend's count can be true, by ours: within the model's band, as its tokenizer need not be the one that we count with. Nobody generates or reads something with no tokens.
+ * Whether a backend's count can be true, by ours: within the model's band, as its tokenizer need not be the one that we
+ * count with. Nobody generates or reads something with no tokens.
  */
 export function isPossible(
   reported: number,

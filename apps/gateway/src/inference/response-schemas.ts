@@ -1,6 +1,9 @@
 import { Type } from '@sinclair/typebox';
 
-/** What the inference API answers with: for the OpenAPI document, which tests hold against real answers. Backends may add fields inside `choices`. */
+/**
+ * What the inference API answers with: for the OpenAPI document, which tests hold against real answers. Backends may
+ * add fields inside `choices`.
+ */
 
 const nullable = (type: string, options: Record<string, unknown> = {}) =>
   Type.Unsafe<unknown>({ type: [type, 'null'], ...options });

@@ -77,7 +77,10 @@ export async function serveStream(
   };
 }
 
-/** What the books say. A stream that outlived its hold's deadline is as one whose gateway died: settled at what was delivered, unless somebody else has settled it at what was recorded. */
+/**
+ * What the books say. A stream that outlived its hold's deadline is as one whose gateway died: settled at what was
+ * delivered, unless somebody else has settled it at what was recorded.
+ */
 const OUTCOMES: Record<StreamEnd['outcome'], Outcome> = {
   complete: 'complete',
   capped: 'complete',

@@ -7,8 +7,8 @@ const { not_found, method_not_allowed, payload_too_large, unsupported_media_type
   ACCOUNT_ERRORS;
 
 /**
- * Every error that the management API answers with: code, status, public message. The filter answers from this table, the OpenAPI
- * document is written from it, and a test provokes each. A new code starts here.
+ * Every error that the management API answers with: code, status, public message. The filter answers from this table,
+ * the OpenAPI document is written from it, and a test provokes each. A new code starts here.
  */
 export const MANAGEMENT_ERRORS = {
   invalid_json,

@@ -14,7 +14,10 @@ import { queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(KeysQuery);
 
-/** `/keys`: list, issue and revoke inference keys. The key is minted here, and leaves this process in this one answer only. */
+/**
+ * `/keys`: list, issue and revoke inference keys. The key is minted here, and leaves this process in this one answer
+ * only.
+ */
 @Controller(`${MANAGEMENT_PREFIX}/keys`)
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 @UseGuards(TokenGuard)

@@ -29,8 +29,9 @@ export const FromCaller = createParamDecorator((_: unknown, context: ExecutionCo
 });
 
 /**
- * Lets in a management token that is known, in force and has the endpoint's scope. The order of the checks is the contract: credential
- * present → kind → known → revoked → expired → scope; the body comes after. A token that calls too often is refused before its scope is looked at.
+ * Lets in a management token that is known, in force and has the endpoint's scope. The order of the checks is the
+ * contract: credential present → kind → known → revoked → expired → scope; the body comes after. A token that calls too
+ * often is refused before its scope is looked at.
  */
 @Injectable()
 export class TokenGuard implements CanActivate {

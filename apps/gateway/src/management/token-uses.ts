@@ -9,7 +9,10 @@ import { logger } from '@tollgate/runtime';
 
 /** lastUsedAt is promised within 10 s of a use: this, and one message lost, stay below it. */
 const FLUSH_INTERVAL_MS = 3_000;
-/** Beyond so many different tokens between two flushes (or while auth is away) further ones are not noted: lastUsedAt is advice, memory is not. */
+/**
+ * Beyond so many different tokens between two flushes (or while auth is away) further ones are not noted: lastUsedAt is
+ * advice, memory is not.
+ */
 const MAX_GATHERED_TOKENS = 10_000;
 const MAX_USES_PER_MESSAGE = 1_000;
 
@@ -42,7 +45,9 @@ export class TokenUses implements OnModuleInit, BeforeApplicationShutdown, OnApp
     await this.flush();
   }
 
-  /** Sends what has gathered, one sending at a time. What auth did not take is kept for the next time; never rejects. */
+  /**
+   * Sends what has gathered, one sending at a time. What auth did not take is kept for the next time; never rejects.
+   */
   flush(): Promise<void> {
     this.flushing = this.flushing.then(() => this.send());
     return this.flushing;

@@ -28,8 +28,9 @@ const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * The documentation of both public surfaces, for the public port: the page at /docs, the document at /docs/api/openapi.yaml, written once at the
- * start. Nothing comes from another host, and of the disk only what is listed here.
+ * The documentation of both public surfaces, for the public port: the page at /docs, the document at
+ * /docs/api/openapi.yaml, written once at the start. Nothing comes from another host, and of the disk only what is
+ * listed here.
  */
 @Module({})
 export class DocsModule implements OnModuleInit {
@@ -45,7 +46,8 @@ export class DocsModule implements OnModuleInit {
       reply.header('content-security-policy', CONTENT_SECURITY_POLICY);
       return send(reply, 'text/html; charset=utf-8', 'no-cache', await readFile(join(PAGE, 'index.html')));
     });
-    // The page's links are relative, so that it also works behind a proxy that puts a path in front: with a slash at the end they would not.
+    // The page's links are relative, so that it also works behind a proxy that puts a path in front: with a slash at
+    // the end they would not.
     server.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
     for (const { name, folder, type } of ASSETS) {
       server.get(`/docs/ui/${name}`, async (_request, reply) =>

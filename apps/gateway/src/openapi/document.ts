@@ -40,7 +40,10 @@ export const HEADERS: JsonObject = {
   'RateLimit-reset': header('The time until the limit is full again.', { type: 'string' }),
 };
 
-/** The OpenAPI 3.1 document of both public surfaces, from the schemas that validate requests and the tables that errors are answered from. */
+/**
+ * The OpenAPI 3.1 document of both public surfaces, from the schemas that validate requests and the tables that errors
+ * are answered from.
+ */
 export function openApiDocument(): JsonObject {
   return {
     openapi: '3.1.0',

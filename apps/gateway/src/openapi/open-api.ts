@@ -43,8 +43,8 @@ export function queryParameters(schema: TObject): Json[] {
 }
 
 /**
- * A TypeBox schema as a plain JSON Schema (2020-12, as OpenAPI 3.1 has it). `$id` goes, as it would move the base of the references; what has one
- * inside another is replaced by a reference; a choice of constants is written as `enum`.
+ * A TypeBox schema as a plain JSON Schema (2020-12, as OpenAPI 3.1 has it). `$id` goes, as it would move the base of
+ * the references; what has one inside another is replaced by a reference; a choice of constants is written as `enum`.
  */
 function toJsonSchema(value: unknown, top = false): Json {
   if (Array.isArray(value)) return value.map((item) => toJsonSchema(item));

@@ -46,7 +46,10 @@ const OPERATOR_SURFACE: Surface<Endpoint> = {
 
 const { Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
 
-/** The OpenAPI 3.1 document of the operator API, from the schemas that validate requests and the table that errors are answered from. */
+/**
+ * The OpenAPI 3.1 document of the operator API, from the schemas that validate requests and the table that errors are
+ * answered from.
+ */
 export function operatorDocument(): JsonObject {
   return {
     openapi: '3.1.0',

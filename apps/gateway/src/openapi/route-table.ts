@@ -3,8 +3,9 @@ const METHODS = ['get', 'post', 'put', 'delete'] as const;
 export type Method = (typeof METHODS)[number];
 
 /**
- * The one table of a surface's routes: by path and method what the OpenAPI document says of the operation, or null where the document leaves it out.
- * The document, `Allow` and the 405 answer are made from it; what the router binds is held against it by a test.
+ * The one table of a surface's routes: by path and method what the OpenAPI document says of the operation, or null
+ * where the document leaves it out. The document, `Allow` and the 405 answer are made from it; what the router binds is
+ * held against it by a test.
  */
 export type RouteTable<Operation> = Readonly<Record<string, Readonly<Partial<Record<Method, Operation>>>>>;
 
@@ -26,7 +27,9 @@ export function routesOf<Operation>(
   );
 }
 
-/** What `Allow` says of the first route that `path` fits: its methods, HEAD with GET; null when there is no such route. */
+/**
+ * What `Allow` says of the first route that `path` fits: its methods, HEAD with GET; null when there is no such route.
+ */
 export function allowedMethods(table: RouteTable<unknown>, path: string): string | null {
   const parts = path.split('/');
   const found = Object.entries(table).find(([pattern]) => fits(parts, pattern.split('/')));

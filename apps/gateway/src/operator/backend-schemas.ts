@@ -2,7 +2,10 @@ import { Type } from '@sinclair/typebox';
 import { type BackendVerdict, MAX_COMPARED_HOURS } from '@tollgate/contracts';
 import { nextCursor, timestamp } from '../http/account/fields';
 
-/** Question and answer of the comparison with the engines' own counters, for the check of the query and for the OpenAPI document. */
+/**
+ * Question and answer of the comparison with the engines' own counters, for the check of the query and for the OpenAPI
+ * document.
+ */
 
 const DEFAULT_HOURS = 24;
 const VERDICTS: readonly BackendVerdict[] = ['agrees', 'unclear', 'drifts', 'not_observed', 'running'];

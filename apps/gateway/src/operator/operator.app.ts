@@ -65,8 +65,9 @@ const REQUEST_TIMEOUT_MS = 60_000;
 export class OperatorModule {}
 
 /**
- * The operator API (`/_operator/v1`) with /metrics, /livez and /readyz: an application of its own, for a port of its own. Initialised, not
- * yet listening: the caller chooses port and address (127.0.0.1 unless an operator decides otherwise) and closes it.
+ * The operator API (`/_operator/v1`) with /metrics, /livez and /readyz: an application of its own, for a port of its
+ * own. Initialised, not yet listening: the caller chooses port and address (127.0.0.1 unless an operator decides
+ * otherwise) and closes it.
  */
 export async function createOperatorApp(
   { messages, config }: { messages: Messages; config: ConfigSource },

@@ -5,7 +5,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 /** What /metrics wants as a bearer, and /readyz for more than its status; absent: nothing. */
 export const METRICS_TOKEN = Symbol('metrics token');
 
-/** For Prometheus and the platform; without the secret, as the port is not public. The deployables serve the same on a port of their own. */
+/**
+ * For Prometheus and the platform; without the secret, as the port is not public. The deployables serve the same on a
+ * port of their own.
+ */
 @Controller()
 export class ProbesController {
   constructor(

@@ -25,7 +25,10 @@ export class ReconcileController {
     private readonly config: ConfigSource,
   ) {}
 
-  /** Starts a run and waits a while for its end: 200 with the report, also when it found differences, as they are the answer; 202 with the run's id and progress when it goes on. */
+  /**
+   * Starts a run and waits a while for its end: 200 with the report, also when it found differences, as they are the
+   * answer; 202 with the run's id and progress when it goes on.
+   */
   @Post()
   @HttpCode(200)
   async start(@Res({ passthrough: true }) reply: FastifyReply) {

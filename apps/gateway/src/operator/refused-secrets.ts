@@ -3,7 +3,10 @@ import { LRUCache } from 'lru-cache';
 import { isIPv6 } from 'node:net';
 
 const WINDOW_MS = 60_000;
-/** Of one address in a minute; then none of its secrets is looked at until the minute is over, unless the right one came from there before. */
+/**
+ * Of one address in a minute; then none of its secrets is looked at until the minute is over, unless the right one came
+ * from there before.
+ */
 const MAX_OF_ADDRESS = 10;
 /** Of all addresses in a minute; then each address has one try, as with many addresses a guess would be many. */
 const MAX_OF_ALL = 200;
@@ -15,8 +18,9 @@ interface Window {
 }
 
 /**
- * Wrong operator secrets, by remote address (of IPv6 by its /64). Whoever had the right one from an address goes on, whatever else comes from there, such as through a load balancer; a wrong one is
- * refused as too many there, too. So nobody is locked out by the failures of another address, and who guesses is slowed to MAX_OF_ADDRESS a minute.
+ * Wrong operator secrets, by remote address (of IPv6 by its /64). Whoever had the right one from an address goes on,
+ * whatever else comes from there, such as through a load balancer; a wrong one is refused as too many there, too. So
+ * nobody is locked out by the failures of another address, and who guesses is slowed to MAX_OF_ADDRESS a minute.
  */
 export class RefusedSecrets {
   private readonly failed = new LRUCache<string, Window>({ max: MAX_ADDRESSES });
@@ -42,7 +46,10 @@ export class RefusedSecrets {
     this.trusted.set(networkOf(address), true);
   }
 
-  /** Counts a wrong one. Logged are the first of an address in a minute and the one that is the last to be heard, never what was sent. */
+  /**
+   * Counts a wrong one. Logged are the first of an address in a minute and the one that is the last to be heard, never
+   * what was sent.
+   */
   add(address: string): void {
     const now = this.nowMs();
     const network = networkOf(address);

@@ -59,7 +59,10 @@ export const Reason = Type.String({
   description: 'The reason, for the books.',
 });
 
-/** Money is never moved without the caller's own ref: an answer that got lost is asked for again, and a repeat would move it twice. */
+/**
+ * Money is never moved without the caller's own ref: an answer that got lost is asked for again, and a repeat would
+ * move it twice.
+ */
 export const CreditAdd = Type.Object({ amountCents: Amount, source: Source, ref: Ref }, { $id: 'CreditAdd' });
 export const CreditRefund = Type.Object(
   { amountCents: Amount, source: Source, ref: Ref, reason: Type.Optional(Reason) },

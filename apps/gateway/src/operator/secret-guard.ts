@@ -6,7 +6,10 @@ import { RefusedSecrets } from './refused-secrets';
 
 export const OPERATOR_SECRET = Symbol('operator secret');
 
-/** Lets in whoever has the operator secret; compared by hash, in constant time. Who sends wrong ones is heard a few times a minute. */
+/**
+ * Lets in whoever has the operator secret; compared by hash, in constant time. Who sends wrong ones is heard a few
+ * times a minute.
+ */
 @Injectable()
 export class SecretGuard implements CanActivate {
   private readonly expected: Buffer;

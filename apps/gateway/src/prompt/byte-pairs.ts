@@ -10,11 +10,14 @@ const NONE = 2 ** 30;
 const { imul } = Math;
 
 /**
- * Byte-pair encoding by the ranks of a vocabulary, to count. As tiktoken does it: of all neighbours whose bytes together are a token, those with the lowest rank are merged, the leftmost first, until none
- * is left.
+ * Byte-pair encoding by the ranks of a vocabulary, to count. As tiktoken does it: of all neighbours whose bytes
+ * together are a token, those with the lowest rank are merged, the leftmost first, until none is left.
  *
- * The library's own merging looks each pair up by its bytes, decoded to a string, and searches all pairs for each merge: 1 µs a byte of base64, and quadratic. Here a token is made of two in one way only
- * (between its first and last byte all merges go as they go when it stands alone), which have lower ranks; and these have lower ranks. So a table from two ranks to a rank is enough, and merging never goes back to a lower rank: the time is in proportion to the piece.
+ * The library's own merging looks each pair up by its bytes, decoded to a string, and searches all pairs for each
+ * merge: 1 µs a byte of base64, and quadratic. Here a token is made of two in one way only (between its first and last
+ * byte all merges go as they go when it stands alone), which have lower ranks; and these have lower ranks. So a table
+ * from two ranks to a rank is enough, and merging never goes back to a lower rank: the time is in proportion to the
+ * piece.
  */
 export class BytePairs {
   /** No token has more bytes, and none more characters. */

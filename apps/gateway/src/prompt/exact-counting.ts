@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
 const MAX_TENANTS = 10_000;
-/** Requests of a tenant that was not seen lately, or whose credit was short, that are counted before they are admitted. */
+/**
+ * Requests of a tenant that was not seen lately, or whose credit was short, that are counted before they are admitted.
+ */
 const CAUTIOUS_REQUESTS = 64;
 /** For so long after its credit was short, all of them are. */
 const SHORT_CREDIT_MS = 60_000;
@@ -12,9 +14,10 @@ interface Tenant {
 }
 
 /**
- * Whose prompts are counted exactly at once. The cheap bound of a prompt holds about four times too much of its price: nobody notices as long as there is plenty
- * of credit, but near its end such holds stand in each other's way, and requests that could be paid for are refused. So a tenant has to show
- * first that it has credit: counting costs 55 ns a byte.
+ * Whose prompts are counted exactly at once. The cheap bound of a prompt holds about four times too much of its price:
+ * nobody notices as long as there is plenty of credit, but near its end such holds stand in each other's way, and
+ * requests that could be paid for are refused. So a tenant has to show first that it has credit: counting costs 55 ns a
+ * byte.
  */
 export class ExactCounting {
   private readonly tenants = new LRUCache<string, Tenant>({ max: MAX_TENANTS });

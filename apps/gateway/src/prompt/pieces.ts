@@ -2,9 +2,10 @@
 const LOOK_AHEAD_CHARS = 4;
 
 /**
- * Cuts a text into the pieces that byte pairs are merged in, as the encoding's pattern does on the whole text, a window at a time: a pattern on a run of
- * megabytes fills the stack of the regular expressions. A piece that fills its window is cut (`isCut`); all others are exact, since the patterns look ahead only and
- * what has come of a run at the window's end is looked at again in the next.
+ * Cuts a text into the pieces that byte pairs are merged in, as the encoding's pattern does on the whole text, a window
+ * at a time: a pattern on a run of megabytes fills the stack of the regular expressions. A piece that fills its window
+ * is cut (`isCut`); all others are exact, since the patterns look ahead only and what has come of a run at the window's
+ * end is looked at again in the next.
  *
  * @param pattern matches at every place, and is global
  * @param visit false: no more

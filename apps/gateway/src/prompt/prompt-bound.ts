@@ -20,11 +20,17 @@ export type CountingRules = Pick<
   | 'maxTokensPerAudio'
 >;
 
-/** What a chat template may put around a message, and around all of them, beyond what the model's configuration says and what the body's own syntax already counts. */
+/**
+ * What a chat template may put around a message, and around all of them, beyond what the model's configuration says and
+ * what the body's own syntax already counts.
+ */
 const SPARE_TOKENS_PER_MESSAGE = 8;
 const SPARE_TOKENS = 64;
 
-/** OpenAI's documented formula: beside its texts a message costs 3 tokens (the model's `templateTokensPerMessage`), a name 1, and 3 begin the answer (`templateTokens`). */
+/**
+ * OpenAI's documented formula: beside its texts a message costs 3 tokens (the model's `templateTokensPerMessage`), a
+ * name 1, and 3 begin the answer (`templateTokens`).
+ */
 const TOKENS_PER_NAME = 1;
 /** What templates write around tools beyond the tools' own JSON, and around each of them. */
 const TEMPLATE_TOKENS_OF_TOOLS = 32;
@@ -33,8 +39,10 @@ const TEMPLATE_TOKENS_PER_TOOL = 8;
 type Body = Record<string, unknown>;
 
 /**
- * A sound upper bound without counting: every token is at least one byte of what goes out, JSON escapes only lengthen, and each message has more syntax there than a template adds. Costs
- * nothing; about four times too high for English. Two things can be longer in the prompt: a number with an exponent, and fields that are rendered into each of several prompts.
+ * A sound upper bound without counting: every token is at least one byte of what goes out, JSON escapes only lengthen,
+ * and each message has more syntax there than a template adds. Costs nothing; about four times too high for English.
+ * Two things can be longer in the prompt: a number with an exponent, and fields that are rendered into each of several
+ * prompts.
  */
 export function cheapBound(request: InferenceRequest, model: CountingRules): number {
   const { bytes, structured, growthBytes } = request.outgoing;
@@ -65,8 +73,9 @@ function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number
 }
 
 /**
- * Counts the prompt with the model's tokenizer: exact for plain text chats where the template is as configured, an upper bound where images are in it, and with `templateSlack` where tools
- * are. Infinity as soon as a part is longer than the context: no time is spent on the rest.
+ * Counts the prompt with the model's tokenizer: exact for plain text chats where the template is as configured, an
+ * upper bound where images are in it, and with `templateSlack` where tools are. Infinity as soon as a part is longer
+ * than the context: no time is spent on the rest.
  */
 export function countPrompt(request: InferenceRequest, model: CountingRules): PromptTokens {
   return (request.counted ??= count(request, request.body!, model));
@@ -103,7 +112,10 @@ export function countWithinContext(request: InferenceRequest, model: CountingRul
   });
 }
 
-/** By how much a template may exceed our count: only for tools, which every template writes in its own way. What is held is the count and this; what is charged is without it. */
+/**
+ * By how much a template may exceed our count: only for tools, which every template writes in its own way. What is held
+ * is the count and this; what is charged is without it.
+ */
 export function templateSlack({ tools }: InferenceRequest): number {
   return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
 }

@@ -21,8 +21,8 @@ export interface OwnCount {
 export type CountedPrompt = PromptEstimate & { readonly exactCount: number; readonly likely: OwnCount };
 
 /**
- * What is known of a prompt's length, in tokens. Immutable: a count makes a new estimate. No count is above the bound by bytes that it replaces, so what is
- * charged is never above what is held.
+ * What is known of a prompt's length, in tokens. Immutable: a count makes a new estimate. No count is above the bound
+ * by bytes that it replaces, so what is charged is never above what is held.
  */
 export class PromptEstimate {
   private constructor(
@@ -36,7 +36,10 @@ export class PromptEstimate {
     readonly exactCount: number | null,
   ) {}
 
-  /** Before admission: by its bytes, without counting; counted where that is free, or where the bytes leave no room for the output. Throws as `countedWithinContext`. */
+  /**
+   * Before admission: by its bytes, without counting; counted where that is free, or where the bytes leave no room for
+   * the output. Throws as `countedWithinContext`.
+   */
   static toHold(
     request: InferenceRequest,
     model: CountingRules & { id: string },
@@ -71,7 +74,9 @@ export class PromptEstimate {
     return new PromptEstimate(this.request, this.model, upperBound, longest, exactCount) as CountedPrompt;
   }
 
-  /** As `counted`. Throws InferenceError context_length_exceeded when the prompt leaves no room for one token of output. */
+  /**
+   * As `counted`. Throws InferenceError context_length_exceeded when the prompt leaves no room for one token of output.
+   */
   countedWithinContext(): CountedPrompt {
     countWithinContext(this.request, this.model);
     return this.counted();
@@ -87,7 +92,10 @@ export class PromptEstimate {
     return this.exactCount ?? leastPromptTokens(this.request, this.model);
   }
 
-  /** What a backend's report is held against: by the count, or estimated in 4 ns a byte. Null where an estimate is not to be trusted, and the prompt must be counted. */
+  /**
+   * What a backend's report is held against: by the count, or estimated in 4 ns a byte. Null where an estimate is not
+   * to be trusted, and the prompt must be counted.
+   */
   get likely(): OwnCount | null {
     if (this.exactCount !== null) return this.around(this.exactCount);
     const tokens = roughly(this.request, this.request.body!, this.model);

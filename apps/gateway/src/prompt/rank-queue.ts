@@ -3,9 +3,10 @@ const WORD = 31;
 const { clz32 } = Math;
 
 /**
- * Places of a piece by the rank of what they can be merged to, for taking them lowest rank first and, within a rank, leftmost first. What is added is always above the rank that was taken last
- * (a token is made of tokens with lower ranks), so each entry costs the same however many there are: a list for each rank, and bits that say which lists hold something. A heap took a third of the
- * time of counting, and four times as long for runs of one character.
+ * Places of a piece by the rank of what they can be merged to, for taking them lowest rank first and, within a rank,
+ * leftmost first. What is added is always above the rank that was taken last (a token is made of tokens with lower
+ * ranks), so each entry costs the same however many there are: a list for each rank, and bits that say which lists hold
+ * something. A heap took a third of the time of counting, and four times as long for runs of one character.
  */
 export class RankQueue {
   /** The first entry of each rank's list + 1; 0: empty. */
@@ -48,7 +49,10 @@ export class RankQueue {
     }
   }
 
-  /** The lowest rank, whose places are in `taken` then; -1 when there is none, and everything is as it was at the beginning. */
+  /**
+   * The lowest rank, whose places are in `taken` then; -1 when there is none, and everything is as it was at the
+   * beginning.
+   */
   takeLowest(): number {
     const { levels } = this;
     let bit = 0;

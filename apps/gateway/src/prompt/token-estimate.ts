@@ -1,4 +1,7 @@
-/** Kinds of bytes: 0 blank, 1 newline, 2 digit, 3 small letter, 4 capital, 5 sign, 6 to 8 first byte of a character of two, three or four, 9 its rest. */
+/**
+ * Kinds of bytes: 0 blank, 1 newline, 2 digit, 3 small letter, 4 capital, 5 sign, 6 to 8 first byte of a character of
+ * two, three or four, 9 its rest.
+ */
 const [BLANK, NEWLINE, DIGIT, SMALL, CAPITAL, SIGN, TWO, THREE, FOUR, REST] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 const KINDS = 10;
 /** What a byte costs is counted in parts of a token. */
@@ -13,7 +16,10 @@ const kindOf = new Uint8Array(256).map((_, byte) => {
   return char === ' ' || char === '\t' ? BLANK : char === '\n' || char === '\r' ? NEWLINE : SIGN;
 });
 
-/** What a byte costs after another one, by both kinds: a word costs where it begins, and a little for each further letter. Fitted to o200k_base on prose, code and JSON. */
+/**
+ * What a byte costs after another one, by both kinds: a word costs where it begins, and a little for each further
+ * letter. Fitted to o200k_base on prose, code and JSON.
+ */
 const partsOf = new Uint8Array(256);
 for (let before = 0; before < KINDS; before += 1) {
   for (let kind = 0; kind < KINDS; kind += 1) partsOf[(before << 4) | kind] = parts(before, kind);
@@ -44,7 +50,10 @@ function parts(before: number, kind: number): number {
   }
 }
 
-/** About how many tokens these bytes of UTF-8 have: 2 ns a byte where counting takes 55. Good for English (`Prose`); for anything else it may be off by five times, and more. */
+/**
+ * About how many tokens these bytes of UTF-8 have: 2 ns a byte where counting takes 55. Good for English (`Prose`); for
+ * anything else it may be off by five times, and more.
+ */
 export function estimateTokens(bytes: Uint8Array, from = 0, to = bytes.length): number {
   let sum = 0;
   let before = 0;
@@ -63,13 +72,19 @@ const COMMON_WORDS = new Set(
     .map((word) => [...word].reduce((code, char) => code * 256 + char.charCodeAt(0), 0)),
 );
 const LEAST_COMMON = 0.25;
-/** Of bytes: digits, signs, capitals, other scripts, blanks after blanks. Older encodings have a token for each of many of them. */
+/**
+ * Of bytes: digits, signs, capitals, other scripts, blanks after blanks. Older encodings have a token for each of many
+ * of them.
+ */
 const MOST_OTHERS = 0.1;
 const MOST_LETTERS = 20;
 /** Of this length a text is judged by itself, so that no English beside it hides what it is. */
 const WINDOW_BYTES = 1024;
 
-/** An estimate that knows where it is to be trusted: English prose, which every encoding was made for. All else is to be counted. */
+/**
+ * An estimate that knows where it is to be trusted: English prose, which every encoding was made for. All else is to be
+ * counted.
+ */
 export class Prose {
   tokens = 0;
   isTrusted = true;

@@ -10,8 +10,9 @@ interface Waiting {
 }
 
 /**
- * How much text may be counted for the records of running streams in one turn of the event loop, over all of them. What is above it waits for the next turns, first come,
- * first served, so that everything else that the process does goes on in between; a running stream has at most one place there.
+ * How much text may be counted for the records of running streams in one turn of the event loop, over all of them. What
+ * is above it waits for the next turns, first come, first served, so that everything else that the process does goes on
+ * in between; a running stream has at most one place there.
  */
 export class TokenizerThrottle {
   private left = MAX_BYTES_PER_TURN;
@@ -19,7 +20,10 @@ export class TokenizerThrottle {
 
   constructor(private readonly maxWaitMs = MAX_WAIT_MS) {}
 
-  /** Resolves in the turn in which so much may be counted; false: not in time. The first of a turn is always let through, so that a long prompt has its turn too. */
+  /**
+   * Resolves in the turn in which so much may be counted; false: not in time. The first of a turn is always let
+   * through, so that a long prompt has its turn too.
+   */
   take(bytes: number): Promise<boolean> {
     if (this.waiting.length === 0 && this.grant(bytes)) return Promise.resolve(true);
     return new Promise((resolve) => this.waiting.push({ bytes, sinceMs: performance.now(), resolve }));
@@ -32,7 +36,10 @@ export class TokenizerThrottle {
     return true;
   }
 
-  /** What is granted here is counted before the event loop goes on: promises are served at the end of each of its callbacks. */
+  /**
+   * What is granted here is counted before the event loop goes on: promises are served at the end of each of its
+   * callbacks.
+   */
   private nextTurn(): void {
     this.left = MAX_BYTES_PER_TURN;
     const oldestMs = performance.now() - this.maxWaitMs;

@@ -46,7 +46,9 @@ function makeText({ units, seed }: Omit<SlowText, 'name'>, chars: number): strin
   return parts.join('');
 }
 
-/** The library takes a byte order mark off the bytes that it looks up, so that it counts too little there, or throws. */
+/**
+ * The library takes a byte order mark off the bytes that it looks up, so that it counts too little there, or throws.
+ */
 const withoutMarks = (text: string) => text.replaceAll('\ufeff', '');
 const UNITS = [...new Set(CORPUS.flatMap(({ units }) => units))];
 const anyText = fc

@@ -24,8 +24,9 @@ const PATTERNS = {
 const loaded = new Map<Tokenizer, Encoding>();
 
 /**
- * Tokens of `text`, exact for text without runs of thousands of characters of one kind, else an upper bound. What looks like a special token is text: a client's words never become
- * control tokens. Takes time in proportion to the text, whatever it is. Loads the encoding at first use (0.3 s, 50 MB).
+ * Tokens of `text`, exact for text without runs of thousands of characters of one kind, else an upper bound. What looks
+ * like a special token is text: a client's words never become control tokens. Takes time in proportion to the text,
+ * whatever it is. Loads the encoding at first use (0.3 s, 50 MB).
  */
 export function countTokens(tokenizer: Tokenizer, text: string): number {
   return countWithin(tokenizer, text, Infinity);
@@ -66,7 +67,8 @@ export function countWithin(
 function encodingOf(tokenizer: Tokenizer): Encoding {
   let encoding = loaded.get(tokenizer);
   if (!encoding) {
-    // By require, so that each is loaded only when a model needs it (together they are 200 MB), and once in a process. Of the library its data alone: see byte-pairs.ts.
+    // By require, so that each is loaded only when a model needs it (together they are 200 MB), and once in a process.
+    // Of the library its data alone: see byte-pairs.ts.
     const require = createRequire(__filename);
     const ranks = require(`gpt-tokenizer/bpeRanks/${tokenizer}`) as { default: (string | number[])[] };
     const patterns = require('gpt-tokenizer/encodingParams/constants') as Record<string, RegExp>;

@@ -3,7 +3,10 @@ import { MessagesRefusedError, type Messages } from '@tollgate/messaging';
 import { Counter, failPoint, logger, metrics, withTimeout } from '@tollgate/runtime';
 
 const MAX_BATCH_EVENTS = 500;
-/** A quiet emitter waits so long for company: a publication costs as much for one event as for fifty. The debit is late by as much. */
+/**
+ * A quiet emitter waits so long for company: a publication costs as much for one event as for fifty. The debit is late
+ * by as much.
+ */
 const GATHER_MS = 20;
 /** Beyond it events are left to the sweeper: the settled hold is their record, so nothing is lost but time. */
 const MAX_WAITING_EVENTS = 50_000;
@@ -19,9 +22,10 @@ const left = new Counter({
 });
 
 /**
- * Publishes usage events of settled requests, in batches: what gathers while a call is under way goes with the next one. Never waited for by a request. A batch that
- * fails is tried again until it is published, so that what ran while messages were away is in the ledger as soon as they are back. What only this process remembers is
- * nothing: the settled hold is handed out by the sweeper until the ledger has it, much later if billing was behind.
+ * Publishes usage events of settled requests, in batches: what gathers while a call is under way goes with the next
+ * one. Never waited for by a request. A batch that fails is tried again until it is published, so that what ran while
+ * messages were away is in the ledger as soon as they are back. What only this process remembers is nothing: the
+ * settled hold is handed out by the sweeper until the ledger has it, much later if billing was behind.
  */
 export class UsageEmitter {
   private waiting: UsageEvent[] = [];

@@ -8,8 +8,9 @@ const RETRY_MS = 500;
 const MAX_WAITING = 10_000;
 
 /**
- * What a stream delivered is owed, also when the store did not answer at its end: it is settled as soon as the store is back, unless the sweeper was first (a hold ends 10 s after its
- * last sign of life, when somebody looks). All of that is in memory: a gateway that dies meanwhile leaves the hold's own record.
+ * What a stream delivered is owed, also when the store did not answer at its end: it is settled as soon as the store is
+ * back, unless the sweeper was first (a hold ends 10 s after its last sign of life, when somebody looks). All of that
+ * is in memory: a gateway that dies meanwhile leaves the hold's own record.
  */
 export class LateSettlements {
   private readonly waiting = new Set<Promise<void>>();

@@ -35,7 +35,10 @@ export interface Delivered {
   readonly tokens: TokenCounts;
   readonly estimated: boolean;
   readonly outcome: Outcome;
-  /** Raises the hold to the cost, where a backend's report may be above it, and as far as the credit goes. Resolves with what is held then. */
+  /**
+   * Raises the hold to the cost, where a backend's report may be above it, and as far as the credit goes. Resolves with
+   * what is held then.
+   */
   readonly raise: (costNanos: bigint) => Promise<bigint>;
 }
 
@@ -68,13 +71,15 @@ export class Settlements {
   }
 
   /**
-   * Raises the hold where it must, and settles. Null when there is no hold any more (its deadline passed): then nothing more may be delivered. Throws UnavailableError when the
-   * store does not answer: a stream, of which the client has most, is settled late then; what is not streamed was not delivered, and its hold is given back at its deadline.
+   * Raises the hold where it must, and settles. Null when there is no hold any more (its deadline passed): then nothing
+   * more may be delivered. Throws UnavailableError when the store does not answer: a stream, of which the client has
+   * most, is settled late then; what is not streamed was not delivered, and its hold is given back at its deadline.
    */
   async settle(request: HeldRequest, { tokens, estimated, outcome, raise }: Delivered): Promise<Settled | null> {
     const { draft, hold, begun } = request;
     const cost = costNanos(tokens, draft.price);
-    // The hold lives until it is raised. Should that fail, it ends by itself: renewed, it would live as long as the process.
+    // The hold lives until it is raised. Should that fail, it ends by itself: renewed, it would live as long as the
+    // process.
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
     const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
@@ -101,7 +106,8 @@ export class Settlements {
     if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired'))
       return { event: result.event, isPublished: false };
     if (result.kind === 'lost') {
-      // No hold remembers it, so metering must have it. Its id is the request's: whatever else may tell of it, it is charged once.
+      // No hold remembers it, so metering must have it. Its id is the request's: whatever else may tell of it, it is
+      // charged once.
       await this.emitter.publish(settlement.event);
       withoutHolds.inc();
       return { event: settlement.event, isPublished: true };

@@ -14,8 +14,9 @@ const MAX_HOURS = 24;
 export type BackendWork = Omit<UnbilledWork, 'hour'>;
 
 /**
- * Tells metering of the work that is not charged, summed by backend and hour, so that the engines' counters can be compared with the books. A report that was not answered is sent again under its id, and counts
- * once. Never waited for by a request.
+ * Tells metering of the work that is not charged, summed by backend and hour, so that the engines' counters can be
+ * compared with the books. A report that was not answered is sent again under its id, and counts once. Never waited for
+ * by a request.
  */
 export class UnbilledReports {
   private gathered = new Map<string, UnbilledWork>();
@@ -28,7 +29,10 @@ export class UnbilledReports {
     private readonly everyMs = REPORT_EVERY_MS,
   ) {}
 
-  /** Work of a request that began at `sinceMs` and ends now: nobody can say in which of its hours it was done, so each may have had it. */
+  /**
+   * Work of a request that began at `sinceMs` and ends now: nobody can say in which of its hours it was done, so each
+   * may have had it.
+   */
   note({ sinceMs, work }: { sinceMs: number; work: readonly BackendWork[] }, nowMs = Date.now()): void {
     for (const { backend, promptTokens, completionTokens } of work) {
       if (promptTokens === 0 && completionTokens === 0) continue;

@@ -1,6 +1,6 @@
 /**
- * What a backend says in its own words is made fit for others to read: for a client (`publicWords`), which must not learn where and on what it runs, and for the
- * operator's log (`operatorWords`), which must hold no key.
+ * What a backend says in its own words is made fit for others to read: for a client (`publicWords`), which must not
+ * learn where and on what it runs, and for the operator's log (`operatorWords`), which must hold no key.
  */
 
 const REMOVED = '[removed]';
@@ -11,12 +11,18 @@ const MAX_READ_CHARS = 4_000;
 /** Names of models that are shorter ("a", "tiny") are replaced only where they stand alone. */
 const MIN_DISTINCT_CHARS = 5;
 
-/** A pattern, and whether what it found is meant. Each begins where a run of its characters does, so that none takes quadratic time. */
+/**
+ * A pattern, and whether what it found is meant. Each begins where a run of its characters does, so that none takes
+ * quadratic time.
+ */
 type Rule = [pattern: RegExp, isMeant?: (found: string) => boolean];
 
 const URL_RULE: Rule = [/(?<![\w+.-])[\w+.-]*:\/\/[^\s"'<>]*/g];
 
-/** What follows "Bearer" or "password:", keys by their prefixes, and runs that are long and no word: base64, hex, JWT, UUID. */
+/**
+ * What follows "Bearer" or "password:", keys by their prefixes, and runs that are long and no word: base64, hex, JWT,
+ * UUID.
+ */
 const SECRETS: readonly Rule[] = [
   [/\b(?:bearer|basic)\s+["']?[\w.~+/=-]{6,}/gi],
   [/\b(?:token|api[-_ ]?key[^:=]{0,20}|password|secret|authorization)["']?\s*[:=]\s*["']?[\w.~+/=-]{6,}/gi],
@@ -52,7 +58,10 @@ const NUMBER = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i;
 /** What begins a stack trace: what follows is for nobody. */
 const STACK =
   /Traceback \(most recent|\n\s*at [^\n]*[(:]|\n\s*File "|\bgoroutine \d+ \[|\bstack backtrace:|\bC\+\+ exception/;
-/** Formats (bidirectional controls, zero width), private use, lone surrogates, and controls but for tabs and ends of lines. */
+/**
+ * Formats (bidirectional controls, zero width), private use, lone surrogates, and controls but for tabs and ends of
+ * lines.
+ */
 const INVISIBLE = /[\p{Cf}\p{Co}\p{Cs}]|(?![\t\n\r])\p{Cc}/gu;
 const BLANKS = /[\s\p{Z}]+/gu;
 /** Stands for the model while patterns are applied. Private use: no message has it any more. */
@@ -69,7 +78,8 @@ export interface Known {
 }
 
 /**
- * A backend's message for a client: on one line, bounded, without places, keys and inner names. Null when nothing is left that says something.
+ * A backend's message for a client: on one line, bounded, without places, keys and inner names. Null when nothing is
+ * left that says something.
  */
 export function publicWords(message: string, { model, innerModels, hosts, fields }: Known): string | null {
   let text = readable(message);

@@ -3,7 +3,10 @@ import { endOfString, fromWire, isStringBody, toWire } from './json-text';
 
 /** A stream alternates between few forms of chunk: one for each choice, and for content and reasoning. */
 const MAX_TEMPLATES = 16;
-/** A backend whose chunks never repeat a form (a changing `created`, say) is parsed chunk by chunk, without trying to learn for ever. */
+/**
+ * A backend whose chunks never repeat a form (a changing `created`, say) is parsed chunk by chunk, without trying to
+ * learn for ever.
+ */
 const MAX_LESSONS = 64;
 
 interface Template {
@@ -27,8 +30,9 @@ export interface MatchedChunk {
 }
 
 /**
- * What surrounds the text in the chunks of one stream is constant: id, model, time, choice. It is learned from a chunk that was parsed; later chunks
- * of the same form are rewritten by swapping these bytes, without parsing (0.5 µs instead of 10). A chunk that does not fit is not matched, never guessed at.
+ * What surrounds the text in the chunks of one stream is constant: id, model, time, choice. It is learned from a chunk
+ * that was parsed; later chunks of the same form are rewritten by swapping these bytes, without parsing (0.5 µs instead
+ * of 10). A chunk that does not fit is not matched, never guessed at.
  */
 export class ChunkTemplates {
   private readonly templates: Template[] = [];
@@ -79,7 +83,10 @@ export class ChunkTemplates {
   }
 }
 
-/** The event with another text (the body of a JSON string) as the value of the one `field` in it; null where it is not the only one. */
+/**
+ * The event with another text (the body of a JSON string) as the value of the one `field` in it; null where it is not
+ * the only one.
+ */
 export function withText(event: string, field: string, text: string): string | null {
   const cut = cutAtText(event, field);
   return cut && cut.prefix + text + cut.suffix;

@@ -4,7 +4,10 @@ import { outputOf, TEXT_FIELDS, withoutHollow } from './output-text';
 import { dataOf, FrameSplitter } from './sse-frames';
 import { readUsage, type ReportedUsage } from './usage-field';
 
-/** Of a choice, over its whole stream: ends, verdicts, places in chunks that deliver nothing else. Then such a chunk is a token. */
+/**
+ * Of a choice, over its whole stream: ends, verdicts, places in chunks that deliver nothing else. Then such a chunk is
+ * a token.
+ */
 const FREE_MARKS = 64;
 
 /** What the client's chunks carry in place of the backend's. */
@@ -17,7 +20,10 @@ export interface Identity {
   includeUsage: boolean;
 }
 
-/** What a chunk delivers of one choice: its text as the body of a JSON string in UTF-8, one character a byte, and so many tokens at the least. */
+/**
+ * What a chunk delivers of one choice: its text as the body of a JSON string in UTF-8, one character a byte, and so
+ * many tokens at the least.
+ */
 export interface Piece {
   choice: number;
   text: string;
@@ -25,7 +31,10 @@ export interface Piece {
 }
 
 export type Frame =
-  /** To be passed on; `pieces` is empty when it delivers nothing (a role). `field`: the one that has all its text, null when there is no such one. */
+  /**
+   * To be passed on; `pieces` is empty when it delivers nothing (a role). `field`: the one that has all its text, null
+   * when there is no such one.
+   */
   | { kind: 'content'; out: string; pieces: readonly Piece[]; field: string | null }
   /** Has a finish_reason: held back until settled, or until another chunk follows. */
   | {
@@ -43,7 +52,10 @@ export type Frame =
 
 type Choice = Record<string, unknown> & { delta?: Record<string, unknown> };
 
-/** The backend's stream of chunks → frames for the client, with nothing of the backend's identity in them. Pure: bytes in, frames out. */
+/**
+ * The backend's stream of chunks → frames for the client, with nothing of the backend's identity in them. Pure: bytes
+ * in, frames out.
+ */
 export class ChunkTranslator {
   private readonly splitter = new FrameSplitter();
   private readonly templates = new ChunkTemplates();
@@ -116,7 +128,9 @@ export class ChunkTranslator {
     return { kind: 'content', out: this.encode(chunk), pieces, field };
   }
 
-  /** The frame's chunk with another text in the place of its own and no end; null where it has more than one plain text. */
+  /**
+   * The frame's chunk with another text in the place of its own and no end; null where it has more than one plain text.
+   */
   withText(frame: Extract<Frame, { kind: 'content' | 'finish' }>, text: string): string | null {
     if (frame.field === null) return null;
     if (frame.kind === 'content') return withText(frame.out, frame.field, text);

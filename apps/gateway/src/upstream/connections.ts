@@ -18,9 +18,10 @@ export interface UpstreamLimits {
   /** Between two chunks. */
   idleTimeoutMs: number;
   /**
-   * A kept connection that closes unanswered within this time of the request was closed by the backend while the request was on its way: twice what a packet takes around the world. Measured
-   * by us from before the request is written, so a slow machine only ever takes a stale connection for one that worked, never the other way round. A 503 that comes later may be a proxy's whose
-   * engine has worked, and gone.
+   * A kept connection that closes unanswered within this time of the request was closed by the backend while the
+   * request was on its way: twice what a packet takes around the world. Measured by us from before the request is
+   * written, so a slow machine only ever takes a stale connection for one that worked, never the other way round. A 503
+   * that comes later may be a proxy's whose engine has worked, and gone.
    */
   staleCloseMs: number;
 }
@@ -33,15 +34,19 @@ export const DEFAULT_UPSTREAM_LIMITS: UpstreamLimits = {
   staleCloseMs: 250,
 };
 
-/** Above it a call is refused: by then something is wrong. Never below the requests that may run at once, as a stream holds a connection. */
+/**
+ * Above it a call is refused: by then something is wrong. Never below the requests that may run at once, as a stream
+ * holds a connection.
+ */
 const MAX_CONNECTIONS_PER_ORIGIN = 16_384;
 /** Connections kept open for the next request. */
 const MAX_IDLE_PER_ORIGIN = 512;
 const KEEP_ALIVE_MS = 30_000;
 const KEEP_ALIVE_MAX_MS = 600_000;
 /**
- * A backend that vanished, or was cut off, without closing the connection is noticed 5 s after its last packet, whether a request waits there or none. Not while a request's own
- * bytes are unacknowledged: that is for the system to bound (`net.ipv4.tcp_retries2`).
+ * A backend that vanished, or was cut off, without closing the connection is noticed 5 s after its last packet, whether
+ * a request waits there or none. Not while a request's own bytes are unacknowledged: that is for the system to bound
+ * (`net.ipv4.tcp_retries2`).
  */
 const PROBE_AFTER_MS = 2_000;
 const PROBE_INTERVAL_MS = 1_000;
@@ -84,8 +89,8 @@ interface Origin {
 }
 
 /**
- * Single connections, last used first. undici's Pool looks for a free one by walking along all of them: +23 µs a call at 4,000 streams;
- * a stack does not, and lets the surplus idle out.
+ * Single connections, last used first. undici's Pool looks for a free one by walking along all of them: +23 µs a call
+ * at 4,000 streams; a stack does not, and lets the surplus idle out.
  */
 export class Connections {
   private readonly origins = new Map<string, Origin>();

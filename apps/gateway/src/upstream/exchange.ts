@@ -26,7 +26,10 @@ export interface UpstreamCall {
   body: (backend: Backend) => Buffer | string;
 }
 
-/** Who gets the answer. Calls come in order: `onHead` at most once, data, then exactly one of `onEnd` and `onFailure`; none after `abort`. */
+/**
+ * Who gets the answer. Calls come in order: `onHead` at most once, data, then exactly one of `onEnd` and `onFailure`;
+ * none after `abort`.
+ */
 export interface AnswerSink {
   /** A 2xx: from here on there is no other attempt. */
   onHead(): void;
@@ -39,13 +42,15 @@ export interface AnswerSink {
 type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
 
 /**
- * One request to a model: a backend by weight, another one where that may help, until an answer begins. undici's dispatch with this object as the handler:
- * no streams, no signals, no promises in between.
+ * One request to a model: a backend by weight, another one where that may help, until an answer begins. undici's
+ * dispatch with this object as the handler: no streams, no signals, no promises in between.
  *
- * The hold pays for one run. So what a backend may have begun is tried again at most once, and on another backend; what was surely not begun (no connection, 429, a 503 that came at
- * once) goes to the others, as far as MAX_ATTEMPTS reaches; a kept connection that the backend was just closing is replaced once.
+ * The hold pays for one run. So what a backend may have begun is tried again at most once, and on another backend; what
+ * was surely not begun (no connection, 429, a 503 that came at once) goes to the others, as far as MAX_ATTEMPTS
+ * reaches; a kept connection that the backend was just closing is replaced once.
  *
- * States: waiting (no head yet; attempts may follow) → answering → ended; `abort` ends it from anywhere, also before the connection stands.
+ * States: waiting (no head yet; attempts may follow) → answering → ended; `abort` ends it from anywhere, also before
+ * the connection stands.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   private untried: Backend[];
@@ -206,7 +211,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
     );
   }
 
-  /** The backend had closed the kept connection before it saw the request: not a byte of an answer, and too soon after the request for any work. */
+  /**
+   * The backend had closed the kept connection before it saw the request: not a byte of an answer, and too soon after
+   * the request for any work.
+   */
   private wasStale(failure: UpstreamFailure): boolean {
     return (
       this.writtenToKept &&
@@ -273,7 +281,10 @@ function urlOf({ origin, basePath }: Backend): string {
   return origin + basePath;
 }
 
-/** Why a 2xx with this head is not what was asked for, or null. Without a content type it is taken for what it should be. */
+/**
+ * Why a 2xx with this head is not what was asked for, or null. Without a content type it is taken for what it should
+ * be.
+ */
 function whyUnreadable(headers: Headers, stream: boolean): string | null {
   const encoding = headers['content-encoding'] ?? 'identity';
   if (encoding !== 'identity') return 'the answer is compressed, which was not asked for';

@@ -2,7 +2,10 @@ import { operatorWords } from './backend-words';
 
 /** Why a backend gave no answer, or no whole one. */
 export type UpstreamFailure =
-  /** Its own 400 or 422: the request is at fault. The words are the backend's, not yet fit for a client (backend-words.ts). */
+  /**
+   * Its own 400 or 422: the request is at fault. The words are the backend's, not yet fit for a client
+   * (backend-words.ts).
+   */
   | { kind: 'refused'; message: string | null; param: string | null; code: string | null }
   /** Its 413. */
   | { kind: 'too_large' }
@@ -11,7 +14,10 @@ export type UpstreamFailure =
   | { kind: 'timeout' }
   /** Not its fault: our process is stopping, and the time for running requests is over. */
   | { kind: 'stopped' }
-  /** No connection, another status, or an answer that cannot be read or breaks off. `reason` is for the log only. `status`: of an answer that was one. */
+  /**
+   * No connection, another status, or an answer that cannot be read or breaks off. `reason` is for the log only.
+   * `status`: of an answer that was one.
+   */
   | { kind: 'failed'; reason: string; status?: number };
 
 /** How far a request got that failed. */
@@ -30,7 +36,10 @@ const MAX_MESSAGE_CHARS = 4_000;
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 
-/** Whether the same request may succeed at another backend. A time limit that the work exceeded is not worth a second run. */
+/**
+ * Whether the same request may succeed at another backend. A time limit that the work exceeded is not worth a second
+ * run.
+ */
 export function mayHelpElsewhere(failure: UpstreamFailure, progress: Progress): boolean {
   switch (failure.kind) {
     case 'busy':

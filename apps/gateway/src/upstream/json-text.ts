@@ -10,7 +10,10 @@ export function toWire(value: unknown): string {
   return Buffer.from(JSON.stringify(value), 'utf8').toString('latin1');
 }
 
-/** Parses JSON in UTF-8, one character a byte. Throws SyntaxError, also for what is nested so deeply that writing it again would end in a full stack. */
+/**
+ * Parses JSON in UTF-8, one character a byte. Throws SyntaxError, also for what is nested so deeply that writing it
+ * again would end in a full stack.
+ */
 export function fromWire(latin1: string): unknown {
   if (isNestedTooDeeply(latin1)) throw new SyntaxError('nested too deeply');
   return JSON.parse(Buffer.from(latin1, 'latin1').toString('utf8'));
@@ -21,7 +24,10 @@ export function toStringBody(text: string): string {
   return toWire(text).slice(1, -1);
 }
 
-/** Whether `body` may stand between the quotes of a JSON string: no quote in it is unescaped, and its last character does not escape the closing one. */
+/**
+ * Whether `body` may stand between the quotes of a JSON string: no quote in it is unescaped, and its last character
+ * does not escape the closing one.
+ */
 export function isStringBody(body: string): boolean {
   let at = body.indexOf('"');
   if (at === -1 && body.charCodeAt(body.length - 1) !== BACKSLASH) return true;

@@ -16,9 +16,14 @@ const names = (list: string) => new Set(list.split(' '));
 const WORD = /^[\w.:-]{1,64}$/;
 /** Of `logprobs`: the longest token of all encodings, and they are blanks. */
 const MAX_TOKEN_CHARS = 128;
-/** Letters and numbers of `logprobs` that belong to a token: 20 alternatives with five letters and their bytes are 250. */
+/**
+ * Letters and numbers of `logprobs` that belong to a token: 20 alternatives with five letters and their bytes are 250.
+ */
 const LOGPROBS_PER_TOKEN = 512;
-/** Members and marks of a choice that are free, as many as a message with every filter's verdict has; then they are a token each so many. */
+/**
+ * Members and marks of a choice that are free, as many as a message with every filter's verdict has; then they are a
+ * token each so many.
+ */
 const FREE_PARTS = 64;
 const PARTS_PER_TOKEN = 8;
 /** Words beside the message: the reason for its end, by several names. */
@@ -48,8 +53,9 @@ const KNOWN_OF_LOGPROBS = names(
 const LISTS_OF_LOGPROBS = ['content', 'refusal', 'reasoning_content', 'tokens'];
 
 /**
- * Everything in a choice of an answer that counts as output: the texts of its message, delta or legacy `text`, and of whatever stands in them by whatever name, numbers and unknown names too. Only known
- * members that say what belongs where are free, as long as they are one short word each, and few. Iterative, linear in what is there.
+ * Everything in a choice of an answer that counts as output: the texts of its message, delta or legacy `text`, and of
+ * whatever stands in them by whatever name, numbers and unknown names too. Only known members that say what belongs
+ * where are free, as long as they are one short word each, and few. Iterative, linear in what is there.
  */
 export function outputOf(choice: Record<string, unknown>): Output {
   const gatherer = new Gatherer();
@@ -64,7 +70,10 @@ export function outputOf(choice: Record<string, unknown>): Output {
   return gatherer.output;
 }
 
-/** The choice without members of unknown names that say nothing: engines add such to each chunk, and a name can be text. The same where there is none. */
+/**
+ * The choice without members of unknown names that say nothing: engines add such to each chunk, and a name can be text.
+ * The same where there is none.
+ */
 export function withoutHollow(choice: Record<string, unknown>): Record<string, unknown> {
   let lean = without(choice);
   for (const name of ['delta', 'message']) {
@@ -129,7 +138,9 @@ class Gatherer {
     }
   }
 
-  /** An entry is a token. Its text is the choice's text, which is counted; without that it is the entries that count. */
+  /**
+   * An entry is a token. Its text is the choice's text, which is counted; without that it is the entries that count.
+   */
   logprobs(root: Record<string, unknown>): void {
     let entries = 0;
     for (const list of LISTS_OF_LOGPROBS) if (Array.isArray(root[list])) entries += root[list].length;

@@ -1,6 +1,7 @@
 /**
- * A backend that sends a longer event is broken. The longest honest ones hold a whole file in the arguments of a tool call, or the logprobs of many tokens: some hundred KB. One is parsed on the
- * event loop (10 ms a MiB, 80 where each member has another name).
+ * A backend that sends a longer event is broken. The longest honest ones hold a whole file in the arguments of a tool
+ * call, or the logprobs of many tokens: some hundred KB. One is parsed on the event loop (10 ms a MiB, 80 where each
+ * member has another name).
  */
 export const MAX_EVENT_BYTES = 1024 * 1024;
 
@@ -13,9 +14,9 @@ export class EventTooLongError extends Error {
 }
 
 /**
- * Cuts a server-sent event stream into events, however its bytes were split on the way. Works on latin1 strings: each character is one byte of the UTF-8
- * stream, so that nothing is decoded that is only passed on. Each byte is looked at once, and copied once at most: what has come of an event is kept in parts
- * until its end is here.
+ * Cuts a server-sent event stream into events, however its bytes were split on the way. Works on latin1 strings: each
+ * character is one byte of the UTF-8 stream, so that nothing is decoded that is only passed on. Each byte is looked at
+ * once, and copied once at most: what has come of an event is kept in parts until its end is here.
  */
 export class FrameSplitter {
   /** Not read yet, and where to read on in the first of them. */
@@ -33,7 +34,10 @@ export class FrameSplitter {
     if (more !== '') this.unread.push(more);
   }
 
-  /** The next whole event without the empty line that ends it, or null when there is none yet. Throws EventTooLongError at one above MAX_EVENT_BYTES. */
+  /**
+   * The next whole event without the empty line that ends it, or null when there is none yet. Throws EventTooLongError
+   * at one above MAX_EVENT_BYTES.
+   */
   next(): string | null {
     for (let text = this.unread[0]; text !== undefined; text = this.unread[0]) {
       // The empty line may be cut in the middle.

@@ -10,7 +10,8 @@ const MAX_CHUNKS_AFTER_DONE = 4;
 /** What the stream may still deliver before the credit must be asked again (admit/stream-allowance.ts). */
 export interface Allowance {
   /**
-   * Takes a chunk's output. `wait`: ask again when `onReady` is called. `capped`: it goes beyond what was asked for. `ended`: no credit for it. `lost`: there is no hold any more.
+   * Takes a chunk's output. `wait`: ask again when `onReady` is called. `capped`: it goes beyond what was asked for.
+   * `ended`: no credit for it. `lost`: there is no hold any more.
    * @param most tokens that it can have: the bytes of its text
    * @param count tokens of all the output so far and of this chunk; some number above the limit where they are more
    */
@@ -46,8 +47,9 @@ export interface StreamEnd {
 const PROPER: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped', 'credit_ended']);
 
 /**
- * Passes a stream on, chunk by chunk, at the client's pace, and stops before its end: what has the last `finish_reason` and `[DONE]` are written by
- * `finish` after the settlement. `run` resolves exactly once; after that the relay writes nothing: the end, or an error, is its caller's to write.
+ * Passes a stream on, chunk by chunk, at the client's pace, and stops before its end: what has the last `finish_reason`
+ * and `[DONE]` are written by `finish` after the settlement. `run` resolves exactly once; after that the relay writes
+ * nothing: the end, or an error, is its caller's to write.
  */
 export class StreamRelay implements AnswerSink {
   /** What was written for the client to read: not the text of a chunk that is held back. */
@@ -114,7 +116,10 @@ export class StreamRelay implements AnswerSink {
     if (!this.ended && this.chunks === 0) this.write(': keep-alive\n\n');
   }
 
-  /** Last bytes of a settled stream: the held chunk, the end that the credit made, the usage on the last of them or apart, and `[DONE]`. */
+  /**
+   * Last bytes of a settled stream: the held chunk, the end that the credit made, the usage on the last of them or
+   * apart, and `[DONE]`.
+   */
   finish(usage: object, separateUsage: boolean): string {
     const last: Record<string, unknown>[] = this.held ? [this.held.chunk] : [];
     if (this.ended?.outcome === 'credit_ended' || this.ended?.outcome === 'capped')
@@ -156,8 +161,9 @@ export class StreamRelay implements AnswerSink {
   }
 
   /**
-   * Delivers what can be delivered. False: the backend must wait. Past the hold's deadline that is nothing, as somebody else may have ended the hold: what is written is written
-   * at the end of this same turn, and the deadline has a margin for it.
+   * Delivers what can be delivered. False: the backend must wait. Past the hold's deadline that is nothing, as somebody
+   * else may have ended the hold: what is written is written at the end of this same turn, and the deadline has a
+   * margin for it.
    */
   private pump(): boolean {
     let out = '';
@@ -264,7 +270,8 @@ export class StreamRelay implements AnswerSink {
     this.ended = end;
     // `finish` writes what is held back; other ends do not.
     if (this.held && PROPER.has(end.outcome)) this.countIn(this.held.pieces);
-    // What follows [DONE] is nothing, and is read whether or not the client reads: the connection may be used again when the backend ends properly.
+    // What follows [DONE] is nothing, and is read whether or not the client reads: the connection may be used again
+    // when the backend ends properly.
     if (end.outcome === 'complete') this.exchange.resume();
     else this.exchange.abort();
     this.resolve(end);

@@ -4,8 +4,8 @@ import { MAX_TOKEN_COUNT, type TokenCounts } from '@tollgate/contracts';
 export type ReportedUsage = TokenCounts | 'unreadable' | null;
 
 /**
- * A backend's `usage` as counts: to be believed only where it can be true (inference/reported-usage.ts). Unreadable is what has no integers, is too large to be recorded, or a sum that does not fit.
- * Embeddings have no completion tokens.
+ * A backend's `usage` as counts: to be believed only where it can be true (inference/reported-usage.ts). Unreadable is
+ * what has no integers, is too large to be recorded, or a sum that does not fit. Embeddings have no completion tokens.
  */
 export function readUsage(value: unknown): ReportedUsage {
   if (value === null || value === undefined) return null;

@@ -16,7 +16,10 @@ import { EDGE_SLACK_MS, HOUR_MS, hourOf } from './sampler';
 const MAX_DRIFT_RATIO = 0.01;
 /** Less is never named: in an hour with little traffic a single request is more than a percent. */
 const MAX_DRIFT_TOKENS = 1_000;
-/** An hour is judged so long after its end: what runs over it has ended by then (a plain answer may take 10 minutes) and is booked. */
+/**
+ * An hour is judged so long after its end: what runs over it has ended by then (a plain answer may take 10 minutes) and
+ * is booked.
+ */
 export const JUDGE_AFTER_MS = 15 * 60_000;
 /** Of one answer, at least a whole hour. */
 const MAX_ROWS = MAX_ENGINES;
@@ -44,7 +47,10 @@ interface Row {
   unbilled_completion: string;
 }
 
-/** Answers `metering.backends.compare`: what the engines counted beside what the books say, newest hour first. RequestError invalid_parameter. */
+/**
+ * Answers `metering.backends.compare`: what the engines counted beside what the books say, newest hour first.
+ * RequestError invalid_parameter.
+ */
 export async function compareBackends(
   dataSource: DataSource,
   { hours, before }: RequestOf<'metering.backends.compare'>,

@@ -3,7 +3,10 @@ const PAGE_TIMEOUT_MS = 4_000;
 /** A vLLM with many models has some hundred KiB. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
-/** What an engine has counted since its start, over all models: adapters and aliases of one engine are not told apart alike on both sides. */
+/**
+ * What an engine has counted since its start, over all models: adapters and aliases of one engine are not told apart
+ * alike on both sides.
+ */
 export interface EngineReading {
   promptTokens: number;
   generationTokens: number;
@@ -13,7 +16,10 @@ export interface EngineReading {
   countsCached: boolean;
 }
 
-/** Prompt and generation counter of each engine that we know. llama.cpp counts the prompt tokens that it processed, without those that it had cached. */
+/**
+ * Prompt and generation counter of each engine that we know. llama.cpp counts the prompt tokens that it processed,
+ * without those that it had cached.
+ */
 const DIALECTS = [
   { prompt: 'vllm:prompt_tokens_total', generation: 'vllm:generation_tokens_total', countsCached: true },
   { prompt: 'sglang:prompt_tokens_total', generation: 'sglang:generation_tokens_total', countsCached: true },
@@ -24,7 +30,10 @@ const DIALECTS = [
 const STARTED = 'process_start_time_seconds';
 const WANTED = new Set([STARTED, ...DIALECTS.flatMap(({ prompt, generation }) => [prompt, generation])]);
 
-/** Asks a metrics page. Rejects with the reason: no answer in time, another status than 200, too long, no counters that we know. */
+/**
+ * Asks a metrics page. Rejects with the reason: no answer in time, another status than 200, too long, no counters that
+ * we know.
+ */
 export async function readEngine(
   url: string,
   { timeoutMs = PAGE_TIMEOUT_MS, stopped }: { timeoutMs?: number; stopped?: AbortSignal } = {},
@@ -62,8 +71,9 @@ export function readPage(text: string): EngineReading {
 }
 
 /**
- * The samples of Prometheus's text form that we want, summed over their labels: `name{label="…"} value [time]`. A counter that is declared and has no sample yet is 0. By hand: the one parser on npm
- * (parse-prometheus-text-format) is not kept up, and builds an object for every line of a page of which we want five.
+ * The samples of Prometheus's text form that we want, summed over their labels: `name{label="…"} value [time]`. A
+ * counter that is declared and has no sample yet is 0. By hand: the one parser on npm (parse-prometheus-text-format) is
+ * not kept up, and builds an object for every line of a page of which we want five.
  */
 function sumByName(text: string): Map<string, number> {
   const sums = new Map<string, number>();

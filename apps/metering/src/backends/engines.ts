@@ -7,15 +7,18 @@ const SIMULATOR = 'simulator:';
 
 /** A metrics page, and the backends whose work it counts. */
 export interface Engine {
-  /** The page without its query, which may hold a secret. The built-in simulator keeps its name when its port changes. */
+  /**
+   * The page without its query, which may hold a secret. The built-in simulator keeps its name when its port changes.
+   */
   name: string;
   url: string;
   backends: string[];
 }
 
 /**
- * The pages that the configuration names. Backends that share a page share an engine; an entry without a page has that of another entry with the same URL. Left out, with a log line: a backend for
- * which entries name different pages, as usage does not say which of them counted it.
+ * The pages that the configuration names. Backends that share a page share an engine; an entry without a page has that
+ * of another entry with the same URL. Left out, with a log line: a backend for which entries name different pages, as
+ * usage does not say which of them counted it.
  * @param simulatorUrl base URL (ends in /v1) that the backend url "simulator:" stands for: its page is known
  */
 export function enginesOf({ models }: TollgateConfig, simulatorUrl: string | undefined): Engine[] {

@@ -8,7 +8,10 @@ import type { Engine } from './engines';
 /** At every full minute, and so at every full hour. */
 const SAMPLE_EVERY_MS = 60_000;
 export const HOUR_MS = 3_600_000;
-/** A sample so near to the end of an hour counts as taken then: at a steady load a quarter of a percent of the hour, where one percent is named. */
+/**
+ * A sample so near to the end of an hour counts as taken then: at a steady load a quarter of a percent of the hour,
+ * where one percent is named.
+ */
 export const EDGE_SLACK_MS = 10_000;
 /** The time at which a process began is said, or reckoned, a little differently each time. */
 const SAME_START_MS = 2_000;
@@ -38,8 +41,10 @@ interface Part {
 }
 
 /**
- * Reads the engines' counters once a minute and keeps how far they went, hour by hour. Counters only grow, so that a page that does not answer for a while costs nothing but at the end of an hour; one that is lower than before
- * began anew: what it had counted since the sample before is not known, and the hour says so. One process at a time, by an advisory lock.
+ * Reads the engines' counters once a minute and keeps how far they went, hour by hour. Counters only grow, so that a
+ * page that does not answer for a while costs nothing but at the end of an hour; one that is lower than before began
+ * anew: what it had counted since the sample before is not known, and the hour says so. One process at a time, by an
+ * advisory lock.
  */
 export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
@@ -147,7 +152,10 @@ async function record(tx: EntityManager, engine: Engine, reading: EngineReading 
   );
 }
 
-/** What was done since the last sample, by hour. Across the end of an hour it is known only by a sample near to it; else it is put into the new hour, and neither of them counts as watched to that end. */
+/**
+ * What was done since the last sample, by hour. Across the end of an hour it is known only by a sample near to it; else
+ * it is put into the new hour, and neither of them counts as watched to that end.
+ */
 function parts(last: Stored | undefined, reading: EngineReading, nowMs: number): Part[] {
   const hourMs = hourOf(nowMs);
   if (!last) return [{ hourMs, fromMs: nowMs, toMs: nowMs, promptTokens: 0, generationTokens: 0, restarts: 0 }];

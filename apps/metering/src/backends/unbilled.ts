@@ -11,7 +11,10 @@ import type { DataSource } from 'typeorm';
 const HOUR = /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/;
 const MAX_NAME_CHARS = 256;
 
-/** Answers `metering.backends.unbilled`. A report that comes again changes nothing; old ones go. RequestError invalid_parameter. */
+/**
+ * Answers `metering.backends.unbilled`. A report that comes again changes nothing; old ones go. RequestError
+ * invalid_parameter.
+ */
 export async function recordUnbilled(
   dataSource: DataSource,
   { id, work }: RequestOf<'metering.backends.unbilled'>,

@@ -5,7 +5,10 @@ const MAX_NANOS = 2n ** 63n - 1n;
 /** As `parsePrice` of the contracts: 1,000,000 per million tokens. */
 const MAX_PRICE = 10n ** 15n;
 const MAX_NAME_CHARS = 256;
-/** An event that ended later than this from now has a clock's error in it, and would be debited in a month that is far off. */
+/**
+ * An event that ended later than this from now has a clock's error in it, and would be debited in a month that is far
+ * off.
+ */
 const MAX_CLOCK_AHEAD_MS = 24 * 60 * 60 * 1000;
 
 const KINDS = new Set<InferenceKind>(['chat', 'completion', 'embedding']);
@@ -16,8 +19,9 @@ const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
 const DIGITS = /^\d{1,19}$/;
 
 /**
- * Why `value` is no usage event that can be recorded, or null when it is one. Written by hand and not with a validation library: it runs for every event, and is a
- * twentieth of the cost (class-validator takes as long as the whole of the database work). Properties that are not known are left alone, as a newer gateway may send more.
+ * Why `value` is no usage event that can be recorded, or null when it is one. Written by hand and not with a validation
+ * library: it runs for every event, and is a twentieth of the cost (class-validator takes as long as the whole of the
+ * database work). Properties that are not known are left alone, as a newer gateway may send more.
  */
 export function validateUsageEvent(value: unknown, nowMs = Date.now()): string | null {
   if (!isObject(value)) return 'not an object';
@@ -94,7 +98,10 @@ function isAmount(value: unknown, max: bigint): value is string {
   return typeof value === 'string' && DIGITS.test(value) && BigInt(value) <= max;
 }
 
-/** ISO 8601 UTC with milliseconds, and a day that the calendar has (Date.parse takes the 30th of February for the 2nd of March). */
+/**
+ * ISO 8601 UTC with milliseconds, and a day that the calendar has (Date.parse takes the 30th of February for the 2nd of
+ * March).
+ */
 function isTime(value: unknown): value is string {
   if (typeof value !== 'string' || !TIME.test(value)) return false;
   const ms = Date.parse(value);

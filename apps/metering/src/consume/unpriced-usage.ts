@@ -13,8 +13,8 @@ import { waitingFor } from '../record/rejected';
 import { UsageConsumer } from './usage-consumer';
 
 /**
- * Takes in what was quarantined as its price was not known, once it is. The sweeper sends most of it again, but not what
- * had no hold any more (an emptied store).
+ * Takes in what was quarantined as its price was not known, once it is. The sweeper sends most of it again, but not
+ * what had no hold any more (an emptied store).
  */
 @Injectable()
 export class UnpricedUsage implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {

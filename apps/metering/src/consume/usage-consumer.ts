@@ -15,12 +15,21 @@ import { countBatch, countRefused, type BatchResult } from './metrics';
 import { validateUsageEvent } from './read-usage-event';
 
 const UNIQUE_VIOLATION = '23505';
-/** The first is without a look for repeats. Each later one that fails means that another consumer recorded an event of the batch between our look and our write. */
+/**
+ * The first is without a look for repeats. Each later one that fails means that another consumer recorded an event of
+ * the batch between our look and our write.
+ */
 const MAX_TRIES = 10;
 
-/** Takes in usage events: each is recorded, summed and charged exactly once, however often and to however many consumers it is delivered. */
+/**
+ * Takes in usage events: each is recorded, summed and charged exactly once, however often and to however many consumers
+ * it is delivered.
+ */
 export class UsageConsumer {
-  /** Whether to look for repeats before writing. Not looking saves a tenth of a batch's time and costs a failed try when there is one; so a batch is taken to be like the last. */
+  /**
+   * Whether to look for repeats before writing. Not looking saves a tenth of a batch's time and costs a failed try when
+   * there is one; so a batch is taken to be like the last.
+   */
   private expectRepeats = false;
 
   constructor(
@@ -30,7 +39,9 @@ export class UsageConsumer {
 
   /**
    * One batch, all or nothing. Throws when the database cannot do it now: deliver the same again.
-   * 1. Bad events are quarantined, so that they hold up nobody: what has not the form, and what its tokens and a price that was in force do not give. 2. One of each id, ascending. In one transaction: 3. the events that are not recorded yet (the primary key sees to it);
+   * 1. Bad events are quarantined, so that they hold up nobody: what has not the form, and what its tokens and a price
+   *    that was in force do not give. 2. One of each id, ascending. In one transaction: 3. the events that are not
+   *    recorded yet (the primary key sees to it);
    * 4. the sums, of the new ones only; 5. the charges into the outbox. The caller acknowledges after the commit.
    */
   async consume(messages: readonly unknown[]): Promise<BatchResult> {
@@ -83,7 +94,8 @@ async function record(
   // Of a recorded event whatever comes is a repeat, also what would be refused.
   const refusedIds = rejected.flatMap(({ value, wrong }) => (wrong === 'form' ? [] : [(value as UsageEvent).id]));
   const ids = [...refusedIds, ...(look ? rated.map(({ event }) => event.id) : [])];
-  // A repeat mostly comes from the sweeper, which misses the ledger's confirmation: the charge is sent again, in case that it is lost (a restored backup). Billing takes it once.
+  // A repeat mostly comes from the sweeper, which misses the ledger's confirmation: the charge is sent again, in case
+  // that it is lost (a restored backup). Billing takes it once.
   const again = ids.length > 0 ? await storedCharges(tx, ids) : [];
   const known = new Set(again.map(({ id }) => id));
   const aside = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));

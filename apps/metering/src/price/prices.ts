@@ -4,6 +4,9 @@ import type { PriceStamp, UsageDraft } from '@tollgate/contracts';
 export interface Prices {
   /** The price of the version that the event names; undefined: its model never had it, as far as is known. */
   find(event: Pick<UsageDraft, 'model' | 'kind' | 'price'>): PriceStamp | undefined;
-  /** Looks at the sources once more, as an event has a version that is not known. True: `find` may know more now. Rejects when the database does. */
+  /**
+   * Looks at the sources once more, as an event has a version that is not known. True: `find` may know more now.
+   * Rejects when the database does.
+   */
   lookAgain(): Promise<boolean>;
 }

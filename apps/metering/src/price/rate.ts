@@ -21,9 +21,11 @@ export interface Unrated {
 }
 
 /**
- * Rates a valid event by the price that it says, and takes nothing of the money on trust: its price must be one that the configuration ever gave this model, to the number, and what was settled and
- * what was beyond the hold must be together what its tokens cost at it. To the nano, there is no tolerance: the exact sum over the tokens is rounded up once (`costNanos` of the contracts), by whoever
- * makes the event as by us, and the hold caps the rounded sum. A cost below it is refused too: usage that is given away is an error as well.
+ * Rates a valid event by the price that it says, and takes nothing of the money on trust: its price must be one that
+ * the configuration ever gave this model, to the number, and what was settled and what was beyond the hold must be
+ * together what its tokens cost at it. To the nano, there is no tolerance: the exact sum over the tokens is rounded up
+ * once (`costNanos` of the contracts), by whoever makes the event as by us, and the hold caps the rounded sum. A cost
+ * below it is refused too: usage that is given away is an error as well.
  */
 export function rate(event: UsageEvent, prices: Prices): Rating | Unrated {
   const price = prices.find(event);

@@ -18,8 +18,8 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
 }
 
 /**
- * The charges of recorded events, as they stand in the table: whatever a repeat says, the first record is what counts. Without the budgets of that time, which only the watch over
- * thresholds asks for: it goes on with those that it knows.
+ * The charges of recorded events, as they stand in the table: whatever a repeat says, the first record is what counts.
+ * Without the budgets of that time, which only the watch over thresholds asks for: it goes on with those that it knows.
  */
 export async function storedCharges(tx: EntityManager, ids: readonly string[]): Promise<Charge[]> {
   const rows: {

@@ -12,7 +12,9 @@ const RANGE_SQL = `
 export class EventRanges {
   constructor(private readonly dataSource: MeteringDataSource) {}
 
-  /** What the events of a range add up to; billing adds up its charges alike (apps/billing/src/reconcile/charges.ts). */
+  /**
+   * What the events of a range add up to; billing adds up its charges alike (apps/billing/src/reconcile/charges.ts).
+   */
   async digest(range: EventRange): Promise<ReplyOf<'metering.events.digest'>> {
     const [row] = await this.dataSource.query<
       { events: string; cost_nanos: string; digest: string; last: string | null }[]

@@ -22,7 +22,10 @@ interface EventRow {
   ended_at: Date;
 }
 
-/** Answers `metering.usage.events`: what is recorded of some requests, by their ids, in the order asked for; unknown ones are left out. RequestError invalid_parameter. */
+/**
+ * Answers `metering.usage.events`: what is recorded of some requests, by their ids, in the order asked for; unknown
+ * ones are left out. RequestError invalid_parameter.
+ */
 export async function recordedEvents(
   dataSource: DataSource,
   { ids }: RequestOf<'metering.usage.events'>,

@@ -23,7 +23,10 @@ const GROUP_COLUMNS: Record<UsageGroup, string> = {
   key: 'key_id',
 };
 
-/** Rollups for the whole hours [$4, $5), and the events themselves before and after, in [$2, $4) and [$5, $3); one statement, so one snapshot. $6, $7: model and key or null. */
+/**
+ * Rollups for the whole hours [$4, $5), and the events themselves before and after, in [$2, $4) and [$5, $3); one
+ * statement, so one snapshot. $6, $7: model and key or null.
+ */
 const USAGE = `
   SELECT hour, model, key_id, requests, prompt_tokens, completion_tokens, estimated, cost_nanos
   FROM usage_hour WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
@@ -51,7 +54,10 @@ interface SumRow {
 export class UsageQueries {
   constructor(private readonly dataSource: MeteringDataSource) {}
 
-  /** Usage of one tenant that ended in [from, to). Throws RequestError invalid_parameter: a bad time or grouping, from after to, more than MAX_GROUPS groups. */
+  /**
+   * Usage of one tenant that ended in [from, to). Throws RequestError invalid_parameter: a bad time or grouping, from
+   * after to, more than MAX_GROUPS groups.
+   */
   async query(query: UsageQuery): Promise<UsageSummary> {
     const from = parseTime('from', query.from);
     const to = parseTime('to', query.to);

@@ -1,6 +1,6 @@
 /**
- * Postgres array literals. Made here and not by node-postgres, which escapes each element on its own: of 21,000 elements in a batch nearly all are ids,
- * numbers and times that need no quotes.
+ * Postgres array literals. Made here and not by node-postgres, which escapes each element on its own: of 21,000
+ * elements in a batch nearly all are ids, numbers and times that need no quotes.
  */
 
 /** Of values that need no quotes: ids, numbers, times, booleans; null is NULL. */

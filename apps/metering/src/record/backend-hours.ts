@@ -30,7 +30,10 @@ interface BackendHourSum {
 const known = new Set<string>();
 const MAX_KNOWN = 1_000;
 
-/** The name that an event gives its backend; null for none. A name that is none must not keep its event from being charged. */
+/**
+ * The name that an event gives its backend; null for none. A name that is none must not keep its event from being
+ * charged.
+ */
 export function backendOf({ backend }: UsageEvent): string | null {
   const value: unknown = backend;
   if (typeof value !== 'string') return null;
@@ -74,7 +77,10 @@ export function sumByBackend(events: readonly UsageEvent[]): BackendHourSum[] {
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
 }
 
-/** A time in each hour in which a request ran, before the one in which it ended. Nearly all have none, and are not parsed. */
+/**
+ * A time in each hour in which a request ran, before the one in which it ended. Nearly all have none, and are not
+ * parsed.
+ */
 function hoursBefore({ startedAt, endedAt }: UsageEvent): string[] {
   if (startedAt.slice(0, HOUR_CHARS) === endedAt.slice(0, HOUR_CHARS)) return [];
   const hours: string[] = [];

@@ -8,8 +8,9 @@ interface CopyConnection extends Connection {
 }
 
 /**
- * `COPY … FROM STDIN` of rows that are all in memory. They are sent right behind the statement, without waiting for the server's "go on": when it refuses the statement, it
- * ignores what follows it (PostgreSQL's protocol has it so for clients that learn of a failure late).
+ * `COPY … FROM STDIN` of rows that are all in memory. They are sent right behind the statement, without waiting for the
+ * server's "go on": when it refuses the statement, it ignores what follows it (PostgreSQL's protocol has it so for
+ * clients that learn of a failure late).
  */
 class CopyInQuery extends Query {
   constructor(sql: string, copyText: string, done: (error: Error | undefined) => void) {
@@ -32,8 +33,8 @@ export async function connectionOf(tx: EntityManager): Promise<PoolClient> {
 }
 
 /**
- * Runs a `COPY … FROM STDIN`, which is on its way when this returns. `rows` is in COPY's text form: columns between tabs, each row ended by a newline, NULL as \N,
- * backslashes doubled. Rejects as any query does.
+ * Runs a `COPY … FROM STDIN`, which is on its way when this returns. `rows` is in COPY's text form: columns between
+ * tabs, each row ended by a newline, NULL as \N, backslashes doubled. Rejects as any query does.
  */
 export function copyIn(client: PoolClient, sql: string, rows: string): Promise<void> {
   return new Promise((resolve, reject) => {

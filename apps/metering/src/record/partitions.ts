@@ -4,7 +4,10 @@ import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
 
-/** The month before (an event may come late), this one, and two ahead: a process that runs needs a new one once in two months at the latest. */
+/**
+ * The month before (an event may come late), this one, and two ahead: a process that runs needs a new one once in two
+ * months at the latest.
+ */
 const MONTHS_BEHIND = 1;
 const MONTHS_AHEAD = 2;
 const EVERY_MS = 24 * 60 * 60 * 1000;
@@ -19,8 +22,9 @@ interface Month {
 }
 
 /**
- * Keeps the months of `usage_event` ready: at start, and daily. Any number of processes may do it at once. An event for which there is no month goes into
- * the default partition, and moves when its month is made; so being late is a matter of tidiness, not of loss.
+ * Keeps the months of `usage_event` ready: at start, and daily. Any number of processes may do it at once. An event for
+ * which there is no month goes into the default partition, and moves when its month is made; so being late is a matter
+ * of tidiness, not of loss.
  */
 @Injectable()
 export class Partitions implements OnModuleInit, BeforeApplicationShutdown {

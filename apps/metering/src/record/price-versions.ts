@@ -27,8 +27,9 @@ interface StoredRow {
 }
 
 /**
- * Every price that `tollgate.yaml` had while any metering ran, by model and version: in memory for the hot path, in the table `price_version` for good. Each replica adds what its configuration has, at
- * its start and at every change; what another one added is found when an event names it. What events say is never added.
+ * Every price that `tollgate.yaml` had while any metering ran, by model and version: in memory for the hot path, in the
+ * table `price_version` for good. Each replica adds what its configuration has, at its start and at every change; what
+ * another one added is found when an event names it. What events say is never added.
  */
 export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShutdown {
   private readonly known = new Map<string, PriceStamp>();

@@ -14,10 +14,11 @@ const COPY_EVENTS = `
     cost_nanos, overrun_nanos, price_version, input_femtos, cached_input_femtos, output_femtos, request_nanos, backend) FROM STDIN`;
 
 /**
- * Writes events of different ids, ascending: two consumers that hold some of the same then wait for each other in the same order, and not in a circle.
- * Rejects with SQLSTATE 23505 when one is recorded already.
+ * Writes events of different ids, ascending: two consumers that hold some of the same then wait for each other in the
+ * same order, and not in a circle. Rejects with SQLSTATE 23505 when one is recorded already.
  *
- * COPY, and not INSERT … ON CONFLICT DO NOTHING: that writes each row speculatively and on its own, at more than twice the time for the same rows (see README).
+ * COPY, and not INSERT … ON CONFLICT DO NOTHING: that writes each row speculatively and on its own, at more than twice
+ * the time for the same rows (see README).
  */
 export function recordEvents(client: PoolClient, rated: readonly RatedEvent[]): Promise<void> {
   let rows = '';
@@ -33,7 +34,10 @@ export function recordEvents(client: PoolClient, rated: readonly RatedEvent[]): 
   return copyIn(client, COPY_EVENTS, rows);
 }
 
-/** Of a name, which holds no control characters (consume/read-usage-event.ts): a backslash is all that COPY would read as something else. */
+/**
+ * Of a name, which holds no control characters (consume/read-usage-event.ts): a backslash is all that COPY would read
+ * as something else.
+ */
 function escape(name: string): string {
   return name.includes('\\') ? name.replaceAll('\\', '\\\\') : name;
 }

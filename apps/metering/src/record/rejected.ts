@@ -26,7 +26,10 @@ export interface Rejected {
   priceVersion?: string;
 }
 
-/** Quarantines events for a person to look at; one that was quarantined before (the sweeper sends it again until then) only counts up. */
+/**
+ * Quarantines events for a person to look at; one that was quarantined before (the sweeper sends it again until then)
+ * only counts up.
+ */
 export async function quarantine(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
   const rows = new Map<string, Rejected & { text: string; times: number }>();
   for (const one of rejected) {

@@ -18,7 +18,10 @@ interface HourSum {
   costNanos: bigint;
 }
 
-/** Sums over events, sorted: the rows are locked in this order, hours before tenants, so that two consumers never wait in a circle. */
+/**
+ * Sums over events, sorted: the rows are locked in this order, hours before tenants, so that two consumers never wait
+ * in a circle.
+ */
 export interface Sums {
   hours: HourSum[];
   tenants: TenantSum[];

@@ -11,7 +11,10 @@ const MAX_SWEEPS_A_ROUND = 20;
 const MAX_BACKOFF_MS = 5_000;
 export const DEFAULT_SWEEP_INTERVAL_MS = 1_000;
 export const DEFAULT_CONFIRM_AFTER_MS = 5_000;
-/** While the confirmations of many stay away (billing down, or far behind), events are sent again ever more rarely, at most this rarely: repeats must not feed the very backlog that they wait for. */
+/**
+ * While the confirmations of many stay away (billing down, or far behind), events are sent again ever more rarely, at
+ * most this rarely: repeats must not feed the very backlog that they wait for.
+ */
 const MAX_CONFIRM_AFTER_MS = 300_000;
 
 const swept = new Counter({
@@ -26,11 +29,13 @@ export interface SweeperOptions {
 }
 
 /**
- * Brings back what was lost on the way: every interval it asks the admission store for the records of holds that expired or that the ledger has not confirmed in time, and publishes
- * them as the usage events that they are. Repeats are harmless. Should the publication fail, the store hands them out again. Any number of sweepers may run.
+ * Brings back what was lost on the way: every interval it asks the admission store for the records of holds that
+ * expired or that the ledger has not confirmed in time, and publishes them as the usage events that they are. Repeats
+ * are harmless. Should the publication fail, the store hands them out again. Any number of sweepers may run.
  *
- * The wait for confirmation doubles with each round that found a backlog (SWEEP_LIMIT events or more), up to MAX_CONFIRM_AFTER_MS, and falls back once none was found for two such waits.
- * What a crash or a cut left behind is less: it is never waited for longer.
+ * The wait for confirmation doubles with each round that found a backlog (SWEEP_LIMIT events or more), up to
+ * MAX_CONFIRM_AFTER_MS, and falls back once none was found for two such waits. What a crash or a cut left behind is
+ * less: it is never waited for longer.
  */
 export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stopping = false;

@@ -12,7 +12,10 @@ export type FaultRule = When &
     | { kind: 'status'; status: FaultStatus; retryAfterSeconds?: number }
     /** Closes the connection once `afterChunks` chunks are out; of a plain answer, in the middle of its body. */
     | { kind: 'cut'; afterChunks?: number }
-    /** Without `afterChunks`: takes the request and never answers. With it: falls silent after that many chunks; of a plain answer, in the middle of its body. */
+    /**
+     * Without `afterChunks`: takes the request and never answers. With it: falls silent after that many chunks; of a
+     * plain answer, in the middle of its body.
+     */
     | { kind: 'hang'; afterChunks?: number }
     /** The chunk `atChunk` (1 by default) is not JSON, what follows is well; a plain body is not JSON. */
     | { kind: 'malformed'; atChunk?: number }
@@ -97,7 +100,10 @@ function readFault(value: unknown, path: string): FaultRule {
   return fields as unknown as FaultRule;
 }
 
-/** What goes wrong with the `ordinal`-th request (from 1) under these rules; of two rules of a kind that both strike, the later one holds. */
+/**
+ * What goes wrong with the `ordinal`-th request (from 1) under these rules; of two rules of a kind that both strike,
+ * the later one holds.
+ */
 export function planFaults(rules: readonly FaultRule[], ordinal: number): FaultPlan {
   if (rules.length === 0) return NO_FAULTS;
   const plan = { ...NO_FAULTS };

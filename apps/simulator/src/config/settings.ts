@@ -72,7 +72,10 @@ export function readSettings(config: unknown): Settings {
   };
 }
 
-/** One model's settings over `base`; also the form of a request's own `simulator` field, which may carry a `tag` (any string) besides. */
+/**
+ * One model's settings over `base`; also the form of a request's own `simulator` field, which may carry a `tag` (any
+ * string) besides.
+ */
 export function readModelSettings(value: unknown, path: string, base: ModelSettings): ModelSettings {
   const fields = readFields(value, path, [...MODEL_FIELDS, 'tag']);
   const settings = { ...base };

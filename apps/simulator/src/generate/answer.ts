@@ -40,7 +40,10 @@ export function composeAnswer(brief: Brief, seed: number): Answer {
   return { pieces, toolName: null, completionTokens: pieces.length, finishReason: cutByMax ? 'length' : 'stop' };
 }
 
-/** The tokens of a call are those of its name and of its arguments. A name that `max_tokens` cuts is no call: nothing usable was generated. */
+/**
+ * The tokens of a call are those of its name and of its arguments. A name that `max_tokens` cuts is no call: nothing
+ * usable was generated.
+ */
 function composeToolCall(name: string, parameters: unknown, maxTokens: number, seed: number): Answer {
   const nameTokens = measure(name).tokens;
   if (nameTokens > maxTokens)
@@ -59,7 +62,10 @@ function jsonText(form: { kind: 'object' } | { kind: 'schema'; schema: unknown }
   return asciiJson(form.kind === 'object' ? anyObject(seed) : valueFor(form.schema, mix(seed, 1)));
 }
 
-/** What comes before the first stop text, in tokens of its own (a cut may fall within one); the same array when there is none. */
+/**
+ * What comes before the first stop text, in tokens of its own (a cut may fall within one); the same array when there is
+ * none.
+ */
 function stopAt(pieces: string[], stop: readonly string[]): string[] {
   const text = pieces.join('');
   const at = Math.min(...stop.map((end) => text.indexOf(end)).filter((index) => index >= 0));

@@ -12,9 +12,10 @@ const MAX_ITEMS = 1_000;
 const REF_PENALTY_CHARS = 10_000;
 
 /**
- * A value that is valid against a JSON schema, the same for the same seed. Understands what structured output and tool parameters
- * use: type, enum, const, properties, required, additionalProperties, items, prefixItems, the bounds of numbers, strings and arrays, multipleOf, the usual formats,
- * anyOf, oneOf, allOf, $ref within the schema. Patterns only of the form `^[class]{m,n}$` and literal text. Throws `SchemaError`.
+ * A value that is valid against a JSON schema, the same for the same seed. Understands what structured output and tool
+ * parameters use: type, enum, const, properties, required, additionalProperties, items, prefixItems, the bounds of
+ * numbers, strings and arrays, multipleOf, the usual formats, anyOf, oneOf, allOf, $ref within the schema. Patterns
+ * only of the form `^[class]{m,n}$` and literal text. Throws `SchemaError`.
  */
 export function valueFor(schema: unknown, seed: number): Json {
   return new Maker(schema, seed).make(schema, 0);
@@ -70,7 +71,10 @@ class Maker {
     }
   }
 
-  /** References followed, `allOf` merged, one branch of `anyOf` or `oneOf` taken: deep down the one that is shortest as text, which recursion rarely is. */
+  /**
+   * References followed, `allOf` merged, one branch of `anyOf` or `oneOf` taken: deep down the one that is shortest as
+   * text, which recursion rarely is.
+   */
   #flatten(given: unknown, depth: number, hops = 0): Schema {
     if (hops > MAX_DEPTH) throw new SchemaError('the schema refers to itself in a circle');
     let schema = asSchema(given);

@@ -56,7 +56,10 @@ export function stringFor(schema: Schema, random: Random): string {
   return text.length > most ? text.slice(0, most) : text;
 }
 
-/** A text for `^`, literal characters, `\d`, `\w`, `[…]` with `{m,n}`, `+`, `*`, `?`, `$`; checked against the pattern before it is believed. */
+/**
+ * A text for `^`, literal characters, `\d`, `\w`, `[…]` with `{m,n}`, `+`, `*`, `?`, `$`; checked against the pattern
+ * before it is believed.
+ */
 function matching(pattern: string, random: Random): string {
   const body = pattern.replace(/^\^/, '').replace(/\$$/, '');
   const atoms = body.matchAll(/(\[[^\]]+\]|\\.|[^\\])(\{(\d+)(?:,\d*)?\}|[+*?])?/g);

@@ -5,7 +5,10 @@ type Encoding = typeof import('gpt-tokenizer/encoding/o200k_base');
 
 const MAX_CACHED_TEXTS = 1_000;
 const MAX_CACHED_TEXT_CHARS = 65_536;
-/** Byte-pair merging takes quadratic time over a run without a break (50,000 times "x": 1.3 s), so texts with longer runs are counted in slices. */
+/**
+ * Byte-pair merging takes quadratic time over a run without a break (50,000 times "x": 1.3 s), so texts with longer
+ * runs are counted in slices.
+ */
 const MAX_RUN_CHARS = 4_096;
 const SLICE_CHARS = 512;
 /** `<|endoftext|>` in a prompt is text like any other. */
@@ -21,15 +24,18 @@ export interface MeasuredText {
 const cache = new Map<string, MeasuredText>();
 let encoding: Encoding | undefined;
 
-/** o200k_base, loaded at the first use: it takes 0.2 s and 80 MB, which a process that never answers should not pay. CommonJS, so that all of a process shares one copy. */
+/**
+ * o200k_base, loaded at the first use: it takes 0.2 s and 80 MB, which a process that never answers should not pay.
+ * CommonJS, so that all of a process shares one copy.
+ */
 function o200kBase(): Encoding {
   encoding ??= createRequire(__filename)('gpt-tokenizer/encoding/o200k_base') as Encoding;
   return encoding;
 }
 
 /**
- * Counts the o200k_base tokens of a text. Exact, but for texts with an unbroken run of over 4,096 characters, which may come out a
- * token per 512 characters too high. Texts seen before are not counted again.
+ * Counts the o200k_base tokens of a text. Exact, but for texts with an unbroken run of over 4,096 characters, which may
+ * come out a token per 512 characters too high. Texts seen before are not counted again.
  */
 export function measure(text: string): MeasuredText {
   const known = cache.get(text);
@@ -63,7 +69,10 @@ function count(text: string): number {
   return tokens;
 }
 
-/** Whether the text has over `MAX_RUN_CHARS` characters in a row that are all blank or all not. Linear, which a regular expression is not. */
+/**
+ * Whether the text has over `MAX_RUN_CHARS` characters in a row that are all blank or all not. Linear, which a regular
+ * expression is not.
+ */
 function hasLongRun(text: string): boolean {
   let start = 0;
   let blank = false;

@@ -1,7 +1,7 @@
 import { Random } from './random';
 
-// Every entry is one token of o200k_base with a blank before it, and so is the full stop; the tokenizer never merges across
-// words. So a text built of these pieces has exactly as many tokens as pieces (asserted in words.test.ts).
+// Every entry is one token of o200k_base with a blank before it, and so is the full stop; the tokenizer never merges
+// across words. So a text built of these pieces has exactly as many tokens as pieces (asserted in words.test.ts).
 const pieces = (words: string): string[] => words.split(/\s+/).map((word) => ` ${word}`);
 
 const OPENERS = pieces('The This Every Each One That Another Our Your Their Some');
@@ -40,7 +40,10 @@ const SENTENCES = [
 
 export const VOCABULARY: readonly string[] = [...new Set([FULL_STOP, ...SENTENCES.flat(2)])];
 
-/** English of a sort: exactly `count` tokens, each an entry; the first has no blank before it, the last of two or more is a full stop. The first entries do not depend on `count` but for the last two. */
+/**
+ * English of a sort: exactly `count` tokens, each an entry; the first has no blank before it, the last of two or more
+ * is a full stop. The first entries do not depend on `count` but for the last two.
+ */
 export function words(seed: number, count: number): string[] {
   const random = new Random(seed);
   const out: string[] = [];

@@ -18,8 +18,9 @@ const MALFORMED_EVENT = 'data: {"id":"chatcmpl-sim","choices":[{"index":0,"delta
 export type Pace = Pick<ModelSettings, 'tokensPerSecond' | 'firstTokenDelayMs'>;
 
 /**
- * One request being answered. Ends exactly once, as finished, aborted (the client left) or cut (a fault), and is counted so; nothing is
- * generated or written after that. States: waiting (a timer or the client's socket) → writing → ended.
+ * One request being answered. Ends exactly once, as finished, aborted (the client left) or cut (a fault), and is
+ * counted so; nothing is generated or written after that. States: waiting (a timer or the client's socket) → writing →
+ * ended.
  */
 export class Exchange {
   #timer: NodeJS.Timeout | undefined;

@@ -22,8 +22,9 @@ export class Models {
   constructor(private readonly settings: Settings) {}
 
   /**
-   * Takes in one request: its model's settings, under those of its own `simulator` field, and what goes wrong with it. Requests with the same model and the same
-   * `simulator` field (a `tag` sets them apart) count as one series. Throws `RequestError` 404 when strict, `ConfigError` for a wrong field.
+   * Takes in one request: its model's settings, under those of its own `simulator` field, and what goes wrong with it.
+   * Requests with the same model and the same `simulator` field (a `tag` sets them apart) count as one series. Throws
+   * `RequestError` 404 when strict, `ConfigError` for a wrong field.
    */
   take(name: string, own: unknown): { settings: ModelSettings; faults: FaultPlan } {
     const model = this.#remembered(own === undefined ? name : `${name}\n${JSON.stringify(own)}`, () => {

@@ -4,7 +4,10 @@ import { readSettings, type SimulatorConfig } from '../config/settings';
 import { Handler, type RecordedRequest } from './handler';
 import type { SimulatorStats } from './stats';
 
-/** Longer than a gateway keeps its idle connections: the backend must not be the side that closes one just as it is used. */
+/**
+ * Longer than a gateway keeps its idle connections: the backend must not be the side that closes one just as it is
+ * used.
+ */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
 export interface SimulatorOptions extends SimulatorConfig {

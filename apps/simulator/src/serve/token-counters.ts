@@ -10,7 +10,10 @@ interface Tokens {
   generation: number;
 }
 
-/** What an engine says of itself: tokens that it has worked on since its start, by model, cancelled work too. A reset of the simulator leaves them, as its faults leave them: they are the truth. */
+/**
+ * What an engine says of itself: tokens that it has worked on since its start, by model, cancelled work too. A reset of
+ * the simulator leaves them, as its faults leave them: they are the truth.
+ */
 export class TokenCounters {
   private readonly models = new Map<string, Tokens>();
   private readonly startedSeconds = Date.now() / 1_000;

@@ -45,7 +45,9 @@ function plainChoice({ pieces, toolName, finishReason }: Answer, index: number):
   return `{"index":${index},"message":{"role":"assistant",${message}},"logprobs":null,"finish_reason":"${finishReason}"}`;
 }
 
-/** Role, a chunk for each token, the reason of the end; of all choices in turn. Then usage if asked for, then the end. */
+/**
+ * Role, a chunk for each token, the reason of the end; of all choices in turn. Then usage if asked for, then the end.
+ */
 function* frames(fields: CompletionFields, answers: Answer[], usage: string | null): Generator<Frame> {
   const head = `data: {"id":"${newReplyId('chatcmpl')}","object":"chat.completion.chunk","created":${createdNow()},"model":${asciiJson(ownModelName(fields.model))},"service_tier":"default","system_fingerprint":"${FINGERPRINT}","choices":[`;
   const close = fields.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
@@ -77,7 +79,10 @@ function* choiceFrames(answer: Answer, index: number, head: string, close: strin
   yield { event: `${open}},"logprobs":null,"finish_reason":"${answer.finishReason}"}${close}`, tokens: 0 };
 }
 
-/** Words, JSON or a tool call. With `tool_choice: "auto"` a tool is called until its result is the last message, so that a client's loop ends. */
+/**
+ * Words, JSON or a tool call. With `tool_choice: "auto"` a tool is called until its result is the last message, so that
+ * a client's loop ends.
+ */
 function readForm(body: Body, lastRole: unknown, seed: number): Brief['form'] {
   const tools = readTools(body['tools']);
   const choice = body['tool_choice'] ?? (lastRole === 'tool' ? 'none' : 'auto');

@@ -3,7 +3,10 @@ import { RequestError } from './request-error';
 import { mix } from '../generate/random';
 import { measure } from '../generate/tokenizer';
 
-/** OpenAI's count: three tokens around each message beside its role and content, one more for a name, three that open the answer. */
+/**
+ * OpenAI's count: three tokens around each message beside its role and content, one more for a name, three that open
+ * the answer.
+ */
 const TOKENS_PER_MESSAGE = 3;
 const TOKENS_PER_NAME = 1;
 const TOKENS_TO_OPEN_ANSWER = 3;

@@ -9,12 +9,18 @@ const CALL_TIMEOUT_MS = 1_000;
 const BACKGROUND_TIMEOUT_MS = 10_000;
 /** How much later than the server's own timeout this side gives up on an answer. */
 const ANSWER_GRACE_MS = 500;
-/** admit, look, extend, void, progress and settle: one call of each in flight at a time, and one settlement may wait for the disk beside them. */
+/**
+ * admit, look, extend, void, progress and settle: one call of each in flight at a time, and one settlement may wait for
+ * the disk beside them.
+ */
 const MAX_CALL_CONNECTIONS = 7;
 const MAX_BACKGROUND_CONNECTIONS = 2;
 const MAX_TRIES = 3;
 
-/** deadlock_detected, serialization_failure, lock_not_available, unique_violation (the same id twice at the same instant): the call as a whole may be tried again. */
+/**
+ * deadlock_detected, serialization_failure, lock_not_available, unique_violation (the same id twice at the same
+ * instant): the call as a whole may be tried again.
+ */
 const RETRYABLE = new Set(['40P01', '40001', '55P03', '23505']);
 /** connection_exception, insufficient_resources, operator_intervention (shutdown, timeout), system_error */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
@@ -30,10 +36,11 @@ export interface Call {
 }
 
 /**
- * The store's connections. None waits for the disk when it commits: that would keep the tenant's row locked for so long. What must be durable
- * is followed by a flush: a commit that is waited for, of a record without content behind all others in the log; no row is locked meanwhile, so a settlement that
- * waits for the disk holds up nobody. Call and flush go over the same connection: a crash of the server in between breaks it, so the flush of a server
- * that has lost the call's changes can never be taken for theirs.
+ * The store's connections. None waits for the disk when it commits: that would keep the tenant's row locked for so
+ * long. What must be durable is followed by a flush: a commit that is waited for, of a record without content behind
+ * all others in the log; no row is locked meanwhile, so a settlement that waits for the disk holds up nobody. Call and
+ * flush go over the same connection: a crash of the server in between breaks it, so the flush of a server that has lost
+ * the call's changes can never be taken for theirs.
  */
 export class Connections {
   private readonly calls: Pool;
@@ -68,7 +75,8 @@ export class Connections {
   }
 
   /**
-   * Durable when it returns: the call's own changes and every earlier commit that it saw. After an UnavailableError it may have happened all the same; repeat it.
+   * Durable when it returns: the call's own changes and every earlier commit that it saw. After an UnavailableError it
+   * may have happened all the same; repeat it.
    */
   callDurably(call: Call): Promise<Row[]> {
     return runDurably(this.calls, call, this.callTimeoutMs + ANSWER_GRACE_MS);
@@ -79,7 +87,10 @@ export class Connections {
     return runDurably(this.background, call, BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS);
   }
 
-  /** Rejects with the reason when nothing can be written durably now: a full disk, a server in recovery, a right that is missing. */
+  /**
+   * Rejects with the reason when nothing can be written durably now: a full disk, a server in recovery, a right that is
+   * missing.
+   */
   async probeWrite(): Promise<void> {
     try {
       await this.callDurably({ name: 'probe_write', text: 'SELECT probe_write()', values: [] });

@@ -11,7 +11,10 @@ import { MIGRATIONS } from '../index';
 import { Fixture, TOKEN_NANOS, WIDE } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
-/** A server of its own, which this file may crash. It writes its log rarely, so that only what is waited for is on disk; one standby may be asked for. */
+/**
+ * A server of its own, which this file may crash. It writes its log rarely, so that only what is waited for is on disk;
+ * one standby may be asked for.
+ */
 const SETTINGS = { wal_writer_delay: '10s', wal_level: 'replica', max_wal_senders: '1' };
 
 let dataDirectory: string;
@@ -81,7 +84,10 @@ async function waitEvent(application: string): Promise<string | null> {
   return rows[0]!.wait_event;
 }
 
-/** One server process dies: Postgres drops all others, recovers from what is on disk, and takes connections again, all within a moment. */
+/**
+ * One server process dies: Postgres drops all others, recovers from what is on disk, and takes connections again, all
+ * within a moment.
+ */
 async function crashAndRecover(): Promise<void> {
   const [victim, other] = [new Client({ connectionString: server.url }), new Client({ connectionString: server.url })];
   for (const client of [victim, other]) {
@@ -136,7 +142,8 @@ describe('a settlement', () => {
     const before = await fixture.sums();
     beforeNextFlush(crashAndRecover);
     await expect(fixture.store.settle([{ event }])).rejects.toThrow(UnavailableError);
-    // The crash took it away (unless the log writer came by in that very moment). The client repeats by itself, and again a crash in between is no success.
+    // The crash took it away (unless the log writer came by in that very moment). The client repeats by itself, and
+    // again a crash in between is no success.
     const client = new AdmissionClient(fixture.store);
     beforeNextFlush(crashAndRecover);
     expect(await client.settle({ event })).toMatchObject({ kind: 'settled', event });

@@ -47,7 +47,11 @@ export interface PostgresAdmissionOptions {
   callTimeoutMs?: number;
 }
 
-/** The admission store as SQL functions (functions/): one call for all that has gathered, tenants' rows locked in ascending order. Read admission-store.ts for the guarantees, admit.sql for the rules of admission, end_holds.sql for the end of a hold. */
+/**
+ * The admission store as SQL functions (functions/): one call for all that has gathered, tenants' rows locked in
+ * ascending order. Read admission-store.ts for the guarantees, admit.sql for the rules of admission, end_holds.sql for
+ * the end of a hold.
+ */
 export class PostgresAdmissionStore extends AdmissionStore {
   private readonly connections: Connections;
   private readonly holdCounts: HoldCounts;
@@ -127,7 +131,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 
   private async settleFaultless(events: readonly UsageEvent[]): Promise<(SettleResult | RangeError)[]> {
-    // Durable before anyone is told, also what an earlier call settled; the tenants' rows are free again before the disk is waited for.
+    // Durable before anyone is told, also what an earlier call settled; the tenants' rows are free again before the
+    // disk is waited for.
     const rows = await this.connections.callDurably({
       name: 'settle',
       text: 'SELECT * FROM settle($1,$2,$3,$4,$5,$6,$7)',

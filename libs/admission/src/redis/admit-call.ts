@@ -3,7 +3,10 @@ import { largestCostNanos } from '../amounts';
 import { readAdmit, type Value } from '../store-answers';
 import { amount, limitValues, nanos } from './json-arguments';
 
-/** What `admit` answers before the results: whether the tenant was new to the store, and the epoch of the store in which its holds are. */
+/**
+ * What `admit` answers before the results: whether the tenant was new to the store, and the epoch of the store in which
+ * its holds are.
+ */
 const HEADER_VALUES = 2;
 const VALUES_PER_RESULT = 9;
 

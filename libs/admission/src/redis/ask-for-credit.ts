@@ -8,7 +8,9 @@ import type { AskForCredit } from './credit-restorer';
 const ASK_DEADLINE_MS = 2_000;
 /** Clocks of services may differ by so much: so near the end of a month both months are asked for. */
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
-/** Pages of keys; of a tenant that used more than 50,000 in a month the others' budgets begin anew, and the log says so. */
+/**
+ * Pages of keys; of a tenant that used more than 50,000 in a month the others' budgets begin anew, and the log says so.
+ */
 const MAX_PAGES = 10;
 
 /** As much of the messages seam as it takes. */
@@ -17,8 +19,8 @@ export interface Requests {
 }
 
 /**
- * Asks billing for the credit of a tenant and metering for what it has spent in this month: for `RedisAdmissionStore`'s `onUnknownTenant`. Neither knows what was settled and is still on its way
- * to them: that much can be spent again.
+ * Asks billing for the credit of a tenant and metering for what it has spent in this month: for `RedisAdmissionStore`'s
+ * `onUnknownTenant`. Neither knows what was settled and is still on its way to them: that much can be spent again.
  */
 export function askForCredit(messages: Requests, now: () => number = Date.now): AskForCredit {
   return async (tenantId) => {
@@ -31,7 +33,10 @@ export function askForCredit(messages: Requests, now: () => number = Date.now): 
   };
 }
 
-/** Asks metering for what a tenant has spent in this month; in two of them near the end of one. Rejects when it does not answer. */
+/**
+ * Asks metering for what a tenant has spent in this month; in two of them near the end of one. Rejects when it does not
+ * answer.
+ */
 export function askForSpent(messages: Requests, tenantId: string, now: () => number = Date.now): Promise<MonthSpent[]> {
   const months = [now() - MAX_CLOCK_SKEW_MS, now() + MAX_CLOCK_SKEW_MS].map((ms) =>
     new Date(ms).toISOString().slice(0, 7),

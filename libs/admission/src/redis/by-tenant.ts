@@ -4,7 +4,10 @@ import type { ItemFailure } from '../item-failures';
 /** Elements of one function call: bounds how long Redis does nothing else (about 15 µs each). */
 const MAX_ITEMS_PER_FUNCTION_CALL = 250;
 
-/** The five keys of a tenant, in the order in which the functions take them: one hash tag, so one slot (lua/3_state.lua). */
+/**
+ * The five keys of a tenant, in the order in which the functions take them: one hash tag, so one slot
+ * (lua/3_state.lua).
+ */
 export function tenantKeys(tenantId: string): string[] {
   const key = `tga:{${tenantId}}:`;
   return [`${key}credit`, `${key}keys`, `${key}pending`, `${key}settled`, `${key}unconfirmed`];
@@ -38,8 +41,8 @@ function groupByTenant<T>(items: readonly T[], tenantOf: (item: T) => string): G
 }
 
 /**
- * One function call a group, all in one round trip; `read` makes an answer an element of a group's reply. A failure stands in the place of each element of a group that failed.
- * Rejects when all did.
+ * One function call a group, all in one round trip; `read` makes an answer an element of a group's reply. A failure
+ * stands in the place of each element of a group that failed. Rejects when all did.
  */
 export async function callByTenant<T, R>(
   link: RedisLink,

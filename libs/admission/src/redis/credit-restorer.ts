@@ -17,11 +17,17 @@ const TRY_AGAIN_MS = 10_000;
 export interface TenantCredit {
   /** With every budget that was ever set. */
   news: ParsedBalanceUpdate;
-  /** For budgets: the calendar month that it is now, or two of them near the end of a month, as the store goes by its own clock. */
+  /**
+   * For budgets: the calendar month that it is now, or two of them near the end of a month, as the store goes by its
+   * own clock.
+   */
   spent: readonly MonthSpent[];
 }
 
-/** Asks billing (and metering, for budgets) for a tenant; null: they know no such tenant, so it has no credit. Rejects when they do not answer. */
+/**
+ * Asks billing (and metering, for budgets) for a tenant; null: they know no such tenant, so it has no credit. Rejects
+ * when they do not answer.
+ */
 export type AskForCredit = (tenantId: string) => Promise<TenantCredit | null>;
 
 /** Brings the credit of tenants back into a store that lost it, each asked for once at a time. */

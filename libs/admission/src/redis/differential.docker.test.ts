@@ -160,7 +160,10 @@ class Run {
     });
   }
 
-  /** The answer of both, which must be one: every hold, refusal, wait, remainder and sum, to the nano and the millisecond. */
+  /**
+   * The answer of both, which must be one: every hold, refusal, wait, remainder and sum, to the nano and the
+   * millisecond.
+   */
   private async onBoth<T>(ask: (store: AdmissionStore) => Promise<T>): Promise<T> {
     const [postgres, redis] = (await Promise.all(this.stores.map(ask))) as [T, T];
     expect(comparable(redis)).toEqual(comparable(postgres));

@@ -14,7 +14,10 @@ import {
 } from './faults.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
-/** As it was before `sweep` answered how many holds are left, and before a store that was emptied was told of the budgets that were set. */
+/**
+ * As it was before `sweep` answered how many holds are left, and before a store that was emptied was told of the
+ * budgets that were set.
+ */
 const EARLIER_RELEASE = join(__dirname, '../../test/earlier-release');
 
 // Servers that are away are the subject here; each would be a warning.

@@ -16,7 +16,10 @@ export interface LookContext {
   unknown: (tenantId: string) => TenantUnknownError;
 }
 
-/** The function `look` (lua/4_look.lua). The registry of tenants is not told: nothing is left to sweep of one that only looks. */
+/**
+ * The function `look` (lua/4_look.lua). The registry of tenants is not told: nothing is left to sweep of one that only
+ * looks.
+ */
 export function callLook(
   link: RedisLink,
   requests: readonly LookRequest[],

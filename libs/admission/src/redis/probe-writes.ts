@@ -6,7 +6,10 @@ const SLOTS = 16;
 const KEPT_MS = 60_000;
 export const REPLICAS_TIMEOUT_MS = 300;
 
-/** Writes as an admission and a settlement do, what nobody reads. Rejects when no shard takes it, or none has it on as many replicas as a settlement waits for. */
+/**
+ * Writes as an admission and a settlement do, what nobody reads. Rejects when no shard takes it, or none has it on as
+ * many replicas as a settlement waits for.
+ */
 export async function probeWrites(link: RedisLink, replicas: number): Promise<void> {
   const keys = Array.from({ length: SLOTS }, (_, n) => `tga:{probe${n}}:write`);
   const replies = await link.call(keys.map((key): Call => ({ command: 'set', keys: [key], args: [1, 'PX', KEPT_MS] })));

@@ -53,9 +53,9 @@ export const admissionLibrary = () => readFunctionLibrary(FAMILY, join(__dirname
 export type { RedisAdmissionOptions };
 
 /**
- * The admission store as Redis Functions (lua/): per operation one round trip for all that has gathered, one function call a tenant, whose keys share a slot. Read
- * admission-store.ts for the guarantees and lua/4_admit.lua for the rules. Durable means acknowledged by Redis: how much a crash of Redis itself can lose
- * is its `appendfsync` setting.
+ * The admission store as Redis Functions (lua/): per operation one round trip for all that has gathered, one function
+ * call a tenant, whose keys share a slot. Read admission-store.ts for the guarantees and lua/4_admit.lua for the rules.
+ * Durable means acknowledged by Redis: how much a crash of Redis itself can lose is its `appendfsync` setting.
  */
 export class RedisAdmissionStore extends AdmissionStore {
   override readonly asksForTenants: boolean;
@@ -250,7 +250,10 @@ export class RedisAdmissionStore extends AdmissionStore {
     return readHolds(this.background, query, this.now());
   }
 
-  /** Rejects when Redis cannot be reached, refuses user and password, or has no Functions: the message names setting and cure. */
+  /**
+   * Rejects when Redis cannot be reached, refuses user and password, or has no Functions: the message names setting and
+   * cure.
+   */
   async start(): Promise<void> {
     await Promise.all([...this.links()].map((link) => link.start()));
   }

@@ -42,7 +42,10 @@ async function working(): Promise<{ running: string; settled: string }> {
   return { running, settled };
 }
 
-/** Everything goes on: what runs is settled, what is settled is handed out and released, and credit is what the books say. */
+/**
+ * Everything goes on: what runs is settled, what is settled is handed out and released, and credit is what the books
+ * say.
+ */
 async function expectSound({ running, settled }: { running?: string; settled?: string }): Promise<void> {
   const f = fixture();
   if (running) expect(await f.settle(running, 6n * TOKEN_NANOS)).toMatchObject({ kind: 'settled' });

@@ -9,8 +9,9 @@ import type { TenantRegistry } from './tenant-registry';
 const MAX_TENANTS_PER_CALL = 200;
 
 /**
- * Goes through the active tenants until as many holds of both kinds were found as were asked for. A shard that does not answer is passed by; rejects when nothing was found and
- * one did not answer. Records that were handed out by an answer that got lost are handed out again after the waiting time.
+ * Goes through the active tenants until as many holds of both kinds were found as were asked for. A shard that does not
+ * answer is passed by; rejects when nothing was found and one did not answer. Records that were handed out by an answer
+ * that got lost are handed out again after the waiting time.
  */
 export async function sweepTenants(
   link: RedisLink,

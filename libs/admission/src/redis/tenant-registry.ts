@@ -5,14 +5,19 @@ import { logger } from '@tollgate/runtime';
 const REGISTRIES = 16;
 /** Each process tells so often that it serves a tenant. */
 const TELL_AGAIN_MS = 60_000;
-/** A tenant without holds of which no process has told for so long is not swept any more. Far beyond TELL_AGAIN_MS, as a process tells before it admits. */
+/**
+ * A tenant without holds of which no process has told for so long is not swept any more. Far beyond TELL_AGAIN_MS, as a
+ * process tells before it admits.
+ */
 const IDLE_AFTER_MS = 600_000;
 const MAX_TENANTS_TOLD_AT_ONCE = 1_000;
 
 /**
- * Which tenants there are, and which have to be swept: two sorted sets in each of REGISTRIES slots. A registry and its tenants lie in different slots, so they cannot change
- * together; the order makes up for that: a process tells of a tenant before its first hold and once a minute while it serves it, and only a tenant
- * of which nobody has told for ten times as long, and which has no holds, is taken off the list of the active. What a lost registry forgets, it has again a minute later.
+ * Which tenants there are, and which have to be swept: two sorted sets in each of REGISTRIES slots. A registry and its
+ * tenants lie in different slots, so they cannot change together; the order makes up for that: a process tells of a
+ * tenant before its first hold and once a minute while it serves it, and only a tenant of which nobody has told for ten
+ * times as long, and which has no holds, is taken off the list of the active. What a lost registry forgets, it has
+ * again a minute later.
  */
 export class TenantRegistry {
   private told = new Set<string>();
@@ -43,7 +48,10 @@ export class TenantRegistry {
     await this.tell([tenantId]);
   }
 
-  /** Of every registry, the tenants to sweep; in a random order of registries, so that none is always the last. Rejects when no registry answers. */
+  /**
+   * Of every registry, the tenants to sweep; in a random order of registries, so that none is always the last. Rejects
+   * when no registry answers.
+   */
   async active(): Promise<string[][]> {
     const first = Math.floor(Math.random() * REGISTRIES);
     const shards = Array.from({ length: REGISTRIES }, (_, i) => (first + i) % REGISTRIES);

@@ -4,7 +4,9 @@ import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './store.f
 
 const PLENTY_NANOS = 10n ** 15n;
 
-/** Budgets of the calendar month: those that requests bring from the configuration, and those that the operator sets. */
+/**
+ * Budgets of the calendar month: those that requests bring from the configuration, and those that the operator sets.
+ */
 export function budgetsSuite(open: OpenStore): void {
   const fixture = useFixture(open);
 

@@ -5,7 +5,10 @@ const DAY_MS = 86_400_000;
 const MONTH_MS = 30 * DAY_MS;
 const PLENTY_NANOS = 10n ** 15n;
 
-/** The store's clock was wrong for a while and is right again: nothing of it locks out or runs free for longer than it would have lasted anyway. */
+/**
+ * The store's clock was wrong for a while and is right again: nothing of it locks out or runs free for longer than it
+ * would have lasted anyway.
+ */
 export function clockSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   beforeEach(() => fixture().setBalance(PLENTY_NANOS));

@@ -43,7 +43,9 @@ export interface Purse {
   held: bigint;
 }
 
-/** The output tokens that all purses grant, or the refusal: reason, scope. `purses` in the order in which they refuse. */
+/**
+ * The output tokens that all purses grant, or the refusal: reason, scope. `purses` in the order in which they refuse.
+ */
 export function grant(request: AdmitRequest, purses: readonly Purse[]): number | [Refusal, 'key' | 'tenant'] {
   const { wantOutputTokens, minOutputTokens, boundIsExact } = request;
   const all = costOf(request, wantOutputTokens);

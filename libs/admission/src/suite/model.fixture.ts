@@ -29,8 +29,8 @@ import {
 } from './model-arithmetic.fixture';
 
 /**
- * The admission store as one page of plain code, one request at a time: what every implementation must answer. Written from the rules and not from
- * the SQL: it keeps no running sums, but adds up the holds at each question.
+ * The admission store as one page of plain code, one request at a time: what every implementation must answer. Written
+ * from the rules and not from the SQL: it keeps no running sums, but adds up the holds at each question.
  */
 export class Model {
   nowMs = 0;

@@ -2,7 +2,10 @@ import fc from 'fast-check';
 import type { AdmitRequest, Budget } from '../admission-store';
 import { TOKEN_NANOS } from './store.fixture';
 
-/** What can happen to a store, with small numbers, so that limits and ends are met often. `pick`: one of the holds so far. */
+/**
+ * What can happen to a store, with small numbers, so that limits and ends are met often. `pick`: one of the holds so
+ * far.
+ */
 export type Operation =
   | { kind: 'admit'; requests: { tenant: number; key: number; repeat: number | null; shape: Partial<AdmitRequest> }[] }
   | { kind: 'look'; requests: { tenant: number; key: number; shape: Partial<AdmitRequest> }[] }

@@ -10,7 +10,9 @@ const LEAST_RUNS = 20;
 const MOST_RUNS = 100_000;
 const TIME_BOX_MS = 8_000;
 
-/** One run: the store and the model side by side, and a ledger that sends its news in any order and any number of times. */
+/**
+ * One run: the store and the model side by side, and a ledger that sends its news in any order and any number of times.
+ */
 class Run {
   private readonly model = new Model();
   private readonly tenants = [newId('ten'), newId('ten')];
@@ -206,7 +208,10 @@ const withoutLife = (result: AdmitResult | RangeError) =>
 const withoutLimits = (result: LookResult | AdmitResult | Error) =>
   result instanceof Error ? 'mistake' : result.kind === 'refused' ? result : 'clear';
 
-/** Random operations in random order, against the model: every answer is the same, no money is overdrawn, every hold ends once. */
+/**
+ * Random operations in random order, against the model: every answer is the same, no money is overdrawn, every hold
+ * ends once.
+ */
 export function propertySuite(open: OpenStore): void {
   it('answers as the model does, whatever comes in whatever order', async () => {
     const fixture = new Fixture(open);

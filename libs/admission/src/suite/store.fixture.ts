@@ -13,7 +13,10 @@ import type {
   Snapshot,
 } from '../admission-store';
 
-/** Opens one more store on the same data, as another process would. `now`: epoch milliseconds instead of the store's own clock. */
+/**
+ * Opens one more store on the same data, as another process would. `now`: epoch milliseconds instead of the store's own
+ * clock.
+ */
 export type OpenStore = (options: { now?: () => number }) => Promise<AdmissionStore>;
 
 export const START_MS = Date.UTC(2026, 4, 15, 12);
@@ -29,8 +32,8 @@ const PRICE: PriceStamp = {
 };
 
 /**
- * A store with a clock that only the test moves, and a tenant and a key of its own for each test. A prompt costs nothing here and an output token
- * TOKEN_NANOS, unless the test says otherwise.
+ * A store with a clock that only the test moves, and a tenant and a key of its own for each test. A prompt costs
+ * nothing here and an output token TOKEN_NANOS, unless the test says otherwise.
  */
 export class Fixture {
   nowMs = START_MS;
@@ -167,7 +170,10 @@ export class Fixture {
     return events.filter((event) => event.tenantId === this.tenantId);
   }
 
-  /** The tenant's sums, after checking that the running ones are those of the rows. A store that was away may be back for requests before it is for such a look. */
+  /**
+   * The tenant's sums, after checking that the running ones are those of the rows. A store that was away may be back
+   * for requests before it is for such a look.
+   */
   async sums(tenantId = this.tenantId): Promise<Snapshot> {
     const [snapshot] = await eventually(() => this.store.snapshot({ tenantId, limit: 1 }));
     if (!snapshot) throw new Error(`the store does not know ${tenantId}`);

@@ -4,7 +4,10 @@ import { Client, type ClientConfig } from 'pg';
 import type { CredentialRecord } from '../credential-store';
 import { RECORD_COLUMNS, toRecord, type RecordRow } from './record-row';
 
-/** The longest that a change whose notification was lost stays unseen, give or take a query: well below the promised second. */
+/**
+ * The longest that a change whose notification was lost stays unseen, give or take a query: well below the promised
+ * second.
+ */
 export const CHECK_INTERVAL_MS = 300;
 const CONNECT_TIMEOUT_MS = 500;
 const CHECK_TIMEOUT_MS = 1_000;
@@ -32,8 +35,9 @@ export interface ChangeListener {
 }
 
 /**
- * Follows the changes of the store on one connection of its own: asks for all changes behind the last one seen when a notification comes, every
- * CHECK_INTERVAL_MS, and first thing after a reconnect. So a notification only makes it sooner; none needs to arrive.
+ * Follows the changes of the store on one connection of its own: asks for all changes behind the last one seen when a
+ * notification comes, every CHECK_INTERVAL_MS, and first thing after a reconnect. So a notification only makes it
+ * sooner; none needs to arrive.
  *
  *   connect + LISTEN ─▶ check ─▶ wait (notification or interval) ─▶ check …
  *         ▲                │ error, timeout, connection gone           │

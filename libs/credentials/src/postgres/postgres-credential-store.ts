@@ -41,8 +41,9 @@ const WRITE = `
    WHERE known.version < EXCLUDED.version`;
 
 /**
- * The credential store of the standalone form: a table in schema `credentials`, records in memory in front of it, and a feed of changes that
- * keeps them young. Connections: one for reads, one for the feed, and up to two for writes while there are any.
+ * The credential store of the standalone form: a table in schema `credentials`, records in memory in front of it, and a
+ * feed of changes that keeps them young. Connections: one for reads, one for the feed, and up to two for writes while
+ * there are any.
  */
 export class PostgresCredentialStore extends CredentialStore {
   private readonly sockets = new Set<Socket>();

@@ -3,10 +3,16 @@ import { logger, WakeableDelay } from '@tollgate/runtime';
 import type { CredentialRecord } from '../credential-store';
 import { KEYS } from './keys';
 
-/** The longest that a change whose notification was lost stays unseen, give or take a round trip: well below the promised second. */
+/**
+ * The longest that a change whose notification was lost stays unseen, give or take a round trip: well below the
+ * promised second.
+ */
 export const CHECK_INTERVAL_MS = 300;
 const MAX_RECORDS_PER_CHECK = 1_000;
-/** Changes that nobody asked for in so long may be forgotten by the store: half of the time that it remembers a revocation since it was written (lua/credentials.lua). */
+/**
+ * Changes that nobody asked for in so long may be forgotten by the store: half of the time that it remembers a
+ * revocation since it was written (lua/credentials.lua).
+ */
 const MAX_UNHEARD_MS = 12 * 3_600_000;
 
 export interface FeedListener {
@@ -16,7 +22,10 @@ export interface FeedListener {
   missed(): void;
   /** All that was written before this moment of `performance.now()` has been told. */
   upTo(ms: number): void;
-  /** The store lacks credentials, or may lack some (after a restart or a failover). Called at every check while that is so. */
+  /**
+   * The store lacks credentials, or may lack some (after a restart or a failover). Called at every check while that is
+   * so.
+   */
   notComplete(): void;
 }
 
@@ -34,10 +43,12 @@ interface Changes {
 }
 
 /**
- * Follows the changes of the store: asks for all behind the last one seen when a notification comes, every CHECK_INTERVAL_MS, and as soon as a lost connection is back.
+ * Follows the changes of the store: asks for all behind the last one seen when a notification comes, every
+ * CHECK_INTERVAL_MS, and as soon as a lost connection is back.
  *
- * Redis may lose what it had. Then its generation is another one, or (an older copy) its last change is before the one seen: its changes are followed from the first one on, and nothing in memory is
- * forgotten: what auth writes anew are changes like others, and no older version replaces a newer one.
+ * Redis may lose what it had. Then its generation is another one, or (an older copy) its last change is before the one
+ * seen: its changes are followed from the first one on, and nothing in memory is forgotten: what auth writes anew are
+ * changes like others, and no older version replaces a newer one.
  */
 export class ChangeFeed {
   private seen = 0;

@@ -11,12 +11,15 @@ const FILL_AGAIN_MS = 1_000;
 export type Refill = () => Promise<unknown>;
 
 /**
- * Fills a store that is not complete, or not sure to be. Of all processes that can, one does: who holds the lease, which every write renews.
+ * Fills a store that is not complete, or not sure to be. Of all processes that can, one does: who holds the lease,
+ * which every write renews.
  *
- *   1. `begin_filling` names the generation of the store; 2. all is read from the books after that, and put; 3. `end_filling` makes the store complete if it is still of this generation.
+ *   1. `begin_filling` names the generation of the store; 2. all is read from the books after that, and put; 3.
+ *      `end_filling` makes the store complete if it is still of this generation.
  *
- * So a complete store has of every credential at least the version that was committed when its filling began; what was committed later is put by whoever committed it, and a put that failed is
- * repeated (auth's projection). A late put of an older version finds the newer one there.
+ * So a complete store has of every credential at least the version that was committed when its filling began; what was
+ * committed later is put by whoever committed it, and a put that failed is repeated (auth's projection). A late put of
+ * an older version finds the newer one there.
  */
 export class Filler {
   /** Of this process; in each `put`. */

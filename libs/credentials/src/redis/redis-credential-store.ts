@@ -24,8 +24,8 @@ export interface RedisCredentialStoreOptions {
 }
 
 /**
- * The credential store of the distributed form: a hash in Redis, records in memory in front of it, pub/sub and a feed of changes that keep them young. Two connections: one
- * for commands, one that listens.
+ * The credential store of the distributed form: a hash in Redis, records in memory in front of it, pub/sub and a feed
+ * of changes that keep them young. Two connections: one for commands, one that listens.
  */
 export class RedisCredentialStore extends CredentialStore {
   private readonly link: RedisLink;

@@ -31,8 +31,9 @@ export interface FoundRight {
 }
 
 /**
- * Gives each service's user the rights of the tables, and takes from it those that are no longer there; safe to repeat. What is forbidden (DENY), what other users may, and what is only for names of
- * other installations (another prefix) is left alone. Undefined when the brokers check no rights.
+ * Gives each service's user the rights of the tables, and takes from it those that are no longer there; safe to repeat.
+ * What is forbidden (DENY), what other users may, and what is only for names of other installations (another prefix) is
+ * left alone. Undefined when the brokers check no rights.
  */
 export async function applyRights(
   connection: KafkaConnection,
@@ -57,7 +58,10 @@ export async function applyRights(
   });
 }
 
-/** What `applyRights` would find; changes nothing. Without the right to see rights, or on brokers that check none, it says what they must be. */
+/**
+ * What `applyRights` would find; changes nothing. Without the right to see rights, or on brokers that check none, it
+ * says what they must be.
+ */
 export async function findRights(connection: KafkaConnection, options: RightsOptions = {}): Promise<FoundRight[]> {
   return withAdmin(connection, APPLY_TIMEOUT_MS, async (admin) => {
     const compared = await compare(admin, options).catch((error: unknown) => {

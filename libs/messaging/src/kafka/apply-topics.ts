@@ -26,7 +26,10 @@ export interface TopicsOptions {
 }
 
 export interface ApplyOptions extends TopicsOptions {
-  /** Adds partitions where the table has more. Not by default: from then on a key may be in another partition than its older messages, and overtake them. */
+  /**
+   * Adds partitions where the table has more. Not by default: from then on a key may be in another partition than its
+   * older messages, and overtake them.
+   */
   growPartitions?: boolean;
   /** Copies of each partition of a new topic; the broker's `default.replication.factor` when absent. */
   replicationFactor?: number;
@@ -42,8 +45,9 @@ interface FoundTopic {
 }
 
 /**
- * Creates the topics of the tables and corrects their settings; safe to repeat, and at the same time from several places. Rejects when something is left that it may not
- * change: a topic with too few partitions (without `growPartitions`).
+ * Creates the topics of the tables and corrects their settings; safe to repeat, and at the same time from several
+ * places. Rejects when something is left that it may not change: a topic with too few partitions (without
+ * `growPartitions`).
  */
 export async function applyTopics(connection: KafkaConnection, options: ApplyOptions = {}): Promise<void> {
   const { print = () => {}, growPartitions = false, replicationFactor = BROKER_DEFAULT, dryRun = false } = options;
@@ -82,7 +86,10 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
   });
 }
 
-/** Rejects, within 10 s, with one error that names each topic that is missing or wrong and the cure, or with why the brokers cannot be asked. Changes nothing. */
+/**
+ * Rejects, within 10 s, with one error that names each topic that is missing or wrong and the cure, or with why the
+ * brokers cannot be asked. Changes nothing.
+ */
 export async function checkTopics(connection: KafkaConnection, options: TopicsOptions = {}): Promise<void> {
   const planned = planOf(options);
   await withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
@@ -92,7 +99,10 @@ export async function checkTopics(connection: KafkaConnection, options: TopicsOp
   });
 }
 
-/** Runs `work` with an admin client, bounded; what goes wrong on the way to the brokers is said in one line with the cure. */
+/**
+ * Runs `work` with an admin client, bounded; what goes wrong on the way to the brokers is said in one line with the
+ * cure.
+ */
 export async function withAdmin<T>(
   connection: KafkaConnection,
   timeoutMs: number,

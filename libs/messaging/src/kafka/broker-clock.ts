@@ -13,13 +13,17 @@ interface Sample {
 }
 
 /**
- * The brokers' time, as a common clock of processes whose own clocks differ by minutes: learned from the stamps that brokers put on what is published, and kept between them by this
- * process's monotonic clock, which nobody sets. It knows its error: a stamp was given at some moment between sending and answer.
+ * The brokers' time, as a common clock of processes whose own clocks differ by minutes: learned from the stamps that
+ * brokers put on what is published, and kept between them by this process's monotonic clock, which nobody sets. It
+ * knows its error: a stamp was given at some moment between sending and answer.
  */
 export class BrokerClock {
   private sample: Sample | undefined;
 
-  /** `stampMs`: the broker's time (epoch; negative or NaN when it gave none) at some moment between `sentMs` and `answeredMs` of `performance.now()`. */
+  /**
+   * `stampMs`: the broker's time (epoch; negative or NaN when it gave none) at some moment between `sentMs` and
+   * `answeredMs` of `performance.now()`.
+   */
   observe(stampMs: number, sentMs: number, answeredMs: number): void {
     if (!(stampMs > 0)) return;
     const last = this.sample;

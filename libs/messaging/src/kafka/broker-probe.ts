@@ -6,8 +6,9 @@ import { createKafka, Sockets, type KafkaConnection } from './connection';
 const PROBE_TIMEOUT_MS = 1_000;
 
 /**
- * Asks the brokers things that a request of the service never waits for: whether they are there, how far groups have come. One connection, made anew after a failure; one that is merely
- * slow is kept (kafkajs gives up on it after its own time-outs), or on a busy machine the next question would find no connection either.
+ * Asks the brokers things that a request of the service never waits for: whether they are there, how far groups have
+ * come. One connection, made anew after a failure; one that is merely slow is kept (kafkajs gives up on it after its
+ * own time-outs), or on a busy machine the next question would find no connection either.
  */
 export class BrokerProbe {
   private link: { admin: Promise<Admin>; sockets: Sockets } | undefined;

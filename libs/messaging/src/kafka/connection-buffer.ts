@@ -14,8 +14,9 @@ const LENGTH_BYTES = 4;
 let mended = false;
 
 /**
- * Mends a defect of kafkajs 2.2.4: a connection that breaks in the middle of an answer keeps that answer's beginning, and takes what comes after it has connected again for the
- * rest. What it then reads is nonsense, and the RangeError that follows ends the process, as nobody can catch what a socket's listener throws.
+ * Mends a defect of kafkajs 2.2.4: a connection that breaks in the middle of an answer keeps that answer's beginning,
+ * and takes what comes after it has connected again for the rest. What it then reads is nonsense, and the RangeError
+ * that follows ends the process, as nobody can catch what a socket's listener throws.
  */
 export function mendConnectionBuffer(): void {
   if (mended) return;

@@ -9,7 +9,10 @@ import { mendRequestQueue } from './request-queue';
 export interface KafkaConnection {
   /** `host:port`, one or more of the cluster's. */
   brokers: readonly string[];
-  /** TLS with the system's authorities (true), or with a set of one's own and, if the brokers ask for it, a client certificate: PEM texts. */
+  /**
+   * TLS with the system's authorities (true), or with a set of one's own and, if the brokers ask for it, a client
+   * certificate: PEM texts.
+   */
   tls?: boolean | { ca?: string; cert?: string; key?: string };
   sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
   /** Names this process in the brokers' logs and quotas. */
@@ -19,19 +22,26 @@ export interface KafkaConnection {
 export const CONNECTION_TIMEOUT_MS = 3_000;
 /** A broker that does not answer a request for so long is taken for lost; joining a group may take longer. */
 export const REQUEST_TIMEOUT_MS = 6_000;
-/** Retries inside kafkajs, for what passes by itself (a new leader, a connection that broke). Few: whoever gives up decides here what follows. */
+/**
+ * Retries inside kafkajs, for what passes by itself (a new leader, a connection that broke). Few: whoever gives up
+ * decides here what follows.
+ */
 export const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 4 };
 const KEEP_ALIVE_MS = 10_000;
 /** The same line of kafkajs is worth a warning so often. */
 const REPEATED_LOG_MS = 10_000;
 const MAX_REMEMBERED_LINES = 1_000;
 
-/** What kafkajs retries by itself and logs as an error each time, and its warning of limited retries (topic-publisher.ts): news only to whoever looks for it. */
+/**
+ * What kafkajs retries by itself and logs as an error each time, and its warning of limited retries
+ * (topic-publisher.ts): news only to whoever looks for it.
+ */
 const PASSING =
   /rebalanc|coordinator|leadership|not aware of this member|generation id|does not host|not the leader|limiting retries/i;
 
 /**
- * The sockets of one client. kafkajs waits for answers before it closes anything, and its retries open new connections after that; `destroy` ends both at once.
+ * The sockets of one client. kafkajs waits for answers before it closes anything, and its retries open new connections
+ * after that; `destroy` ends both at once.
  */
 export class Sockets {
   private readonly open = new Set<net.Socket>();
@@ -55,7 +65,8 @@ export class Sockets {
   /** Breaks all connections, as a fault of the network does; new ones may follow. */
   cut(): void {
     for (const socket of this.open) {
-      // With an error, as kafkajs does not listen for `close`: its requests would wait for their time-out. Unless it has ended the socket itself.
+      // With an error, as kafkajs does not listen for `close`: its requests would wait for their time-out. Unless it
+      // has ended the socket itself.
       if (socket.writableEnded) socket.destroy();
       else socket.destroy(new Error('the connection was cut'));
     }
@@ -67,7 +78,10 @@ export class Sockets {
   }
 }
 
-/** A kafkajs client, which connects to nothing yet. `quiet`: what goes wrong is told by whoever asked, and kafkajs need not say it too. */
+/**
+ * A kafkajs client, which connects to nothing yet. `quiet`: what goes wrong is told by whoever asked, and kafkajs need
+ * not say it too.
+ */
 export function createKafka(connection: KafkaConnection, sockets: Sockets, { quiet = false } = {}): Kafka {
   const { brokers, clientId, sasl } = connection;
   const config: KafkaConfig = {

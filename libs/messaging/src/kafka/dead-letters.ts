@@ -41,7 +41,10 @@ const HEADER = {
 /** In front of the names of the message's own headers. */
 const OWN_HEADER = 'own.';
 
-/** The record of a dead topic. Its key is the origin, so a message that is quarantined again replaces itself, and one that was replayed can be taken out. */
+/**
+ * The record of a dead topic. Its key is the origin, so a message that is quarantined again replaces itself, and one
+ * that was replayed can be taken out.
+ */
 export function toRecord(letter: DeadLetter): OutgoingMessage {
   const { group, partition, offset, reason, at, key, value } = letter;
   const headers: IHeaders = {
@@ -57,7 +60,10 @@ export function toRecord(letter: DeadLetter): OutgoingMessage {
   return { key: originOf(letter), value: value ?? Buffer.alloc(0), headers };
 }
 
-/** A letter that is still quarantined, without what is in it: some 200 bytes of memory, so that even a million can be chosen from. */
+/**
+ * A letter that is still quarantined, without what is in it: some 200 bytes of memory, so that even a million can be
+ * chosen from.
+ */
 interface Heading {
   topic: Topic;
   origin: string;
@@ -67,8 +73,9 @@ interface Heading {
 }
 
 /**
- * The messages of a topic, or of all topics, that were quarantined and not replayed; oldest first, and how many more there are: `limit` are returned, or as many as MAX_HELD_BYTES have place for. The
- * topics are read twice, as what was taken out is known at their end only.
+ * The messages of a topic, or of all topics, that were quarantined and not replayed; oldest first, and how many more
+ * there are: `limit` are returned, or as many as MAX_HELD_BYTES have place for. The topics are read twice, as what was
+ * taken out is known at their end only.
  */
 export async function listDead(
   connection: KafkaConnection,
@@ -87,8 +94,9 @@ export async function listDead(
 }
 
 /**
- * Replays the letters of a topic that have these origins, or all that are quarantined when it is called. Answers with the origins of those that were replayed, or, when one of
- * the named is not there, with those that are missing, and replays nothing.
+ * Replays the letters of a topic that have these origins, or all that are quarantined when it is called. Answers with
+ * the origins of those that were replayed, or, when one of the named is not there, with those that are missing, and
+ * replays nothing.
  */
 export async function replayTopic(
   connection: KafkaConnection,
@@ -112,10 +120,12 @@ export async function replayTopic(
 }
 
 /**
- * Publishes the letters to their topics again, as and where they were, and takes them out of the dead topic after that. All groups of the topic get them, behind what is there: handlers bear
- * repeats and late messages by the ids inside. What still cannot be read is quarantined again.
+ * Publishes the letters to their topics again, as and where they were, and takes them out of the dead topic after that.
+ * All groups of the topic get them, behind what is there: handlers bear repeats and late messages by the ids inside.
+ * What still cannot be read is quarantined again.
  *
- * Rejects, before anything is published, when a topic does not have the partition of one of its letters (it was made anew with fewer).
+ * Rejects, before anything is published, when a topic does not have the partition of one of its letters (it was made
+ * anew with fewer).
  */
 export async function replayDead(
   connection: KafkaConnection,
@@ -180,7 +190,10 @@ function firstPart(headings: readonly Heading[], limit: number): Heading[] {
   return end < 0 ? [...headings] : headings.slice(0, end);
 }
 
-/** The client leaves out a message for a partition that a topic does not have, without a word: the letter would be taken out of the dead topic, and lost. */
+/**
+ * The client leaves out a message for a partition that a topic does not have, without a word: the letter would be taken
+ * out of the dead topic, and lost.
+ */
 async function assertPartitions(
   connection: KafkaConnection,
   letters: readonly Pick<DeadLetter, 'topic' | 'partition'>[],

@@ -34,7 +34,10 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
   }
   const tenants = Array.from({ length: 12 }, (_, index) => `t${index}`);
 
-  /** Publishes version after version for all tenants, each until it is durable, until told to end; resolves with the last version. */
+  /**
+   * Publishes version after version for all tenants, each until it is durable, until told to end; resolves with the
+   * last version.
+   */
   async function publishing(publisher: KafkaMessages, ended: () => boolean): Promise<number> {
     let version = 0;
     while (!ended()) {

@@ -20,7 +20,9 @@ import type { OutgoingMessage } from './topic-publisher';
 
 const JOIN = { timeoutMs: 30_000 };
 const PATIENT = { deadlineMs: 20_000 };
-/** Brokers on a machine that does much else may lose their leaders for a while: a start that failed can be made again. */
+/**
+ * Brokers on a machine that does much else may lose their leaders for a while: a start that failed can be made again.
+ */
 const begin = (...all: KafkaMessages[]) => Promise.all(all.map((messages) => eventually(() => messages.start(), JOIN)));
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const envelope = (data: unknown) => json({ id: newId('msg'), v: 1, at: new Date().toISOString(), data });
@@ -32,7 +34,10 @@ async function count(name: string, labels: Record<string, string>): Promise<numb
 }
 const forged = (topic: string) => count('tollgate_messages_forged_total', { topic });
 
-/** What the brokers' administrator does, who can write, copy and change whatever lies there, and has no key; and a service that is broken into. */
+/**
+ * What the brokers' administrator does, who can write, copy and change whatever lies there, and has no key; and a
+ * service that is broken into.
+ */
 export function forgedSuite(kafka: { brokers: readonly string[] }): void {
   describe('what is not its sender’s to say', () => {
     let store: KafkaStore;

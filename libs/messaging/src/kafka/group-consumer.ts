@@ -16,7 +16,10 @@ const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 5_000;
 /** Members tell the group so often that they live; a rebalance is noticed as late as that. */
 const HEARTBEAT_MS = 500;
-/** How long a rebalance waits for a member whose handler is at work; longer, and the batch comes again in another process meanwhile. */
+/**
+ * How long a rebalance waits for a member whose handler is at work; longer, and the batch comes again in another
+ * process meanwhile.
+ */
 const REBALANCE_TIMEOUT_MS = 30_000;
 
 export interface ConsumedGroup {
@@ -30,7 +33,10 @@ export interface ConsumedGroup {
 }
 
 export interface ConsumerTuning {
-  /** A member that is silent for so long is out of its group: bounds the pause after a process died. Brokers refuse less than 6 s unless told otherwise. */
+  /**
+   * A member that is silent for so long is out of its group: bounds the pause after a process died. Brokers refuse less
+   * than 6 s unless told otherwise.
+   */
   sessionTimeoutMs: number;
   /** Partitions whose batches are in handlers' hands at the same time. */
   concurrentPartitions: number;
@@ -53,18 +59,22 @@ interface Batch {
 /**
  * Consumes one group of one topic. Per partition, in order:
  *
- *   fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine what cannot be believed or read ─▶ 2. handler ─▶ 3. commit the offset ─▶ next part
+ *   fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine what cannot be believed or read ─▶ 2. handler ─▶ 3. commit
+ *   the offset ─▶ next part
  *                    ▲                                    │ threw
  *                    └──── fetched again ◀── backoff, partition paused
  *
- * While a handler works, the group is told that we live; a rebalance waits until it has returned (REBALANCE_TIMEOUT_MS at the most), so a partition changes hands
- * between batches. A paused partition holds up no other one. Who has lost a partition cannot commit for it: its broker refuses the old generation.
+ * While a handler works, the group is told that we live; a rebalance waits until it has returned (REBALANCE_TIMEOUT_MS
+ * at the most), so a partition changes hands between batches. A paused partition holds up no other one. Who has lost a
+ * partition cannot commit for it: its broker refuses the old generation.
  */
 export class GroupConsumer {
   private readonly consumer: SupervisedConsumer;
   private readonly attempts = new Map<number, number>();
   private readonly retries = new Map<number, NodeJS.Timeout>();
-  /** By partition, the last offset that was quarantined: a batch that comes again does not quarantine its dead again. */
+  /**
+   * By partition, the last offset that was quarantined: a batch that comes again does not quarantine its dead again.
+   */
   private readonly quarantinedUntil = new Map<number, bigint>();
   /** By partition, the offset behind the last one that was committed here. */
   private readonly committed = new Map<number, bigint>();
@@ -144,7 +154,10 @@ export class GroupConsumer {
     }
   }
 
-  /** Before what was committed: the topic was made anew, or the group set back. What has these offsets now was not quarantined. */
+  /**
+   * Before what was committed: the topic was made anew, or the group set back. What has these offsets now was not
+   * quarantined.
+   */
   private noticeNewOffsets(partition: number, first: bigint): void {
     if (first >= (this.committed.get(partition) ?? 0n)) return;
     this.committed.set(partition, first);

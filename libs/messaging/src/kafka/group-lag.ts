@@ -2,7 +2,10 @@ import type { Admin } from 'kafkajs';
 import type { ConsumedGroup } from './group-consumer';
 import type { Names } from './topic-plan';
 
-/** How many messages of its topic a group has yet to handle, as the brokers know it: whoever consumes, and whether anybody does. */
+/**
+ * How many messages of its topic a group has yet to handle, as the brokers know it: whoever consumes, and whether
+ * anybody does.
+ */
 export async function groupLag(admin: Admin, { topic, group }: ConsumedGroup, names: Names): Promise<number> {
   const name = names.topic(topic);
   const [ends, [committed]] = await Promise.all([

@@ -35,7 +35,10 @@ import { Names, type Topics } from './topic-plan';
 
 /** The least that brokers accept unless told otherwise. */
 const DEFAULT_SESSION_TIMEOUT_MS = 6_000;
-/** One: a handler is called with one batch at a time, as the seam says. More is for handlers that bear to be called at the same time for different keys. */
+/**
+ * One: a handler is called with one batch at a time, as the seam says. More is for handlers that bear to be called at
+ * the same time for different keys.
+ */
 const DEFAULT_CONCURRENT_PARTITIONS = 1;
 
 export interface KafkaMessagesOptions extends Partial<ConsumerTuning> {
@@ -52,8 +55,10 @@ export interface KafkaMessagesOptions extends Partial<ConsumerTuning> {
 type State = 'new' | 'starting' | 'started' | 'closed';
 
 /**
- * Messages on Kafka. See README.md for what carries each guarantee. `start` rejects within 10 s when the brokers cannot be reached or a topic is missing or wrong; it creates
- * nothing (`applyTopics` does). With `startsWithoutBrokers` only brokers that answer make it reject. After that Kafka may come and go: `publish` and `request` reject with UnavailableError within a bounded time meanwhile, and consuming goes on by itself.
+ * Messages on Kafka. See README.md for what carries each guarantee. `start` rejects within 10 s when the brokers cannot
+ * be reached or a topic is missing or wrong; it creates nothing (`applyTopics` does). With `startsWithoutBrokers` only
+ * brokers that answer make it reject. After that Kafka may come and go: `publish` and `request` reject with
+ * UnavailableError within a bounded time meanwhile, and consuming goes on by itself.
  */
 export class KafkaMessages extends Messages {
   private readonly connection: KafkaConnection;
@@ -213,7 +218,8 @@ export class KafkaMessages extends Messages {
   private async end(): Promise<void> {
     this.stopMeasuring();
     this.probe.close();
-    // 1. Batches and requests in hand are finished, while their handlers can still publish; 2. requests that wait for an answer are told, and what waits is sent.
+    // 1. Batches and requests in hand are finished, while their handlers can still publish; 2. requests that wait for
+    //    an answer are told, and what waits is sent.
     await this.stopConsuming();
     this.state = 'closed';
     await Promise.all([this.client.close(), this.publisher.close()]);

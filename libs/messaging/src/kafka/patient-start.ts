@@ -7,8 +7,9 @@ const RETRY_BASE_MS = 500;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * The start of a process that serves without Kafka too: it does not wait for brokers that are away, and connects in the background as soon as they are there. Brokers that
- * answer, and that it cannot work with (a wrong password, missing topics), end the start as they end anybody's. Once it has started they end nothing: it is logged, and tried on.
+ * The start of a process that serves without Kafka too: it does not wait for brokers that are away, and connects in the
+ * background as soon as they are there. Brokers that answer, and that it cannot work with (a wrong password, missing
+ * topics), end the start as they end anybody's. Once it has started they end nothing: it is logged, and tried on.
  */
 export class PatientStart {
   /** Why it is not connected yet. */

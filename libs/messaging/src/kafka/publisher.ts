@@ -24,8 +24,9 @@ interface Lane {
 }
 
 /**
- * Sends to Kafka, durably. Each topic has a producer of its own: one that cannot be written (a partition without a leader, fewer replicas in sync than it wants) fails alone. With one for all, kafkajs
- * would fail what goes along with it, and not read where the others' leaders are either.
+ * Sends to Kafka, durably. Each topic has a producer of its own: one that cannot be written (a partition without a
+ * leader, fewer replicas in sync than it wants) fails alone. With one for all, kafkajs would fail what goes along with
+ * it, and not read where the others' leaders are either.
  */
 export class Publisher {
   /** Kept right by what is sent to topics that the broker stamps. */
@@ -37,7 +38,10 @@ export class Publisher {
 
   constructor(private readonly connection: KafkaConnection) {}
 
-  /** Resolves when all messages are durable; rejects with UnavailableError when that is not known. Messages of one key keep their order. */
+  /**
+   * Resolves when all messages are durable; rejects with UnavailableError when that is not known. Messages of one key
+   * keep their order.
+   */
   async send({ topic, messages }: Outgoing): Promise<void> {
     if (this.closed) throw new UnavailableError('messages are closed');
     if (messages.length === 0) return;
@@ -58,7 +62,10 @@ export class Publisher {
     }
   }
 
-  /** Sets the clock by records that mean nothing to who reads them, in a topic that the broker stamps: more than one, as the first may wait for connections. */
+  /**
+   * Sets the clock by records that mean nothing to who reads them, in a topic that the broker stamps: more than one, as
+   * the first may wait for connections.
+   */
   async setClock(topic: string): Promise<void> {
     for (let tries = 0; tries < MAX_CLOCK_TRIES && !(tries > 0 && this.clock.isExact); tries++) {
       await this.send({ topic, messages: [{ key: null, partition: 0, value: CLOCK_RECORD }] });

@@ -42,14 +42,18 @@ interface Pending {
 }
 
 /**
- * The asking side of request–reply. This replica alone reads one partition of `replies`, chosen at random, in a group of its own with a fixed assignment: replicas that come
- * and go never make it rebalance. Two that share a partition each take the replies to their own requests.
+ * The asking side of request–reply. This replica alone reads one partition of `replies`, chosen at random, in a group
+ * of its own with a fixed assignment: replicas that come and go never make it rebalance. Two that share a partition
+ * each take the replies to their own requests.
  */
 export class RequestClient {
   private readonly pending = new Map<string, Pending>();
   private readonly partition = randomInt(REQUEST_TOPICS.replies.partitions);
   private readonly replies: SupervisedConsumer;
-  /** The next reply to read, known before anything is asked: the group commits nothing, and a consumer that joins it again, also before its first reply, would skip to the end. */
+  /**
+   * The next reply to read, known before anything is asked: the group commits nothing, and a consumer that joins it
+   * again, also before its first reply, would skip to the end.
+   */
   private nextOffset = '0';
   private reads = false;
   private groupId = '';
@@ -73,7 +77,8 @@ export class RequestClient {
       fromBeginning: false,
       alone: true,
       config: () => ({
-        // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's session is over.
+        // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's
+        // session is over.
         groupId: (this.groupId = groups + randomUUID()),
         partitionAssigners: [onlyPartition(partition)],
         sessionTimeout: SESSION_TIMEOUT_MS,
@@ -149,7 +154,10 @@ export class RequestClient {
     await this.removeGroups();
   }
 
-  /** Nobody joins them again. Those that it cannot remove (it was killed, lacks the right, or the brokers are silent) the brokers remove when they look for groups without members and offsets. */
+  /**
+   * Nobody joins them again. Those that it cannot remove (it was killed, lacks the right, or the brokers are silent)
+   * the brokers remove when they look for groups without members and offsets.
+   */
   private async removeGroups(): Promise<void> {
     if (this.joined.size === 0) return;
     const removing = withAdmin(this.connection, REMOVE_GROUPS_TIMEOUT_MS, (admin) =>

@@ -75,7 +75,10 @@ export function writeReply({ id, replyPartition }: RequestMessage, outcome: Outc
   };
 }
 
-/** `readable`: it has an id and one of the forms of an outcome; otherwise who asked, if anybody can be told, is told that there is none. */
+/**
+ * `readable`: it has an id and one of the forms of an outcome; otherwise who asked, if anybody can be told, is told
+ * that there is none.
+ */
 export function readReply({ headers = {}, value }: KafkaMessage): { id: string; outcome: Outcome; readable: boolean } {
   const { reply, refusal, unavailable } = parse(value) as Record<string, unknown> & { refusal?: Partial<Refusal> };
   const id = text(headers, HEADER.id);

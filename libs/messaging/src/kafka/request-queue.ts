@@ -14,8 +14,9 @@ const CHECK_PENDING_MS = 10;
 let mended = false;
 
 /**
- * Mends a defect of kafkajs 2.2.4 (its issues 1704 and 1751): after a connection's first answer, each check of its queue schedules the next one at a negative time, which
- * makes Node 24 warn (TimeoutNegativeWarning) and every connection wake up each millisecond for as long as it lives. Mended: a check is scheduled only while something waits.
+ * Mends a defect of kafkajs 2.2.4 (its issues 1704 and 1751): after a connection's first answer, each check of its
+ * queue schedules the next one at a negative time, which makes Node 24 warn (TimeoutNegativeWarning) and every
+ * connection wake up each millisecond for as long as it lives. Mended: a check is scheduled only while something waits.
  */
 export function mendRequestQueue(): void {
   if (mended) return;

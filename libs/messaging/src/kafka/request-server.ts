@@ -19,7 +19,10 @@ const MAX_CONCURRENT_REQUESTS = 256;
 const MAX_SEEN = 10_000;
 /** A handler that takes longer has no place any more, whatever deadline the request named. */
 const MAX_HANDLING_MS = 10_000;
-/** Each clock is right to some minutes. A request that was asked longer ago, or will be, by its asker's clock is a repetition, whatever time the brokers say that it is. */
+/**
+ * Each clock is right to some minutes. A request that was asked longer ago, or will be, by its asker's clock is a
+ * repetition, whatever time the brokers say that it is.
+ */
 const MAX_CLOCK_DIFFERENCE_MS = 10 * 60_000;
 const HEARTBEAT_MS = 500;
 /** Its handlers hold up no rebalance, so it need not wait for them. */
@@ -33,9 +36,11 @@ interface Asked extends RequestMessage {
 export type AnyHandler = (request: unknown) => Promise<unknown>;
 
 /**
- * The answering side of request–reply, for the subjects of one service; its replicas share the requests. A request is handed to its handler and is done with for the consumer, so a handler
- * that takes its time, or for ever, holds up nobody. As a rule it is handled once; a replica that dies may leave it undone or to another one. A request that is past its deadline is not
- * handled at all: what waited through an outage has no late effects. Nor is one that cannot be believed: it gets no answer, and is counted.
+ * The answering side of request–reply, for the subjects of one service; its replicas share the requests. A request is
+ * handed to its handler and is done with for the consumer, so a handler that takes its time, or for ever, holds up
+ * nobody. As a rule it is handled once; a replica that dies may leave it undone or to another one. A request that is
+ * past its deadline is not handled at all: what waited through an outage has no late effects. Nor is one that cannot be
+ * believed: it gets no answer, and is counted.
  */
 export class RequestServer {
   private readonly topic: string;
@@ -197,7 +202,9 @@ export class RequestServer {
   }
 }
 
-/** What is wrong with a request whose signature is right: it is said by somebody who has no say, or for the second time. */
+/**
+ * What is wrong with a request whose signature is right: it is said by somebody who has no say, or for the second time.
+ */
 function lieOf({ subject, from, partition: signed, askedMs }: Asked, partition: number): string | undefined {
   if (Object.hasOwn(ASKERS, subject) && !ASKERS[subject as Subject].includes(from))
     return `"${subject}" is not for ${from} to ask`;

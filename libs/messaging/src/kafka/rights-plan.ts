@@ -32,7 +32,10 @@ const REQUEST_SERVICES = Object.keys(REQUEST_TOPICS)
   .filter((topic) => topic !== 'replies')
   .map((topic) => topic.slice('requests.'.length)) as RequestService[];
 
-/** The least that each service needs, as the tables of who may say what have it: a new topic, producer, group or asker needs nothing here. */
+/**
+ * The least that each service needs, as the tables of who may say what have it: a new topic, producer, group or asker
+ * needs nothing here.
+ */
 export function planRights(topics: Topics, names: Names, principals: Principals = DEFAULT_PRINCIPALS): Right[] {
   return SERVICES.flatMap((service) => rightsOf(service, topics, names, principals[service]));
 }
@@ -72,7 +75,8 @@ function rightsOf(service: Service, topics: Topics, names: Names, principal: str
   }
   // Each asks for the brokers' time by a record of its own in the replies.
   addTopic(names.topic('replies'), 'READ', 'WRITE');
-  // A replica removes its own group when it stops. The brokers refuse that of one that still reads, and none of these keeps an offset: nothing can be lost with them.
+  // A replica removes its own group when it stops. The brokers refuse that of one that still reads, and none of these
+  // keeps an offset: nothing can be lost with them.
   for (const operation of ['READ', 'DELETE'] as const) add(operation, 'group', names.replyGroups(service), true);
   return rights;
 }

@@ -19,7 +19,8 @@ const RULES_LIMIT_MS = 30_000;
 const { READ, WRITE, DESCRIBE_CONFIGS } = AclOperationTypes;
 const { TOPIC: TOPICS, GROUP: GROUPS } = AclResourceTypes;
 
-// Real: a broker that lets its logged-in clients do what its rules say. Who comes by the plain listener is its administrator.
+// Real: a broker that lets its logged-in clients do what its rules say. Who comes by the plain listener is its
+// administrator.
 const kafka = useKafka({
   secured: 'SASL_PLAINTEXT',
   settings: {

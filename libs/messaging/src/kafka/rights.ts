@@ -39,8 +39,8 @@ export function rightMissingIn(error: unknown): RightMissingError | undefined {
 }
 
 /**
- * Undefined when it failed for something else. kafkajs says of a group that may not even be asked for (DESCRIBE) what it says of one whose coordinator is away: only the name of
- * that error is left, and the text names both.
+ * Undefined when it failed for something else. kafkajs says of a group that may not even be asked for (DESCRIBE) what
+ * it says of one whose coordinator is away: only the name of that error is left, and the text names both.
  */
 export function lackOfReading(error: unknown, topic: string, group: string): RightMissingError | undefined {
   const refusal = refusalOf(error);

@@ -50,8 +50,9 @@ const load = createRequire(__filename);
 const silent = { namespace: () => silent, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * Makes these users at the brokers, or gives them these passwords. Those who are logged in stay so. Brokers keep no password, only what a login is checked by; whether it was this one already they
- * do not tell, so it is set anew each time.
+ * Makes these users at the brokers, or gives them these passwords. Those who are logged in stay so. Brokers keep no
+ * password, only what a login is checked by; whether it was this one already they do not tell, so it is set anew each
+ * time.
  */
 export async function applyScramUsers(connection: KafkaConnection, users: readonly ScramUser[]): Promise<void> {
   if (users.length === 0) return;

@@ -34,7 +34,10 @@ const passwords = Object.fromEntries(SERVICES.map((service) => [service, randomB
   string
 >;
 
-/** Each service's own user with the rights of the tables, on a real broker that checks them; `kafka`'s plain listener is the administrator's. */
+/**
+ * Each service's own user with the rights of the tables, on a real broker that checks them; `kafka`'s plain listener is
+ * the administrator's.
+ */
 export function describeServiceRights(kafka: KafkaServer): void {
   const administrator = (): KafkaConnection => ({ brokers: kafka.brokers, clientId: 'test' });
   const connectionOf = (username: string, password: string): KafkaConnection => ({

@@ -7,14 +7,23 @@ const RESTART_BASE_MS = 100;
 const MAX_RESTART_MS = 2_000;
 /** Batches whose handlers take longer than this after `stop` are abandoned: they come again. */
 export const STOP_TIMEOUT_MS = 15_000;
-/** To commit what was in hand and to tell the group. It takes milliseconds; a broker that is gone or silent would have it tried for much longer. */
+/**
+ * To commit what was in hand and to tell the group. It takes milliseconds; a broker that is gone or silent would have
+ * it tried for much longer.
+ */
 const LEAVE_TIMEOUT_MS = 3_000;
 /** A consumer that is not in its group, or alone in it, or that has failed with nothing in hand, has nobody to tell. */
 const DROP_TIMEOUT_MS = 1_000;
-/** A consumer that has shown no sign of life for so long, and has no batch in hand, hangs. Longer than any one request of it may take. */
+/**
+ * A consumer that has shown no sign of life for so long, and has no batch in hand, hangs. Longer than any one request
+ * of it may take.
+ */
 const MAX_SILENCE_MS = 90_000;
 const SILENCE_CHECK_MS = 5_000;
-/** How long a fetch waits at the broker when there is nothing: bounds how late a pause, a rebalance or a stop is noticed, not how late a message comes. */
+/**
+ * How long a fetch waits at the broker when there is nothing: bounds how late a pause, a rebalance or a stop is
+ * noticed, not how late a message comes.
+ */
 const FETCH_WAIT_MS = 250;
 
 export interface ConsumerSettings {
@@ -35,10 +44,11 @@ export interface ConsumerSettings {
 }
 
 /**
- * A kafkajs consumer that is there until it is stopped. kafkajs goes on by itself after some failures and ends silently after others, so any failure that reaches here ends
- * the consumer, with its connections, and begins another one:
+ * A kafkajs consumer that is there until it is stopped. kafkajs goes on by itself after some failures and ends silently
+ * after others, so any failure that reaches here ends the consumer, with its connections, and begins another one:
  *
- *   starting ──joined──▶ consuming ──crash, silence──▶ ended ──backoff──▶ starting …      stop: the batches in hand are finished, the group is left
+ *   starting ──joined──▶ consuming ──crash, silence──▶ ended ──backoff──▶ starting …      stop: the batches in hand are
+ *   finished, the group is left
  */
 export class SupervisedConsumer {
   private sockets = new Sockets();
@@ -68,7 +78,10 @@ export class SupervisedConsumer {
     this.done = this.supervise();
   }
 
-  /** Finishes the batches in hand, for STOP_TIMEOUT_MS at the most, and leaves the group; with nothing in hand it takes twice LEAVE_TIMEOUT_MS at the most. */
+  /**
+   * Finishes the batches in hand, for STOP_TIMEOUT_MS at the most, and leaves the group; with nothing in hand it takes
+   * twice LEAVE_TIMEOUT_MS at the most.
+   */
   async stop(): Promise<void> {
     this.stopping = true;
     this.tellStopped();
@@ -149,7 +162,8 @@ export class SupervisedConsumer {
   /** Leaves nothing behind: a connection, a timer, a member of the group. */
   private async end(consumer: Consumer): Promise<void> {
     clearInterval(this.silenceTimer);
-    // Who is just entering the group cannot leave it yet. It would stay there for a session, and what it was given would be nobody's.
+    // Who is just entering the group cannot leave it yet. It would stay there for a session, and what it was given
+    // would be nobody's.
     if (this.stopping && !this.settings.alone) await settlesWithin(LEAVE_TIMEOUT_MS, this.entering);
     const leaving = consumer.disconnect().catch((error: unknown) => this.log().debug({ err: error }, 'disconnecting'));
     const untilMs = Date.now() + STOP_TIMEOUT_MS;

@@ -6,11 +6,17 @@ import type { BrokerClock } from './broker-clock';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
 import { isRefused, RightMissingError } from './rights';
 
-/** Uncompressed bytes of one send, unless a single message is larger. Even if all of it falls to one partition, it is less than the topics' `max.message.bytes`. */
+/**
+ * Uncompressed bytes of one send, unless a single message is larger. Even if all of it falls to one partition, it is
+ * less than the topics' `max.message.bytes`.
+ */
 export const MAX_SEND_BYTES = 900 * 1024;
 /** A send that has not succeeded by then fails, and what waits behind it; it may have happened all the same. */
 const SEND_TIMEOUT_MS = 10_000;
-/** The same when the process ends: what fails then is published by the next one, and this one must not be killed meanwhile. */
+/**
+ * The same when the process ends: what fails then is published by the next one, and this one must not be killed
+ * meanwhile.
+ */
 const HURRIED_SEND_TIMEOUT_MS = 3_000;
 const DISCONNECT_TIMEOUT_MS = 1_000;
 const RETRY_BASE_MS = 50;
@@ -19,8 +25,9 @@ const MAX_RETRY_MS = 1_000;
 const MESSAGE_OVERHEAD_BYTES = 100;
 
 /**
- * A message and its place: by key or by partition. With neither, kafkajs would choose another partition at each of its tries, under sequence numbers that the broker may have seen
- * there: it would take the message for a repetition of another one and drop it.
+ * A message and its place: by key or by partition. With neither, kafkajs would choose another partition at each of its
+ * tries, under sequence numbers that the broker may have seen there: it would take the message for a repetition of
+ * another one and drop it.
  */
 export type OutgoingMessage = { value: Buffer | null; headers?: IHeaders } & (
   { key: Buffer | string; partition?: number } | { key: Buffer | null; partition: number }
@@ -40,10 +47,12 @@ interface Link {
 }
 
 /**
- * Sends to one topic (idempotent producer, all replicas, gzip). One send is under way at a time; what gathers meanwhile is the next one.
+ * Sends to one topic (idempotent producer, all replicas, gzip). One send is under way at a time; what gathers meanwhile
+ * is the next one.
  *
- * A producer that failed is never used again. kafkajs gives the sequence numbers of a failed batch to the next one; if the broker had stored the failed one after all, it
- * would take the next one for its repetition and drop it, and say that all is well. A new producer has a new id.
+ * A producer that failed is never used again. kafkajs gives the sequence numbers of a failed batch to the next one; if
+ * the broker had stored the failed one after all, it would take the next one for its repetition and drop it, and say
+ * that all is well. A new producer has a new id.
  */
 export class TopicPublisher {
   private readonly waiting: Waiting[] = [];

@@ -20,7 +20,10 @@ const tenantUpdate = { tenantId: 'a', plan: 'default', status: 'active' } as nev
 const remove = (store: KafkaStore) =>
   withAdmin(store.connection, ADMIN_TIMEOUT_MS, (admin) => admin.deleteTopics({ topics: [store.prefix + BAD_TOPIC] }));
 
-/** Its leader is there, and refuses whatever comes. (Kafka 4 asks for no more replicas in sync than a topic has, so one broker cannot lack any.) */
+/**
+ * Its leader is there, and refuses whatever comes. (Kafka 4 asks for no more replicas in sync than a topic has, so one
+ * broker cannot lack any.)
+ */
 async function close(store: KafkaStore): Promise<void> {
   const topic = store.prefix + BAD_TOPIC;
   const configEntries = [{ name: 'max.message.bytes', value: '1' }];

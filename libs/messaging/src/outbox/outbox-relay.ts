@@ -9,7 +9,10 @@ import { MAX_BATCH_MESSAGES, MessagesRefusedError, type Messages } from '../mess
 const IDLE_POLL_MS = 1_000;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** A topic stays apart until some of it was published, or so long after it failed last here: another relay may have its rows in hand, and give them back. */
+/**
+ * A topic stays apart until some of it was published, or so long after it failed last here: another relay may have its
+ * rows in hand, and give them back.
+ */
 const APART_MS = 60_000;
 /** Time that `stop` gives to what is there; the rest is published after the next start. */
 const DRAIN_TIMEOUT_MS = 5_000;
@@ -39,11 +42,14 @@ interface Taken {
 }
 
 /**
- * Publishes what `enqueue` stored: takes rows in the order of their ids, publishes them, and commits their removal after that; so each is published at least once.
- * Any number of relays may work on one table (each takes rows that no other has in hand), and a row's id is not its moment of commit: messages of one key
- * may therefore change places. A row that is refused goes to `outbox_refused` and blocks nobody; the others of its batch keep their order. Consumers de-duplicate by id and compare versions.
+ * Publishes what `enqueue` stored: takes rows in the order of their ids, publishes them, and commits their removal
+ * after that; so each is published at least once. Any number of relays may work on one table (each takes rows that no
+ * other has in hand), and a row's id is not its moment of commit: messages of one key may therefore change places. A
+ * row that is refused goes to `outbox_refused` and blocks nobody; the others of its batch keep their order. Consumers
+ * de-duplicate by id and compare versions.
  *
- * A topic that cannot be published is set apart: a loop of its own tries it until it can be again, and the main one publishes the others meanwhile.
+ * A topic that cannot be published is set apart: a loop of its own tries it until it can be again, and the main one
+ * publishes the others meanwhile.
  */
 export class OutboxRelay {
   private readonly news = new WakeableDelay();
@@ -70,7 +76,10 @@ export class OutboxRelay {
     this.news.wake();
   }
 
-  /** Publishes what is there, for DRAIN_TIMEOUT_MS at the most and as long as it succeeds. Call it before `Messages.close` and before the data source is destroyed. */
+  /**
+   * Publishes what is there, for DRAIN_TIMEOUT_MS at the most and as long as it succeeds. Call it before
+   * `Messages.close` and before the data source is destroyed.
+   */
   async stop(): Promise<void> {
     this.stopping = true;
     this.news.wake();
@@ -87,7 +96,10 @@ export class OutboxRelay {
     await this.publishAll(null, () => Date.now() > until, 1);
   }
 
-  /** Of this topic that is set apart, or of all that are not. True when nothing is left; false when told to give up, or after `maxFailures`. */
+  /**
+   * Of this topic that is set apart, or of all that are not. True when nothing is left; false when told to give up, or
+   * after `maxFailures`.
+   */
   private async publishAll(only: Topic | null, giveUp: () => boolean, maxFailures = Infinity): Promise<boolean> {
     let failedAtMs = performance.now();
     for (let failures = 0; !giveUp() && failures < maxFailures;) {
@@ -187,7 +199,10 @@ export class OutboxRelay {
     outboxAge.set({ outbox: this.options.name }, Math.max(...this.ages.values()));
   }
 
-  /** Publishes rows of one topic in their order, and returns those that were refused: all in one call, or one by one when that call is refused. */
+  /**
+   * Publishes rows of one topic in their order, and returns those that were refused: all in one call, or one by one
+   * when that call is refused.
+   */
   private async publishRows(rows: readonly OutboxRow[]): Promise<RefusedRow[]> {
     try {
       await this.messages.publish(

@@ -10,12 +10,15 @@ const QUERY_TIMEOUT_MS = 10_000;
 
 /** What every session sets, and why. */
 const SESSION_SETTINGS = [
-  // An acknowledgement that a crash of the server undoes makes a batch come twice, which consumers bear; waiting for the disk would cost each batch a flush.
+  // An acknowledgement that a crash of the server undoes makes a batch come twice, which consumers bear; waiting for
+  // the disk would cost each batch a flush.
   'SET synchronous_commit = off',
-  // `read` must walk the index in order, whatever the statistics of a table that fills and empties all day say: sorting a backlog at each read took 70 ms at 20,000 jobs.
+  // `read` must walk the index in order, whatever the statistics of a table that fills and empties all day say: sorting
+  // a backlog at each read took 70 ms at 20,000 jobs.
   'SET enable_bitmapscan = off',
   'SET enable_seqscan = off',
-  // A machine that vanishes without closing its connections loses its locks after 5 + 3 × 2 s; by default that takes hours. (Without effect on unix sockets, which need none.)
+  // A machine that vanishes without closing its connections loses its locks after 5 + 3 × 2 s; by default that takes
+  // hours. (Without effect on unix sockets, which need none.)
   'SET tcp_keepalives_idle = 5',
   'SET tcp_keepalives_interval = 2',
   'SET tcp_keepalives_count = 3',
@@ -41,8 +44,9 @@ export interface WaitingJob {
 const RELEASED = ' released';
 
 /**
- * The one connection on which a process consumes: it listens, it holds the locks that make this process the only consumer of a queue, and it reads and acknowledges. All on
- * one session on purpose: whoever has lost the lock has lost the means to acknowledge with it, and when a process dies the server frees its locks in that moment.
+ * The one connection on which a process consumes: it listens, it holds the locks that make this process the only
+ * consumer of a queue, and it reads and acknowledges. All on one session on purpose: whoever has lost the lock has lost
+ * the means to acknowledge with it, and when a process dies the server frees its locks in that moment.
  *
  * open → (lock → read, acknowledge … → unlock)* → close, or `lost` at any time, which is final: open another.
  */
@@ -102,9 +106,10 @@ export class ConsumerSession implements Db {
   }
 
   /**
-   * The next waiting jobs in the order in which they were published: by the server's time of their transaction, and within one call by id (WITH TIES, as a call must
-   * not be cut in the middle before its jobs are in order). Not by `PgBoss.fetch`: that leaves the order of jobs of one call open, and marks each
-   * job as taken (another write, and something to put right after a crash), which the lock makes needless.
+   * The next waiting jobs in the order in which they were published: by the server's time of their transaction, and
+   * within one call by id (WITH TIES, as a call must not be cut in the middle before its jobs are in order). Not by
+   * `PgBoss.fetch`: that leaves the order of jobs of one call open, and marks each job as taken (another write, and
+   * something to put right after a crash), which the lock makes needless.
    */
   async read(queue: string): Promise<WaitingJob[]> {
     const { rows } = await this.query<WaitingJob>({
@@ -135,7 +140,10 @@ export class ConsumerSession implements Db {
     await this.client.end();
   }
 
-  /** Ends the session at once, with its locks, and tells the consumers; one that never came about is told by `open` alone. */
+  /**
+   * Ends the session at once, with its locks, and tells the consumers; one that never came about is told by `open`
+   * alone.
+   */
   drop(): void {
     if (this.ended) return;
     this.ended = true;

@@ -41,8 +41,9 @@ interface Batch {
  *        ▲                     │                  │
  *        └──── session lost ───┴──────────────────┘      stop: the batch in hand is finished, the lock released, done
  *
- * Only the holder of the queue's lock consumes, one batch at a time and in order, so order per key needs nothing more. The lock belongs to the session: when that is lost, a batch in
- * hand is not acknowledged and nothing further is taken; it comes again, here or in another process.
+ * Only the holder of the queue's lock consumes, one batch at a time and in order, so order per key needs nothing more.
+ * The lock belongs to the session: when that is lost, a batch in hand is not acknowledged and nothing further is taken;
+ * it comes again, here or in another process.
  */
 export class GroupConsumer {
   private readonly queue: string;
@@ -123,7 +124,10 @@ export class GroupConsumer {
     }
   }
 
-  /** False when the batch was not handled and must not be acknowledged: the session is lost, or stopping while the handler fails. */
+  /**
+   * False when the batch was not handled and must not be acknowledged: the session is lost, or stopping while the
+   * handler fails.
+   */
   private async handle(session: ConsumerSession, batch: Batch): Promise<boolean> {
     const { topic, group, handler } = this.consumed;
     for (let attempt = 0; ; attempt++) {

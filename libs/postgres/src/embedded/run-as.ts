@@ -9,7 +9,10 @@ const COMMAND_TIMEOUT_MS = 60_000;
 
 /** Who runs PostgreSQL: ourselves, or, as it refuses to run as root, the system user `postgres`. */
 export interface ServerUser {
-  /** Runs a program of PostgreSQL to its end; rejects with its output. It gets a session of its own, so that Ctrl-C on our terminal does not reach it. */
+  /**
+   * Runs a program of PostgreSQL to its end; rejects with its output. It gets a session of its own, so that Ctrl-C on
+   * our terminal does not reach it.
+   */
   run(program: string, args: readonly string[]): Promise<string>;
   own(path: string): void;
 }
@@ -18,7 +21,8 @@ export interface ServerUser {
 export function serverUser(paths: readonly string[]): ServerUser {
   if (process.getuid?.() !== 0) return { run: (program, args) => exec(program, args), own: () => {} };
   const { uid, gid } = systemUser();
-  // Below a folder that only root may enter (a checkout in /root, a `mktemp -d`), the server needs the one capability to pass it.
+  // Below a folder that only root may enter (a checkout in /root, a `mktemp -d`), the server needs the one capability
+  // to pass it.
   const reachable = paths.every(isReachableByAll);
   return {
     run: (program, args) =>

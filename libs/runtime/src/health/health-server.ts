@@ -26,7 +26,10 @@ export type ProbePath = (typeof PROBES)[number];
 export interface ProbeCaller {
   /** /metrics: who sent the token, or everybody where there is none. */
   mayReadMetrics: boolean;
-  /** /readyz, with what is wrong rather than that something is: who sent the token, or asks from the process's own machine and no proxy of it. */
+  /**
+   * /readyz, with what is wrong rather than that something is: who sent the token, or asks from the process's own
+   * machine and no proxy of it.
+   */
   mayReadReasons: boolean;
 }
 
@@ -48,7 +51,8 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
       const { status } = readiness;
       return json(status === 'ok' ? 200 : 503, caller.mayReadReasons ? readiness : { status });
     }
-    // For load balancers. 404 and not 503: HAProxy then sends nothing new and lets what runs go on, where it would end it for a process that is down.
+    // For load balancers. 404 and not 503: HAProxy then sends nothing new and lets what runs go on, where it would end
+    // it for a process that is down.
     case '/trafficz':
       return health.takesWork() ? json(200, { status: 'ok' }) : json(404, { status: 'no new work' });
     case '/metrics':
@@ -58,7 +62,11 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
   }
 }
 
-/** /livez (the event loop turns), /readyz (every required dependency answers), /trafficz (send it new work) and /metrics, for the platform, load balancers and Prometheus: a port of its own, without a secret but for /metrics where there is a token. What is wrong /readyz tells not everybody. */
+/**
+ * /livez (the event loop turns), /readyz (every required dependency answers), /trafficz (send it new work) and
+ * /metrics, for the platform, load balancers and Prometheus: a port of its own, without a secret but for /metrics where
+ * there is a token. What is wrong /readyz tells not everybody.
+ */
 export class HealthServer {
   private constructor(
     private readonly server: Server,

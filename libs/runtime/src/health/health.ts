@@ -48,8 +48,8 @@ export class Health {
   }
 
   /**
-   * The same for load balancers, which take a late answer for a dead process: whether to send it new work, at once, by what is known. A dependency that is silent changes it
-   * within CHECK_TIMEOUT_MS; asking looks again.
+   * The same for load balancers, which take a late answer for a dead process: whether to send it new work, at once, by
+   * what is known. A dependency that is silent changes it within CHECK_TIMEOUT_MS; asking looks again.
    */
   takesWork(): boolean {
     void this.states();

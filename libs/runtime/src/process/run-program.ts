@@ -18,21 +18,30 @@ export interface Program<S extends ProcessSettings> {
   usage: string;
   /** Throws SettingsError. */
   settings(env: NodeJS.ProcessEnv): S;
-  /** For --validate: what else can be judged without a server. Throws ConfigError. Returns what was found valid, for people. */
+  /**
+   * For --validate: what else can be judged without a server. Throws ConfigError. Returns what was found valid, for
+   * people.
+   */
   validate(settings: S): string;
   /** Instead of running on: what an option does. Returns what it says on stdout. */
   jobs?: Record<string, (settings: S) => Promise<string>>;
   /** Options that `start` itself looks at. */
   flags?: readonly string[];
-  /** A signal ends the start where it stands; without this it is heeded when the start is through. For programs of which a part may be left half started. */
+  /**
+   * A signal ends the start where it stands; without this it is heeded when the start is through. For programs of which
+   * a part may be left half started.
+   */
   startMayBeCut?: boolean;
-  /** Resolves when it serves. What it has started goes to `takeDown`, which is called at the end, or when it rejects. */
+  /**
+   * Resolves when it serves. What it has started goes to `takeDown`, which is called at the end, or when it rejects.
+   */
   start(settings: S, takeDown: TakeDown, flags: ReadonlySet<string>): Promise<void>;
 }
 
 /**
- * Runs a program until a signal asks it to stop, and ends the process: exit code 0 after a clean stop or a job, 1 when it cannot start, with one clear line on stderr for
- * each reason; that of the signal (143, 130) when a job is cut off. A signal is heeded from the beginning, also while it starts; further ones are the same wish again.
+ * Runs a program until a signal asks it to stop, and ends the process: exit code 0 after a clean stop or a job, 1 when
+ * it cannot start, with one clear line on stderr for each reason; that of the signal (143, 130) when a job is cut off.
+ * A signal is heeded from the beginning, also while it starts; further ones are the same wish again.
  */
 export function runProgram<S extends ProcessSettings>(program: Program<S>, args: readonly string[]): void {
   run(program, args).then(

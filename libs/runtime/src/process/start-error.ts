@@ -1,4 +1,7 @@
-/** Something of the operator's stands in the way of a start; `message` is what is shown, a line for each thing, with its cure. */
+/**
+ * Something of the operator's stands in the way of a start; `message` is what is shown, a line for each thing, with its
+ * cure.
+ */
 export class StartError extends Error {}
 
 /** Names of the settings that a listening address comes from. */
@@ -23,7 +26,10 @@ export function explainListen(error: unknown, host: string, port: number, settin
   return error;
 }
 
-/** The base URL of a listening address, without a slash at its end. One that means "all" cannot be called: it is shown as this machine. */
+/**
+ * The base URL of a listening address, without a slash at its end. One that means "all" cannot be called: it is shown
+ * as this machine.
+ */
 export function baseUrl(host: string, port: number): string {
   const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
   return `http://${shown}:${port}`;

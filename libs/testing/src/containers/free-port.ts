@@ -1,6 +1,7 @@
 import { createServer } from 'node:net';
 
-// Below the range from which the system takes ports for outgoing connections: a stopped server must find its port free when it starts again.
+// Below the range from which the system takes ports for outgoing connections: a stopped server must find its port free
+// when it starts again.
 const FIRST_PORT = 20_000;
 const LAST_PORT = 29_999;
 const MAX_TRIES = 50;

@@ -9,7 +9,10 @@ const TRANSACTION = 1;
 export interface KafkaOptions {
   /** The broker's own settings over the defaults, as the image takes them: `{ KAFKA_MESSAGE_MAX_BYTES: '…' }`. */
   settings?: Record<string, string>;
-  /** A second listener, SECURE, with this protocol beside the plain one: how its clients prove who they are comes with `settings`. */
+  /**
+   * A second listener, SECURE, with this protocol beside the plain one: how its clients prove who they are comes with
+   * `settings`.
+   */
   secured?: 'SASL_PLAINTEXT' | 'SASL_SSL';
   /** Files that the settings name: path in the container to content. */
   files?: Record<string, string>;
@@ -56,7 +59,8 @@ export function useKafka({ settings = {}, secured, files }: KafkaOptions = {}): 
             KAFKA_PROCESS_ROLES: 'broker,controller',
             KAFKA_CONTROLLER_QUORUM_VOTERS: '1@127.0.0.1:9093',
             KAFKA_CONTROLLER_LISTENER_NAMES: 'CONTROLLER',
-            // Bound to every interface, known as what the host calls it; so what the broker itself asks for goes the same way.
+            // Bound to every interface, known as what the host calls it; so what the broker itself asks for goes the
+            // same way.
             KAFKA_LISTENERS: [...listeners('0.0.0.0'), 'CONTROLLER://127.0.0.1:9093'].join(),
             KAFKA_ADVERTISED_LISTENERS: listeners('127.0.0.1').join(),
             KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: protocols.join(),
@@ -92,7 +96,9 @@ export function useKafka({ settings = {}, secured, files }: KafkaOptions = {}): 
   );
 }
 
-/** Asks who coordinates some group or transaction: the first such question makes the broker create the topic behind it. */
+/**
+ * Asks who coordinates some group or transaction: the first such question makes the broker create the topic behind it.
+ */
 async function coordinatorIsThere(port: number, kind: number): Promise<void> {
   const key = Buffer.from('tollgate-ready');
   const body = Buffer.alloc(2 + key.length + 1);

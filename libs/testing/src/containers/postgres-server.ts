@@ -21,7 +21,8 @@ export class PostgresServer extends TestContainer {
 }
 
 /**
- * A PostgreSQL for the calling test file, to be stopped, killed, paused and cut off. Tests that do none of that take `useTestDatabase`, which is there at once.
+ * A PostgreSQL for the calling test file, to be stopped, killed, paused and cut off. Tests that do none of that take
+ * `useTestDatabase`, which is there at once.
  */
 export function usePostgresServer({ settings = {}, files = {} }: PostgresOptions = {}): PostgresServer {
   return useContainer(

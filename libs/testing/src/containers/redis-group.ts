@@ -3,8 +3,9 @@ import { imageOf } from './images';
 import { redisNode, RedisServer } from './redis';
 import { READY_TIMEOUT_MS, TestContainer } from './test-container';
 
-// Several servers that tell clients each other's addresses must have addresses that hold for the host as well as among themselves. So all live in one container's
-// network, on different ports, which are published under the same numbers: 127.0.0.1:<port> is right from both sides, and no client needs a map.
+// Several servers that tell clients each other's addresses must have addresses that hold for the host as well as among
+// themselves. So all live in one container's network, on different ports, which are published under the same numbers:
+// 127.0.0.1:<port> is right from both sides, and no client needs a map.
 
 const NODES = 3;
 const SENTINELS = 3;
@@ -30,7 +31,10 @@ export interface RedisClusterOptions {
   nodeTimeoutMs?: number;
 }
 
-/** `network.disconnect()` cuts all of them off from the host, not from each other; each node can be paused, killed, stopped and started. */
+/**
+ * `network.disconnect()` cuts all of them off from the host, not from each other; each node can be paused, killed,
+ * stopped and started.
+ */
 export interface RedisCluster {
   nodes: { port: number; server: RedisServer }[];
   network: TestContainer;
@@ -103,7 +107,10 @@ export interface RedisSentinels {
   network: TestContainer;
 }
 
-/** A primary, a replica and three sentinels for the calling test file: a failover takes some 4 s. `sentinels` are filled by beforeAll. */
+/**
+ * A primary, a replica and three sentinels for the calling test file: a failover takes some 4 s. `sentinels` are filled
+ * by beforeAll.
+ */
 export function useRedisSentinels(): RedisSentinels {
   const network = networkHolder(2 + SENTINELS);
   const portOf = (index: number): number => network.ports[index] ?? 0;

@@ -37,8 +37,8 @@ export function redisNode(port: number, args: string[]): ContainerSpec {
 }
 
 /**
- * Loaded and willing: a server that loads its data says LOADING; one that asks for a password is up. A closed connection says nothing: Docker's proxy closes them while nobody
- * listens behind it yet.
+ * Loaded and willing: a server that loads its data says LOADING; one that asks for a password is up. A closed
+ * connection says nothing: Docker's proxy closes them while nobody listens behind it yet.
  */
 async function answers(port: number): Promise<void> {
   const answer = String(await ask(port, 'PING\r\n', (bytes) => bytes.includes('\r\n')));

@@ -1,6 +1,7 @@
 /**
- * The accounts that each tenant has. `credit`: what we owe the tenant (a liability): its sum is the balance. `usage_revenue`: earned.
- * `payments_clearing`: against the payment provider. `adjustments`: corrections by a person. `overrun`: the operator's loss.
+ * The accounts that each tenant has. `credit`: what we owe the tenant (a liability): its sum is the balance.
+ * `usage_revenue`: earned. `payments_clearing`: against the payment provider. `adjustments`: corrections by a person.
+ * `overrun`: the operator's loss.
  */
 export const ACCOUNTS = ['credit', 'usage_revenue', 'payments_clearing', 'adjustments', 'overrun'] as const;
 export type Account = (typeof ACCOUNTS)[number];
@@ -11,7 +12,9 @@ export interface Posting {
   amountCents: bigint;
 }
 
-/** A ledger rule would be broken: a fault in the code or in the stores, never a caller's mistake. Nothing is written. */
+/**
+ * A ledger rule would be broken: a fault in the code or in the stores, never a caller's mistake. Nothing is written.
+ */
 export class LedgerError extends Error {
   constructor(message: string) {
     super(message);
@@ -19,7 +22,10 @@ export class LedgerError extends Error {
   }
 }
 
-/** Throws LedgerError unless the postings sum to zero, none is zero, no account comes twice, and `credit` moves by the entry's amount. */
+/**
+ * Throws LedgerError unless the postings sum to zero, none is zero, no account comes twice, and `credit` moves by the
+ * entry's amount.
+ */
 export function assertBalanced(postings: readonly Posting[], amountCents: bigint): void {
   const sum = postings.reduce((total, posting) => total + posting.amountCents, 0n);
   if (sum !== 0n) throw new LedgerError(`postings sum to ${sum}`);

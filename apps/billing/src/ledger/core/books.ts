@@ -62,21 +62,27 @@ export function unpostedNanos(books: Books): bigint {
 }
 
 /**
- * Whether usage can be posted as a whole: a cent has gathered and the balance pays for all of it. More than the balance can gather only where holds were lost; then what the
- * balance covers is posted (`post.ts`), the rest waits for the next top-up, and the news tell the debt: usage never takes a balance below zero.
+ * Whether usage can be posted as a whole: a cent has gathered and the balance pays for all of it. More than the balance
+ * can gather only where holds were lost; then what the balance covers is posted (`post.ts`), the rest waits for the
+ * next top-up, and the news tell the debt: usage never takes a balance below zero.
  */
 export function canPost(books: Books): boolean {
   const cents = unpostedNanos(books) / NANOS_PER_CENT;
   return cents >= 1n && cents <= books.balanceCents;
 }
 
-/** More has gathered than the balance pays for, and it pays for something: some of the charges may be covered, which only they can tell. */
+/**
+ * More has gathered than the balance pays for, and it pays for something: some of the charges may be covered, which
+ * only they can tell.
+ */
 export function mayPostPart(books: Books): boolean {
   const cents = unpostedNanos(books) / NANOS_PER_CENT;
   return cents > books.balanceCents && books.balanceCents >= 1n;
 }
 
-/** What can leave by the books, in whole cents: the balance less what is gathered and not posted yet. Never negative. */
+/**
+ * What can leave by the books, in whole cents: the balance less what is gathered and not posted yet. Never negative.
+ */
 export function refundableCents(books: Books): bigint {
   const nanos = books.balanceCents * NANOS_PER_CENT - unpostedNanos(books);
   return nanos > 0n ? nanos / NANOS_PER_CENT : 0n;

@@ -18,7 +18,10 @@ import { chargePeriod, periodOf } from './period';
 import { partWanted, post, postThrough, type ChargeRange, type Part } from './post';
 
 const CENT = 10_000_000n;
-/** Some thousands of runs, with node:assert in them as Jest's expect takes ten times as long; a failure prints its seed and path, with which it runs again. */
+/**
+ * Some thousands of runs, with node:assert in them as Jest's expect takes ten times as long; a failure prints its seed
+ * and path, with which it runs again.
+ */
 const SEED = 20261121;
 const CALENDAR = { running: '2026-12', closedThrough: '2026-09' };
 
@@ -139,7 +142,10 @@ class MemoryLedger {
     return this.charges.filter((one) => one.period === period && one.seq > coveredSeq);
   }
 
-  /** With the next charges, as far as they make a cent, the balance would be below zero: more than it pays for is covered of none. */
+  /**
+   * With the next charges, as far as they make a cent, the balance would be below zero: more than it pays for is
+   * covered of none.
+   */
   private assertNoMoreFits(): void {
     const open = [...this.months.values()].filter((month) => month.coveredSeq < month.lastSeq);
     const next = open.sort((a, b) => (a.period < b.period ? -1 : 1)).flatMap((month) => this.uncovered(month));

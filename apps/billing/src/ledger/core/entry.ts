@@ -45,8 +45,8 @@ export interface Entry extends EntryRequest {
 }
 
 /**
- * Books one balanced entry. Throws LedgerError when the sign does not fit the type, when a debit (other than an adjustment) would take the balance below
- * zero, or when the balance would leave the safe integers.
+ * Books one balanced entry. Throws LedgerError when the sign does not fit the type, when a debit (other than an
+ * adjustment) would take the balance below zero, or when the balance would leave the safe integers.
  */
 export function book(books: Books, id: string, request: EntryRequest): { books: Books; entry: Entry } {
   const { type, amountCents, overrunCents = 0n } = request;
@@ -81,7 +81,10 @@ export function book(books: Books, id: string, request: EntryRequest): { books: 
   };
 }
 
-/** SHA-256 of what was asked for beside the idempotency key. The month is not part of it: a repeat may come in the next one. */
+/**
+ * SHA-256 of what was asked for beside the idempotency key. The month is not part of it: a repeat may come in the next
+ * one.
+ */
 export function inputHash({
   type,
   amountCents,

@@ -36,8 +36,9 @@ export interface Gathered {
 }
 
 /**
- * Takes new charges of one tenant (none of them gathered before) into its books: numbers them per month and adds them up. Without
- * charges nothing changes, the version neither. A charge of a month that is closed belongs to the running one.
+ * Takes new charges of one tenant (none of them gathered before) into its books: numbers them per month and adds them
+ * up. Without charges nothing changes, the version neither. A charge of a month that is closed belongs to the running
+ * one.
  * @param months the tenant's months as they stand, all from the oldest of the charges on
  */
 export function gather(
@@ -76,7 +77,10 @@ export function gather(
   };
 }
 
-/** The charge's own month, or the running one when that is closed; the next one that is open should the clock here be behind that of whoever closed. */
+/**
+ * The charge's own month, or the running one when that is closed; the next one that is open should the clock here be
+ * behind that of whoever closed.
+ */
 function billedPeriod(own: Period, months: ReadonlyMap<Period, Month>, { running, closedThrough }: Calendar): Period {
   const isClosed = (period: Period) => months.get(period)?.closed ?? period <= closedThrough;
   if (!isClosed(own)) return own;

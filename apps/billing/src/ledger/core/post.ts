@@ -4,7 +4,10 @@ import { canPost, mayPostPart, type Books, type Month } from './books';
 import { book, METERING_SOURCE, type Entry } from './entry';
 import type { Period } from './period';
 
-/** A contiguous range of charges that is taken onto the ledger: chargesNanos + carriedInNanos = amountCents × 10⁷ + carriedOutNanos. */
+/**
+ * A contiguous range of charges that is taken onto the ledger: chargesNanos + carriedInNanos = amountCents × 10⁷ +
+ * carriedOutNanos.
+ */
 export interface ChargeRange {
   tenantId: string;
   /** 1, 2, … per tenant: a chain by the remainder that is carried on. */
@@ -36,8 +39,10 @@ export interface Part {
 }
 
 /**
- * Of books that have gathered more than the balance pays for: the first month that does not fit, and how much of it does; null where nothing is to be looked for. A charge is covered whole or not at all, as
- * each is named by one entry: so what is left of the balance is less than the next charge. That one was held once, and is no more than a request may cost.
+ * Of books that have gathered more than the balance pays for: the first month that does not fit, and how much of it
+ * does; null where nothing is to be looked for. A charge is covered whole or not at all, as each is named by one entry:
+ * so what is left of the balance is less than the next charge. That one was held once, and is no more than a request
+ * may cost.
  */
 export function partWanted(books: Books, months: readonly Month[]): { month: Month; limitNanos: bigint } | null {
   if (!mayPostPart(books)) return null;
@@ -51,9 +56,10 @@ export function partWanted(books: Books, months: readonly Month[]): { month: Mon
 }
 
 /**
- * Posts what has gathered: one entry a month, oldest first, in whole cents, each covering all of the month's charges so far; the sub-cent rest is carried
- * on. Charges of different months never share an entry. Nothing when not a whole cent has gathered. Where the balance does not pay for all of it: whole months, oldest first, and of the next one
- * the `part` that it pays for; the rest stays as it is.
+ * Posts what has gathered: one entry a month, oldest first, in whole cents, each covering all of the month's charges so
+ * far; the sub-cent rest is carried on. Charges of different months never share an entry. Nothing when not a whole cent
+ * has gathered. Where the balance does not pay for all of it: whole months, oldest first, and of the next one the
+ * `part` that it pays for; the rest stays as it is.
  * @param months the tenant's months with uncovered charges, all of them
  * @param part of the month that `partWanted` names: the longest that is within its limit; null: not one charge is
  * @param newEntryId called once for each entry
@@ -107,8 +113,9 @@ function oldestFirst(months: readonly Month[]): Month[] {
 }
 
 /**
- * Takes all that has gathered in months up to `through` onto the ledger, so that they can be closed: whole cents as entries, a rest of less than a cent is carried on. What the balance
- * does not pay for stays, with all that comes after it.
+ * Takes all that has gathered in months up to `through` onto the ledger, so that they can be closed: whole cents as
+ * entries, a rest of less than a cent is carried on. What the balance does not pay for stays, with all that comes after
+ * it.
  * @param months the tenant's months with uncovered charges, at least those up to `through`
  * @returns as `post`; the months that could not be covered are not among its months
  */

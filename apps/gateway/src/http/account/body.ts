@@ -3,7 +3,9 @@ import { ApiError } from '../api-error';
 import { validateName } from './names';
 import { parseInstant } from '../validate';
 
-/** The body with its name trimmed: the rules for a name hold for what is left. Error: invalid_name, with what is wrong. */
+/**
+ * The body with its name trimmed: the rules for a name hold for what is left. Error: invalid_name, with what is wrong.
+ */
 export function trimmedName(body: Record<string, unknown>): Record<string, unknown> {
   if (typeof body['name'] !== 'string') return body;
   const name = body['name'].trim();

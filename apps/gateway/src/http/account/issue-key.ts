@@ -8,7 +8,10 @@ export const KEY_NOTE = 'Store this key now: it is shown only this once.';
 
 const checkBody = bodyCheck(KeyCreate, bodyError);
 
-/** What is to be issued, from a body: `name` trimmed, `expiresAt` in the future as ISO 8601 UTC. Errors: those of the body's fields. */
+/**
+ * What is to be issued, from a body: `name` trimmed, `expiresAt` in the future as ISO 8601 UTC. Errors: those of the
+ * body's fields.
+ */
 export function readKeyBody(body: Record<string, unknown>): { name: string; profile?: string; expiresAt?: string } {
   const { name, profile, expiresAt } = checkBody(trimmedName(body));
   const expires = futureInstant(expiresAt);
@@ -16,8 +19,8 @@ export function readKeyBody(body: Record<string, unknown>): { name: string; prof
 }
 
 /**
- * Mints a key and has auth record it: `key` exists here and in the answer that the caller writes, auth gets its hash. Errors of auth:
- * not_found (tenant), invalid_profile.
+ * Mints a key and has auth record it: `key` exists here and in the answer that the caller writes, auth gets its hash.
+ * Errors of auth: not_found (tenant), invalid_profile.
  */
 export async function issueKey(
   services: Requests,

@@ -6,7 +6,10 @@ const CONTROL = /\p{Cc}/u;
 /** A letter, digit, sign or symbol that is drawn: not a filler, a zero-width character or the empty Braille pattern. */
 const SEEN = /(?!\p{Default_Ignorable_Code_Point}|\u2800)[\p{L}\p{N}\p{P}\p{S}]/u;
 
-/** Why a name cannot be given to a tenant, a key or a token, as it could be taken for another or for none; null when it can. The one rule for all of them, beside the length. */
+/**
+ * Why a name cannot be given to a tenant, a key or a token, as it could be taken for another or for none; null when it
+ * can. The one rule for all of them, beside the length.
+ */
 export function validateName(name: string): string | null {
   if (CONTROL.test(name)) return 'name must not have control characters, such as a line break or a tab.';
   if (SEPARATOR.test(name)) return 'name must not have line or paragraph separators (U+2028, U+2029).';

@@ -3,8 +3,8 @@ import { SCOPES } from '@tollgate/contracts';
 import { ExpiresAt, idSchema, last4, Name, nextCursor, orNull, pageQuery, ProfileName, timestamp } from './fields';
 
 /**
- * The requests and answers that the management and the operator API share. Requests are validated with these; the OpenAPI documents are written from the
- * same objects.
+ * The requests and answers that the management and the operator API share. Requests are validated with these; the
+ * OpenAPI documents are written from the same objects.
  */
 
 const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';

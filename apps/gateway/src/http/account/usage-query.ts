@@ -7,8 +7,8 @@ import { UsageQuery } from './schemas';
 const checkQuery = queryCheck(UsageQuery);
 
 /**
- * The query string as metering wants it; without `from` and `to` this calendar month (UTC) until now. Error: invalid_parameter, also when
- * `from` is not before `to`.
+ * The query string as metering wants it; without `from` and `to` this calendar month (UTC) until now. Error:
+ * invalid_parameter, also when `from` is not before `to`.
  */
 export function readUsageQuery(tenantId: string, query: Record<string, unknown>, nowMs: number): UsageRequest {
   const groupBy = query['groupBy'];

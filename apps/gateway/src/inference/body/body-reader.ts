@@ -46,8 +46,8 @@ interface Waiting {
 }
 
 /**
- * Bodies → asks. Small ones at once; large ones in worker threads, so that no body holds up the requests of others: one of a key at a time, so that nobody's large bodies stand in the way of
- * another key's.
+ * Bodies → asks. Small ones at once; large ones in worker threads, so that no body holds up the requests of others: one
+ * of a key at a time, so that nobody's large bodies stand in the way of another key's.
  */
 export class BodyReader {
   private workers: Pool | null = null;
@@ -61,9 +61,9 @@ export class BodyReader {
   ) {}
 
   /**
-   * Takes the bytes: a large body is handed over to its worker, not copied (copies of 10 MiB keep the garbage collector busy), and is gone here.
-   * Throws InferenceError: 400 with the field that is wrong, 404; rejects with ClientLeftError, and with UnavailableError when no worker could read it:
-   * with RuinousBodyError when one tried.
+   * Takes the bytes: a large body is handed over to its worker, not copied (copies of 10 MiB keep the garbage collector
+   * busy), and is gone here. Throws InferenceError: 400 with the field that is wrong, 404; rejects with
+   * ClientLeftError, and with UnavailableError when no worker could read it: with RuinousBodyError when one tried.
    */
   read(kind: InferenceKind, raw: Buffer, sender: Sender): InferenceRequest | Promise<InferenceRequest> {
     if (raw.length <= MAX_INLINE_BYTES) return readRequest(kind, raw, (id) => this.catalog.find(id, sender.models));

@@ -37,7 +37,10 @@ function ruleOf(models: readonly BodyRules[], id: string): BodyRules | undefined
   return models.find((model) => model.id === id);
 }
 
-/** The thread that serves everybody goes first where both want the same core. On Linux this is the calling thread's alone; elsewhere it would be the process's. */
+/**
+ * The thread that serves everybody goes first where both want the same core. On Linux this is the calling thread's
+ * alone; elsewhere it would be the process's.
+ */
 const NICENESS = 10;
 if (process.platform === 'linux') setPriority(NICENESS);
 worker({ read });

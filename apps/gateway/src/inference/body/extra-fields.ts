@@ -31,7 +31,8 @@ export interface ExtraField {
 }
 
 /**
- * The fields that the schema does not know and the model passes on. Throws InferenceError unsupported_parameter for any other; null is as if it were left out.
+ * The fields that the schema does not know and the model passes on. Throws InferenceError unsupported_parameter for any
+ * other; null is as if it were left out.
  * @param documented the fields of the schema
  */
 export function extraFields(

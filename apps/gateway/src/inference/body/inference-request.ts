@@ -52,7 +52,8 @@ export interface MediaParts {
 }
 
 /**
- * Parses, validates and rebuilds a body. Throws InferenceError: 400 with the field that is wrong, or 404 for a model that there is not.
+ * Parses, validates and rebuilds a body. Throws InferenceError: 400 with the field that is wrong, or 404 for a model
+ * that there is not.
  * @param findModel the model of this id, if the key may use it
  */
 export function readRequest(
@@ -218,7 +219,9 @@ function readStreaming(body: ChatCompletionRequest | CompletionRequest): Pick<Re
   return { stream, includeUsage: body.stream_options?.include_usage === true };
 }
 
-/** How many prompts there are: one string or list of tokens, or several of them. Throws for a mixture, and for too many. */
+/**
+ * How many prompts there are: one string or list of tokens, or several of them. Throws for a mixture, and for too many.
+ */
 function checkPrompts(param: string, prompts: CompletionRequest['prompt']): number {
   if (typeof prompts === 'string' || prompts.every((item) => typeof item === 'number')) return 1;
   if (prompts.some((item) => typeof item === 'number')) {

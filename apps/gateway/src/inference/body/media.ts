@@ -24,8 +24,9 @@ const LOCAL_SUFFIXES = [
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/;
 
 /**
- * The URL as it goes out: a `data:` URL as it is; an `https:` one written anew from its parts, if the model's backends may fetch from its domain.
- * Throws InferenceError invalid_value. What a permitted name resolves to is the backend's to check: only it looks the name up.
+ * The URL as it goes out: a `data:` URL as it is; an `https:` one written anew from its parts, if the model's backends
+ * may fetch from its domain. Throws InferenceError invalid_value. What a permitted name resolves to is the backend's to
+ * check: only it looks the name up.
  * @param allowed true: any public domain; a list: these and those below them
  */
 export function mediaUrl(url: string, allowed: boolean | readonly string[], modelId: string, param: string): string {

@@ -8,8 +8,9 @@ import { REQUEST_FIELDS } from './validate';
 const OURS = new Set(['model', 'max_tokens', 'max_completion_tokens', 'stream_options', 'best_of', 'echo']);
 
 /**
- * The names under which a chat's cap goes out. Of two names a dialect may read either, so it is sent both; OpenAI refuses both at once, and llama.cpp reads its own before all.
- * Legacy completions have `max_tokens` alone everywhere, and llama.cpp's own.
+ * The names under which a chat's cap goes out. Of two names a dialect may read either, so it is sent both; OpenAI
+ * refuses both at once, and llama.cpp reads its own before all. Legacy completions have `max_tokens` alone everywhere,
+ * and llama.cpp's own.
  */
 const CAP_NAMES: Record<BackendDialect, readonly string[]> = {
   any: ['max_tokens', 'max_completion_tokens'],
@@ -24,7 +25,10 @@ const CAP_NAMES: Record<BackendDialect, readonly string[]> = {
 
 /** A validated body, written anew: each member once, in a fixed order, and nothing that was not understood. */
 export interface Outgoing {
-  /** The documented fields that go out as they were understood: members without braces, with a comma after each, in UTF-8. */
+  /**
+   * The documented fields that go out as they were understood: members without braces, with a comma after each, in
+   * UTF-8.
+   */
   fields: Buffer;
   /** Passed through to the backends whose dialect knows them. */
   extras: readonly ExtraField[];
@@ -62,7 +66,10 @@ function exponentsIn(json: string): number {
   return json.match(EXPONENT)?.length ?? 0;
 }
 
-/** The body for a backend: what was understood, its name for the model, the output that is held, and usage always asked for. */
+/**
+ * The body for a backend: what was understood, its name for the model, the output that is held, and usage always asked
+ * for.
+ */
 export function upstreamBody(
   { kind, stream, outgoing }: { kind: InferenceKind; stream: boolean; outgoing: Outgoing },
   { model, dialect, passthrough }: Pick<Backend, 'model' | 'dialect' | 'passthrough'>,

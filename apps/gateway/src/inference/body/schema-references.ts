@@ -5,8 +5,9 @@ const REFERENCES = new Set(['$ref', '$dynamicRef', '$recursiveRef']);
 const KNOWN_DIALECT = /^https?:\/\/json-schema\.org\//;
 
 /**
- * Refuses a JSON schema that refers to another document: some libraries fetch it. References within the schema (`#…`) are its own. Iterative, as the body's depth is bounded and its width is not.
- * Throws InferenceError unsupported_parameter.
+ * Refuses a JSON schema that refers to another document: some libraries fetch it. References within the schema (`#…`)
+ * are its own. Iterative, as the body's depth is bounded and its width is not. Throws InferenceError
+ * unsupported_parameter.
  */
 export function refuseRemoteReferences(schema: unknown, param: string): void {
   const left: unknown[] = [schema];

@@ -1,9 +1,10 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
 
 /**
- * The bodies of the inference requests: what is validated, what goes out (`outgoing.ts` takes the fields of these schemas), and what the OpenAPI document shows, from one definition. Inside of
- * messages, parts and tools nothing else is taken; other fields of the body itself only as `extra-fields.ts` says. Unions are written as lists of types, not `anyOf`, so that an error names
- * one field and one reason.
+ * The bodies of the inference requests: what is validated, what goes out (`outgoing.ts` takes the fields of these
+ * schemas), and what the OpenAPI document shows, from one definition. Inside of messages, parts and tools nothing else
+ * is taken; other fields of the body itself only as `extra-fields.ts` says. Unions are written as lists of types, not
+ * `anyOf`, so that an error names one field and one reason.
  */
 
 export const MAX_CHOICES = 16;

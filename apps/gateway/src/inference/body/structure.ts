@@ -21,8 +21,9 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Refuses a body whose structure is dear to parse, before it is parsed: one pass over its bytes, no recursion, nothing allocated. Says nothing about valid JSON, which the parser does.
- * Throws InferenceError invalid_value with the outermost field as `param`.
+ * Refuses a body whose structure is dear to parse, before it is parsed: one pass over its bytes, no recursion, nothing
+ * allocated. Says nothing about valid JSON, which the parser does. Throws InferenceError invalid_value with the
+ * outermost field as `param`.
  */
 export function checkStructure(raw: Buffer): void {
   const membersAt = new Uint32Array(MAX_DEPTH + 1);

@@ -25,7 +25,10 @@ const CHECKS: Record<InferenceKind, (body: unknown) => Record<string, unknown>> 
   embedding: compile(EmbeddingRequest),
 };
 
-/** The body as an object that its schema accepts. Throws InferenceError 400: invalid_json, or the first thing wrong, with its `param`. */
+/**
+ * The body as an object that its schema accepts. Throws InferenceError 400: invalid_json, or the first thing wrong,
+ * with its `param`.
+ */
 export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unknown> {
   checkStructure(raw);
   let body: unknown;

@@ -1,5 +1,6 @@
--- Exact integers of any size. An amount is a Lua number where it fits a double exactly (|n| < 2^53), which it does as a rule, and a decimal string
--- otherwise: so every amount has one form, and what is stored or answered needs no conversion.
+-- Exact integers of any size. An amount is a Lua number where it fits a double exactly (|n| < 2^53), which it does as a
+-- rule, and a decimal string otherwise: so every amount has one form, and what is stored or answered needs no
+-- conversion.
 local SAFE = 9007199254740992
 -- Seven digits a limb: a product of two limbs and all that is carried stay far below SAFE.
 local LIMB_DIGITS = 7
@@ -166,8 +167,8 @@ local function ceil_million(a)
   return rest > 0 and add(quotient, 1) or quotient
 end
 
--- How many whole times `price` fits into `left`, at most `want` (a number). Both ≥ 0. The quotient of the doubles is off by one at the most,
--- as `want` is far below SAFE.
+-- How many whole times `price` fits into `left`, at most `want` (a number). Both ≥ 0. The quotient of the doubles is
+-- off by one at the most, as `want` is far below SAFE.
 local function times(left, price, want)
   if price == 0 then
     return want

@@ -1,18 +1,21 @@
 -- What is kept of a tenant, in five keys of one slot:
---   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us, tokens_us (the tenant's buckets), budget, …; life: made with the first hold after the store
+--   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us, tokens_us
+--   (the tenant's buckets), budget, …; life: made with the first hold after the store
 --                         was emptied, so that a hold that went with everything else is told from one that ended
 --   2 keys         hash   key id → the same per inference key; and its budget, apart, under key id .. BUDGET
 --   3 pending      hash   hold id → hold
 --   4 settled      hash   hold id → cost and record
 --   5 unconfirmed  zset   hold id by the instant (ms) since which the ledger owes its release
--- A newer version of this library may add fields and append to the packed tuples; it must read what this one writes, and the other way round.
+-- A newer version of this library may add fields and append to the packed tuples; it must read what this one writes,
+-- and the other way round.
 local CREDIT, KEYS_OF, PENDING, SETTLED, UNCONFIRMED = 1, 2, 3, 4, 5
 local BUDGET = ':budget'
 local MINUTE_US = 60000000
 -- Arguments of one command: Lua's stack bears a few thousand.
 local MAX_UNPACKED = 1000
 
--- A budget that the operator set, packed with its version: nanos, or false where what the request brings from the configuration stands; then the version.
+-- A budget that the operator set, packed with its version: nanos, or false where what the request brings from the
+-- configuration stands; then the version.
 local function unpack_budget(packed)
   if not packed then
     return false, 0
@@ -90,14 +93,15 @@ local function live(keys, t)
   end
 end
 
--- Whether a hold that was admitted in this life (false: not told) and is not there was lost with all others of the tenant.
+-- Whether a hold that was admitted in this life (false: not told) and is not there was lost with all others of the
+-- tenant.
 local function is_lost(keys, life)
   return life and life ~= redis.call('HGET', keys[CREDIT], 'life')
 end
 
 -- rule 3: spendable and unspent
--- What may be spent in the month of the call and is not yet (an older month's sum counts for nothing), or false where there is no budget. `default` is what
--- the request brings from the configuration, or false.
+-- What may be spent in the month of the call and is not yet (an older month's sum counts for nothing), or false where
+-- there is no budget. `default` is what the request brings from the configuration, or false.
 local function unspent(month, of, default)
   local budget = of.own_budget or default
   return budget and sub(budget, of.month >= month and of.spent or 0)
@@ -136,8 +140,9 @@ local function in_parts(command, key, args, step)
 end
 
 -- rule 9: bucket arithmetic
--- How far `amount` moves the instant at which a bucket of `per_minute` is full: ⌊min(amount, per_minute) × 60 s / per_minute⌋ in µs. More than the whole
--- bucket counts as the whole bucket: it could never pass otherwise. Rounded down, so that a burst up to the limit always fits.
+-- How far `amount` moves the instant at which a bucket of `per_minute` is full: ⌊min(amount, per_minute) × 60 s /
+-- per_minute⌋ in µs. More than the whole bucket counts as the whole bucket: it could never pass otherwise. Rounded
+-- down, so that a burst up to the limit always fits.
 local function bucket_us(amount, per_minute)
   local counted = math.min(amount, per_minute)
   if counted * MINUTE_US < SAFE then
@@ -155,10 +160,12 @@ local function bucket_us(amount, per_minute)
 end
 
 -- rule 1: a clock that was ahead
--- Where the buckets of `of` (a tenant or a key) stand by this clock: full at the earliest now. Where they were written at an instant that is to come by it, as it was ahead, they stand now as they
--- stood then. The requests bucket alone tells by how much it was ahead too, to the minute (an older version of this library does not tell more): it is never further from full than that. The tokens
--- bucket is: what settlements corrected may honestly have moved it further.
--- Answers whether it was: then that is to be kept, so that the bucket fills from now on, and not from each look at it anew.
+-- Where the buckets of `of` (a tenant or a key) stand by this clock: full at the earliest now. Where they were written
+-- at an instant that is to come by it, as it was ahead, they stand now as they stood then. The requests bucket alone
+-- tells by how much it was ahead too, to the minute (an older version of this library does not tell more): it is never
+-- further from full than that. The tokens bucket is: what settlements corrected may honestly have moved it further.
+-- Answers whether it was: then that is to be kept, so that the bucket fills from now on, and not from each look at it
+-- anew.
 local function read_buckets(of, now)
   local ahead = math.max(0, of.written_us - now, of.requests_us - MINUTE_US - now)
   of.requests_us = math.max(of.requests_us - ahead, now)

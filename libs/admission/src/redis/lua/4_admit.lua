@@ -1,4 +1,5 @@
--- Admission, request by request in the order given. The rules have the numbers of the table in libs/admission/README.md.
+-- Admission, request by request in the order given. The rules have the numbers of the table in
+-- libs/admission/README.md.
 local SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1000, 60000
 
 -- rule 14: waiting for running requests
@@ -8,7 +9,8 @@ local function passing_ms(mean_ms, in_flight)
   return math.min(LONGEST_WAIT_MS, math.max(SHORTEST_WAIT_MS, math.floor(mean_ms / math.max(1, in_flight))))
 end
 
--- The most output tokens, up to `want`, that `nanos` pays for beside the prompt; −1 where it does not even pay for the prompt.
+-- The most output tokens, up to `want`, that `nanos` pays for beside the prompt; −1 where it does not even pay for the
+-- prompt.
 local function afford(nanos, r)
   local left = sub(mul(nanos, MILLION), r.prompt_femtos)
   if less(left, 0) then
@@ -78,9 +80,11 @@ local function read_request(a, draft)
   }
 end
 
--- args: now_ms or '', lease_ms, '1' to refuse tenants for which the books were not asked since the store was emptied, the requests as JSON, their drafts. News alone does not make a tenant known:
--- it may be an old one that comes again. Answers { 'unknown' }, or whether the tenant was new and the life in which holds are admitted, then nine values a request:
--- code, scope, retry_ms, nanos, tokens, and where the key's two buckets stand. code: 'held', a refusal of admission-store.ts, or 'id_used'.
+-- args: now_ms or '', lease_ms, '1' to refuse tenants for which the books were not asked since the store was emptied,
+-- the requests as JSON, their drafts. News alone does not make a tenant known: it may be an old one that comes again.
+-- Answers { 'unknown' }, or whether the tenant was new and the life in which holds are admitted, then nine values a
+-- request: code, scope, retry_ms, nanos, tokens, and where the key's two buckets stand. code: 'held', a refusal of
+-- admission-store.ts, or 'id_used'.
 local function admit(keys, args)
   local now = now_us(args[1])
   local deadline_ms = math.floor(now / 1000) + tonumber(args[2])

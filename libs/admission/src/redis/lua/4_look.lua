@@ -29,9 +29,10 @@ local function money_in_the_way(a, t, k, month)
   end
 end
 
--- args: now_ms or '', '1' to refuse tenants for which the books were not asked (as `admit`), and as JSON, for each that asks: key id, the key's requests and tokens a minute and
--- concurrency, the tenant's, their budgets by default (false: none), whether it pays. Answers { 'unknown' }, or seven values for each: code (false: nothing in the way), scope, retry_ms, and where
--- the key's two buckets stand.
+-- args: now_ms or '', '1' to refuse tenants for which the books were not asked (as `admit`), and as JSON, for each that
+-- asks: key id, the key's requests and tokens a minute and concurrency, the tenant's, their budgets by default (false:
+-- none), whether it pays. Answers { 'unknown' }, or seven values for each: code (false: nothing in the way), scope,
+-- retry_ms, and where the key's two buckets stand.
 local function look(keys, args)
   local now = now_us(args[1])
   local t = load_tenant(keys)

@@ -19,8 +19,8 @@ local function ids_of(list)
 end
 
 -- rule 16: extension
--- args: now_ms or '', [[id, want_nanos, min_nanos, life or false], …] as JSON. Three values an element: 'extended', 'refused' (also of a hold that the store lost: what was granted is all) or
--- 'forbidden'; granted; total.
+-- args: now_ms or '', [[id, want_nanos, min_nanos, life or false], …] as JSON. Three values an element: 'extended',
+-- 'refused' (also of a hold that the store lost: what was granted is all) or 'forbidden'; granted; total.
 local function extend(keys, args)
   local month = month_of(now_us(args[1]))
   local list = cjson.decode(args[2])
@@ -68,8 +68,9 @@ local function extend(keys, args)
 end
 
 -- rule 17: sign of life
--- args: now_ms or '', lease_ms, [[id, delivered or false, life or false], …] as JSON, delivered = [promptTokens, cachedTokens, completionTokens, costNanos].
--- Renews deadlines and records what was delivered. 1 for each that was pending, or that the store lost.
+-- args: now_ms or '', lease_ms, [[id, delivered or false, life or false], …] as JSON, delivered = [promptTokens,
+-- cachedTokens, completionTokens, costNanos]. Renews deadlines and records what was delivered. 1 for each that was
+-- pending, or that the store lost.
 local function progress(keys, args)
   local now_ms = math.floor(now_us(args[1]) / 1000)
   local deadline_ms = now_ms + tonumber(args[2])
@@ -108,7 +109,8 @@ local function tally(of, h, end_of, per_minute, month)
   -- rule 20: token correction
   of.tokens_by_us = (of.tokens_by_us or 0) + bucket_us(end_of.tokens, per_minute) - bucket_us(h.tokens, per_minute)
   -- rule 19: spent in the month
-  -- A sum of a month that is to come by this clock goes on as this month's, and not until the clock gets there: after a jump of years that would be for good.
+  -- A sum of a month that is to come by this clock goes on as this month's, and not until the clock gets there: after a
+  -- jump of years that would be for good.
   if of.month < month then
     of.spent = 0
   end
@@ -121,7 +123,8 @@ local function tally(of, h, end_of, per_minute, month)
 end
 
 -- rule 20: token correction
--- Moves the token bucket by the difference of the real numbers to those counted at admission: back (unused), or on (used beyond).
+-- Moves the token bucket by the difference of the real numbers to those counted at admission: back (unused), or on
+-- (used beyond).
 local function correct_tokens(of, now)
   if of.tokens_by_us and of.tokens_by_us ~= 0 then
     read_buckets(of, now)
@@ -139,10 +142,11 @@ local function next_mean_ms(mean_ms, length_ms)
 end
 
 -- rule 18: the end of a hold
--- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits' difference. `ends`: { id, cost, tokens,
--- month, record }: a cost makes the hold settled with this record, none takes it away. `month` is that of the instant at which the request ended: an
--- older one does not count against this month's budget. Two values an element: 'settled', 'repeated' (and the record that stands), 'void',
--- 'over_hold' (nothing changed), 'lost' (the store was emptied since its admission) or 'forbidden'.
+-- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits'
+-- difference. `ends`: { id, cost, tokens, month, record }: a cost makes the hold settled with this record, none takes
+-- it away. `month` is that of the instant at which the request ended: an older one does not count against this month's
+-- budget. Two values an element: 'settled', 'repeated' (and the record that stands), 'void', 'over_hold' (nothing
+-- changed), 'lost' (the store was emptied since its admission) or 'forbidden'.
 local function end_holds(keys, now, ends)
   local ids = {}
   for i, e in ipairs(ends) do

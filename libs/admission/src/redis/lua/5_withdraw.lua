@@ -30,7 +30,8 @@ local function withdrawals_after(keys, version)
   return sum
 end
 
--- args: '1' to refuse a tenant for which the books were not asked since the store was emptied, version, nanos. Answers { 'unknown' }, or the code and what is available.
+-- args: '1' to refuse a tenant for which the books were not asked since the store was emptied, version, nanos. Answers
+-- { 'unknown' }, or the code and what is available.
 local function withdraw(keys, args)
   local t = load_tenant(keys)
   if args[1] == '1' and not t.restored then

@@ -15,8 +15,9 @@ local function expired_event(h)
 end
 
 -- rule 23: expiry
--- Ends the pending holds past their deadline, at most `limit`: settled at what was delivered, or away at none. The records of the settled ones. Of a hold whose last sign of life is to come by this
--- clock (it went back) it is now: it has a lease from now on, whatever the clock said then.
+-- Ends the pending holds past their deadline, at most `limit`: settled at what was delivered, or away at none. The
+-- records of the settled ones. Of a hold whose last sign of life is to come by this clock (it went back) it is now: it
+-- has a lease from now on, whatever the clock said then.
 local function expire(keys, now, limit)
   local now_ms = math.floor(now / 1000)
   local bounds = redis.call('HMGET', keys[CREDIT], 'deadline_ms', 'progressed_ms')
@@ -62,8 +63,9 @@ local function expire(keys, now, limit)
   return records
 end
 
--- args: now_ms or '', at most so many expired ones, at most so many settled ones, confirm_after_ms. Answers how many expired ones were settled, how many pending
--- and settled holds there are now, and the records: those, then the settled ones that were not confirmed in time, the oldest first.
+-- args: now_ms or '', at most so many expired ones, at most so many settled ones, confirm_after_ms. Answers how many
+-- expired ones were settled, how many pending and settled holds there are now, and the records: those, then the settled
+-- ones that were not confirmed in time, the oldest first.
 local function sweep(keys, args)
   local now = now_us(args[1])
   local now_ms = math.floor(now / 1000)
@@ -95,8 +97,8 @@ local function sweep(keys, args)
 end
 
 -- rule 26: newer balance
--- The balance only if it is newer, the releases always: settled holds go, and their cost comes off what is settled, at the instant of the balance
--- that has them inside. A balance of before a withdrawal does not undo it.
+-- The balance only if it is newer, the releases always: settled holds go, and their cost comes off what is settled, at
+-- the instant of the balance that has them inside. A balance of before a withdrawal does not undo it.
 local function take_news(keys, version, balance, suspended, releases)
   if less(amount_of(redis.call('HGET', keys[CREDIT], 'version')), version) then
     local left = sub(balance, withdrawals_after(keys, version))
@@ -122,7 +124,8 @@ local function take_news(keys, version, balance, suspended, releases)
 end
 
 -- rule 28: newer budgets
--- `budgets`: [[key id or '', version, nanos or false], …]. Each only if it is newer than what is there: any order, any repeat.
+-- `budgets`: [[key id or '', version, nanos or false], …]. Each only if it is newer than what is there: any order, any
+-- repeat.
 local function take_budgets(keys, budgets)
   for _, one in ipairs(budgets) do
     local key_id, version, nanos = one[1], one[2], one[3]
@@ -137,7 +140,8 @@ local function take_budgets(keys, budgets)
   end
 end
 
--- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON. Whether the books were asked for the tenant since the store was emptied.
+-- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON. Whether the books were asked for the tenant since
+-- the store was emptied.
 local function apply_news(keys, args)
   for _, a in ipairs(cjson.decode(args[1])) do
     take_news(keys, a[1], a[2], a[3], a[4])
@@ -152,8 +156,9 @@ local function take_spent(of, month, spent)
   of.month = month
 end
 
--- What was asked for because the store had lost it, or never had it. args: now_ms or '', version, balance, suspended, ids and [[month, spent by the tenant in it, [[key id, spent by the key], …]], …]
--- and the budgets, as one JSON array. Of the months the one that is now by this clock counts: who asked may have another.
+-- What was asked for because the store had lost it, or never had it. args: now_ms or '', version, balance, suspended,
+-- ids and [[month, spent by the tenant in it, [[key id, spent by the key], …]], …] and the budgets, as one JSON array.
+-- Of the months the one that is now by this clock counts: who asked may have another.
 local function restore(keys, args)
   local a = cjson.decode(args[2])
   take_news(keys, a[1], a[2], a[3], a[4])
@@ -208,8 +213,10 @@ local function read_snapshot(keys)
   }
 end
 
--- Reads all of the tenant's holds: for reconcile, not for a request. Nothing, or version, balance, settled, pending, numbers of pending and settled holds, their sums, the least id among the settled ones,
--- whether it is suspended, how many requests run, and what was withdrawn for versions to come; or 'unreadable' and why: what stands there was not written by this library.
+-- Reads all of the tenant's holds: for reconcile, not for a request. Nothing, or version, balance, settled, pending,
+-- numbers of pending and settled holds, their sums, the least id among the settled ones, whether it is suspended, how
+-- many requests run, and what was withdrawn for versions to come; or 'unreadable' and why: what stands there was not
+-- written by this library.
 local function snapshot(keys)
   local ok, found = pcall(read_snapshot, keys)
   if ok then
@@ -223,7 +230,8 @@ local function snapshot(keys)
   return { 'unreadable', why }
 end
 
--- args: now_ms or '', an id, a limit. Now (ms), then of the holds with greater ids, ascending: id, state, nanos, and the instant (ms) of the last sign of life, or the record.
+-- args: now_ms or '', an id, a limit. Now (ms), then of the holds with greater ids, ascending: id, state, nanos, and
+-- the instant (ms) of the last sign of life, or the record.
 local function holds(keys, args)
   local all = { pending = redis.call('HGETALL', keys[PENDING]), settled = redis.call('HGETALL', keys[SETTLED]) }
   local ids, found = {}, {}
@@ -253,8 +261,8 @@ local function holds(keys, args)
   return out
 end
 
--- Of the registry, not of a tenant. args: an instant (ms), tenants without holds. Takes those out of `keys[1]` (zset: tenant by the last instant at which a process
--- told that it serves it) of which no process has told since.
+-- Of the registry, not of a tenant. args: an instant (ms), tenants without holds. Takes those out of `keys[1]` (zset:
+-- tenant by the last instant at which a process told that it serves it) of which no process has told since.
 local function forget_idle(keys, args)
   for i = 2, #args do
     local told_ms = redis.call('ZSCORE', keys[1], args[i])

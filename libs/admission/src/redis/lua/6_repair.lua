@@ -2,7 +2,8 @@
 -- A tenant's state made anew from the books and from its holds, whatever stands there: forged, half written or
 -- unreadable.
 
--- Buckets further from full than this were never an honest request's: a token bucket may be moved beyond its minute by what settlements corrected.
+-- Buckets further from full than this were never an honest request's: a token bucket may be moved beyond its minute by
+-- what settlements corrected.
 local LONGEST_REFILL_US = 3600000000
 
 -- Of what may be anything: a whole number that a double has exactly, or the default.
@@ -91,8 +92,9 @@ local function clamp_spent(value, spent, settled)
   return least(most(readable_amount(value) or 0, spent), add(spent, settled))
 end
 
--- args: now_ms or '', [version, balance, suspended, [[month, spent by the tenant in it, [[key id, spent by the key], …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to release] as JSON. Answers the number of holds
--- that could not be read, and are gone.
+-- args: now_ms or '', [version, balance, suspended, [[month, spent by the tenant in it, [[key id, spent by the key],
+-- …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to release] as JSON. Answers the number
+-- of holds that could not be read, and are gone.
 local function repair(keys, args)
   local now = now_us(args[1])
   local now_ms, month = math.floor(now / 1000), month_of(now)
@@ -235,7 +237,8 @@ local function repair(keys, args)
     version = text(a[1]), balance = text(a[2]), suspended = a[3] and '1' or '0', settled = text(sums.tenant.settled), pending = text(sums.tenant.pending),
     in_flight = text(sums.tenant.in_flight), month = text(its_month), spent = text(its_spent), requests_us = text(requests_us), tokens_us = text(tokens_us), written_us = text(now),
     deadline_ms = deadline_ms and text(deadline_ms) or '', progressed_ms = text(progressed_ms), hold_mean_ms = text(math.max(0, whole(was.hold_mean_ms, 0))),
-    -- The books were asked, just now. What was spent in the month is asked for again, as after a loss of all, where neither metering told it nor what stood here can be read.
+    -- The books were asked, just now. What was spent in the month is asked for again, as after a loss of all, where
+    -- neither metering told it nor what stood here can be read.
     restored = (spent or not is_lost_spent) and '1' or nil, life = was.life, budget = own_budget,
   }
   writes = {}

@@ -15,8 +15,9 @@ const reloads = new Counter({
 });
 
 /**
- * The keys of one service, from its file: read at construction (throws StartError) and again when the file changes, so a rotation needs no restart. A version that cannot be used is refused, and the old
- * one stays. Polled, as notifications miss a file that is mounted or replaced.
+ * The keys of one service, from its file: read at construction (throws StartError) and again when the file changes, so
+ * a rotation needs no restart. A version that cannot be used is refused, and the old one stays. Polled, as
+ * notifications miss a file that is mounted or replaced.
  */
 export class KeysFile implements KeyRing {
   private keys: MessageKeys;
@@ -46,7 +47,9 @@ export class KeysFile implements KeyRing {
     return this.keys.signing(pair);
   }
 
-  /** One that is not known may have been added just now: the file is looked at, once in POLL_INTERVAL_MS at the most. */
+  /**
+   * One that is not known may have been added just now: the file is looked at, once in POLL_INTERVAL_MS at the most.
+   */
   named(pair: ServicePair, id: string): MessageKey | undefined {
     const known = this.keys.named(pair, id);
     if (known || performance.now() - this.lookedAtMs < POLL_INTERVAL_MS) return known;

@@ -44,8 +44,9 @@ export interface KeyFiles {
 export const keysFileOf = (directory: string, service: Service): string => join(directory, `${service}-message-keys`);
 
 /**
- * Makes the keys that are missing in the files of a directory, one file for each service; what is there stays, so it is safe to repeat. `mode`: of new files; by default nobody else may read them.
- * BadKeysError: the files do not fit each other.
+ * Makes the keys that are missing in the files of a directory, one file for each service; what is there stays, so it is
+ * safe to repeat. `mode`: of new files; by default nobody else may read them. BadKeysError: the files do not fit each
+ * other.
  */
 export function createMessageKeys(directory: string, mode = PRIVATE_MODE): KeyFiles {
   mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
@@ -55,7 +56,10 @@ export function createMessageKeys(directory: string, mode = PRIVATE_MODE): KeyFi
   return { files: writeAll(directory, keys, mode), pairs: missing.length };
 }
 
-/** One step of a rotation, for all pairs. BadKeysError: the files do not fit each other, or the step is not the next one. */
+/**
+ * One step of a rotation, for all pairs. BadKeysError: the files do not fit each other, or the step is not the next
+ * one.
+ */
 export function rotateMessageKeys(directory: string, step: RotationStep): KeyFiles {
   const keys = readAll(directory);
   if (keys.size === 0)
@@ -146,8 +150,9 @@ function writeInPlace(file: string, text: string, mode: number): boolean {
 }
 
 /**
- * Services read the file while this is done, and one may start: nobody's right to read it is taken away, and at no moment is it empty or half of it, as it is with `writeFileSync`. One write over
- * the whole of what was there, with empty lines to its end, which mean nothing; then they are cut off.
+ * Services read the file while this is done, and one may start: nobody's right to read it is taken away, and at no
+ * moment is it empty or half of it, as it is with `writeFileSync`. One write over the whole of what was there, with
+ * empty lines to its end, which mean nothing; then they are cut off.
  */
 function overwrite(opened: number, text: string, lengthBefore: number): void {
   const bytes = Buffer.from(text.padEnd(lengthBefore, '\n'));

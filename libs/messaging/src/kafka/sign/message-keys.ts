@@ -69,7 +69,8 @@ export const pairsOf = (service: Service): ServicePair[] =>
   servicePairs().filter(({ from, to }) => from === service || to === service);
 
 /**
- * Reads the text of a keys file: a key a line, of a pair the first one signs; empty lines and those that begin with # mean nothing. Nothing of a key is in what BadKeysError says.
+ * Reads the text of a keys file: a key a line, of a pair the first one signs; empty lines and those that begin with #
+ * mean nothing. Nothing of a key is in what BadKeysError says.
  */
 export function readKeys(text: string): KeyLine[] {
   const lines: KeyLine[] = [];

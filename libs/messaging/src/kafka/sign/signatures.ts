@@ -25,8 +25,10 @@ export type Verified = { from: Service } | { reason: string };
 type Signed = Pick<KafkaMessage, 'key' | 'value' | 'headers'>;
 
 /**
- * Signs what this process says and verifies what it is told: HMAC-SHA256 over the topic, the key, the headers that mean something and the payload, by a key that two services share for one direction.
- * Whoever can verify can also sign, so a service that is broken into can forge messages to itself alone; the brokers and who runs them can forge none (docs/decisions/0011).
+ * Signs what this process says and verifies what it is told: HMAC-SHA256 over the topic, the key, the headers that mean
+ * something and the payload, by a key that two services share for one direction. Whoever can verify can also sign, so a
+ * service that is broken into can forge messages to itself alone; the brokers and who runs them can forge none
+ * (docs/decisions/0011).
  */
 export class Signatures {
   constructor(private readonly identity: Identity) {}
@@ -76,7 +78,9 @@ export class Signatures {
   }
 }
 
-/** The payload goes in as it is, last; what is before it is one line of JSON, so no two messages give the same bytes. */
+/**
+ * The payload goes in as it is, last; what is before it is one line of JSON, so no two messages give the same bytes.
+ */
 function mac(
   topic: string,
   { key, value, headers = {} }: Signed,
@@ -97,7 +101,9 @@ const bytesOf = (key: Buffer | string | null): Buffer | null => (typeof key === 
 
 const single = (header: IHeaders[string]): header is Buffer | string => !Array.isArray(header) && header !== undefined;
 
-/** One byte is one character: other bytes never give the same text. A header that is there several times is not text. */
+/**
+ * One byte is one character: other bytes never give the same text. A header that is there several times is not text.
+ */
 function textOf(value: IHeaders[string] | null): string | string[] | null {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return value.map((each) => textOf(each) as string);
