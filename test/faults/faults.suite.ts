@@ -2,6 +2,7 @@ import { eventually } from '@tollgate/testing';
 import type { ComposedDeployment, Server, Service } from '../e2e/composed';
 import { operator } from '../e2e/deployment';
 import { answered, createTenant, type TestTenant } from '../e2e/fixtures';
+import type { Outcome } from './client-request';
 import { Load, TOKENS_PER_SECOND } from './load';
 import { failureKinds, Trials, type Trial } from './trial';
 import type { Control } from './nemesis/control';
@@ -17,6 +18,8 @@ const KAFKA_PAUSE_MS = 20_000;
 const PAUSE_TIMEOUT_MS = 10_000;
 /** What a load balancer needs to notice that a gateway is gone, or is not ready. */
 const NOTICE_MS = 3_000;
+/** A gateway that answers none of three looks in this time is taken for dead (deploy/haproxy/haproxy.cfg). */
+const DOWN_AFTER_MS = 1_550;
 /**
  * What a client of a gateway that is frozen or cut off waits at most for its 502, and to see that its stream is broken:
  * on a machine that is at leisure.
@@ -64,7 +67,13 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
   const first = async (service: Service | Server) => (await tollgate.containers(service))[0]!;
 
   function expectNoFailure({ failed }: Trial): void {
-    expect(failureKinds(failed)).toBe('');
+    expect(failureKinds(failed.filter((outcome) => !isByStandstill(outcome)))).toBe('');
+  }
+
+  /** The load balancer took its gateway for dead, which the machine kept from running for that long. */
+  function isByStandstill({ failure, endedMs }: Outcome): boolean {
+    if (failure !== 'broken' && failure !== '502 upstream_error') return false;
+    return explainedMs(control(), endedMs - DOWN_AFTER_MS, endedMs) >= DOWN_AFTER_MS;
   }
 
   it('kill -9 of a gateway: only what ran on it breaks, and a broken stream is charged but for its last second', async () => {

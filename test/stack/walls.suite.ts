@@ -152,4 +152,13 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
       expect({ name, limited: host.Memory > 0 && host.PidsLimit > 0 }).toEqual({ name, limited: true });
     }
   });
+
+  it('containers that a request passes have four times the share of a busy processor', async () => {
+    const path = new Set(['haproxy', 'gateway', 'redis', 'simulator']);
+    for (const { Config: config, HostConfig: host } of JSON.parse(await docker('inspect', ...(await stack.all())))) {
+      const service: string = config.Labels['com.docker.compose.service'];
+      // 0: the default of 1024.
+      expect({ service, shares: host.CpuShares }).toEqual({ service, shares: path.has(service) ? 4_096 : 0 });
+    }
+  });
 }
