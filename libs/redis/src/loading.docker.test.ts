@@ -4,7 +4,8 @@ import { UnavailableError } from '@tollgate/contracts';
 import { eventually, useRedis, useRedisCluster } from '@tollgate/testing';
 import { Cluster } from 'ioredis';
 import { functionLibrary } from './function-library';
-import { RedisLink, type Call } from './redis-link';
+import type { Call } from './call';
+import { RedisLink } from './redis-link';
 import { slotOf } from './slot';
 
 const library = functionLibrary(
