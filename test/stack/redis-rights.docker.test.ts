@@ -115,7 +115,7 @@ describe('functions that the services may not load', () => {
     await admin('FUNCTION', 'LOAD', 'REPLACE', other);
     expect(await loadAs('functions')).toEqual({
       code: 1,
-      stderr: expect.stringMatching(new RegExp(`the library ${name} is not ours: somebody replaced it`)),
+      stderr: expect.stringMatching(new RegExp(`the library ${name} is not ours: someone replaced it`)),
     });
     await admin('FUNCTION', 'DELETE', name);
     expect(await loadAs('functions')).toMatchObject({ code: 0 });

@@ -18,7 +18,9 @@ import {
 import { Shards, SINGLE } from './shards';
 import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient, type RedisTarget } from './target';
 
-/** A call without an answer by then is refused. With the caller's second try, refused at once, it takes less than a second. */
+/**
+ * A call without an answer by then is refused. With the caller's repeat, refused at once, it takes less than a second.
+ */
 export const CALL_TIMEOUT_MS = 700;
 const START_TIMEOUT_MS = 3_000;
 const LOAD_TIMEOUT_MS = 2_000;
