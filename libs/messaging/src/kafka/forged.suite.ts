@@ -103,11 +103,8 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       await replayDead(store.connection, dead, { topicPrefix: store.prefix });
       await eventually(async () => expect(await forged(TOPIC)).toBe(before + 2 * forgeries.length), JOIN);
       expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(forgeries.length);
-      expect(received.messages.map(({ tenantId, version }) => `${tenantId}/${version}`).sort()).toEqual([
-        'a/1',
-        'a/2',
-        'b/1',
-      ]);
+      const handled = received.messages.map(({ tenantId, version }) => `${tenantId}/${version}`).sort();
+      expect(handled).toEqual(['a/1', 'a/2', 'b/1']);
     });
 
     it('cannot be published, requested, consumed or answered by a process with another identity', async () => {
