@@ -35,7 +35,7 @@ interface Asked {
  */
 export function contentionSuite(database: TestDatabase, open: () => Promise<Replica>): void {
   jest.setTimeout(TIMEOUT_MS);
-  it(`${TENANTS} tenants × ${REQUESTS_EACH} requests at once: no deadlock, no lock waited for longer than a second, and every nano right`, async () => {
+  it(`${TENANTS} tenants × ${REQUESTS_EACH} requests at once: no deadlock, no lock wait above a second, every nano right`, async () => {
     const replicas = [await open(), await open()];
     const books = replicas.map(({ admission, messages }) => new Books(database, admission, messages));
     for (const one of books) await one.start();
@@ -60,7 +60,8 @@ export function contentionSuite(database: TestDatabase, open: () => Promise<Repl
       await expectRight(database, replicas[0]!.admission, events);
       expect(await books[1]!.reconcile()).toEqual([]);
       console.log(
-        `held in ${heldMs} ms, settled in ${settledMs} ms, booked in ${bookedMs} ms; longest wait for a lock ${watch.longestWaitMs.toFixed()} ms in ${watch.looks} looks`,
+        `held in ${heldMs} ms, settled in ${settledMs} ms, booked in ${bookedMs} ms; longest wait for a lock ${watch.longestWaitMs.toFixed()} ms ` +
+          `in ${watch.looks} looks`,
       );
     } finally {
       for (const one of books) await one.stop();
@@ -122,7 +123,8 @@ async function publish(books: readonly Books[], events: readonly UsageEvent[]): 
 async function expectBooked(database: TestDatabase, events: readonly UsageEvent[]): Promise<void> {
   const [row] = await database.query(
     `SELECT (SELECT count(*)::int FROM billing.charge) AS charges,
-       (SELECT count(*)::int FROM billing.tenant_books WHERE carried_nanos + gathered_nanos >= ${NANOS_PER_CENT}) AS due`,
+       (SELECT count(*)::int FROM billing.tenant_books
+         WHERE carried_nanos + gathered_nanos >= ${NANOS_PER_CENT}) AS due`,
   );
   expect(row).toEqual({ charges: events.length, due: 0 });
 }
@@ -140,12 +142,16 @@ async function expectRight(
   for (const { tenantId, costNanos } of events)
     settled.set(tenantId, (settled.get(tenantId) ?? 0n) + BigInt(costNanos));
   const rows = await database.query<Record<string, string>>(
-    `SELECT b.tenant_id, e.nanos AS events, c.nanos AS charges, d.debited * ${NANOS_PER_CENT} + b.carried_nanos + b.gathered_nanos AS debits, b.balance_cents AS balance, d.entries,
+    `SELECT b.tenant_id, e.nanos AS events, c.nanos AS charges,
+            d.debited * ${NANOS_PER_CENT} + b.carried_nanos + b.gathered_nanos AS debits,
+            b.balance_cents AS balance, d.entries,
        ${CREDIT_CENTS} - d.debited AS left
      FROM billing.tenant_books b
        JOIN (SELECT tenant_id, sum(cost_nanos) AS nanos FROM metering.usage_event GROUP BY 1) e USING (tenant_id)
        JOIN (SELECT tenant_id, sum(cost_nanos) AS nanos FROM billing.charge GROUP BY 1) c USING (tenant_id)
-       JOIN (SELECT tenant_id, sum(amount_cents) AS entries, coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debited FROM billing.journal_entry GROUP BY 1) d USING (tenant_id)`,
+       JOIN (SELECT tenant_id, sum(amount_cents) AS entries,
+                    coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debited
+             FROM billing.journal_entry GROUP BY 1) d USING (tenant_id)`,
   );
   expect(rows).toHaveLength(TENANTS);
   // The holds go with the news of their charges.

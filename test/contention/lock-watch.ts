@@ -50,8 +50,10 @@ export class LockWatch {
 
   private async look(): Promise<void> {
     const { rows } = await this.client.query<{ wait: string; ms: number }>(
-      `SELECT concat_ws(' ', pid, l.waitstart) AS wait, max(extract(epoch FROM clock_timestamp() - l.waitstart) * 1000)::float8 AS ms
-       FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted AND l.locktype <> 'advisory' AND a.datname = current_database() GROUP BY 1`,
+      `SELECT concat_ws(' ', pid, l.waitstart) AS wait,
+              max(extract(epoch FROM clock_timestamp() - l.waitstart) * 1000)::float8 AS ms
+       FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+       WHERE NOT l.granted AND l.locktype <> 'advisory' AND a.datname = current_database() GROUP BY 1`,
     );
     this.looks++;
     const sinceMs = Math.min(performance.now() - this.lookedMs, MOST_BETWEEN_LOOKS_MS);

@@ -182,7 +182,8 @@ export async function connected<T>(config: ClientConfig, work: (client: Client) 
 /** All rows of all tables, each behind the name of its table. */
 export async function everyRow(client: Client): Promise<string[]> {
   const { rows: tables } = await client.query<{ name: string }>(
-    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+     WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
   );
   if (tables.length < 15) throw new Error('these are not all tables');
   const lines: string[] = [];
@@ -215,7 +216,8 @@ export async function ledgerOf(database: Database, tenantId: string): Promise<Bo
         WHERE c.tenant_id = $1 GROUP BY c.id`,
     );
     const [entries] = await all<{ debits: string; balance: string }>(
-      `SELECT coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debits, coalesce(sum(amount_cents), 0) AS balance
+      `SELECT coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debits,
+              coalesce(sum(amount_cents), 0) AS balance
          FROM billing.journal_entry WHERE tenant_id = $1`,
     );
     const [last] = await all<{ remainder: string }>(

@@ -5,10 +5,12 @@ import { complete, createTenant, writeConfig } from './fixtures';
 import { StandaloneProcess, useDataDirectory } from './standalone-process';
 
 const directory = useDataDirectory();
-const LINE =
-  /plans: profile slow of plan default is missing, and active keys have it \(1 in all, of ten_\w+ for one\): put it back, or revoke them first \(tollgate key revoke\)\./;
+const LINE = new RegExp(
+  'plans: profile slow of plan default is missing, and active keys have it \\(1 in all, of ten_\\w+ for one\\): ' +
+    'put it back, or revoke them first \\(tollgate key revoke\\)\\.',
+);
 
-it('a profile that active keys have cannot go: not while it runs, and not between two starts; when the keys are revoked it can', async () => {
+it('a profile with active keys cannot be removed, at run time or between two starts, until they are revoked', async () => {
   const file = writeConfig(directory.path);
   const whole = readFileSync(file, 'utf8');
   const less = whole.replace(/ *- \{ id: slow.*\n/, '');

@@ -5,8 +5,10 @@ import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 const backend = usePlayedBackend(
   'own',
   (url) =>
-    `  - { id: seen, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, maxTokensPerImage: 1000, price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }
-  - { id: hidden, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, usageBand: { min: 0.5, max: 20 }, price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }`,
+    `  - { id: seen, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, maxTokensPerImage: 1000,
+      price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }
+  - { id: hidden, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, usageBand: { min: 0.5, max: 20 },
+      price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }`,
 );
 const gateway = useGateway({ yaml: backend.yaml });
 /** "user" and ten words: 3 and 3 for the template. */

@@ -25,7 +25,8 @@ beforeAll(() => new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', re
 const gateway = useGateway({
   yaml: () =>
     configYaml({
-      models: `  - { id: broken, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '1', output: '2' }, backends: [{ url: '${url()}', model: inner-secret }] }`,
+      models: `  - { id: broken, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
+      price: { input: '1', output: '2' }, backends: [{ url: '${url()}', model: inner-secret }] }`,
     }),
 });
 let caller: Caller;

@@ -6,7 +6,8 @@ import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 const backend = usePlayedBackend(
   'own',
   (url) =>
-    `  - { id: vectors, kind: embedding, contextTokens: 256, price: { input: '1', output: '0' }, backends: [{ url: '${url}' }] }`,
+    `  - { id: vectors, kind: embedding, contextTokens: 256,
+      price: { input: '1', output: '0' }, backends: [{ url: '${url}' }] }`,
 );
 const gateway = useGateway({ yaml: backend.yaml });
 const messages = [{ role: 'user', content: 'Say something about gateways.' }];

@@ -16,7 +16,8 @@ const PROFILES = `
       - { id: no-budget, models: ['small'], limits: ${limits({})}, monthlyBudgetCents: 0 }
       - { id: sixty, models: ['small'], limits: ${limits({ requestsPerMinute: 60 })} }`;
 const FREE = `
-  - { id: free, kind: chat, contextTokens: 131072, maxOutputTokens: 4096, price: { input: '0', output: '0' }, backends: [{ url: 'simulator:' }] }`;
+  - { id: free, kind: chat, contextTokens: 131072, maxOutputTokens: 4096,
+      price: { input: '0', output: '0' }, backends: [{ url: 'simulator:' }] }`;
 
 // Answers when the test says so.
 const told = usePlayedBackend('told', () => FREE);
@@ -56,7 +57,7 @@ describe('nothing of a body is asked for or read', () => {
     expect(answer).not.toContain('100 Continue');
   });
 
-  it('of who is not known and goes on sending: a client that reads while it sends gets its answer, each time', async () => {
+  it('of an unknown sender is answered each time, if the client reads while it sends', async () => {
     const body = Buffer.alloc(9 * MIB, ' ');
     const sockets = Array.from({ length: 20 }, () => open(head(stranger, length(body.length))).send(body));
     for (const socket of sockets) expect(await socket.toEnd()).toContain('"invalid_api_key"');
@@ -163,7 +164,7 @@ describe('a body that is read', () => {
 describe('the memory of bodies', () => {
   const unfinished = (who: Caller, bytes: number) => open(head(who, length(bytes))).send(Buffer.alloc(bytes - 1, ' '));
 
-  it('of 50 unfinished ones of a key is its budget at most, the others are refused at once, and another key is served', async () => {
+  it('of 50 unfinished requests of a key take at most its budget, and another key is served', async () => {
     const [greedy, other] = [await gateway.caller(), await gateway.caller()];
     const sockets = Array.from({ length: 50 }, () => unfinished(greedy, 9 * MIB));
     let most = 0;
@@ -241,7 +242,7 @@ describe('requests that come to nothing', () => {
 });
 
 describe('garbage behind a request', () => {
-  it('in the middle of a stream is never answered inside of it: the stream ends as it should, then the connection', async () => {
+  it('during a stream is never answered inside it: the stream ends normally, then the connection', async () => {
     const caller = await gateway.caller();
     const simulator = { answerTokens: 30, tokensPerSecond: 60 };
     const body = JSON.stringify({ ...CHAT, max_tokens: 30, stream: true, simulator });

@@ -44,7 +44,7 @@ async function waitingPid(): Promise<number> {
 }
 
 describe('an extension', () => {
-  it('is asked for in time: while it is under way the client gets what is left of the slice, and no pause', async () => {
+  it('is requested in time: meanwhile the client gets the remainder of the slice without a pause', async () => {
     const caller = await gateway.caller();
     const { answer, release } = await lockedStream(gateway, caller, { answerTokens: 2_000 });
     const reader = (await answer).body!.getReader();

@@ -48,7 +48,7 @@ const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = nul
 });
 
 describe('what is passed on', () => {
-  it('is what was understood, with the backend’s name for the model and the output that is held under both its names', async () => {
+  it('is what was validated, with the backend’s model name, and the held output under both its names', async () => {
     const fields = { metadata: { note: 'é' }, logit_bias: { 5: 1 }, n: 1, top_k: 3 };
     const asked = {
       ...CHAT,

@@ -19,7 +19,8 @@ export function useOwnBackend(
   });
   return () => {
     const url = `http://127.0.0.1:${(backend.address() as AddressInfo).port}/v1`;
-    const own = `  - { id: ${model}, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, passthrough: [simulator], price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }`;
+    const own = `  - { id: ${model}, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, passthrough: [simulator],
+      price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }`;
     return configYaml({ models: `${own}\n${others(url)}` });
   };
 }

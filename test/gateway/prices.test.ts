@@ -6,10 +6,14 @@ import { type Caller, configYaml, useGateway } from './use-gateway';
 
 const DEAR = { input: '10', cachedInput: '4', output: '20', request: '0.01' };
 const models = (price: object) => `
-  - { id: priced, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: ${JSON.stringify(price)}, backends: [{ url: 'simulator:' }] }
-  - { id: gratis, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '0', output: '0' }, backends: [{ url: 'simulator:' }] }
-  - { id: gratis-embed, kind: embedding, contextTokens: 256, price: { input: '0', output: '0' }, backends: [{ url: 'simulator:' }] }
-  - { id: paid-embed, kind: embedding, contextTokens: 256, price: { input: '3', cachedInput: '1', output: '99', request: '0.001' }, backends: [{ url: 'simulator:' }] }`;
+  - { id: priced, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
+      price: ${JSON.stringify(price)}, backends: [{ url: 'simulator:' }] }
+  - { id: gratis, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
+      price: { input: '0', output: '0' }, backends: [{ url: 'simulator:' }] }
+  - { id: gratis-embed, kind: embedding, contextTokens: 256,
+      price: { input: '0', output: '0' }, backends: [{ url: 'simulator:' }] }
+  - { id: paid-embed, kind: embedding, contextTokens: 256,
+      price: { input: '3', cachedInput: '1', output: '99', request: '0.001' }, backends: [{ url: 'simulator:' }] }`;
 const tight = `
       - { id: tight, models: ['*'], limits: { requestsPerMinute: 2, tokensPerMinute: 1000000, concurrency: 5 } }`;
 const yaml = (price: object) => configYaml({ models: models(price), plans: tight });

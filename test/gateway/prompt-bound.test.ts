@@ -194,7 +194,7 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
 });
 
 describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryModel, tokensPerMessage) => {
-  it('covers what the library counts for a chat with the templates of OpenAI, functions in it where it counts them', async () => {
+  it('covers the library’s count for a chat with OpenAI’s templates, with functions where it counts them', async () => {
     const library = load(`model/${libraryModel}`);
     const plain = fc.record(
       { role: fc.constantFrom('system', 'user', 'assistant'), content: fc.string({ maxLength: 100 }), name },

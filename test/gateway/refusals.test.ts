@@ -6,12 +6,18 @@ import { type Caller, configYaml, useGateway } from './use-gateway';
 const LIMITED = `
       - { id: few, models: ['*'], limits: { requestsPerMinute: 3, tokensPerMinute: 100000, concurrency: 1 } }
       - { id: tokens, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 1000, concurrency: 10 } }
-      - { id: budget, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 0 }
-      - { id: cent, models: ['*'], limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 1 }`;
+      - { id: budget, models: ['*'],
+          limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 0 }
+      - { id: cent, models: ['*'],
+          limits: { requestsPerMinute: 1000, tokensPerMinute: 100000, concurrency: 10 }, monthlyBudgetCents: 1 }`;
 const BACKENDS = (simulatorUrl: string) => `
-  - { id: dear, kind: chat, contextTokens: 8192, price: { input: '0', output: '1000' }, backends: [{ url: 'simulator:' }] }
-  - { id: dead, kind: chat, contextTokens: 8192, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1' }] }
-  - { id: half-dead, kind: chat, contextTokens: 8192, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1', weight: 1000 }, { url: '${simulatorUrl}' }] }`;
+  - { id: dear, kind: chat, contextTokens: 8192,
+      price: { input: '0', output: '1000' }, backends: [{ url: 'simulator:' }] }
+  - { id: dead, kind: chat, contextTokens: 8192,
+      price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:1/v1' }] }
+  - { id: half-dead, kind: chat, contextTokens: 8192,
+      price: { input: '1', output: '2' },
+      backends: [{ url: 'http://127.0.0.1:1/v1', weight: 1000 }, { url: '${simulatorUrl}' }] }`;
 
 const gateway = useGateway({
   yaml: (simulatorUrl) => configYaml({ models: BACKENDS(simulatorUrl), plans: LIMITED }),

@@ -58,7 +58,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve));
   const { port } = backend.address() as AddressInfo;
   const config = join(directory, 'tollgate.yaml');
-  const model = `  - { id: own, kind: chat, contextTokens: 131072, maxOutputTokens: 65536, price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${port}/v1' }] }`;
+  const model = `  - { id: own, kind: chat, contextTokens: 131072, maxOutputTokens: 65536,
+      price: { input: '1', output: '2' }, backends: [{ url: 'http://127.0.0.1:${port}/v1' }] }`;
   writeFileSync(config, configYaml({ models: model }));
   store = new PostgresAdmissionStore({ url: database.url, leaseMs: LEASE_MS });
   const keys = new PostgresCredentialStore({ url: database.url, applicationName: 'stopped-gateway-test' });

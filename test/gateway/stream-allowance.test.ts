@@ -109,7 +109,7 @@ describe('the allowance of a stream', () => {
     );
   });
 
-  it('asks for more while at least a quarter of the slice is left, and nobody waits as long as the answer comes before that is used up', async () => {
+  it('asks for more with at least a quarter of the slice left, so that a timely answer delays nobody', async () => {
     let [asked, counted, bytes] = [0, 0, 0];
     await assertRuns(
       fc.asyncProperty(

@@ -103,7 +103,7 @@ describe('a stream', () => {
     expect(await gateway.snapshot(caller.tenantId)).toMatchObject({ pendingNanos: 0n, settledNanos: 0n });
   });
 
-  it('records once a second what it has delivered: after the death of its gateway that is what is charged', async () => {
+  it('records once a second what it has delivered, which is charged if its gateway dies', async () => {
     const caller = await gateway.caller();
     const answer = await open(caller, {}, { tokensPerSecond: 20, answerTokens: 4_000 });
     const read = reading(answer);

@@ -56,10 +56,14 @@ export function configYaml({ models = '', plans = '' } = {}): string {
   const limits = `{ requestsPerMinute: ${PLENTY.requestsPerMinute}, tokensPerMinute: ${PLENTY.tokensPerMinute}, concurrency: ${PLENTY.concurrency} }`;
   return `
 models:
-  - { id: small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, price: { input: '1', cachedInput: '0.5', output: '2' }, backends: [{ url: 'simulator:', model: inner-small }] }
-  - { id: long, kind: chat, contextTokens: 131072, maxOutputTokens: 16384, price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-long }] }
-  - { id: eyes, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, maxTokensPerImage: 85, price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-eyes }] }
-  - { id: embed, kind: embedding, contextTokens: 256, price: { input: '1', output: '0' }, backends: [{ url: 'simulator:', model: inner-embed }] }
+  - { id: small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
+      price: { input: '1', cachedInput: '0.5', output: '2' }, backends: [{ url: 'simulator:', model: inner-small }] }
+  - { id: long, kind: chat, contextTokens: 131072, maxOutputTokens: 16384,
+      price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-long }] }
+  - { id: eyes, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, maxTokensPerImage: 85,
+      price: { input: '1', output: '2' }, backends: [{ url: 'simulator:', model: inner-eyes }] }
+  - { id: embed, kind: embedding, contextTokens: 256,
+      price: { input: '1', output: '0' }, backends: [{ url: 'simulator:', model: inner-embed }] }
 ${models}
 plans:
   - id: default

@@ -203,7 +203,7 @@ describe('a process that is killed at any step between the request and the ledge
     expect(new Set(STEPS.map(({ at }) => at.split(' ')[0]))).toEqual(new Set(FAIL_POINTS));
   });
 
-  it('leaves nothing lost and nothing doubled: every answer that a client saw complete is in the ledger once, at its cost', async () => {
+  it('loses and doubles nothing: every answer that a client saw complete is in the ledger once', async () => {
     lanes = Array.from({ length: LANES }, (_, n) => new Lane(directory.path, n));
     // Together, as a start is mostly one processor's work.
     const share = Math.ceil(STEPS.length / LANES);

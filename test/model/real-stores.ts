@@ -160,7 +160,8 @@ export class RealStores implements Stores {
 
   async books(tenantId: string): Promise<BooksView> {
     const [books] = await this.database.query<{ balance: string; unposted: string }>(
-      'SELECT balance_cents AS balance, carried_nanos + gathered_nanos AS unposted FROM billing.tenant_books WHERE tenant_id = $1',
+      `SELECT balance_cents AS balance, carried_nanos + gathered_nanos AS unposted FROM billing.tenant_books
+       WHERE tenant_id = $1`,
       [tenantId],
     );
     const charges = await this.database.query<{ id: string; cost_nanos: string }>(

@@ -89,7 +89,7 @@ async function compared(traffic: () => Promise<void>): Promise<BackendHour> {
 
 const SLOW = { tokensPerSecond: 200, answerTokens: 2_000 };
 
-it('honest traffic agrees within one percent: plain answers, streams, streams that were left, refusals and failures', async () => {
+it('honest traffic agrees within one percent: answers, streams, abandoned streams, refusals and failures', async () => {
   const row = await compared(async () => {
     await answered(30, { answerTokens: 300 });
     await answered(20, { answerTokens: 300 }, { stream: true });
@@ -112,7 +112,7 @@ it('honest traffic agrees within one percent: plain answers, streams, streams th
   expect(generation.booked).toBeGreaterThan(15_000);
 });
 
-it('plain answers that nobody waited for are no drift, as the gateway knows of them, and are not claimed to agree', async () => {
+it('abandoned plain answers, which the gateway knows of, are unclear and not a drift', async () => {
   const row = await compared(async () => {
     await answered(5, { answerTokens: 300 });
     for (let i = 0; i < 2; i++) {
@@ -128,7 +128,7 @@ it('plain answers that nobody waited for are no drift, as the gateway knows of t
   expect(row.generation).toMatchObject({ drift: 0, booked: 1_500, unbilled: 6_000 });
 });
 
-it('a backend that reports six tenths of what it generates, which the gateway believes, is named with what is missing', async () => {
+it('a backend that reports only six tenths of its tokens is named with the missing amount', async () => {
   const row = await compared(() => answered(20, { answerTokens: 300, faults: [{ kind: 'overrun', factor: 0.6 }] }));
   for (const tokens of [row.prompt, row.generation]) {
     expect(tokens.verdict).toBe('drifts');
@@ -140,7 +140,8 @@ it('a backend that reports six tenths of what it generates, which the gateway be
   // As an operator sees it once the hour has been over for long enough.
   await services.database.query(`
     UPDATE metering.backend_hour SET hour = hour - interval '2 hours';
-    UPDATE metering.engine_hour SET hour = hour - interval '2 hours', first_at = first_at - interval '2 hours', last_at = last_at - interval '2 hours' WHERE first_at < last_at`);
+    UPDATE metering.engine_hour SET hour = hour - interval '2 hours', first_at = first_at - interval '2 hours',
+      last_at = last_at - interval '2 hours' WHERE first_at < last_at`);
   const tollgate = (...args: string[]) => runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
   const { code, stdout } = await tollgate('reconcile', '--backends', '--hours', '4');
   expect(code).toBe(1);

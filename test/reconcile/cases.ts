@@ -65,7 +65,8 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     {
       what: 'a charge that nobody used',
       spoil: sql(
-        `INSERT INTO billing.charge SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 99 FROM billing.charge WHERE id = $1`,
+        `INSERT INTO billing.charge SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 99
+         FROM billing.charge WHERE id = $1`,
         first,
       ),
       finds: ({ ids }) => [[RECORDED, `${ids[0]!}x`], [TOTAL]],
@@ -73,8 +74,10 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     {
       what: 'a doubled debit',
       spoil: sql(
-        `INSERT INTO billing.journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, created_at)
-         SELECT 'ent_again_' || tenant_id, tenant_id, 99, type, amount_cents, source, 'again', input_hash, period, balance_after_cents, created_at
+        `INSERT INTO billing.journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash,
+                                      period, balance_after_cents, created_at)
+         SELECT 'ent_again_' || tenant_id, tenant_id, 99, type, amount_cents, source, 'again', input_hash, period,
+                balance_after_cents, created_at
          FROM billing.journal_entry WHERE tenant_id = $1 AND type = 'usage' AND sequence = 2`,
         tenant,
       ),
@@ -88,12 +91,13 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     {
       what: 'a changed debit',
       spoil: sql(
-        `UPDATE billing.journal_entry SET amount_cents = amount_cents - 1 WHERE tenant_id = $1 AND type = 'usage' AND sequence = 2`,
+        `UPDATE billing.journal_entry SET amount_cents = amount_cents - 1
+         WHERE tenant_id = $1 AND type = 'usage' AND sequence = 2`,
         tenant,
       ),
       finds: () => [[TOTAL], ['balance = sum of entries'], ['postings of an entry sum to zero']],
     },
-    // What the owner of the database can do, who makes all sums right again.
+    // The owner of the database can do these, and correct all sums afterwards.
     {
       what: 'a top-up that was raised, with its postings and every balance after it',
       spoil: async ({ tenantId }) => {
@@ -122,7 +126,8 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
         for (const table of ['posting WHERE entry_id', 'coverage WHERE entry_id', 'journal_entry WHERE id'])
           await books.spoil(`DELETE FROM billing.${table} = $1`, [last]);
         await books.spoil(
-          'UPDATE billing.tenant_books SET last_sequence = last_sequence - 1, last_cover = last_cover - 1 WHERE tenant_id = $1',
+          `UPDATE billing.tenant_books SET last_sequence = last_sequence - 1, last_cover = last_cover - 1
+           WHERE tenant_id = $1`,
           [tenantId],
         );
       },
@@ -131,30 +136,27 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     {
       what: 'a top-up that was put between two entries',
       spoil: async ({ tenantId }) => {
-        // By way of numbers that nobody has: each is unique at every moment.
+        const spoil = (statement: string) => books.spoil(statement, [tenantId]);
+        // By unused numbers, so that each is unique at every moment.
         for (const by of ['+ 1000', '- 999'])
-          await books.spoil(
+          await spoil(
             `UPDATE billing.journal_entry SET sequence = sequence ${by} WHERE tenant_id = $1 AND sequence > 1`,
-            [tenantId],
           );
-        await books.spoil(
-          `INSERT INTO billing.journal_entry SELECT 'ent_between_' || tenant_id, tenant_id, 2, type, amount_cents, source, 'between', input_hash, period, balance_after_cents + amount_cents, created_at, reason
-           FROM billing.journal_entry WHERE tenant_id = $1 AND sequence = 1`,
-          [tenantId],
-        );
-        await books.spoil(
-          `INSERT INTO billing.posting SELECT 'ent_between_' || e.tenant_id, p.account, p.amount_cents FROM billing.posting p JOIN billing.journal_entry e ON e.id = p.entry_id
-           WHERE e.tenant_id = $1 AND e.sequence = 1`,
-          [tenantId],
-        );
-        await books.spoil(
-          'UPDATE billing.journal_entry SET balance_after_cents = balance_after_cents + 1000 WHERE tenant_id = $1 AND sequence > 2',
-          [tenantId],
-        );
-        await books.spoil(
-          'UPDATE billing.tenant_books SET balance_cents = balance_cents + 1000, last_sequence = last_sequence + 1 WHERE tenant_id = $1',
-          [tenantId],
-        );
+        await spoil(`
+          INSERT INTO billing.journal_entry
+          SELECT 'ent_between_' || tenant_id, tenant_id, 2, type, amount_cents, source, 'between', input_hash, period,
+                 balance_after_cents + amount_cents, created_at, reason
+          FROM billing.journal_entry WHERE tenant_id = $1 AND sequence = 1`);
+        await spoil(`
+          INSERT INTO billing.posting SELECT 'ent_between_' || e.tenant_id, p.account, p.amount_cents
+          FROM billing.posting p JOIN billing.journal_entry e ON e.id = p.entry_id
+          WHERE e.tenant_id = $1 AND e.sequence = 1`);
+        await spoil(`
+          UPDATE billing.journal_entry SET balance_after_cents = balance_after_cents + 1000
+          WHERE tenant_id = $1 AND sequence > 2`);
+        await spoil(`
+          UPDATE billing.tenant_books SET balance_cents = balance_cents + 1000, last_sequence = last_sequence + 1
+          WHERE tenant_id = $1`);
         await spoilers.balance(tenantId, 1_000n * 10_000_000n);
       },
       finds: ({ tenantId }) => [[CHAIN, `ent_between_${tenantId}`]],
@@ -204,8 +206,10 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       spoil: async ({ tenantId, ids }) => {
         newEvent.set(tenantId, newId('req'));
         await books.spoil(
-          `INSERT INTO metering.usage_event SELECT started_at, ended_at, rated_at, cost_nanos, overrun_nanos, rated_nanos, input_femtos, cached_input_femtos, output_femtos,
-             request_nanos, prompt_tokens, cached_tokens, completion_tokens, kind, outcome, stream, estimated, $2, tenant_id, key_id, model, price_version
+          `INSERT INTO metering.usage_event
+           SELECT started_at, ended_at, rated_at, cost_nanos, overrun_nanos, rated_nanos, input_femtos,
+                  cached_input_femtos, output_femtos, request_nanos, prompt_tokens, cached_tokens, completion_tokens,
+                  kind, outcome, stream, estimated, $2, tenant_id, key_id, model, price_version
            FROM metering.usage_event WHERE id = $1`,
           [ids[0], newEvent.get(tenantId)],
         );

@@ -13,9 +13,11 @@ describe('reconcile, with admission in Postgres', () => {
     await admission.start();
     const hold = (id: string, tenantId: string, state: string, record: unknown) =>
       database.query(
-        `INSERT INTO admission.hold (id, tenant_id, key_id, state, hold_nanos, cost_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute,
+        `INSERT INTO admission.hold (id, tenant_id, key_id, state, hold_nanos, cost_nanos, output_tokens, hold_tokens,
+           key_tokens_per_minute, tenant_tokens_per_minute,
            deadline_ms, progressed_ms, unconfirmed_since_ms, record)
-         VALUES ($1, $2, 'key_x', $3, 5, CASE $3 WHEN 'settled' THEN 5 END, 1, 1, 1, 1, 4e12, 1, CASE $3 WHEN 'settled' THEN 4e12 END, $4)`,
+         VALUES ($1, $2, 'key_x', $3, 5, CASE $3 WHEN 'settled' THEN 5 END, 1, 1, 1, 1, 4e12, 1,
+           CASE $3 WHEN 'settled' THEN 4e12 END, $4)`,
         [id, tenantId, state, JSON.stringify(record)],
       );
     return {

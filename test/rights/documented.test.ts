@@ -11,8 +11,10 @@ const GRANTED = `
       CASE WHEN has_table_privilege(r.oid, c.oid, 'SELECT') THEN 'SELECT' END,
       CASE WHEN has_table_privilege(r.oid, c.oid, 'INSERT') THEN 'INSERT' END,
       CASE WHEN has_table_privilege(r.oid, c.oid, 'UPDATE') THEN 'UPDATE'
-           WHEN has_any_column_privilege(r.oid, c.oid, 'UPDATE') THEN 'UPDATE (' || (SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute
-             WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND has_column_privilege(r.oid, c.oid, attnum, 'UPDATE')) || ')' END,
+           WHEN has_any_column_privilege(r.oid, c.oid, 'UPDATE') THEN 'UPDATE (' || (
+             SELECT string_agg(attname, ', ' ORDER BY attnum) FROM pg_attribute
+             WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped
+               AND has_column_privilege(r.oid, c.oid, attnum, 'UPDATE')) || ')' END,
       CASE WHEN has_table_privilege(r.oid, c.oid, 'DELETE') THEN 'DELETE' END,
       CASE WHEN has_table_privilege(r.oid, c.oid, 'TRUNCATE, REFERENCES, TRIGGER') THEN 'more' END) AS rights
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_roles r ON r.rolname = 'tollgate_' || n.nspname
@@ -23,10 +25,14 @@ const GRANTED = `
   WHERE n.nspname IN ('auth', 'metering', 'billing') AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
   ORDER BY 1`;
 const NOBODYS = `
-  SELECT n.nspname || '.' || c.relname AS object FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) a
-  WHERE n.nspname IN ('auth', 'metering', 'billing') AND a.grantee NOT IN (c.relowner, to_regrole('tollgate_' || n.nspname))
+  SELECT n.nspname || '.' || c.relname AS object FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) a
+  WHERE n.nspname IN ('auth', 'metering', 'billing')
+    AND a.grantee NOT IN (c.relowner, to_regrole('tollgate_' || n.nspname))
   UNION ALL
-  SELECT nspname FROM pg_namespace n, aclexplode(n.nspacl) a WHERE nspname IN ('auth', 'metering', 'billing') AND a.grantee NOT IN (nspowner, to_regrole('tollgate_' || nspname))`;
+  SELECT nspname FROM pg_namespace n, aclexplode(n.nspacl) a
+  WHERE nspname IN ('auth', 'metering', 'billing')
+    AND a.grantee NOT IN (nspowner, to_regrole('tollgate_' || nspname))`;
 
 it('each service has the rights that the document says, and nobody has any besides', async () => {
   const items = readFileSync(DOCUMENT, 'utf8').matchAll(/^- `((?:auth|metering|billing)\.\w+)`: ([^.]+)\./gm);

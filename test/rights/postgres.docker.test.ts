@@ -111,7 +111,8 @@ beforeAll(async () => {
   await connected(url('metering'), async (client) => {
     await client.query('CREATE TABLE metering.usage_event_2025_01 (LIKE metering.usage_event INCLUDING ALL)');
     await client.query(
-      `ALTER TABLE metering.usage_event ATTACH PARTITION metering.usage_event_2025_01 FOR VALUES FROM ('req_0') TO ('req_00')`,
+      `ALTER TABLE metering.usage_event ATTACH PARTITION metering.usage_event_2025_01
+       FOR VALUES FROM ('req_0') TO ('req_00')`,
     );
   });
   // Of a service that runs meanwhile.
@@ -132,8 +133,10 @@ it('an installation whose logins owned their schemas is moved over, and again ch
   const owners = await ask<{ schema: string; owner: string }>(
     postgres.url,
     `SELECT DISTINCT schema, pg_get_userbyid(owner) AS owner FROM (
-       SELECT relnamespace::regnamespace::text AS schema, relowner AS owner FROM pg_class UNION ALL SELECT pronamespace::regnamespace::text, proowner FROM pg_proc
-       UNION ALL SELECT typnamespace::regnamespace::text, typowner FROM pg_type UNION ALL SELECT nspname, nspowner FROM pg_namespace) o
+       SELECT relnamespace::regnamespace::text AS schema, relowner AS owner FROM pg_class
+       UNION ALL SELECT pronamespace::regnamespace::text, proowner FROM pg_proc
+       UNION ALL SELECT typnamespace::regnamespace::text, typowner FROM pg_type
+       UNION ALL SELECT nspname, nspowner FROM pg_namespace) o
      WHERE schema IN ('auth', 'metering', 'billing') ORDER BY 1, 2`,
   );
   expect(owners).toEqual([...SERVICES].sort().map((schema) => ({ schema, owner: `${schema}_owner` })));
@@ -156,7 +159,9 @@ it('the services find their schemas with their own logins, and do their work', a
     expect(await new UsageConsumer(metering, ANY_PRICE).consume([event, event])).toMatchObject({ recorded: 1 });
     const [{ home, owner } = { home: '', owner: '' }] = await ask<{ home: string; owner: string }>(
       postgres.url,
-      `SELECT tableoid::regclass::text AS home, (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = e.tableoid) AS owner FROM metering.usage_event e WHERE id = '${event.id}'`,
+      `SELECT tableoid::regclass::text AS home,
+              (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = e.tableoid) AS owner
+       FROM metering.usage_event e WHERE id = '${event.id}'`,
     );
     expect([home, owner]).toEqual([expect.stringMatching(/^metering\.usage_event_\d{4}_\d\d$/), 'metering_owner']);
   } finally {
@@ -278,7 +283,8 @@ it('a credential that is revoked stays revoked', async () => {
     const key = newId('key');
     await client.query(`INSERT INTO auth.tenant (id, name, plan) VALUES ('${tenantId}', 'T', 'default')`);
     await client.query(
-      `INSERT INTO auth.credential (id, kind, tenant_id, name, hash, last4, profile, revoked_at) VALUES ('${key}', 'key', '${tenantId}', 'k', repeat('0', 64), 'last', 'default', now())`,
+      `INSERT INTO auth.credential (id, kind, tenant_id, name, hash, last4, profile, revoked_at)
+       VALUES ('${key}', 'key', '${tenantId}', 'k', repeat('0', 64), 'last', 'default', now())`,
     );
     for (const set of ['revoked_at = NULL', `revoked_at = now() + interval '1 day'`, 'version = 0'])
       expect([set, await refusal(client, `UPDATE auth.credential SET ${set}`)]).toEqual([set, NO_RIGHT]);

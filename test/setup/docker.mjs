@@ -23,7 +23,8 @@ export function testsLeftOut() {
   }).length;
   const inCi = process.env.CI === 'true';
   process.stderr.write(
-    `${count} test files (*.docker.test.ts) ${inCi ? 'cannot run' : 'are left out'}: no Docker engine answers. Start one; on Debian, as root, deploy/ci/docker.sh does.\n`,
+    `${count} test files (*.docker.test.ts) ${inCi ? 'cannot run' : 'are left out'}: no Docker engine answers. ` +
+      'Start one; on Debian, as root, deploy/ci/docker.sh does.\n',
   );
   if (inCi) process.exit(1);
   return ['\\.docker\\.test\\.ts$'];

@@ -51,7 +51,7 @@ it('a client that knows the authority takes each server for itself, and for no o
   expect(statSync(join(directory, 'tls-ca-key')).mode & 0o777).toBe(0o400);
 });
 
-it('certificates stay as they are until they have 60 days left, and the authority until it outlives no new one', async () => {
+it('certificates are kept until they have 60 days left, and the authority while it outlives new ones', async () => {
   const now = Date.now();
   const first = await make(now);
   const [authority, server] = [read('tls-ca'), read('tls-redis-cert')];

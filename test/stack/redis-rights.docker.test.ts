@@ -115,7 +115,7 @@ describe('functions that the services may not load', () => {
     await admin('FUNCTION', 'LOAD', 'REPLACE', other);
     expect(await loadAs('functions')).toEqual({
       code: 1,
-      stderr: expect.stringMatching(new RegExp(`the library ${name} is not ours: somebody replaced it`)),
+      stderr: expect.stringMatching(new RegExp(`the library ${name} is not ours: someone replaced it`)),
     });
     await admin('FUNCTION', 'DELETE', name);
     expect(await loadAs('functions')).toMatchObject({ code: 0 });
@@ -214,7 +214,7 @@ describe('with its own user and no refusal,', () => {
     await eventually(() => expect(attempt()).rejects.toThrow(/only 0 of 1 replicas were reached/));
   });
 
-  it('auth writes credentials, and the gateway reads them, hears of them, and asks for them where Redis is an older copy', async () => {
+  it('auth writes credentials, and the gateway reads them, is notified, and reports an older copy', async () => {
     const auth = await credentialsOf('auth');
     const gateway = await credentialsOf('gateway');
     const record = aRecord();

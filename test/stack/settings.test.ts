@@ -64,7 +64,7 @@ it('npm run stack judges a secret as the gateway does', () => {
   expect(BITS).toEqual(SECRETS.map(entropyBits));
 });
 
-it('every container has limits of memory and processes, and those that npm run stack sets are the compose file’s own', () => {
+it('every container has limits of memory and processes, the same in npm run stack and the compose file', () => {
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const defaults = Object.fromEntries(
     [...compose.matchAll(/\$\{TOLLGATE_(\w+)_MIB:-(\d+)\}/g)].map(([, name, mib]) => [name, Number(mib)]),
@@ -79,7 +79,7 @@ it('every container has limits of memory and processes, and those that npm run s
     expect(table).toMatch(new RegExp(`\\| \`TOLLGATE_${server}_MEMORY_MIB\` +\\| ${mib} `));
 });
 
-it('as many of each service as may be started have their connections to PostgreSQL, and their places at the load balancer', () => {
+it('the maximum number of replicas fits the connections of PostgreSQL and the load balancer', () => {
   const compose = readFileSync(join(ROOT, 'docker-compose.yml'), 'utf8');
   const maxConnections = Number(/max_connections=(\d+)/.exec(compose)![1]);
   const needed = MAX_SCALE * (AUTH_POOL + METERING_POOL + BILLING_POOL) + OTHER_CONNECTIONS;

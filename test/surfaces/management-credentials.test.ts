@@ -26,7 +26,7 @@ describe('who may ask', () => {
     },
   );
 
-  it('answers 401 invalid_token to a value that is malformed or was never issued, and to an inference key in disguise', async () => {
+  it('answers 401 invalid_token to a malformed or unissued value, and to a disguised inference key', async () => {
     const unknown = mintCredential('token').value;
     for (const value of ['x', 'fma_', 'fma_short', `${unknown}x`, unknown, `${unknown.slice(0, -1)}-`, 'a b']) {
       await expectRefusal('/keys', { authorization: `Bearer ${value}` }, 401, 'invalid_token');
@@ -145,7 +145,7 @@ describe('a revocation while the credential store takes nothing', () => {
   const models = () => send(`${services.publicUrl}/v1/models`, { token: issued.key });
   const STILL = (kind: string) => `The ${kind} may still be accepted. Repeat the revocation until it succeeds.`;
 
-  it('of a key, by the management API: 503 with Retry-After and what to do; a repeat is 204 once the store has it', async () => {
+  it('of a key, by the management API, is 503 with Retry-After until the store has it, then 204', async () => {
     const revoke = () => ask(`/keys/${issued.keyId}`, { method: 'DELETE', token: issued.token });
     for (let time = 0; time < 2; time++) {
       const { status, headers, json } = await revoke();

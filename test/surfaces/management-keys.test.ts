@@ -154,7 +154,7 @@ describe('DELETE /keys/{id}', () => {
     expect(list.data[0]).toMatchObject({ id: json.data.id, status: 'revoked' });
   });
 
-  it('answers 404 not_found to an unknown id, a malformed one, and a key of another tenant, which stays as it is', async () => {
+  it('answers 404 not_found to an unknown or malformed id, and to a key of another tenant, which is kept', async () => {
     const other = await services.tenant();
     const { json } = await ask('/keys', { token: other.token, body: { name: 'not yours' } });
     for (const id of [newId('key'), 'x', '%00', acme.tokenId, json.data.id]) {

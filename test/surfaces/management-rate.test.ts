@@ -6,7 +6,7 @@ let token: string;
 const { ask } = managementApi(services, () => token);
 const PER_MINUTE = 600;
 
-it('takes a minute’s worth of calls of a token, then says when to call again; other tokens are not concerned', async () => {
+it('accepts a minute’s worth of calls of a token, then says when to call again, and serves other tokens', async () => {
   const [busy, other] = [await services.tenant(['keys:read']), await services.tenant(['keys:read'])];
   token = busy.token;
   const statuses: number[] = [];

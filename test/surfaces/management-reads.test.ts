@@ -55,7 +55,7 @@ describe('a query', () => {
 });
 
 describe('GET /billing', () => {
-  it('gives balance, entries newest first and page by page, and receipts, in exactly the documented fields', async () => {
+  it('gives balance, entries in pages, newest first, and receipts, in exactly the documented fields', async () => {
     const { tenantId, token } = await services.tenant();
     for (const [ref, amountCents] of [
       ['a', 1_000],

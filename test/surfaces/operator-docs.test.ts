@@ -99,7 +99,9 @@ it('real answers of every operation are as documented', async () => {
   expect((await ask('post', '/journal/compare', { body: { heads } })).json.data.differences).toEqual([]);
 
   await services.database.query(`
-    INSERT INTO metering.engine_hour VALUES (date_trunc('hour', now()) - interval '2 hours', 'http://gpu/metrics', '{http://gpu/v1}', true, NULL, NULL, 1, 2, 0)`);
+    INSERT INTO metering.engine_hour
+      VALUES (date_trunc('hour', now()) - interval '2 hours', 'http://gpu/metrics', '{http://gpu/v1}', true,
+              NULL, NULL, 1, 2, 0)`);
   expect((await ask('get', '/reconcile/backends', {}, { query: '?hours=3' })).json.data).toHaveLength(1);
 
   await ask('delete', '/tenants/{tenantId}/keys/{id}', {}, { ...of, id: key.id });

@@ -151,7 +151,7 @@ it('a request that follows the answer of a top-up or an adjustment runs on it, a
 describe('a suspended tenant', () => {
   const SECOND_MS = 1_000;
 
-  it('is refused within a second, reads its books, keeps what runs, and runs again within a second of resuming', async () => {
+  it('is refused within a second, reads its books, keeps running requests, and resumes within a second', async () => {
     const { tenantId, key, chat, management } = await customer();
     // A stream that is under way when the tenant is suspended.
     const stream = await fetch(`${services.publicUrl}/v1/chat/completions`, {
@@ -193,14 +193,14 @@ describe('a suspended tenant', () => {
     expect(await inForceAfterMs(async () => expect((await chat()).status).toBe(200))).toBeLessThan(SECOND_MS);
   });
 
-  it('is suspended when that is answered, also where a forged version keeps the admission store from listening', async () => {
+  it('is suspended when that is answered, even if the admission store has a forged version', async () => {
     const { tenantId, chat } = await customer();
     await services.database.query('UPDATE admission.tenant SET version = 999999999 WHERE tenant_id = $1', [tenantId]);
     expect((await ask(`/tenants/${tenantId}/suspend`, { method: 'POST' })).status).toBe(200);
     expect((await chat()).json.error.code).toBe('tenant_suspended');
   });
 
-  it('is not said to be suspended, nor a budget set, while the admission store takes nothing: 503 and what to do; a repeat succeeds once it is in force', async () => {
+  it('gets 503 for a suspension or a budget while the admission store is down; a repeat succeeds later', async () => {
     const { tenantId, chat } = await customer();
     const suspend = () => ask(`/tenants/${tenantId}/suspend`, { method: 'POST' });
     const budget = () => ask(`/tenants/${tenantId}/budget`, { method: 'PUT', body: { monthlyBudgetCents: 0 } });

@@ -35,7 +35,7 @@ function ask(path: string, { secret, host, from, url = services.operatorUrl }: G
 const TENANTS = '/_operator/v1/tenants';
 
 describe('wrong secrets', () => {
-  it('are answered 429 after ten in a minute; the right one is let in from other addresses, and from where it was before', async () => {
+  it('get 429 after ten in a minute; the right secret works from other addresses and known ones', async () => {
     const before = await ask(TENANTS, { secret: OPERATOR_SECRET, from: '127.0.0.3' });
     expect(before.status).toBe(200);
     for (const from of ['127.0.0.2', '127.0.0.3']) {

@@ -194,9 +194,11 @@ async function debitLag(window) {
   const client = new pg.Client({ host, port: 5432, user: 'postgres', password, database: 'tollgate' });
   await client.connect();
   const { rows } = await client.query(
-    `SELECT percentile_disc(array[0.5, 0.99]) WITHIN GROUP (ORDER BY extract(epoch FROM e.created_at - c.ended_at) * 1000) AS q
+    `SELECT percentile_disc(array[0.5, 0.99])
+              WITHIN GROUP (ORDER BY extract(epoch FROM e.created_at - c.ended_at) * 1000) AS q
        FROM billing.charge c
-       JOIN billing.coverage v ON v.tenant_id = c.tenant_id AND v.period = c.period AND c.seq BETWEEN v.from_seq AND v.to_seq
+       JOIN billing.coverage v ON v.tenant_id = c.tenant_id AND v.period = c.period
+         AND c.seq BETWEEN v.from_seq AND v.to_seq
        JOIN billing.journal_entry e ON e.id = v.entry_id
       WHERE c.ended_at > now() - make_interval(secs => $1)`,
     [window + 2],

@@ -169,8 +169,10 @@ export async function startTollgate(core, serverCore, upstream) {
   writeFileSync(
     join(home, 'tollgate.yaml'),
     `models:
-  - { id: sim, kind: chat, contextTokens: 100000, maxOutputTokens: 4096, passthrough: [simulator], price: { input: '5', output: '20' }, backends: [{ url: '${upstream}' }] }
-  - { id: sim-small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, passthrough: [simulator, metadata], price: { input: '5', output: '20' }, backends: [{ url: '${upstream}' }] }
+  - { id: sim, kind: chat, contextTokens: 100000, maxOutputTokens: 4096, passthrough: [simulator],
+      price: { input: '5', output: '20' }, backends: [{ url: '${upstream}' }] }
+  - { id: sim-small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096, passthrough: [simulator, metadata],
+      price: { input: '5', output: '20' }, backends: [{ url: '${upstream}' }] }
 plans:
   - { id: default, limits: ${LIMITS}, profiles: [{ id: default, limits: ${LIMITS} }] }
   - { id: shipped, limits: ${SHIPPED_LIMITS.tenant}, profiles: [{ id: default, limits: ${SHIPPED_LIMITS.key} }] }

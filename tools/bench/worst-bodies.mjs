@@ -12,7 +12,7 @@ export const MAX_BODY_BYTES = 10 * 1024 * 1024;
 const MODEL = 'sim-small';
 const SLOW_TEXTS = JSON.parse(readFileSync(new URL('slow-texts.json', import.meta.url), 'utf8'));
 
-/** `open`, then `item(0)`, `item(1)` … with commas, then `close`: as many as there is room for, at the most `count`. */
+/** `open`, then `item(0)`, `item(1)` … with commas, then `close`: as many as fit, at most `count`. */
 function filled(open, item, close, { count = Infinity, bytes }) {
   const parts = [];
   let left = bytes - open.length - close.length;

@@ -49,7 +49,9 @@ export async function requireDocker() {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(compose.stdout.trim()) ?? [];
   if (compose.code !== 0 || Number(major) < 2 || (Number(major) === 2 && Number(minor) < 24)) {
     throw new SetupError(
-      `Docker Compose 2.24 or newer is needed, and ${compose.code === 0 ? `this is ${compose.stdout.trim()}` : 'there is none'}: see https://docs.docker.com/compose/install.`,
+      `Docker Compose 2.24 or newer is needed, ` +
+        `and ${compose.code === 0 ? `this is ${compose.stdout.trim()}` : 'there is none'}: ` +
+        'see https://docs.docker.com/compose/install.',
     );
   }
 }
@@ -68,7 +70,10 @@ export async function explainFailure(settings, output) {
   const failed = await failedServices(settings);
   if (failed) return failed;
   if (/pull access denied|manifest unknown|failed to resolve|error pulling|no such host|x509|not found/i.test(output)) {
-    return `An image cannot be pulled (${lastLine(output)}): check the network, or name another (TOLLGATE_…_IMAGE); on Debian, as root, TOLLGATE_IMAGES=local builds those of others.`;
+    return (
+      `An image cannot be pulled (${lastLine(output)}): check the network, or name another (TOLLGATE_…_IMAGE); ` +
+      'on Debian, as root, TOLLGATE_IMAGES=local builds those of others.'
+    );
   }
   return `docker compose up failed: ${lastLine(output)}`;
 }

@@ -70,7 +70,8 @@ export function readSettings(env) {
     problems.push('TOLLGATE_OPERATOR_SECRET must be 16 to 256 printable characters');
   else if (operatorSecret !== undefined && entropyBits(operatorSecret) < OPERATOR_SECRET_MIN_BITS)
     problems.push(
-      `TOLLGATE_OPERATOR_SECRET is too easy to guess: it needs at least ${OPERATOR_SECRET_MIN_BITS} bits of chance. Make one with: openssl rand -hex 32`,
+      `TOLLGATE_OPERATOR_SECRET is too easy to guess: it needs at least ${OPERATOR_SECRET_MIN_BITS} bits of entropy. ` +
+        'Make one with: openssl rand -hex 32',
     );
   const memory = memoryOf(given, problems);
   const images = choice('TOLLGATE_IMAGES');
@@ -208,7 +209,8 @@ function writable(dataDirectory, work) {
   } catch (error) {
     if (error.code === undefined) throw error;
     throw new SetupError(
-      `The data directory ${dataDirectory} cannot be written (${error.code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,
+      `The data directory ${dataDirectory} cannot be written (${error.code}): ` +
+        'choose another with TOLLGATE_DATA_DIR, or mend its rights.',
     );
   }
 }

@@ -111,7 +111,9 @@ async function requireOwnData({ project, secretsAreNew, compose: { TOLLGATE_SECR
   const { stdout } = await run('docker', ['volume', 'ls', '--quiet', '--filter', `name=^${project}_postgres$`]);
   if (stdout.trim() === '') return;
   throw new SetupError(
-    `There are data of an earlier start (volume ${stdout.trim()}), and their passwords are not in ${directory}: restore that directory, choose the TOLLGATE_DATA_DIR or COMPOSE_PROJECT_NAME of then, or delete the data with npm run stack:down -- --volumes.`,
+    `There are data of an earlier start (volume ${stdout.trim()}), and their passwords are not in ${directory}: ` +
+      'restore that directory, choose the TOLLGATE_DATA_DIR or COMPOSE_PROJECT_NAME of then, ' +
+      'or delete the data with npm run stack:down -- --volumes.',
   );
 }
 

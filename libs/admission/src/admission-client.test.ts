@@ -8,7 +8,7 @@ import { TOKEN_NANOS, useFixture } from './suite/store.fixture';
 const database = useTestDatabase();
 const SIGN_INTERVAL_MS = 20;
 
-/** The real store, which also tells what it was asked. */
+/** The real store, which also records the calls it gets. */
 class WatchedStore extends PostgresAdmissionStore {
   readonly admitCalls: number[] = [];
   readonly lookCalls: number[] = [];
@@ -68,7 +68,7 @@ afterEach(() => client.close());
 const watched = () => fixture().store as WatchedStore;
 
 describe('the admission client', () => {
-  it('looks for a turn of requests in one call, and answers each its own', async () => {
+  it('sends all looks of one turn in one call, and gives each caller its own answer', async () => {
     const f = fixture();
     const none = { ...f.request().keyLimits, concurrency: 1 };
     await f.hold();
@@ -78,7 +78,7 @@ describe('the admission client', () => {
     expect(results.map(({ kind }) => kind)).toEqual(looks.map((_, i) => (i % 2 === 0 ? 'clear' : 'refused')));
   });
 
-  it('admits a turn of requests in one call, and answers each its own', async () => {
+  it('sends all admissions of one turn in one call, and gives each caller its own answer', async () => {
     const f = fixture();
     const requests = Array.from({ length: 50 }, (_, i) => f.request({ wantOutputTokens: i + 1 }));
     const results = await Promise.all(requests.map((request) => client.admit(request)));
@@ -88,7 +88,7 @@ describe('the admission client', () => {
     );
   });
 
-  it('carries a request through its life', async () => {
+  it('carries a request from admission to release', async () => {
     const f = fixture();
     const request = f.request();
     const { id, tenantId } = request.draft;
@@ -106,7 +106,7 @@ describe('the admission client', () => {
     await expect(client.admit(request)).rejects.toThrow(RangeError);
   });
 
-  it('keeps what it tracks alive, all in one call, and records what was delivered', async () => {
+  it('keeps all tracked holds alive in one call, and records what was delivered', async () => {
     const f = fixture();
     const ids = [await f.hold(), await f.hold()];
     let completionTokens = 0;
@@ -125,13 +125,13 @@ describe('the admission client', () => {
     for (const id of ids) client.untrack(id);
     const calls = watched().progressCalls.length;
     f.nowMs += DEFAULT_LEASE_MS * 2;
-    // One call may have been under way: it is the last.
+    // One call may have been in progress: it is the last.
     await eventually(async () => expect(await f.sweep()).toHaveLength(2));
     expect(watched().progressCalls.length).toBeLessThanOrEqual(calls + 1);
     expect(onLost).not.toHaveBeenCalled();
   });
 
-  it('tells a request once that its hold is gone', async () => {
+  it('reports a lost hold to its request once', async () => {
     const f = fixture();
     const [lost, kept] = [await f.hold(), await f.hold()];
     const onLost = jest.fn();
@@ -145,7 +145,7 @@ describe('the admission client', () => {
     client.untrack(kept);
   });
 
-  it('tells as often when the store is slow: the interval is from start to start, and no two calls go on at once', async () => {
+  it('keeps its interval from start to start when the store is slow, and never runs two calls at once', async () => {
     const [intervalMs, takesMs] = [300, 250];
     const slow = new AdmissionClient(fixture().store, { signOfLifeIntervalMs: intervalMs });
     watched().progressTakesMs = takesMs;
@@ -155,13 +155,13 @@ describe('the admission client', () => {
     await eventually(() => expect(starts.length).toBeGreaterThanOrEqual(5));
     slow.untrack(id);
     await slow.close();
-    // The least of them: the machine may be slow as well.
+    // The shortest interval, because the machine may be slow as well.
     const periods = starts.slice(1).map((start, index) => start - starts[index]!);
     expect(Math.min(...periods)).toBeLessThan(intervalMs + takesMs);
     expect(watched().mostProgressAtOnce).toBe(1);
   });
 
-  it('prepares what is told, and tells of all also where that fails', async () => {
+  it('prepares each report, and reports all requests even where the preparation fails', async () => {
     const f = fixture();
     const ids = [await f.hold(), await f.hold()];
     let completionTokens = 0;
@@ -184,7 +184,7 @@ describe('the admission client', () => {
     );
   });
 
-  it('gives a hold back whose request was refused before it was there', async () => {
+  it('gives back a hold that was made after its request was refused', async () => {
     const f = fixture();
     watched().answersWithinMs = { admit: 1, settle: 1 };
     let answer = () => {};
@@ -197,7 +197,7 @@ describe('the admission client', () => {
     await impatient.close();
   });
 
-  it('goes on telling after a call that failed', async () => {
+  it('goes on with heartbeats after a failed call', async () => {
     const f = fixture();
     const id = await f.hold();
     const onLost = jest.fn();

@@ -14,14 +14,14 @@ import { HoldDeadline } from './hold-deadline';
 import { HoldHeartbeat, type RunningRequest } from './hold-heartbeat';
 import { TenantUnknownError } from './item-failures';
 
-/** `deadline`: give it back with `track`. */
+/** Pass `deadline` on to `track`. */
 export type ClientAdmitResult =
   (Extract<AdmitResult, { kind: 'held' }> & { deadline: HoldDeadline }) | Extract<AdmitResult, { kind: 'refused' }>;
 
 /**
- * How a process calls the admission store, one request at a time: batches each operation by itself, so that a
- * settlement that waits for the disk holds up no admission. Every method ends in bounded time, with an UnavailableError
- * when the store does not answer or too much waits already.
+ * A process's access to the admission store, one request at a time. Each operation is batched by itself, so a
+ * settlement that waits for the disk does not delay an admission. Every method ends in bounded time, with an
+ * UnavailableError when the store does not answer or the queue is full.
  */
 export class AdmissionClient {
   private readonly admits: BatchQueue<AdmitRequest, AdmitResult>;
@@ -36,7 +36,7 @@ export class AdmissionClient {
     options: { signOfLifeIntervalMs?: number } = {},
   ) {
     const { admit, settle } = store.answersWithinMs;
-    // Nobody runs under a hold that was made for a request which is refused by now.
+    // The request has been refused by now, so its hold is not needed.
     const onLate = ({ draft: { id, tenantId } }: AdmitRequest, { kind }: AdmitResult) => {
       if (kind === 'held') this.void({ id, tenantId }).catch(() => {});
     };
@@ -53,21 +53,21 @@ export class AdmissionClient {
   }
 
   /**
-   * RangeError: numbers out of range, or an id that another or an ended hold has. Of a tenant whose credit the store
-   * must ask for first it waits for that, apart from the batches, so that nobody else does.
+   * RangeError: numbers out of range, or the id of another or an ended hold. If the store must first ask for the
+   * tenant's credit, the call waits for it outside the batches, so other tenants do not wait.
    */
   admit(request: AdmitRequest): Promise<ClientAdmitResult> {
     return onceKnown(() => this.admitNow(request));
   }
 
-  /** Waits for the credit of a tenant as `admit` does. */
+  /** Waits for an unknown tenant's credit as `admit` does. */
   look(request: LookRequest): Promise<LookResult> {
     return onceKnown(() => this.looks.push(request));
   }
 
   /**
-   * Its time in the queue is on the hold's account, and so is a first try that was not answered: that one may have made
-   * the hold.
+   * The hold's deadline counts from the start of the call, with its time in the queue and an unanswered first attempt.
+   * That attempt may have made the hold.
    */
   private async admitNow(request: AdmitRequest): Promise<ClientAdmitResult> {
     const sentMs = performance.now();
@@ -75,12 +75,12 @@ export class AdmissionClient {
     return result.kind === 'held' ? { ...result, deadline: new HoldDeadline(sentMs, this.store.leaseMs) } : result;
   }
 
-  /** Go by `holdNanos` of the answer: after a lost answer the repeat may have extended twice. */
+  /** Use `holdNanos` of the result: after a lost answer, the repeat may have extended twice. */
   extend(request: ExtendRequest): Promise<ExtendResult> {
     return this.extensions.push(request);
   }
 
-  /** Durable when it resolves. RangeError: the cost is above the hold; nothing was changed. */
+  /** Durable when it resolves. RangeError: the cost is above the hold, and nothing was changed. */
   settle(settlement: Settlement): Promise<SettleResult> {
     return this.settlements.push(settlement);
   }
@@ -90,17 +90,17 @@ export class AdmissionClient {
     return this.voids.push(hold);
   }
 
-  /** From now on the hold is kept alive and its progress recorded, until `untrack`. */
+  /** Keeps the hold alive and records its progress, until `untrack`. */
   track(request: RunningRequest): void {
     this.signs.track(request);
   }
 
-  /** Before `settle` and `void`: an ended hold would count as lost. */
+  /** Call before `settle` and `void`: otherwise an ended hold counts as lost. */
   untrack(id: string): void {
     this.signs.untrack(id);
   }
 
-  /** Lets what was asked for finish. Then close the store. */
+  /** Waits for calls in progress. Close the store afterwards. */
   async close(): Promise<void> {
     this.signs.stop();
     const queues = [this.admits, this.looks, this.extensions, this.settlements, this.voids];

@@ -12,7 +12,7 @@ import { sharingSuite } from './suite/sharing.suite';
 import { withdrawSuite } from './suite/withdraw.suite';
 import { statesSuite } from './suite/states.suite';
 
-/** The guarantees of an admission store. Every implementation passes all of them. */
+/** The guarantees of the admission store, as tests. */
 export function admissionSuite(name: string, open: OpenStore): void {
   describe(`${name}: limits`, () => limitsSuite(open));
   describe(`${name}: credit`, () => creditSuite(open));

@@ -15,7 +15,7 @@ const good = (): BalanceUpdate => ({
 
 const BAD: [string, object][] = [
   ['tenantId', { tenantId: 'ten_x' }],
-  // Another hash tag, and so other slots for its keys.
+  // A different hash tag, and so other slots for its keys.
   ['tenantId', { tenantId: '}' }],
   ['version', { version: 7 }],
   ['version', { version: '-1' }],
@@ -32,7 +32,7 @@ const BAD: [string, object][] = [
   ['budgets', { budgets: [null] }],
 ];
 
-it('takes what billing publishes, budgets or not', () => {
+it('accepts the balance updates that billing publishes, with and without budgets', () => {
   const { budgets, ...rest } = good();
   expect([good(), rest].map(validateBalanceUpdate)).toEqual([null, null]);
   expect(parseBalanceUpdate({ ...rest, budgets: budgets! }).budgets).toMatchObject([

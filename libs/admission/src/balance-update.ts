@@ -1,15 +1,15 @@
 import { isId, type BudgetUpdate, type BalanceUpdate } from '@tollgate/contracts';
 import type { Budget, ParsedBalanceUpdate } from './admission-store';
 
-/** What a bigint column holds; a version counts from 1. */
+/** The range of a bigint column. Versions start at 1. */
 const MAX_VERSION = 2n ** 63n - 1n;
 const VERSION = /^\d{1,19}$/;
 const AMOUNT = /^-?\d{1,30}$/;
 const MAX_ID_CHARS = 128;
 
 /**
- * Why `value` is no credit news that `parseBalanceUpdate` reads and a store takes, or null when it is. Thrown in a
- * consumer, it would come again for ever.
+ * Returns why `value` is not a balance update that `parseBalanceUpdate` and a store accept, or null. An exception in
+ * the consumer would cause endless redelivery.
  */
 export function validateBalanceUpdate(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';
@@ -41,7 +41,7 @@ function isBudget(value: unknown): boolean {
   return (keyId === null || isId('key', keyId)) && isVersion(version) && isAmount;
 }
 
-/** Billing's news as the store takes it. Throws SyntaxError or TypeError where an amount is none. */
+/** Converts billing's balance update for the store. Throws SyntaxError or TypeError on an invalid amount. */
 export function parseBalanceUpdate({
   tenantId,
   version,

@@ -18,7 +18,7 @@ const turn = () => new Promise(setImmediate);
 const echo = (items: readonly number[]) => items.map(String);
 
 describe('a batch queue', () => {
-  it('sends what arrived in one turn together, and what gathers meanwhile as the next call, in order', async () => {
+  it('sends the items of one turn in one call, and those that gather meanwhile in the next, in order', async () => {
     const { calls, call } = heldCall();
     const queue = new BatchQueue(call);
     const results = [queue.push(1), queue.push(2)];
@@ -37,7 +37,7 @@ describe('a batch queue', () => {
     await queue.idle();
   });
 
-  it('sends at most 256 in one call', async () => {
+  it('sends at most 256 items in one call', async () => {
     const sizes: number[] = [];
     const queue = new BatchQueue<number, string>(async (items) => {
       sizes.push(items.length);
@@ -47,7 +47,7 @@ describe('a batch queue', () => {
     expect(sizes).toEqual([256, 256, 88]);
   });
 
-  it('refuses at once what is more than 10,000 waiting', async () => {
+  it('refuses items at once when 10,000 are waiting', async () => {
     const { calls, call } = heldCall();
     const queue = new BatchQueue(call);
     const waiting = Array.from({ length: 10_000 }, (_, i) => queue.push(i));
@@ -60,7 +60,7 @@ describe('a batch queue', () => {
     expect(await Promise.all(waiting)).toHaveLength(10_000);
   });
 
-  it('fails one alone where an error stands in its place', async () => {
+  it('fails only the item whose result is an error', async () => {
     const queue = new BatchQueue<number, string>(async (items) =>
       items.map((item) => (item === 2 ? new RangeError('two') : String(item))),
     );
@@ -68,7 +68,7 @@ describe('a batch queue', () => {
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  it('tries a call once more when the store did not answer', async () => {
+  it('repeats a call once when the store did not answer', async () => {
     let tries = 0;
     const queue = new BatchQueue<number, string>(async (items) => {
       if (++tries === 1) throw new UnavailableError('gone');
@@ -77,7 +77,7 @@ describe('a batch queue', () => {
     expect(await queue.push(1)).toBe('1');
   });
 
-  it('then refuses it and all that waited behind it, and serves again what comes later', async () => {
+  it('refuses the second failure and everything queued behind it, and serves later items again', async () => {
     const { calls, call } = heldCall();
     const queue = new BatchQueue(call);
     const first = queue.push(1);
@@ -94,7 +94,7 @@ describe('a batch queue', () => {
     expect(await later).toBe('3');
   });
 
-  it('gives any other error to the items of that call only, without another try', async () => {
+  it('passes any other error to the items of that call only, and does not repeat the call', async () => {
     const { calls, call } = heldCall();
     const queue = new BatchQueue(call);
     const first = queue.push(1);
@@ -109,7 +109,7 @@ describe('a batch queue', () => {
 
 describe('a batch queue whose store falls silent', () => {
   const ANSWERS_WITHIN_MS = 950;
-  /** As of a link: a call is given up after so long. */
+  /** As a RedisLink does: it gives up a call after this time. */
   const CALL_MS = 700;
   const late: [number, string][] = [];
   let answerIn: (items: readonly number[]) => number | null;
@@ -129,7 +129,7 @@ describe('a batch queue whose store falls silent', () => {
   });
   afterEach(() => jest.useRealTimers());
 
-  /** What becomes of it, and when after its own start. */
+  /** The outcome of an item, and its time since its own start. */
   function push(item: number): { state: string; tookMs: number } {
     const pushedMs = performance.now();
     const outcome = { state: 'waits', tookMs: 0 };
@@ -138,7 +138,7 @@ describe('a batch queue whose store falls silent', () => {
     return outcome;
   }
 
-  it('refuses each within a second of its own start, also who came while another call was under way', async () => {
+  it('refuses each item within a second of its own start, even if another call was in progress', async () => {
     answerIn = (items) => (items.includes(1) ? CALL_MS - 10 : null);
     const first = push(1);
     await jest.advanceTimersByTimeAsync(10);
@@ -151,7 +151,7 @@ describe('a batch queue whose store falls silent', () => {
     expect(Math.max(second.tookMs, third.tookMs)).toBeLessThan(1_000);
   });
 
-  it('does not try a second time for longer than that', async () => {
+  it('does not repeat a call beyond that time', async () => {
     answerIn = () => null;
     const only = push(1);
     await jest.advanceTimersByTimeAsync(3_000);
@@ -159,7 +159,7 @@ describe('a batch queue whose store falls silent', () => {
     expect(only.tookMs).toBeLessThan(1_000);
   });
 
-  it('tells of what was answered after its refusal', async () => {
+  it('reports a result that arrived after its refusal', async () => {
     answerIn = ([item]) => ({ 1: 900, 2: 40, 3: 1_200 })[item!] ?? 0;
     const first = push(1);
     await jest.advanceTimersByTimeAsync(10);
@@ -172,7 +172,7 @@ describe('a batch queue whose store falls silent', () => {
   });
 
   it.each([0, 300, 690, 700, 900, 940, 949])(
-    'refuses each at the end of its own time, whoever it waits behind: calls that are answered after %i ms, then none',
+    'refuses each item at the end of its own time, whatever is queued before it: calls answered after %i ms, then none',
     async (answeredMs) => {
       const silentFromMs = performance.now() + 2_000;
       answerIn = () => (performance.now() < silentFromMs ? answeredMs : null);
@@ -187,7 +187,7 @@ describe('a batch queue whose store falls silent', () => {
     },
   );
 
-  it('refuses nobody because of others of the same call who came before', async () => {
+  it('does not refuse an item because earlier items of its call ran out of time', async () => {
     answerIn = ([item]) => (item === 1 ? 900 : 100);
     const first = push(1);
     await jest.advanceTimersByTimeAsync(10);
@@ -195,7 +195,7 @@ describe('a batch queue whose store falls silent', () => {
     await jest.advanceTimersByTimeAsync(800);
     const third = push(3);
     await jest.advanceTimersByTimeAsync(150);
-    // Came while a call was under way that was given up for the second alone.
+    // Arrived during a call that was given up for the second item alone.
     const fourth = push(4);
     await jest.advanceTimersByTimeAsync(2_000);
     expect([first.state, second.state, third.state, fourth.state]).toEqual(['1', 'UnavailableError', '3', '4']);
@@ -203,7 +203,7 @@ describe('a batch queue whose store falls silent', () => {
     expect(late).toEqual([[2, '2']]);
   });
 
-  it('does not send who has had its time, nor refuses those behind who have not', async () => {
+  it('skips items whose time is over, and does not refuse the items behind them', async () => {
     const sent: number[] = [];
     answerIn = (items) => {
       sent.push(...items);
@@ -222,7 +222,7 @@ describe('a batch queue whose store falls silent', () => {
   });
 });
 
-it('after a standstill of its own process a batch queue reads what was answered before it judges', async () => {
+it('a batch queue reads pending answers after a standstill of its own process, before it refuses items', async () => {
   const queue = new BatchQueue<number, string>(
     (items) => new Promise((resolve) => stat(__filename, () => resolve(echo(items)))),
     { answersWithinMs: 300 },

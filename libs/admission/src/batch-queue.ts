@@ -1,40 +1,39 @@
 import { UnavailableError } from '@tollgate/contracts';
 
 const MAX_BATCH_ITEMS = 256;
-/** More than a store answers in several seconds: beyond it the process is overloaded, and says so at once. */
+/** More than a store answers in several seconds. Beyond it the process is overloaded and refuses at once. */
 const MAX_WAITING_ITEMS = 10_000;
 const MAX_CALL_TRIES = 2;
 
-/** Answers in the order of the items; an Error in the place of an item fails that one alone. */
+/** Returns results in the order of the items. An Error in the place of an item fails only that item. */
 export type BatchCall<I, O> = (items: readonly I[]) => Promise<readonly (O | Error)[]>;
 
 export interface BatchQueueOptions<I, O> {
-  /** From `push` on: who has no answer by then is refused, whatever the call still does. */
+  /** Counted from `push`. An item without a result by then is refused, whatever the call still does. */
   answersWithinMs?: number;
-  /** Told of what was answered after it was refused. */
+  /** Called with each result that arrives after its refusal. */
   onLate?: (item: I, result: O) => void;
 }
 
 interface Waiting<I, O> {
   item: I;
-  /** By performance.now(): refused then. */
+  /** The time of the refusal, by performance.now(). */
   untilMs: number;
-  /** As its time was over. */
+  /** Refused because its time was over. */
   refused: boolean;
   resolve: (result: O) => void;
   reject: (error: Error) => void;
 }
 
 /**
- * One call in flight; what gathers while it is under way goes out as the next one, in order. The first of a quiet queue
- * waits for the end of the event loop's turn, so that all that arrived in this turn go together. The call itself ends
- * in bounded time.
- *
- * When the store does not answer, the call is tried once more (every operation may be repeated by its ids); then it is
- * refused, and with it all that waited behind it, which would otherwise wait as long again. Nor does anybody wait for
- * two calls in full, the one that it came too late for and its own: `answersWithinMs` is counted from `push`, for each
- * alone. A call is under way until the youngest of it has had its time; who waits behind it is younger, so that one's
- * time is not over before.
+ * Keeps one call in flight. Items that gather meanwhile go out in the next call, in order. The first item of an idle
+ * queue waits for the end of the event loop's turn, so all items of the turn go together. The call itself ends in
+ * bounded time.
+ * When the store does not answer, the call is repeated once; every operation may be repeated by its ids. If it fails
+ * again, it is refused together with all items queued behind it, which would otherwise wait as long again.
+ * No item waits for two full calls (the one in flight when it arrived, and its own): `answersWithinMs` counts from
+ * `push`, for each item alone. A call lasts until its youngest item runs out of time. Items queued behind it are
+ * younger still, so their time is not over before.
  */
 export class BatchQueue<I, O> {
   private waiting: Waiting<I, O>[] = [];
@@ -56,7 +55,7 @@ export class BatchQueue<I, O> {
     });
   }
 
-  /** Returns when nothing waits and nothing is under way. */
+  /** Resolves when nothing is queued and no call is in flight. */
   async idle(): Promise<void> {
     while (this.running) await this.running;
   }
@@ -71,13 +70,13 @@ export class BatchQueue<I, O> {
         const refused = error instanceof UnavailableError ? batch.concat(this.waiting.splice(0)) : batch;
         for (const { reject } of refused) reject(error as Error);
       }
-      // Of no use to send.
+      // Its time is over: sending it is useless.
       this.waiting.splice(0, refuseDue(this.waiting));
     }
     this.running = undefined;
   }
 
-  /** Returns when all of the batch have their answers, or have been refused as their time was over. */
+  /** Resolves when every item of the batch has its result or was refused because its time was over. */
   private async callInTime(batch: readonly Waiting<I, O>[]): Promise<void> {
     const { untilMs } = batch.at(-1)!;
     const calling = this.tryCall(batch, untilMs).then((results) => this.deliver(batch, results));
@@ -93,7 +92,7 @@ export class BatchQueue<I, O> {
       };
       const wait = () => {
         const leftMs = Math.ceil(batch[refused]!.untilMs - performance.now());
-        // What came in while this process stood still is read first.
+        // Read first what arrived while this process stood still.
         timer = setTimeout(() => setImmediate(refuse), Math.max(0, leftMs));
       };
       wait();
@@ -129,7 +128,7 @@ export class BatchQueue<I, O> {
   }
 }
 
-/** Refuses those whose time is over, which are the first ones, from `start` on. How many. */
+/** Refuses the items from `start` on whose time is over; they come first. Returns their number. */
 function refuseDue<I, O>(all: readonly Waiting<I, O>[], start = 0): number {
   const nowMs = performance.now();
   let end = start;

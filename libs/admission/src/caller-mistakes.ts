@@ -1,10 +1,10 @@
 import type { AdmitRequest, Limits, LookRequest, Settlement } from './admission-store';
 
-/** Tokens of one request; keeps the arithmetic of the buckets inside a bigint. */
+/** The maximum tokens of one request. Keeps the arithmetic of the buckets within a bigint. */
 const MAX_TOKENS = 100_000_000_000;
 const MAX_LIMIT = 1_000_000_000_000;
 
-/** What no correct caller sends, found before the call so that it fails alone and not all that is sent with it. */
+/** Finds what no correct caller sends before the call, so that it fails alone and not the whole call. */
 export function admitMistake(request: AdmitRequest): RangeError | undefined {
   const { draft, promptTokens, wantOutputTokens, minOutputTokens, promptFemtos, outputFemtosPerToken } = request;
   if (!isTokens(promptTokens) || !isTokens(wantOutputTokens) || !isTokens(minOutputTokens)) {

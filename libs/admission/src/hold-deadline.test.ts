@@ -4,7 +4,7 @@ import { HoldDeadline } from './hold-deadline';
 
 const LEASE_MS = 10_000;
 const SIGN_MS = 5;
-/** Of the lease, less its margin. */
+/** A lease less its margin. */
 const LIVES_MS = 9_000;
 
 let nowMs = 0;
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => jest.restoreAllMocks());
 
-/** How long from now, by the mocked clock; found by trying. */
+/** The time until the deadline by the mocked clock, found by trying. */
 function livesForMs(deadline: HoldDeadline): number {
   const from = nowMs;
   while (!deadline.passed) nowMs += 500;
@@ -42,7 +42,7 @@ async function admitted(store: FakeStore) {
   return { client, deadline: result.deadline };
 }
 
-/** Until the store was told so often. */
+/** Resolves after this number of heartbeats. */
 const told = (calls: { count: number }, times: number) =>
   new Promise<void>((resolve) => {
     const look = () => (calls.count >= times ? resolve() : void setTimeout(look, 1));
@@ -50,24 +50,24 @@ const told = (calls: { count: number }, times: number) =>
   });
 
 describe('the deadline of a hold', () => {
-  it('is a lease after the admission was sent, less a margin, however long the answer took', async () => {
+  it('is a lease less a margin after the admission was sent, however long the answer took', async () => {
     const { client, deadline } = await admitted(new FakeStore());
     expect(livesForMs(deadline)).toBe(LIVES_MS - 2_000);
     await client.close();
   });
 
   it.each<[string, () => Promise<(boolean | Error)[]>, number]>([
-    ['that is acknowledged moves it, from when it was sent', () => ((nowMs += 700), Promise.resolve([true])), 8_500],
-    ['that fails does not', () => Promise.reject(new Error('away')), LIVES_MS - 2_000],
-    ['that fails for this tenant alone does not', () => Promise.resolve([new Error('away')]), LIVES_MS - 2_000],
-    ['for which there is no hold any more does not', () => Promise.resolve([false]), LIVES_MS - 2_000],
-  ])('a sign of life %s', async (_, answer, expectedMs) => {
+    ['that is acknowledged moves it, counted from the send', () => ((nowMs += 700), Promise.resolve([true])), 8_500],
+    ['that fails does not move it', () => Promise.reject(new Error('away')), LIVES_MS - 2_000],
+    ['that fails for this tenant alone does not move it', () => Promise.resolve([new Error('away')]), LIVES_MS - 2_000],
+    ['for a hold that is gone does not move it', () => Promise.resolve([false]), LIVES_MS - 2_000],
+  ])('a heartbeat %s', async (_, answer, expectedMs) => {
     const store = new FakeStore();
     const { client, deadline } = await admitted(store);
     const calls = { count: 0 };
     store.progress = async () => {
       calls.count += 1;
-      // The next ones change nothing.
+      // The later heartbeats change nothing.
       store.progress = async () => ((calls.count += 1), [new Error('away')]);
       return answer();
     };
@@ -78,7 +78,7 @@ describe('the deadline of a hold', () => {
     await client.close();
   });
 
-  it('does not go back', () => {
+  it('never moves back', () => {
     const deadline = new HoldDeadline(5_000, LEASE_MS);
     deadline.renew(1_000);
     nowMs = 5_000;

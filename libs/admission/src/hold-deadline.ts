@@ -1,13 +1,13 @@
 /**
- * The part of a lease that is kept back: for what is on its way when it is nearly over, and for clocks that do not run
- * alike. A second of ten.
+ * The part of a lease that is kept back, for delays on the network and for clocks that run at different speeds. A
+ * second of ten.
  */
 const MARGIN_PART = 1 / 10;
 
 /**
- * Until when a hold lives for sure, by a clock that nobody sets: the store lets it live for a lease from when it admits
- * it, or takes in a sign of life, and neither is before the call was sent. Past it somebody else may have settled the
- * hold at what was recorded, so nothing more may be delivered under it.
+ * The time until which a hold certainly lives, by the monotonic clock. The store keeps the hold for a lease after it
+ * admits it or records a heartbeat, and both happen after the call was sent. Past this time the sweep may have settled
+ * the hold at what was recorded, so nothing more may be delivered under it.
  */
 export class HoldDeadline {
   private untilMs: number;
@@ -24,7 +24,7 @@ export class HoldDeadline {
     return performance.now() >= this.untilMs;
   }
 
-  /** The store has acknowledged a sign of life that was not sent before `sentMs`. */
+  /** The store has acknowledged a heartbeat that was sent at `sentMs` or later. */
   renew(sentMs: number): void {
     this.untilMs = Math.max(this.untilMs, sentMs + this.leaseMs * (1 - MARGIN_PART));
   }

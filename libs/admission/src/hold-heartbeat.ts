@@ -2,37 +2,37 @@ import { failPoint, logger } from '@tollgate/runtime';
 import type { AdmissionStore, Progress } from './admission-store';
 import type { HoldDeadline } from './hold-deadline';
 
-/** A stream that dies with its gateway is charged what was recorded: at most this much of it is lost. */
+/** A stream whose gateway dies is charged what was recorded. At most this much of it is lost. */
 const DEFAULT_INTERVAL_MS = 1_000;
-/** One call keeps its tenants locked for about 10 µs a hold: larger ones would be felt by admissions. */
+/** A call locks its tenants for about 10 µs a hold. Larger calls would delay admissions. */
 const MAX_HOLDS_PER_CALL = 250;
 
 /** A request that runs under a hold. */
 export interface RunningRequest {
   id: string;
   tenantId: string;
-  /** As `admit` gave it. */
+  /** The value that `admit` returned. */
   storeEpoch?: string | undefined;
-  /** As `admit` gave it: moved by each sign of life that the store acknowledges. */
+  /** From `admit`. Each acknowledged heartbeat moves it. */
   deadline?: HoldDeadline | undefined;
   /**
-   * Makes ready what `delivered` tells: awaited before it, for all requests at once. Must end well within the interval,
-   * whatever there is to do.
+   * Prepares what `delivered` returns. Awaited before it, for all requests at once. Must always end well within the
+   * interval.
    */
   prepare?: () => Promise<void>;
-  /** What was delivered until now: recorded once a second. */
+  /** What was delivered until now. Recorded once a second. */
   delivered: () => Progress['delivered'];
   /**
-   * The hold is gone (expired, settled or void by another), or its deadline has passed: nothing pays for the request
-   * any more, so end it. Called once, after which it is no longer tracked.
+   * Called once when the hold is gone (expired, settled or voided elsewhere) or its deadline has passed. The request is
+   * no longer covered and must end. It is not tracked any more.
    */
   onLost: () => void;
 }
 
 /**
- * Tells the store once a second which requests of this process still run, all in one call (in parts when there are very
- * many, one after the other). The second is from start to start; when the calls take longer, the next begin when they
- * have ended. Costs a request two changes of a Map, and nothing when it ends within the second.
+ * Reports to the store once a second which requests of this process still run. All go in one call, or in several
+ * consecutive calls if there are very many. The second counts from start to start. If the calls take longer, the next
+ * ones begin when they have ended. A request costs two changes of a Map, and nothing more if it ends within the second.
  */
 export class HoldHeartbeat {
   private readonly running = new Map<string, RunningRequest>();
@@ -76,8 +76,8 @@ export class HoldHeartbeat {
   }
 
   /**
-   * First of all, as after a standstill it is too late for another sign of life; and while the store is away, when
-   * nobody else would say so to a request whose backend says nothing either.
+   * Comes first: after a standstill it is too late for another heartbeat. While the store does not answer, it also ends
+   * requests whose backend is silent, which nothing else would end.
    */
   private endOverdue(): void {
     for (const request of this.running.values()) if (request.deadline?.passed) this.lose(request);
@@ -88,28 +88,28 @@ export class HoldHeartbeat {
     request.onLost();
   }
 
-  /** Where it fails, `delivered` tells what it can. */
+  /** If it fails, `delivered` reports what it has. */
   private async prepare({ id, prepare }: RunningRequest): Promise<void> {
     try {
       await prepare?.();
     } catch (error) {
-      logger('admission').error({ err: error, id }, 'what was delivered could not be counted');
+      logger('admission').error({ err: error, id }, 'counting the delivered tokens failed');
     }
   }
 
-  /** What cannot be told of one request must not keep the others from being told. */
+  /** An error in one request must not affect the reports of the others. */
   private record(id: string, delivered: RunningRequest['delivered']): Progress['delivered'] {
     try {
       return delivered();
     } catch (error) {
-      logger('admission').error({ err: error, id }, 'what was delivered cannot be told: only the deadline is renewed');
+      logger('admission').error({ err: error, id }, 'reading the delivered tokens failed: renewing the deadline only');
       return null;
     }
   }
 
-  /** A call that fails is made up for by the next one: the deadline leaves room for several. */
+  /** The next call makes up for a failed one: the deadline leaves room for several. */
   private async tell(requests: readonly RunningRequest[]): Promise<void> {
-    // Those that ended since the list was made are left alone.
+    // Requests that ended since the list was made are skipped.
     const alive = requests.filter((request) => this.running.get(request.id) === request);
     let pending: (boolean | Error)[];
     const sentMs = performance.now();
@@ -136,9 +136,9 @@ export class HoldHeartbeat {
     }
   }
 
-  /** Said once, until it works again. */
+  /** Logged once, until it works again. */
   private failed(error: unknown, requests: number): void {
-    if (!this.failing) logger('admission').warn({ err: error, requests }, 'signs of life were not recorded');
+    if (!this.failing) logger('admission').warn({ err: error, requests }, 'recording heartbeats failed');
     this.failing = true;
   }
 }

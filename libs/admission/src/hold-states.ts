@@ -1,11 +1,9 @@
 /**
- * What can happen to a hold, and where that leads: the one table of it. The conformance suite tries every operation in
- * every state on every implementation against this table (suite/states.suite.ts); the SQL and Lua functions cannot
- * import it.
- *
- * `none`: the store knows no such hold. It was never admitted, or is gone: void, expired without anything delivered, or
- * released. Nothing of a hold that is gone is kept, and so an id that was used up would be admitted anew: ids are
- * minted once, and metering and billing take each once.
+ * All transitions of a hold, in one table. The conformance suite tries every operation in every state on every
+ * implementation against this table (suite/states.suite.ts). The SQL and Lua functions cannot import it.
+ * `none`: the store has no such hold. It was never admitted, or it is gone: void, expired without anything delivered,
+ * or released. Nothing of it is kept, so the same id would be admitted again. Ids are therefore minted once, and
+ * metering and billing accept each id once.
  */
 export type HoldState = 'none' | 'pending' | 'settled';
 
@@ -15,19 +13,21 @@ export type HoldOperation =
   | 'progress'
   | 'settle'
   | 'void'
-  /** By the sweep, past the deadline, with something delivered. */
+  /** By the sweep, after the deadline, with something delivered. */
   | 'expire'
-  /** By the sweep, past the deadline, with nothing delivered. */
+  /** By the sweep, after the deadline, with nothing delivered. */
   | 'expireEmpty'
   /** By the sweep: not released in time. */
   | 'handOut'
-  /** By billing's news: the ledger has it. */
+  /** By a balance update: the ledger has the charge. */
   | 'release';
 
 /**
- * A state: done, and then it is in that one. `repeat`: the first answer again, nothing changes. `forbidden`: refused
- * and counted, nothing changes. `mistake`: a RangeError, nothing changes. `passed`: it does not concern this hold, and
- * nothing changes.
+ * A state: the operation succeeds and leads to that state. The others change nothing:
+ * - `repeat`: returns the first result again.
+ * - `forbidden`: refused and counted.
+ * - `mistake`: a RangeError.
+ * - `passed`: the operation does not concern this hold.
  */
 export type Transition = HoldState | 'repeat' | 'forbidden' | 'mistake' | 'passed';
 

@@ -12,7 +12,7 @@ export { askForCredit, askForSpent } from './redis/ask-for-credit';
 export type { AskForCredit, TenantCredit } from './redis/credit-restorer';
 export { TenantUnknownError, type ItemFailure } from './item-failures';
 
-/** Of the Postgres store. */
+/** The migrations of the PostgreSQL store. */
 export const MIGRATIONS = {
   schema: 'admission',
   directory: join(__dirname, 'postgres', 'migrations'),

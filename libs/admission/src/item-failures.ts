@@ -1,8 +1,8 @@
 import { UnavailableError } from '@tollgate/contracts';
 
 /**
- * The books were not asked for this tenant's credit yet: the store was emptied, or the tenant is new. `known` resolves
- * once the credit is there; then try again.
+ * The books have not been asked for this tenant's credit yet: the store was emptied, or the tenant is new. Try again
+ * when `known` resolves.
  */
 export class TenantUnknownError extends UnavailableError {
   constructor(
@@ -15,13 +15,15 @@ export class TenantUnknownError extends UnavailableError {
 }
 
 /**
- * Stands in the place of one item's answer; the others of the call stand. RangeError: the caller must not send this.
- * TenantUnknownError: see there. Another UnavailableError: the part of the store that has the tenant does not answer.
+ * Replaces one item's result; the other results of the call stand.
+ * - RangeError: the caller must not send this item.
+ * - TenantUnknownError: the tenant's credit is not known yet.
+ * - Another UnavailableError: the part of the store that has the tenant does not answer.
  */
 export type ItemFailure = RangeError | UnavailableError;
 
 /**
- * Sends what has no mistake, in order. A mistake stands in the place of its item, and the others do not fail with it.
+ * Sends the valid items, in order. An error replaces the result of an invalid item, and the others do not fail with it.
  */
 export async function sendFaultless<I, O>(
   items: readonly I[],

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const ROOT = join(__dirname, '../../..');
-/** Where the files of each column of the table lie. */
+/** The folders of each column of the table. */
 const FOLDERS = {
   SQL: ['libs/admission/src/postgres/functions'],
   Lua: ['libs/admission/src/redis/lua'],
@@ -28,7 +28,7 @@ function rulesOfTable(): Rule[] {
   });
 }
 
-/** The rules that a line of these folders names, as `8 clamped, or held by others: admit.sql`. */
+/** The rules named in these folders, as `8 clamped, or held by others: admit.sql`. */
 function rulesOfFiles(folders: readonly string[]): Set<string> {
   const found = new Set<string>();
   for (const folder of folders)
@@ -38,7 +38,7 @@ function rulesOfFiles(folders: readonly string[]): Set<string> {
   return found;
 }
 
-it('the table numbers the rules from 1 without gaps, and each is in SQL and in Lua', () => {
+it('the table numbers the rules from 1 without gaps, and each rule is in SQL and in Lua', () => {
   const rules = rulesOfTable();
   expect(rules.map(({ number }) => number)).toEqual(rules.map((_, index) => index + 1));
   expect(rules.length).toBeGreaterThan(20);

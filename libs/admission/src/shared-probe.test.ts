@@ -1,7 +1,7 @@
 import { eventually } from '@tollgate/testing';
 import { SharedProbe } from './shared-probe';
 
-it('asks once for all who ask at a time, and again when the outcome is old, whether it was good or bad', async () => {
+it('probes once for all callers of a second, and again when the outcome is old, whatever it was', async () => {
   let asked = 0;
   let refuses = true;
   const probe = new SharedProbe(async () => {
@@ -17,7 +17,7 @@ it('asks once for all who ask at a time, and again when the outcome is old, whet
   expect(asked).toBe(2);
 });
 
-it('does not ask again for as long as nothing has come of it', async () => {
+it('does not start a second probe while one is in progress', async () => {
   let asked = 0;
   const probe = new SharedProbe(() => {
     asked++;

@@ -1,12 +1,9 @@
-/**
- * However often somebody asks, the store is not written to for it more often than this, counted from the end of the
- * last time.
- */
+/** The minimum time between two probes of the store, from the end of the last one, however often somebody asks. */
 const EVERY_MS = 1_000;
-/** Sooner while it cannot be written: who waits for it shall not wait long. */
+/** Shorter while the store cannot write, so that its recovery is noticed soon. */
 const SOONER = 4;
 
-/** One probe for all who ask within a second: its outcome stands until the next. */
+/** One probe for all callers within a second. Its outcome stands until the next. */
 export class SharedProbe {
   private outcome: Promise<void> | undefined;
   private nextMs = 0;

@@ -11,12 +11,12 @@ import type {
 } from './admission-store';
 
 /**
- * The functions of both stores answer with the same values in the same order. Postgres sends numbers as text, Redis as
- * numbers where a double has them exactly.
+ * The functions of both stores return the same values in the same order. PostgreSQL sends numbers as text. Redis sends
+ * numbers where a double holds them exactly.
  */
 export type Value = string | number | null | undefined;
 
-/** Code, scope, wait, hold, output tokens, and the state of the limits. `storeEpoch`: of the store that keeps one. */
+/** Code, scope, wait, hold, output tokens, and the state of the limits. `storeEpoch`: only of a store that has one. */
 export function readAdmit(values: readonly Value[], storeEpoch?: string): AdmitResult | RangeError {
   const [code, scope, retryAfterMs, holdNanos, outputTokens, ...state] = values;
   if (code === 'id_used') return new RangeError('this id belongs to another or an ended hold');
@@ -33,14 +33,14 @@ export function readLook([code, scope, retryAfterMs, ...state]: readonly Value[]
   return refusal(code as LookRefusal['reason'], scope, retryAfterMs, limits);
 }
 
-/** Code, what was granted, and the whole hold. */
+/** Code, granted amount, and the whole hold. */
 export function readExtend([code, granted, total]: readonly Value[]): ExtendResult {
   return code === 'extended'
     ? { kind: 'extended', grantedNanos: BigInt(granted!), holdNanos: BigInt(total!) }
     : { kind: code as 'refused' | 'forbidden' };
 }
 
-/** Code, and the record that stands, of a hold that was settled before. */
+/** Code, and the record in force of a hold that was settled before. */
 export function readSettle([code, record]: readonly Value[], event: UsageEvent): SettleResult | RangeError {
   if (code === 'over_hold')
     return new RangeError(`the cost of ${event.id}, ${event.costNanos} nanos, is above its hold`);
@@ -49,7 +49,7 @@ export function readSettle([code, record]: readonly Value[], event: UsageEvent):
   return { kind: 'settled', repeated: true, event: JSON.parse(record as string) as UsageEvent };
 }
 
-/** Code, and what is available where that was too little. */
+/** Code, and the available amount if it was too small. */
 export function readWithdraw([code, available]: readonly Value[]): WithdrawResult {
   return code === 'refused'
     ? { kind: code, availableNanos: BigInt(available!) }

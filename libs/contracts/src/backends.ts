@@ -1,67 +1,69 @@
 /**
- * Evidence from outside: what the engines behind the backends say that they did, beside what the books say, by the hour
- * (UTC). Engines count tokens when they work on them, the books when a request has ended, and some work is never
- * charged; so the books give a range, and an engine's count agrees with it or does not.
+ * Compares the books with the counters of the engines behind the backends, by the hour (UTC). Engines count tokens when
+ * they process them, and the books when a request has ended. Some work is never charged. The books therefore give a
+ * range, and an engine's count is inside it or not.
  */
 
-/** Where a usage event names no backend: its gateway died before it could be told. */
+/** The backend of a usage event without one: its gateway died before it could record it. */
 export const UNKNOWN_BACKEND = 'unknown';
 
-/** Up to so many tokens a backend may have worked on beyond what is charged, in an hour. */
+/** The maximum tokens of an hour that a backend may have processed beyond what is charged. */
 export interface UnbilledWork {
-  /** As `UsageEvent.backend`. */
+  /** Like `UsageEvent.backend`. */
   backend: string;
-  /** Beginning of the hour; ISO 8601 UTC. */
+  /** The beginning of the hour; ISO 8601 UTC. */
   hour: string;
   promptTokens: number;
   completionTokens: number;
 }
 
-/** So many lines one report of unbilled work may have. */
+/** The maximum number of lines in one report of unbilled work. */
 export const MAX_UNBILLED_LINES = 1_000;
 
-/** So many hours back the comparison may go. */
+/** The maximum number of hours that a comparison covers. */
 export const MAX_COMPARED_HOURS = 744;
 
 /**
- * `agrees`; `unclear`: only with the work that requests were not charged for, whose amount nobody but the engine knows;
- * `drifts`: by more than anything explains; `not_observed`: the engine was not sampled at both ends of the hour;
- * `running`: the hour, or what began in it, has not ended.
+ * - `agrees`: the count is in the range.
+ * - `unclear`: in the range only with work that requests were not charged for, which only the engine can count.
+ * - `drifts`: outside any range.
+ * - `not_observed`: the engine was not sampled at both ends of the hour.
+ * - `running`: the hour, or a request that began in it, has not ended.
  */
 export type BackendVerdict = 'agrees' | 'unclear' | 'drifts' | 'not_observed' | 'running';
 
 /** One kind of tokens of one engine in one hour. */
 export interface BackendTokens {
   engine: number;
-  /** Of the requests that ended in the hour. */
+  /** The tokens of requests that ended in the hour. */
   booked: number;
   /**
-   * What the books explain: at least so many the engine should have counted, and at most so many (with requests that
-   * ran over an end of the hour, but without `unbilled`).
+   * The range that the books explain: the minimum and maximum of the engine's count, with requests across an end of the
+   * hour, but without `unbilled`.
    */
   least: number;
   most: number;
-  /** In addition at most: cancelled and refused requests, attempts at several backends, requests whose gateway died. */
+  /** The maximum of additional tokens: cancelled and refused requests, attempts at several backends, dead gateways. */
   unbilled: number;
-  /** What nothing explains: above 0 the engine worked more than the books know (underbilling), below 0 less. */
+  /** The unexplained tokens. Above 0 the engine processed more than is in the books (underbilling), below 0 less. */
   drift: number;
-  /** `drift` as a part of the larger of both sides, from -1 to 1. */
+  /** `drift` as a share of the larger side, from -1 to 1. */
   driftRatio: number;
   verdict: BackendVerdict;
 }
 
 export interface BackendHour {
-  /** The engine: its metrics page, without query. */
+  /** The engine: the URL of its metrics page, without query. */
   engine: string;
-  /** The backends whose work it counts. */
+  /** The backends whose tokens it counts. */
   backends: string[];
-  /** Beginning of the hour; ISO 8601 UTC. */
+  /** The beginning of the hour; ISO 8601 UTC. */
   hour: string;
   /** Requests booked in the hour. */
   requests: number;
-  /** Of them those whose tokens were counted by us. */
+  /** How many of them had their tokens counted by the gateway. */
   estimatedRequests: number;
-  /** The engine began anew in the hour so often: what it had counted since the sample before is not known. */
+  /** How often the engine restarted in the hour. What it had counted since the sample before is unknown. */
   restarts: number;
   prompt: BackendTokens;
   generation: BackendTokens;

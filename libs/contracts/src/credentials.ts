@@ -12,8 +12,8 @@ const SECRET_CHARS = 43;
 const CHECKSUM_CHARS = 6;
 
 /**
- * A new credential value: prefix, 32 random bytes in base62 (43 characters), CRC32 of all before it in base62 (6). The
- * only moment at which it exists in plain text.
+ * A new credential value: prefix, 32 random bytes in base62 (43 characters), CRC32 of everything before it in base62
+ * (6). It exists in plain text only at this moment.
  */
 export function mintCredential(kind: CredentialKind): { value: string; hash: string; last4: string } {
   const body = CREDENTIAL_PREFIX[kind] + base62(BigInt(`0x${randomBytes(SECRET_BYTES).toString('hex')}`), SECRET_CHARS);
@@ -22,8 +22,8 @@ export function mintCredential(kind: CredentialKind): { value: string; hash: str
 }
 
 /**
- * Whether the value has the form and the checksum of this kind; says nothing of whether it was ever issued. Refuses
- * without any look-up.
+ * Whether the value has the form and the checksum of this kind. Refuses malformed values without a look-up. It does not
+ * say whether the value was ever issued.
  */
 export function isWellFormedCredential(kind: CredentialKind, value: string): boolean {
   const prefix = CREDENTIAL_PREFIX[kind];
@@ -32,7 +32,7 @@ export function isWellFormedCredential(kind: CredentialKind, value: string): boo
   return checksum(body) === value.slice(-CHECKSUM_CHARS);
 }
 
-/** SHA-256 of the whole value, 64 hex digits: all that travels and rests. */
+/** SHA-256 of the whole value, 64 hex digits. Only this hash is sent and stored. */
 export function hashCredential(value: string): string {
   return hash('sha256', value, 'hex');
 }

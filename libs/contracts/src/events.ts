@@ -3,25 +3,28 @@ import type { PriceStamp, TokenCounts } from './money';
 export type InferenceKind = 'chat' | 'completion' | 'embedding';
 
 /**
- * How a request ended. `complete`: the answer went out whole. `client_closed`: the client left; what was delivered
- * until then is charged. `upstream_error`: the backend broke off after the first byte. `credit_ended`: an extension of
- * the hold was refused. `expired`: the gateway died, or outlived the hold's deadline; charged what was recorded last,
- * or had been delivered until then.
+ * How a request ended.
+ * - `complete`: the whole answer was sent.
+ * - `client_closed`: the client left. What was delivered until then is charged.
+ * - `upstream_error`: the backend broke off after the first byte.
+ * - `credit_ended`: an extension of the hold was refused.
+ * - `expired`: the gateway died, or outlived the hold's deadline. What was last recorded, or was delivered until then,
+ *   is charged.
  */
 export type Outcome = 'complete' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'expired';
 
 /**
- * Monthly budgets in whole cents that the configuration gives by default; a field that is absent: none. What the
- * operator set for tenant or key stands before them.
+ * Default monthly budgets of the configuration in whole cents. An absent field means none. A budget of the operator for
+ * the tenant or key overrides its default.
  */
 export interface DefaultBudgets {
   tenantCents?: number;
   keyCents?: number;
 }
 
-/** What is known of a request when it is admitted: the part of its usage event that does not change. */
+/** What is known of a request when it is admitted: the fixed part of its usage event. */
 export interface UsageDraft {
-  /** The request id (`req_…`): event id, hold id and charge id alike. */
+  /** The request id (`req_…`). It is also the id of the event, the hold and the charge. */
   id: string;
   tenantId: string;
   keyId: string;
@@ -30,94 +33,96 @@ export interface UsageDraft {
   kind: InferenceKind;
   stream: boolean;
   price: PriceStamp;
-  /** As the configuration had them at admission; absent: none. For the thresholds of budgets, which billing watches. */
+  /** The default budgets at admission; absent: none. Billing compares spending with their thresholds. */
   defaultBudgets?: DefaultBudgets;
   /** ISO 8601 UTC, milliseconds. */
   startedAt: string;
 }
 
-/** One request that was served, as the gateway measured and settled it. Topic `usage-events`, keyed by tenant. */
+/** One served request, as the gateway measured and settled it. Topic `usage-events`, keyed by tenant. */
 export interface UsageEvent extends UsageDraft, TokenCounts {
-  /** What the hold was settled at, decimal string: the rated cost, at most the hold. */
+  /** The settled cost, decimal string: the rated cost, at most the hold. */
   costNanos: string;
-  /** What the backend reported beyond the hold, decimal string: the operator's loss. "0" as a rule. */
+  /** The cost that the backend reported beyond the hold, decimal string: the operator's loss. Usually "0". */
   overrunNanos: string;
-  /** True when tokens were counted by us, because the backend gave no usage, or none that can be true. */
+  /** True: the gateway counted the tokens, because the backend reported no usage, or an impossible one. */
   estimated: boolean;
   outcome: Outcome;
   /**
-   * Name of the backend that served it: origin and base path of its URL, or "simulator:". Absent: not known, as of
-   * `expired` ones.
+   * The backend that served it: origin and base path of its URL, or "simulator:". Absent if unknown, as for `expired`
+   * events.
    */
   backend?: string;
-  /** ISO 8601 UTC, milliseconds: the month of this instant is the month of the debit. */
+  /** ISO 8601 UTC, milliseconds. The month of this time is the month of the debit. */
   endedAt: string;
 }
 
-/** A rated usage event: what billing collects. Topic `charges`, keyed by tenant. */
+/** A rated usage event, for billing to collect. Topic `charges`, keyed by tenant. */
 export interface Charge {
   /** The request id. */
   id: string;
   tenantId: string;
   keyId: string;
   costNanos: string;
-  /** What was served beyond the hold and is not charged; absent: nothing. Billing books it as the operator's loss. */
+  /** The cost beyond the hold, which is not charged; absent: none. Billing books it as the operator's loss. */
   overrunNanos?: string;
   endedAt: string;
-  /** Those of the usage event, empty where it has none; absent: not known, as the charge is sent again. */
+  /**
+   * The default budgets of the usage event, empty if it has none. Absent: unknown, because the charge is sent again.
+   */
   defaultBudgets?: DefaultBudgets;
 }
 
 /**
- * Whether a tenant may run requests, as auth has it. Topic `tenant-news`, keyed by tenant; only what is newer than the
- * last counts.
+ * Whether a tenant may run requests, from auth. Topic `tenant-news`, keyed by tenant. Only a message newer than the
+ * last one counts.
  */
 export interface TenantUpdate {
   tenantId: string;
-  /** Counts up with every change of the tenant's status. */
+  /** Incremented by every change of the tenant's status. */
   version: number;
   status: 'active' | 'suspended';
 }
 
 /**
- * A tenant's credit as billing's books have it. Topic `credit-news`, keyed by tenant; applied in any order and any
- * number of times: the balance only if `version` is newer, the releases always.
+ * A tenant's credit in billing's books. Topic `credit-news`, keyed by tenant. Order and repeats do not matter: the
+ * balance is applied only if `version` is newer, and the releases always.
  */
 export interface BalanceUpdate {
   tenantId: string;
-  /** Counts up with every change of the tenant's books. */
+  /** Incremented by every change of the tenant's books. */
   version: string;
   /**
    * Whole cents of the ledger less what is gathered and not yet posted; decimal string. Negative after an adjustment,
    * or when more usage was gathered than the credit pays for (its holds were lost).
    */
   balanceNanos: string;
-  /** Ids of the settled holds that this balance has taken in. */
+  /** Ids of the settled holds whose cost this balance includes. */
   releases: string[];
   suspended: boolean;
-  /** Budgets that were set since; each applied only if its own version is newer. */
+  /** Budgets that were set since. Each is applied only if its own version is newer. */
   budgets?: BudgetUpdate[];
 }
 
-/** A monthly budget (UTC) that the operator set. */
+/** A monthly budget (UTC) of the operator. */
 export interface BudgetUpdate {
-  /** Null: the tenant's own, over all its keys. */
+  /** Null: the tenant's own budget, over all its keys. */
   keyId: string | null;
-  /** Counts up with each change of this budget, from 1; decimal string. */
+  /** Incremented by each change of this budget, from 1; decimal string. */
   version: string;
   /**
-   * A decimal string of nanos; `none`: no budget, whatever the configuration says; `default`: what the configuration
-   * says.
+   * A decimal string of nanos. `none`: no budget, whatever the configuration says. `default`: the configuration's
+   * budget.
    */
   budgetNanos: string;
 }
 
 /**
- * A budget of the month was used up to a threshold. Topic `budget-events`, keyed by tenant. Once for each threshold in
- * a month, whatever the budget is changed to.
+ * Spending reached a threshold of a monthly budget. Topic `budget-events`, keyed by tenant. Each threshold fires once a
+ * month, even if the budget changes.
  */
 export interface BudgetEvent {
-  /** `evt_…`: the same event again has the same id. */
+  /** `evt_…`. A repeat of the event has the same id. */
   id: string;
   tenantId: string;
   /** Null: the tenant's own budget. */
@@ -125,10 +130,10 @@ export interface BudgetEvent {
   /** YYYY-MM, UTC. */
   period: string;
   thresholdPercent: number;
-  /** Of the budget. */
+  /** The amount of the budget. */
   budgetCents: number;
-  /** By requests that ended in the month and have reached billing; decimal string. */
+  /** The cost of requests that ended in the month and have reached billing; decimal string. */
   spentNanos: string;
-  /** When it was recorded; ISO 8601 UTC, milliseconds. */
+  /** The time of recording; ISO 8601 UTC, milliseconds. */
   at: string;
 }

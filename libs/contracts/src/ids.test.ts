@@ -2,28 +2,28 @@ import { idBound, isId, newId } from './ids';
 import { hashCredential, isWellFormedCredential, mintCredential } from './credentials';
 
 describe('ids', () => {
-  it('ascend strictly within one process, also many in a millisecond', () => {
+  it('ascend strictly within one process, even many in a millisecond', () => {
     const ids = Array.from({ length: 20_000 }, () => newId('req'));
     expect([...ids].sort()).toEqual(ids);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids.every((id) => isId('req', id))).toBe(true);
   });
 
-  it('are bounded by their time', () => {
+  it('lie within the bounds of their time', () => {
     const now = Date.now() + 3_600_000;
     const id = newId('req', now);
     expect(id >= idBound('req', now)).toBe(true);
     expect(id < idBound('req', now + 1)).toBe(true);
   });
 
-  it('are not whatever else has the prefix', () => {
+  it('must have the whole form, not only the prefix', () => {
     for (const bad of ['req_', 'req_xyz', 'key_01k9', 7, null, 'req_' + '8'.repeat(26)])
       expect(isId('req', bad)).toBe(false);
   });
 });
 
 describe('credentials', () => {
-  it('have the form that can be checked without a look-up, and are told apart by kind', () => {
+  it('can be checked and distinguished by kind without a look-up', () => {
     const key = mintCredential('key');
     expect(key.value).toMatch(/^sk-svc-[0-9A-Za-z]{49}$/);
     expect(isWellFormedCredential('key', key.value)).toBe(true);

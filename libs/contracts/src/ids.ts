@@ -11,9 +11,9 @@ let lastMs = 0;
 let sequence = 0;
 
 /**
- * A new id: the prefix and a UUIDv7 in Crockford base32, lower case: sortable by time, opaque, URL-safe
- * (`req_01k9…`, 26 characters after the prefix). Ids of one process ascend strictly, also within a millisecond: the
- * 12 bits behind the time count up, and the time is moved on when they are used up.
+ * A new id: the prefix and a UUIDv7 in lower-case Crockford base32: sortable by time, opaque, URL-safe (`req_01k9…`,
+ * 26 characters after the prefix). Ids of one process ascend strictly, even within a millisecond: the 12 bits behind
+ * the time count up, and when they are used up, the time moves on.
  */
 export function newId(prefix: IdPrefix, nowMs = Date.now()): string {
   if (nowMs > lastMs) {
@@ -31,7 +31,7 @@ export function newId(prefix: IdPrefix, nowMs = Date.now()): string {
   return `${prefix}_${base32(bytes)}`;
 }
 
-/** The least id body that an id minted at or after `ms` can have: a bound for range partitions and time scans. */
+/** The lowest id body that an id minted at or after `ms` can have: a bound for range partitions and time scans. */
 export function idBound(prefix: IdPrefix, ms: number): string {
   const bytes = Buffer.alloc(16);
   bytes.writeUIntBE(Math.max(0, Math.trunc(ms)), 0, 6);
@@ -58,7 +58,7 @@ function randomByte(): number {
 /** 16 bytes as 26 characters, most significant first, so that text order is byte order. */
 function base32(bytes: Buffer): string {
   let out = '';
-  // 128 bits in 26 characters of 5: two zero bits in front.
+  // 26 characters of 5 bits hold 130: two leading zero bits.
   let bits = 0;
   let width = 2;
   for (const byte of bytes) {

@@ -1,6 +1,6 @@
 /**
- * JSON of any value that came as JSON, also one that is nested too deep to be written (JSON.parse reads deeper than
- * JSON.stringify writes): then what is nested in it is left out, and said to be. `undefined` for what JSON cannot say.
+ * The JSON text of any parsed value. Values that are nested too deeply to be written are left out, and the text says so
+ * (JSON.parse accepts deeper nesting than JSON.stringify). `undefined` if JSON cannot express the value.
  */
 export function jsonText(value: unknown): string {
   try {

@@ -10,7 +10,7 @@ const price = {
 };
 
 describe('money', () => {
-  it('reads prices exactly and refuses what is not one', () => {
+  it('reads prices exactly and refuses invalid ones', () => {
     expect(parsePrice('0.15')).toBe(150_000_000n);
     expect(parsePrice('0.000000001')).toBe(1n);
     expect(parsePrice('0')).toBe(0n);

@@ -1,13 +1,13 @@
 /**
- * Money, in integers only. Public amounts are cents; inner amounts are **nanos** (10⁻⁹ of the currency unit) as bigint;
- * prices per token are **femtos** (10⁻¹⁵), which is the same number as nanos per million tokens. See ADR 0002.
+ * Money in integers only. Public amounts are cents. Inner amounts are **nanos** (10⁻⁹ of the currency unit) as
+ * bigint. Prices per token are **femtos** (10⁻¹⁵), which equals nanos per million tokens. See ADR 0002.
  */
 export const NANOS_PER_CENT = 10_000_000n;
 export const FEMTOS_PER_NANO = 1_000_000n;
 
-/** What one request is charged by, stamped at admission: a later price change does not touch a running request. */
+/** The prices of one request, stamped at admission. A later price change does not affect a running request. */
 export interface PriceStamp {
-  /** Short hash of the prices: tells which `tollgate.yaml` they came from. */
+  /** A short hash of the prices. It identifies the `tollgate.yaml` that they came from. */
   version: string;
   /** Femtos per prompt token that was not served from a cache; decimal string. */
   inputFemtos: string;
@@ -26,12 +26,12 @@ export interface TokenCounts {
   completionTokens: number;
 }
 
-/** What metering's columns take: far above anything that one request uses. */
+/** The maximum of metering's columns: far above the use of any request. */
 export const MAX_TOKEN_COUNT = 2 ** 31 - 1;
 
 /**
- * What the tokens cost, in nanos: the exact sum over the disjoint dimensions, rounded up once. Throws RangeError on
- * counts that are not non-negative integers or more cached than prompt tokens.
+ * The cost of the tokens in nanos: the exact sum over the disjoint dimensions, rounded up once. Throws RangeError for a
+ * count that is not a non-negative integer, and for more cached than prompt tokens.
  */
 export function costNanos(tokens: TokenCounts, price: PriceStamp): bigint {
   const { promptTokens, cachedTokens, completionTokens } = tokens;
@@ -53,9 +53,9 @@ export function ceilDiv(a: bigint, b: bigint): bigint {
 }
 
 /**
- * A price of `tollgate.yaml` per million tokens (a decimal string such as "0.15") as nanos per million, which is femtos
- * per token. Throws RangeError when it is no plain non-negative decimal, has more than nine decimals, or is above
- * 1,000,000.
+ * Converts a price of `tollgate.yaml` per million tokens (a decimal string such as "0.15") to nanos per million, which
+ * equals femtos per token. Throws RangeError if it is not a plain non-negative decimal, has more than nine decimals, or
+ * is above 1,000,000.
  */
 export function parsePrice(text: string): bigint {
   const match = /^(\d{1,7})(?:\.(\d{1,9}))?$/.exec(text);

@@ -1,24 +1,24 @@
 /**
  * How the books are proven across services, each of which reads only its own database. Events and charges share their
- * ids, so both sides are walked in the order of the ids, in ranges of bounded work: what a range adds up to is compared
- * first, and its ids are named only where that differs.
+ * ids, so both sides are walked by id, in ranges of bounded size. The totals of a range are compared first. Its ids are
+ * listed only if the totals differ.
  */
 
-/** Ids above `after` ('' for the first), up to `until` inclusive; the first `limit` of them. */
+/** The first `limit` ids above `after` ('' for the first), up to and including `until`. */
 export interface EventRange {
   after: string;
   until?: string;
   limit: number;
 }
 
-/** What the events of a range add up to. */
+/** The totals of a range of events. */
 export interface EventDigest {
   events: number;
   /** Decimal string. */
   costNanos: string;
-  /** Sum of a hash of each id, tenant and cost: equal for the same events in any order. Decimal string. */
+  /** The sum of a hash of each id, tenant and cost: equal for the same events in any order. Decimal string. */
   digest: string;
-  /** The last id when the limit was reached; null when the range ended first. */
+  /** The last id if the limit was reached; null if the range ended first. */
   end: string | null;
 }
 
@@ -29,13 +29,13 @@ export interface EventLine {
   costNanos: string;
 }
 
-/** The most that one request may ask for: a moment's work, and a reply that fits into a message. */
+/** The maximum of one request: little work, and a reply that fits into a message. */
 export const MAX_DIGEST_EVENTS = 50_000;
 export const MAX_LISTED_EVENTS = 2_000;
 
 /**
- * A difference that `reconcile` found: what was compared, for whom, both sides, and the requests, holds, entries or
- * invoices that it is about, as far as they can be told.
+ * A difference that `reconcile` found: what was compared, for which tenant, both sides, and the requests, holds,
+ * entries or invoices concerned, if they are known.
  */
 export interface Difference {
   check: string;
@@ -45,13 +45,13 @@ export interface Difference {
   ids: string[];
 }
 
-/** What one check found in a part of the books. `truncated`: it has not named all. */
+/** The result of one check on a part of the books. `truncated`: it did not list all differences. */
 export interface Found {
   differences: Difference[];
   truncated?: true;
 }
 
-/** So many differences a check names of one part of the books; one is enough to look further. It looks for one more. */
+/** The maximum number of differences that a check lists for a part of the books. The check looks for one more. */
 export const MAX_NAMED_OF_PART = 100;
 
 export function named(found: readonly Difference[]): Found {
@@ -69,26 +69,30 @@ export interface ReconcileReport {
   chargesNanos: string;
   debitsNanos: string;
   carriedNanos: string;
-  /** Holds at that moment: requests that run, and settled ones on their way into the books. Not differences. */
+  /**
+   * Holds at that moment: of running requests, and settled ones that the books will include. They are not differences.
+   */
   pendingHolds: number;
   settledHolds: number;
   /**
-   * Of all tenants, and a hash over all that they say: that of the newest entry of each, which has those before it in
-   * it.
+   * The heads of all tenants' journals, and a hash over them. A head is the hash of the newest entry, which covers all
+   * entries before it.
    */
   journalEntries: number;
   journalDigest: string;
-  /** Those that the checks named; `differences` has the first MAX_NAMED_DIFFERENCES of them. */
+  /** The number of differences that the checks listed. `differences` has the first MAX_NAMED_DIFFERENCES of them. */
   differenceCount: number;
   /**
-   * There are more than `differences` has, and perhaps than `differenceCount` says: a check names some of a part of the
-   * books, and goes on to the next.
+   * True: more differences exist than `differences` has, and possibly than `differenceCount` says. A check lists some
+   * of a part of the books and continues with the next part.
    */
   truncated?: true;
   differences: Difference[];
 }
 
-/** What a repair changes, or would change, of what the admission store has of a tenant. Amounts are decimal strings. */
+/**
+ * The changes of a repair, or of its dry run, to the admission store's state of a tenant. Amounts are decimal strings.
+ */
 export interface StateChange {
   what:
     | 'state'
@@ -106,20 +110,20 @@ export interface StateChange {
 export interface TenantRepair {
   tenantId: string;
   /**
-   * Empty: the store had all of it right. Budgets, and the sums of keys, are made anew as well and are not among them.
+   * Empty: everything in the store was right. Budgets and the sums of keys are also computed anew, but not listed here.
    */
   changes: StateChange[];
-  /** Holds that could not be read, and are gone. */
+  /** Unreadable holds, which were dropped. */
   droppedHolds: number;
-  /** False: it was only looked at. */
+  /** False: a dry run. */
   repaired: boolean;
 }
 
 export const MAX_NAMED_DIFFERENCES = 1_000;
 
 /**
- * The newest entry of a tenant's journal. Its hash, in hex, has all entries before it in it: kept elsewhere, it shows
- * whether any of them was changed since.
+ * The newest entry of a tenant's journal. Its hash, in hex, covers all entries before it. A copy kept elsewhere shows
+ * whether any of them was changed later.
  */
 export interface JournalHead {
   tenantId: string;
@@ -129,7 +133,7 @@ export interface JournalHead {
 
 export const MAX_COMPARED_HEADS = 200;
 
-/** A run of reconcile. It goes on by itself; `report` when it is `done`, `reason` when it `failed`. */
+/** A run of reconcile, in the background. It has a `report` when it is `done`, and a `reason` when it `failed`. */
 export type ReconcileRun =
   | { id: string; state: 'running'; startedAt: string; events: number; tenants: number; differenceCount: number }
   | { id: string; state: 'done'; startedAt: string; report: ReconcileReport }

@@ -1,7 +1,4 @@
-/**
- * A refusal that a service gives to a request; `code` is part of the subject's contract, `message` may be shown to the
- * caller.
- */
+/** A service's refusal of a request. `code` is part of the subject's contract. `message` may be shown to the caller. */
 export class RequestError extends Error {
   constructor(
     readonly code: string,
@@ -12,7 +9,7 @@ export class RequestError extends Error {
   }
 }
 
-/** No answer within the deadline, or nobody there to answer. */
+/** There was no answer within the deadline, or nothing that could answer. */
 export class UnavailableError extends Error {
   constructor(message: string) {
     super(message);

@@ -1,16 +1,16 @@
 /**
- * What backends read out of a request beyond the documented fields. Checked twice: when `tollgate.yaml` names fields in
- * a model's `passthrough`, and for every request.
+ * The fields that backends read from a request beyond the documented ones. Checked twice: when `tollgate.yaml` lists
+ * fields in a model's `passthrough`, and for every request.
  */
 
-/** The request dialects that a backend can speak: which fields it knows, and under which names. */
+/** The request dialects of backends: which fields they know, and under which names. */
 export const DIALECTS = ['openai', 'vllm', 'llamacpp', 'ollama', 'sglang', 'tgi'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** `any`: not known, so the body is one that all read alike. `simulator`: the built-in one. */
+/** `any`: unknown, so the body must mean the same to all of them. `simulator`: the built-in one. */
 export type BackendDialect = Dialect | 'any' | 'simulator';
 
-/** Change how a token is chosen, never how many there are, what is counted or who is asked. */
+/** These fields change how a token is chosen, never how many there are, what is counted or which model runs. */
 const COMMON = [
   'chat_template_kwargs',
   'metadata',
@@ -77,7 +77,7 @@ export const DEFAULT_PASSTHROUGH: Readonly<Record<BackendDialect, readonly strin
   simulator: [...COMMON, 'simulator'],
 };
 
-/** Of those that may be passed on: no template renders them, so they are no part of the prompt. */
+/** The passed-on fields that no template renders, so they are not part of the prompt. */
 export const NEVER_RENDERED: ReadonlySet<string> = new Set([
   'metadata',
   'prompt_cache_key',
@@ -85,7 +85,7 @@ export const NEVER_RENDERED: ReadonlySet<string> = new Set([
   'simulator',
 ]);
 
-/** Fields that never reach a backend, whatever `passthrough` says, and why: the words stand in the 400. */
+/** Fields that never reach a backend, whatever `passthrough` says, with the reason that the 400 states. */
 export const NEVER_PASSED_ON: ReadonlyMap<string, string> = new Map(
   Object.entries({
     'it changes how much is generated': [
@@ -211,9 +211,7 @@ export const NEVER_PASSED_ON: ReadonlyMap<string, string> = new Map(
   }).flatMap(([why, names]) => names.map((name) => [name, why] as const)),
 );
 
-/**
- * Values (as JSON) by which clients ask for nothing that would not be so anyhow: the field is as if it were left out.
- */
+/** Values (as JSON) with which clients request the default behaviour. Such a field is treated as absent. */
 export const WITHOUT_EFFECT: ReadonlyMap<string, readonly string[]> = new Map([
   ['add_generation_prompt', ['true']],
   ['continue_final_message', ['false']],
@@ -225,7 +223,7 @@ export const WITHOUT_EFFECT: ReadonlyMap<string, readonly string[]> = new Map([
   ['use_beam_search', ['false']],
 ]);
 
-/** The fields of the inference API's own requests. Their form is the gateway's to say. */
+/** The fields of the inference API itself. The gateway validates their values. */
 export const DOCUMENTED_FIELDS: ReadonlySet<string> = new Set([
   'best_of',
   'dimensions',
@@ -260,8 +258,8 @@ export const DOCUMENTED_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Equal for names that some parser takes for one: case as Unicode folds it (`ſ` and the Kelvin sign too), full-width
- * forms, and the separators that camel case leaves out.
+ * Maps names that some parser treats as equal to the same text: case as Unicode folds it (including `ſ` and the Kelvin
+ * sign), full-width forms, and the separators that camel case omits.
  */
 export function foldFieldName(name: string): string {
   return name
@@ -273,13 +271,13 @@ export function foldFieldName(name: string): string {
 
 const FOLDED = new Map([...DOCUMENTED_FIELDS, ...NEVER_PASSED_ON.keys()].map((name) => [foldFieldName(name), name]));
 
-/** The documented or forbidden field that some parser takes `name` for; undefined: none, `name` itself included. */
+/** The documented or forbidden field that some parser takes `name` for. Undefined: none other than `name` itself. */
 export function fieldTakenFor(name: string): string | undefined {
   const field = FOLDED.get(foldFieldName(name));
   return field === name ? undefined : field;
 }
 
-/** Why a field may not be passed through; null: it may. For `passthrough` lists. */
+/** Why a field may not be in a `passthrough` list. Null: it may. */
 export function validatePassedThrough(name: string): string | null {
   if (DOCUMENTED_FIELDS.has(name)) return `"${name}" is a documented field, which always goes on as checked`;
   const why = NEVER_PASSED_ON.get(name);

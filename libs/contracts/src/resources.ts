@@ -1,7 +1,7 @@
 import type { InferenceKind, Outcome } from './events';
 import type { TokenCounts } from './money';
 
-// What requests and replies are made of (subjects.ts): what a service tells of a thing that it owns.
+// The resources that requests and replies of the services consist of (subjects.ts).
 
 /** `limit` 1–200 (default 100) rows after the row with id `after`. */
 export interface PageQuery {
@@ -36,21 +36,21 @@ export interface KeyDetails extends KeyRow {
   profile: string;
 }
 
-/** Whole cents; `none`: no budget, whatever the configuration says; `default`: what the configuration says. */
+/** Whole cents. `none`: no budget, whatever the configuration says. `default`: the configuration's budget. */
 export type SetBudget = number | 'none' | 'default';
 
-/** A monthly budget as billing has it, and how far it is used in this month (UTC). */
+/** A monthly budget in billing's books, and its use in this month (UTC). */
 export interface BudgetState {
   keyId: string | null;
   budgetCents: SetBudget;
-  /** Of its own, or else those of the configuration; ascending. */
+  /** The budget's own thresholds, or those of the configuration; ascending. */
   thresholdsPercent: number[];
   hasOwnThresholds: boolean;
   /** YYYY-MM */
   period: string;
-  /** By requests that ended in it and have reached billing; decimal string. */
+  /** The cost of requests that ended in the month and have reached billing; decimal string. */
   spentNanos: string;
-  /** What was recorded in this month, oldest first. */
+  /** The events of this month, oldest first. */
   events: { thresholdPercent: number; budgetCents: number; at: string }[];
 }
 
@@ -85,9 +85,9 @@ export interface UsageNumbers {
   promptTokens: number;
   completionTokens: number;
   totalTokens: number;
-  /** Whole cents; the groups' add up exactly to the total. */
+  /** Whole cents. Those of the groups add up exactly to the total. */
   costCents: number;
-  /** Requests whose tokens were counted by us, as the backend gave no usage or the answer broke off. Absent: none. */
+  /** Requests whose tokens the gateway counted: no usage was reported, or the answer broke off. Absent: none. */
   estimatedRequests?: number;
 }
 
@@ -108,12 +108,12 @@ export interface LedgerEntry {
   amountCents: number;
   source: string;
   ref: string;
-  /** Why a person booked it, where one said so. Not shown by the management API. */
+  /** The reason that a person gave for the entry, if any. Not shown by the management API. */
   reason?: string;
   createdAt: string;
 }
 
-/** One request as billing has it. */
+/** One request in billing's books. */
 export interface ChargedRequest {
   /** `req_…` */
   id: string;
@@ -122,7 +122,7 @@ export interface ChargedRequest {
   endedAt: string;
 }
 
-/** One request as metering has recorded it. */
+/** One request in metering's records. */
 export interface RecordedEvent extends ChargedRequest, TokenCounts {
   tenantId: string;
   model: string;
@@ -140,15 +140,15 @@ export interface Invoice {
   period: string;
   amountCents: number;
   /**
-   * `open`: not closed (the running month, and a past one until it is closed; no number yet). `paid`: closed, settled
-   * from credit.
+   * `open`: not closed and without a number. That is the running month, and a past month until it is closed. `paid`:
+   * closed, and paid from credit.
    */
   status: 'open' | 'paid' | 'void';
   accountingNumber: number | null;
   createdAt: string;
 }
 
-/** An invoice that has its number. */
+/** An invoice with a number. */
 export interface IssuedInvoice extends Invoice {
   tenantId: string;
   accountingNumber: number;
@@ -158,7 +158,7 @@ export interface IssuedInvoice extends Invoice {
 
 export interface BillingSummary {
   balanceCents: number;
-  /** Usage that is gathered and not yet a whole cent on the ledger, decimal string of nanos. */
+  /** Usage that is gathered and not yet a whole cent in the ledger, decimal string of nanos. */
   carriedNanos: string;
   entries: LedgerEntry[];
   nextCursor: string | null;

@@ -2,13 +2,13 @@ import { SERVICES } from './services';
 import { ASKERS, askersOf, consumersOf, servicePairs } from './speakers';
 import { TOPICS, type Topic } from './topics';
 
-test('who may ask a service is who may ask any of its subjects', () => {
+test('a service may be asked by exactly those who may ask one of its subjects', () => {
   expect(askersOf('auth')).toEqual(['gateway', 'billing']);
   expect(askersOf('metering')).toEqual(['gateway', 'billing']);
   expect(askersOf('billing')).toEqual(['gateway', 'auth', 'billing']);
 });
 
-test('what changes money or rights may be asked by one service only', () => {
+test('only one service may request a change of money or rights', () => {
   const read = /\.(list|get|news|spent|query|events|digest|audit|compare|summary|spendable|keys|requests|entry)$/;
   const changing = Object.entries(ASKERS).filter(([subject]) => !read.test(subject));
   expect(changing.length).toBeGreaterThan(10);
@@ -24,7 +24,7 @@ test('each topic has a producer, and its consumers are services', () => {
   expect(consumersOf(TOPICS['budget-events'])).toEqual([]);
 });
 
-test('pairs: each that has something to say, once, and no other', () => {
+test('the pairs are exactly those with messages between them, each once', () => {
   expect(servicePairs().map(({ from, to }) => `${from} ${to}`)).toEqual([
     'gateway auth',
     'gateway metering',

@@ -3,9 +3,9 @@ import type { Subject } from './subjects';
 import { TOPICS, type RequestService, type Topic, type TopicDefinition } from './topics';
 
 /**
- * Who may ask what; with `producers` and `groups` of TOPICS, the one table of who may say what. The signatures of
- * messages and the rights at the brokers follow it: a service that is not named here is not believed. A subject's own
- * service answers it.
+ * The services that may request each subject. Together with `producers` and `groups` of TOPICS, this is the only table
+ * of who may send what. Signatures of messages and rights at the brokers follow it: a message of any other service
+ * counts as forged. A subject's own service answers it.
  */
 export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.tenants.create': ['gateway'],
@@ -22,7 +22,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
   'auth.tokens.used': ['gateway'],
 
   'metering.usage.query': ['gateway'],
-  // Whoever has an admission store asks for what it has lost.
+  // Every service with an admission store asks for what the store has lost.
   'metering.spent': ['gateway', 'billing'],
   'metering.usage.events': ['gateway'],
   'metering.events.digest': ['billing'],
@@ -34,7 +34,7 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
 
   'billing.summary': ['gateway'],
   'billing.credit.spendable': ['gateway'],
-  // Billing asks itself as well: its admission store is the one that every service has.
+  // Billing also sends this to itself, because its admission store works like that of every service.
   'billing.credit.news': ['gateway', 'billing'],
   'billing.credit.add': ['gateway'],
   'billing.credit.refund': ['gateway'],
@@ -58,23 +58,23 @@ export const ASKERS: Readonly<Record<Subject, readonly Service[]>> = {
 /** The service that answers a subject. */
 export const serviceOf = (subject: Subject): RequestService => subject.split('.', 1)[0] as RequestService;
 
-/** Who may ask a service anything at all: who writes its topic of requests, and whom it answers. */
+/** The services that may send any request to a service. They write its topic of requests, and get its replies. */
 export function askersOf(service: RequestService): Service[] {
   const subjects = (Object.keys(ASKERS) as Subject[]).filter((subject) => serviceOf(subject) === service);
   return SERVICES.filter((asker) => subjects.some((subject) => ASKERS[subject].includes(asker)));
 }
 
-/** The services that consume a topic: each message is meant for all of them. */
+/** The services that consume a topic. Each message is for all of them. */
 export const consumersOf = ({ groups }: TopicDefinition): Service[] =>
   SERVICES.filter((service) => Object.values(groups).includes(service));
 
-/** `from` says something to `to`. */
+/** A direction: `from` sends messages to `to`. */
 export interface ServicePair {
   from: Service;
   to: Service;
 }
 
-/** Every pair that the tables have something to say for, replies among them; ordered, each once. */
+/** Every pair of services with messages between them, including replies; ordered, each once. */
 export function servicePairs(): ServicePair[] {
   const pairs = new Set<string>();
   const add = (from: Service, to: Service) => pairs.add(`${from} ${to}`);

@@ -29,19 +29,19 @@ import type {
 } from './resources';
 
 /**
- * Request–reply between the gateway and the services: one entry a subject, `[request, reply]`. Plain JSON (no bigint,
- * no Date). A handler refuses with a RequestError; its code is part of the subject's contract.
+ * Request–reply between the gateway and the services: one entry for each subject, `[request, reply]`. Plain JSON (no
+ * bigint, no Date). A handler refuses with a RequestError, whose code is part of the subject's contract.
  */
 export interface Subjects {
-  /** not_found: unknown plan → invalid_plan; name taken is fine. */
+  /** invalid_plan: the plan is unknown. Names need not be unique. */
   'auth.tenants.create': [{ name: string; plan?: string }, TenantRow];
   'auth.tenants.list': [PageQuery, Page<TenantRow>];
   /** not_found */
   'auth.tenants.get': [{ tenantId: string }, TenantRow];
 
   /**
-   * not_found. The same status again succeeds. Running requests end as they would; new ones are refused from the answer
-   * on, within a second of it at the latest. UnavailableError: it may not be in force yet, and may be committed; again.
+   * not_found. Setting the same status again succeeds. Running requests end normally. New ones are refused within a
+   * second of the answer. UnavailableError: the change may be committed but not in force, so repeat it.
    */
   'auth.tenants.setStatus': [{ tenantId: string; status: TenantRow['status'] }, TenantRow];
 
@@ -54,68 +54,68 @@ export interface Subjects {
   /** not_found: no such key of this tenant. */
   'auth.keys.get': [{ tenantId: string; id: string }, KeyDetails];
   /**
-   * not_found. In force everywhere within a second of the answer. UnavailableError: it may not be in force yet, and may
-   * be committed; again. Revoking again succeeds.
+   * not_found. In force everywhere within a second of the answer. UnavailableError: the change may be committed but not
+   * in force, so repeat it. Revoking again succeeds.
    */
   'auth.keys.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
 
   'auth.tokens.list': [{ tenantId: string } & PageQuery, Page<TokenRow>];
-  /** not_found (tenant), invalid_scope. As auth.keys.create. */
+  /** not_found (tenant), invalid_scope. Otherwise like auth.keys.create. */
   'auth.tokens.create': [
     { tenantId: string; name: string; hash: string; last4: string; scopes: string[]; expiresAt?: string },
     TokenRow,
   ];
-  /** As auth.keys.revoke. */
+  /** Like auth.keys.revoke. */
   'auth.tokens.revoke': [{ tenantId: string; id: string }, { revokedAt: string }];
-  /** Advances lastUsedAt, never back. */
+  /** Moves lastUsedAt forward, never back. */
   'auth.tokens.used': [{ uses: { id: string; at: string }[] }, { recorded: number }];
 
   'metering.usage.query': [UsageQuery, UsageSummary];
   /**
    * What was charged for requests that ended in `month` (`YYYY-MM`, UTC), in decimal strings of nanos: of the tenant,
-   * and of its keys ascending by id after `after`, 5,000 a page; from the roll-ups. For an admission store that was
+   * and of its keys ascending by id after `after`, 5,000 in a page. From the rollups. For an admission store that was
    * emptied. invalid_parameter: month.
    */
   'metering.spent': [
     { tenantId: string; month: string; after?: string },
     { tenantNanos: string; keys: { keyId: string; nanos: string }[]; nextCursor: string | null },
   ];
-  /** What is recorded of at most 200 requests, in the order of the ids; unknown ones are left out. invalid_parameter */
+  /** The records of at most 200 requests, in the order of the ids. Unknown ones are left out. invalid_parameter */
   'metering.usage.events': [{ ids: string[] }, { data: RecordedEvent[] }];
   /** invalid_parameter: a limit above MAX_DIGEST_EVENTS. */
   'metering.events.digest': [EventRange, EventDigest];
   /** The events of a range, ascending by id. invalid_parameter: a limit above MAX_LISTED_EVENTS. */
   'metering.events.list': [EventRange, { data: EventLine[]; end: string | null }];
   /**
-   * Compares the next part of the roll-ups with the events themselves; null at the end. invalid_parameter: `after` is
-   * none of these cursors.
+   * Compares the next part of the rollups with the events themselves. Null at the end. invalid_parameter: `after` is
+   * not one of these cursors.
    */
   'metering.rollups.audit': [{ after?: string }, Found & { nextCursor: string | null }];
   /**
-   * Usage events that were quarantined and not recorded since: what they are about may be served, and is in no books.
+   * Quarantined usage events that were not recorded later. Their requests may have been served, and are in no books.
    */
   'metering.rejected.audit': [Record<string, never>, Found];
   /**
-   * Work of backends that is not charged, as a gateway knows of it. A repeat of the same `id` counts nothing.
-   * invalid_parameter: more than MAX_UNBILLED_LINES, or no such lines.
+   * Uncharged work of backends that a gateway knows of. A repeat of the same `id` counts nothing. invalid_parameter:
+   * more than MAX_UNBILLED_LINES, or malformed lines.
    */
   'metering.backends.unbilled': [{ id: string; work: UnbilledWork[] }, { recorded: true }];
   /**
-   * The engines' counters beside the books, of the `hours` before now and the running one, newest first; `before` an
-   * hour, for the next page. invalid_parameter: hours (1 to MAX_COMPARED_HOURS), before.
+   * The engines' counters beside the books, for the running hour and the last `hours`, newest first. `before`: an hour,
+   * for the next page. invalid_parameter: hours (1 to MAX_COMPARED_HOURS), before.
    */
   'metering.backends.compare': [{ hours: number; before?: string }, { data: BackendHour[]; nextCursor: string | null }];
 
-  /** entries newest first. invalid_parameter: unknown `after`. */
+  /** Entries newest first. invalid_parameter: unknown `after`. */
   'billing.summary': [{ tenantId: string } & PageQuery, BillingSummary];
   /**
-   * What admission would let the tenant spend now, decimal string; null while it cannot be asked or has not heard of
-   * the tenant.
+   * What the tenant can spend now according to the admission store, decimal string. Null while the store cannot be
+   * reached or does not know the tenant.
    */
   'billing.credit.spendable': [{ tenantId: string }, { spendableNanos: string | null }];
   /**
-   * The news of the tenant's books as they are now; null when there are none. Without releases: what is settled in the
-   * store has its own news on the way, and counts twice until then.
+   * The balance update of the tenant's books as they are now; null if there are none. It has no releases: settled holds
+   * in the store have their own updates on the way, and count twice until then.
    */
   'billing.credit.news': [{ tenantId: string }, BalanceUpdate | null];
   /**
@@ -127,7 +127,7 @@ export interface Subjects {
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
-   * Money out, at most what is not spent, gathered or held by running requests. insufficient_credit; else as
+   * A refund, of at most what is not spent, gathered or held by running requests. insufficient_credit; otherwise like
    * billing.credit.add.
    */
   'billing.credit.refund': [
@@ -135,7 +135,7 @@ export interface Subjects {
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
-   * A correction by a person, signed. A negative one is limited as a refund is, unless `allowDebt`. Errors as
+   * A correction by a person, signed. A negative one is limited like a refund, unless `allowDebt`. Errors like
    * billing.credit.refund.
    */
   'billing.credit.adjust': [
@@ -143,30 +143,30 @@ export interface Subjects {
     { entry: LedgerEntry; balanceCents: number },
   ];
   /**
-   * Starts a run, which takes minutes over millions of events, and answers at once. reconcile_busy: too many run
-   * already.
+   * Starts a run, which takes minutes for millions of events, and answers at once. reconcile_busy: too many runs are in
+   * progress.
    */
   'billing.reconcile.start': [Record<string, never>, { id: string }];
-  /** not_found: no such run, or long ago. */
+  /** not_found: no such run, or a very old one. */
   'billing.reconcile.get': [{ id: string }, ReconcileRun];
   /** Heads of the journals, ascending by tenant, after the tenant `after`. invalid_parameter. */
   'billing.journal.heads': [PageQuery, Page<JournalHead>];
   /**
-   * Those of these heads, of any time, that are not in the journal any more. invalid_parameter: they are too many, or
-   * no heads.
+   * Returns those of the given heads, of any age, that the journal no longer contains. invalid_parameter: too many, or
+   * malformed heads.
    */
   'billing.journal.compare': [{ heads: JournalHead[] }, { differences: Difference[] }];
   /**
    * Sets the monthly budget of a tenant (`keyId` null) or of a key. not_found (tenant, key), invalid_budget,
-   * invalid_thresholds, too_many_budgets. `thresholdsPercent`: null for those of the configuration; absent: as they
-   * are. In force when it is answered; UnavailableError: it may not be yet, and may be committed; again. The same again
-   * changes nothing.
+   * invalid_thresholds, too_many_budgets. `thresholdsPercent`: null for those of the configuration; absent: unchanged.
+   * In force when it is answered. UnavailableError: the change may be committed but not in force, so repeat it. A
+   * repeat changes nothing.
    */
   'billing.budget.set': [
     { tenantId: string; keyId: string | null; budgetCents: SetBudget; thresholdsPercent?: number[] | null },
     BudgetState,
   ];
-  /** Never refused for a tenant or key that has none. */
+  /** Never refuses a tenant or key without budgets. */
   'billing.budget.get': [{ tenantId: string; keyId: string | null }, BudgetState];
   /** Of the tenant's keys, those with a budget of their own, ascending by key id. invalid_parameter. */
   'billing.budget.keys': [{ tenantId: string } & PageQuery, Page<BudgetState>];
@@ -184,35 +184,37 @@ export interface Subjects {
       nextCursor: string | null;
     },
   ];
-  /** Where a request went in the books. not_found: no charge of it has come. */
+  /** Where a request is in the books. not_found: its charge has not arrived. */
   'billing.request.entry': [
     { requestId: string },
     {
       charge: ChargedRequest & { tenantId: string; period: string };
-      /** At the end of a month, with others too little for a cent: an entry of a later month has it inside. */
+      /**
+       * True: at the end of a month it was, even with others, less than a cent. An entry of a later month includes it.
+       */
       carriedOn: boolean;
-      /** Null: not posted yet, or carried on. */
+      /** Null: not posted yet, or carried. */
       entry: LedgerEntry | null;
-      /** Of its month; null while that is open. */
+      /** The invoice of its month; null while that is open. */
       invoice: { period: string; accountingNumber: number; status: 'paid' | 'void' } | null;
     },
   ];
   /**
-   * The news of topic `tenant-news`, told ahead of it: the admission store has it when this is answered, also when it
-   * was told before. invalid_parameter; UnavailableError: it does not take it now.
+   * The message of topic `tenant-news`, sent ahead of it. The admission store has it when this is answered. A repeat
+   * succeeds. invalid_parameter; UnavailableError: the store cannot take it now.
    */
   'billing.tenants.tell': [TenantUpdate, { told: true }];
   /**
-   * Makes what the admission store has of a tenant anew from the books and from the tenant's holds, whatever version
-   * stands there; `dryRun`: says what that would change. not_found; UnavailableError when the store does not answer.
+   * Computes the admission store's state of a tenant anew from the books and from the tenant's holds, whatever is
+   * stored. `dryRun`: only returns what would change. not_found; UnavailableError when the store does not answer.
    */
   'billing.tenants.repair': [{ tenantId: string; dryRun?: boolean }, TenantRepair];
-  /** Invoices that were issued, newest number first; `after` is a number. invalid_parameter */
+  /** Issued invoices, newest number first; `after` is a number. invalid_parameter */
   'billing.invoices.list': [{ tenantId?: string; period?: string } & PageQuery, Page<IssuedInvoice>];
   /**
-   * Closes a month that is over, and all before it, of one tenant or of all: numbers of invoices issued, of months
-   * without a debit, and of months that stay open as the credit does not pay for them. A repeat closes what is left.
-   * invalid_period
+   * Closes a month that is over, and all before it, for one tenant or for all. Returns the numbers of invoices issued,
+   * of months without a debit, and of months that stay open because the credit does not pay for them. A repeat closes
+   * the remaining months. invalid_period
    */
   'billing.invoices.close': [
     { period: string; tenantId?: string },

@@ -13,31 +13,29 @@ export interface TopicTypes {
 
 export type Topic = keyof TopicTypes;
 
-/** How a broker keeps a topic; a transport without a broker ignores it. */
+/** How a broker stores a topic. A transport without a broker ignores it. */
 export interface TopicStorage {
-  /** The most consumers that can share the work of a group. May grow; never shrinks. */
+  /** The maximum number of consumers that share the work of a group. May grow, but never shrinks. */
   partitions: number;
   /**
    * How long a message is kept, handled or not: longer than the longest outage of a consumer. Compacted topics keep it
-   * for ever.
+   * forever.
    */
   retentionMs: number;
-  /** Keeps the last message of each key, for ever, and not all messages for a time. */
+  /** Keeps the last message of each key forever, instead of all messages for a time. */
   compacted: boolean;
 }
 
 export interface TopicDefinition extends TopicStorage {
-  /**
-   * The property that orders messages: those with the same key are handled in the order in which they were published.
-   */
+  /** The property that orders messages: messages with the same key are handled in the order of their publication. */
   key: 'tenantId';
-  /** Version of the message form; a consumer quarantines what it cannot read. */
+  /** The version of the message form. A consumer quarantines a message that it cannot read. */
   schemaVersion: number;
-  /** Who may publish it; from anybody else a message is not believed. */
+  /** The services that may publish it. A message of any other service counts as forged. */
   producers: readonly Service[];
   /**
-   * Every consumer group, and the service that consumes as it: a message is kept for each of them until that group has
-   * handled it.
+   * The consumer groups, each with the service that consumes as it. Every group gets every message, which is kept until
+   * the group has handled it.
    */
   groups: Readonly<Record<string, Service>>;
 }
@@ -46,14 +44,14 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
- * The one table of topics. A new topic starts here: CONTRIBUTING.md. Where there is a broker, `tollgate topics apply`
- * creates what the tables say.
+ * The only table of topics. A new topic starts here: CONTRIBUTING.md. On a broker, `tollgate topics apply` creates the
+ * topics of the table.
  */
 export const TOPICS: Record<Topic, TopicDefinition> = {
   'usage-events': {
     key: 'tenantId',
     schemaVersion: 1,
-    // The sweep of metering publishes what gateways could not.
+    // Metering publishes in its sweep what gateways could not.
     producers: ['gateway', 'metering'],
     groups: { metering: 'metering' },
     partitions: 12,
@@ -87,8 +85,8 @@ export const TOPICS: Record<Topic, TopicDefinition> = {
     retentionMs: 30 * DAY_MS,
     compacted: false,
   },
-  // For notifications, which are not built yet: without a group a transport without a broker keeps nothing of it.
-  // billing has each event in its own books too.
+  // For notifications, which are not built yet. A transport without a broker keeps no message without a group.
+  // Billing also has each event in its own books.
   'budget-events': {
     key: 'tenantId',
     schemaVersion: 1,
@@ -107,8 +105,8 @@ export type RequestTopic = `requests.${RequestService}` | 'replies';
 const REQUESTS = { partitions: 6, retentionMs: 10 * MINUTE_MS, compacted: false };
 
 /**
- * Request–reply over a broker: a topic for each service that answers, one for all replies. A replica that asks has a
- * partition of `replies`; two may share one, as each takes its own replies only.
+ * Request–reply over a broker: a topic for each answering service, and one for all replies. A requesting replica
+ * reads one partition of `replies`. Two may share one, because each takes only its own replies.
  */
 export const REQUEST_TOPICS: Record<RequestTopic, TopicStorage> = {
   'requests.auth': REQUESTS,
@@ -117,12 +115,12 @@ export const REQUEST_TOPICS: Record<RequestTopic, TopicStorage> = {
   replies: { ...REQUESTS, partitions: 32 },
 };
 
-/** What each topic's unreadable messages are quarantined in (`<topic>.dead`): until an operator acts. */
+/** The dead topic of each topic (`<topic>.dead`), which keeps quarantined messages until an operator acts. */
 export const DEAD_TOPIC: TopicStorage = { partitions: 1, retentionMs: 0, compacted: true };
 
-/** What a message travels in. `data` is the topic's type in the version named. */
+/** The envelope of a message. `data` is the topic's type in the given version. */
 export interface Envelope<T = unknown> {
-  /** `msg_…`; for tracing only: de-duplication goes by the ids inside `data`. */
+  /** `msg_…`, only for tracing. De-duplication uses the ids inside `data`. */
   id: string;
   v: number;
   at: string;

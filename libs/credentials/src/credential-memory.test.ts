@@ -9,7 +9,7 @@ import {
 import type { CredentialRecord } from './credential-store';
 import { aRecord } from './record.fixture';
 
-/** A memory over a plain map; each read waits until the test lets it answer. */
+/** A memory over a plain map. Each read waits until the test releases it. */
 function setUp(stored: CredentialRecord[] = []) {
   const store = new Map(stored.map((record) => [record.hash, record]));
   const reads: { hashes: string[]; answer(): void; fail(error: Error): void }[] = [];
@@ -24,7 +24,7 @@ function setUp(stored: CredentialRecord[] = []) {
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-it('asks once for all misses of a turn, and once for all who ask for the same value', async () => {
+it('asks once for all misses of a turn, and once for all callers with the same value', async () => {
   const [a, b] = [aRecord(), aRecord()];
   const { memory, reads } = setUp([a, b]);
   const answers = Promise.all([memory.lookup(a.hash), memory.lookup(b.hash), memory.lookup(a.hash)]);
@@ -38,7 +38,7 @@ it('asks once for all misses of a turn, and once for all who ask for the same va
   expect(memory.lookup(a.hash)).toBe(a);
 });
 
-it('has one read under way at a time, of a bounded size, and a bounded number of look-ups waiting', async () => {
+it('has one read in progress at a time, of a bounded size, and a bounded number of waiting look-ups', async () => {
   const { memory, reads } = setUp();
   const answers = Array.from({ length: MAX_WAITING_LOOKUPS }, (_, i) => memory.lookup(`unknown-${i}`));
   await expect(memory.lookup('one-more')).rejects.toThrow(/too many look-ups/);
@@ -53,7 +53,7 @@ it('has one read under way at a time, of a bounded size, and a bounded number of
   expect(memory.size).toBe(0);
 });
 
-it('gives out a change that arrived while the store was asked, and not the older record that the store answered', async () => {
+it('returns a change that arrived during a read, and not the older record of the read', async () => {
   const record = aRecord();
   const { memory, reads } = setUp([record]);
   const answer = memory.lookup(record.hash);
@@ -65,7 +65,7 @@ it('gives out a change that arrived while the store was asked, and not the older
   expect(memory.lookup(record.hash)).toEqual(revoked);
 });
 
-it('gives out what it knows, and not an older record of a store that lost its last writes', async () => {
+it('returns its own record, and not an older one of a store that lost its last writes', async () => {
   const record = aRecord();
   const { memory, reads } = setUp([record]);
   const first = memory.lookup(record.hash);
@@ -94,7 +94,7 @@ it('does not remember what was read from a store that was replaced meanwhile', a
   expect(memory.size).toBe(0);
 });
 
-it('refuses all who wait when a read fails, and asks again for the next', async () => {
+it('refuses all waiting look-ups when a read fails, and asks again for the next', async () => {
   const record = aRecord();
   const { memory, reads } = setUp([record]);
   const first = memory.lookup(record.hash);
@@ -109,7 +109,7 @@ it('refuses all who wait when a read fails, and asks again for the next', async 
   expect(await again).toEqual(record);
 });
 
-it('holds a bounded number of records and drops the one used longest ago', async () => {
+it('keeps a bounded number of records and drops the one used longest ago', async () => {
   const records = Array.from({ length: MAX_RECORDS_IN_MEMORY + 1 }, () => aRecord());
   const memory = new CredentialMemory((hashes) => Promise.resolve(hashes.map((hash) => byHash.get(hash)!)));
   memory.upTo(Infinity);
@@ -122,7 +122,7 @@ it('holds a bounded number of records and drops the one used longest ago', async
   expect(memory.lookup(records[1]!.hash)).toBe(records[1]);
 });
 
-it('asks the store for what it knows, too, while it has not been held against the store for long', async () => {
+it('asks the store even for known records when it has not been checked against the store for long', async () => {
   const record = aRecord();
   const { memory, reads, store } = setUp([record]);
   const first = memory.lookup(record.hash);

@@ -2,46 +2,46 @@ import { UnavailableError } from '@tollgate/contracts';
 import { LRUCache } from 'lru-cache';
 import type { CredentialRecord } from './credential-store';
 
-/** About 35 MB of records; the one used longest ago makes room. */
+/** About 35 MB of records. The one used longest ago is dropped first. */
 export const MAX_RECORDS_IN_MEMORY = 100_000;
-/** Hashes asked for in one query. */
+/** The maximum number of hashes in one query. */
 export const MAX_HASHES_PER_READ = 1_000;
-/** Look-ups that wait for the store at once; more are refused, as a queue of unknown values must not grow either. */
+/**
+ * The maximum number of look-ups that wait for the store. More are refused, so that unknown values cannot fill memory.
+ */
 export const MAX_WAITING_LOOKUPS = 10_000;
 
 /**
- * Memory that has not been held against the store for so long may lack a revocation: below the promised second, and
- * well above a store's check interval.
+ * Memory that has not been checked against the store for this time may lack a revocation. Less than the promised
+ * second, and far more than a store's check interval.
  */
 export const MAX_AGE_MS = 900;
 
 /**
- * Reads records from the store; those that it does not have are missing from the answer. Rejects when the store does
- * not answer in time.
+ * Reads records from the store. Missing records are absent from the result. Rejects when the store does not answer in
+ * time.
  */
 export type ReadRecords = (hashes: string[]) => Promise<CredentialRecord[]>;
 
-/** A look-up that waits for the store. All who ask for its hash meanwhile share it. */
+/** A look-up that waits for the store. All callers with the same hash share it. */
 interface Miss {
   hash: string;
   answer: Promise<CredentialRecord | null>;
   resolve(record: CredentialRecord | null): void;
   reject(error: Error): void;
-  /** A change that arrived while the store was asked: what the store answers may be older. */
+  /** A change that arrived during the read. The store's answer may be older. */
   newest: CredentialRecord | null;
 }
 
 /**
  * The records of one process, in front of a store.
- *
- * A hit is answered synchronously, as long as memory is young: what was fed in last, or that there was nothing to feed
- * in, is no older than MAX_AGE_MS (`upTo`). Else the store is asked, as for a miss: a store that cannot be reached
- * cannot say what was revoked. Misses gather while the last read is under way (or until the turn of the event loop is
- * over) and go out as the next one: one read at a time, however many values are tried. Only what the store has is
- * remembered, so unknown values cost a place in a read and leave nothing behind.
- *
- * Whoever feeds the changes in (`apply`) must do so for all changes that became visible after the first look-up; then a
- * record here is never older than the last change fed in, also when a read was under way at that moment.
+ * A hit is answered synchronously while memory is fresh: all changes were applied, or it was known that there were
+ * none, at most MAX_AGE_MS ago (`upTo`). Otherwise the store is asked, as for a miss, because an unreachable store may
+ * have a revocation that is not known here. Misses gather while a read is in progress (or until the end of the event
+ * loop's turn) and go out as the next one. There is one read at a time, however many values are tried. Only records of
+ * the store are remembered, so unknown values leave nothing behind.
+ * The owner must apply (`apply`) every change that became visible after the first look-up. Then a record here is never
+ * older than the last applied change, even if a read was in progress at that moment.
  */
 export class CredentialMemory {
   private readonly records = new LRUCache<string, CredentialRecord>({ max: MAX_RECORDS_IN_MEMORY });
@@ -49,7 +49,7 @@ export class CredentialMemory {
   private waiting: Miss[] = [];
   private reading = false;
   private closed = false;
-  /** Counts the times that everything was forgotten: a read from before is not remembered. */
+  /** Counts how often everything was forgotten. A read from before is not remembered. */
   private epoch = 0;
   private upToMs = -Infinity;
 
@@ -70,12 +70,12 @@ export class CredentialMemory {
     return this.ask(hash);
   }
 
-  /** All changes that were made before this moment (of `performance.now()`) have been taken in. */
+  /** All changes before this moment (of `performance.now()`) have been applied. */
   upTo(ms: number): void {
     this.upToMs = ms;
   }
 
-  /** Takes in changed records: each replaces what is in memory, or what is being read, if it is newer. */
+  /** Applies changed records. Each replaces the record in memory, or the one being read, if it is newer. */
   apply(changed: readonly CredentialRecord[]): void {
     for (const record of changed) {
       const known = this.records.peek(record.hash);
@@ -85,14 +85,14 @@ export class CredentialMemory {
     }
   }
 
-  /** The store is not what it was (emptied, restored): nothing that was read from it counts any more. */
+  /** The store was emptied or restored: nothing that was read from it counts any more. */
   forgetAll(): void {
     this.epoch++;
     this.records.clear();
     for (const miss of this.misses.values()) miss.newest = null;
   }
 
-  /** Refuses all who wait and all who come; what is in memory is given out still. */
+  /** Refuses waiting and later look-ups that need the store. Records in memory are still returned. */
   close(): void {
     this.closed = true;
     this.refuse([...this.misses.values()], 'the credential store is closed');
@@ -119,7 +119,7 @@ export class CredentialMemory {
         for (const miss of batch)
           this.settle(miss, newer(found.get(miss.hash) ?? null, miss.newest), epoch === this.epoch);
       } catch (error) {
-        // Those behind would wait as long again for the same end.
+        // Look-ups behind it would wait as long again for the same result.
         const failed = [...batch, ...this.waiting];
         this.waiting = [];
         this.refuse(failed, `the credential store does not answer: ${(error as Error).message}`);
@@ -130,7 +130,7 @@ export class CredentialMemory {
 
   private settle(miss: Miss, found: CredentialRecord | null, remember: boolean): void {
     if (this.misses.get(miss.hash) === miss) this.misses.delete(miss.hash);
-    // A store that lost its last writes has an older record than this process knows.
+    // A store that lost its last writes has an older record than this process.
     const record = found && remember ? newer(found, this.records.peek(miss.hash) ?? null) : found;
     if (record && remember) this.records.set(miss.hash, record);
     miss.resolve(record);

@@ -8,27 +8,27 @@ import { aRecord, inMemory, revokedAfterMs } from './record.fixture';
 type Link = Pick<OneLink, 'breakConnections' | 'refuse' | 'hang' | 'restore' | 'close'>;
 
 /**
- * What an implementation brings to be tested. All stores that it opens share one backing store, which is empty at
+ * What an implementation provides for the tests. All stores that it opens share one backing store, which is empty at
  * first.
  */
 export interface CredentialsUnderTest {
-  /** A store that is not started, on a link of its own to the backing store. */
+  /** A store that is not started, with its own link to the backing store. */
   open(): Promise<{ store: CredentialStore; link: Link }>;
-  /** From now on no process is told of changes, until the returned function is called. */
+  /** From now on no process is notified of changes, until the returned function is called. */
   loseNotifications(): Promise<() => Promise<void>>;
-  /** Records in the store's memory. */
+  /** The number of records in the store's memory. */
   inMemory(store: CredentialStore): number;
 }
 
-/** In force everywhere: the promise that the seam makes. */
+/** In force everywhere within this time: the promise of the seam. */
 const REVOCATION_LIMIT_MS = 1_000;
-/** "Within about a second" on a machine that other tests keep busy. */
+/** "Within about a second" on a machine that is busy with other tests. */
 const REFUSAL_LIMIT_MS = 1_500;
-/** A notification is there at once, not only with the next check. */
+/** A notification arrives at once, not only with the next check. */
 const NOTIFIED_MEDIAN_LIMIT_MS = 100;
 const ROUNDS = 8;
 
-/** The guarantees of the credential seam, for any implementation. `makeSubject` is called once, in a `beforeAll`. */
+/** The guarantees of the credential seam, for every implementation. `makeSubject` is called once, in a `beforeAll`. */
 export function credentialsSuite(
   name: string,
   makeSubject: () => Promise<CredentialsUnderTest> | CredentialsUnderTest,
@@ -53,7 +53,7 @@ export function credentialsSuite(
     });
 
     const lookupAll = (hash: string) => Promise.all(stores.map((store) => store.lookup(hash)));
-    /** Of these records by hash, at every process. Rejects when one is refused. */
+    /** The records with these hashes, at every process. Rejects when one is refused. */
     const everywhere = (hashes: readonly string[]) =>
       Promise.all(stores.map((store) => Promise.all(hashes.map((hash) => store.lookup(hash)))));
     const revoked = (record: CredentialRecord, version = record.version + 1): CredentialRecord => ({
@@ -72,7 +72,7 @@ export function credentialsSuite(
       return found;
     }
 
-    /** Milliseconds from `put` having returned until the last look-up that gave the unrevoked record. */
+    /** Milliseconds from the return of `put` until the last look-up that gave the unrevoked record. */
     async function revocationMs(record: CredentialRecord, justBefore = async () => {}): Promise<number> {
       await eventually(() => writer.put([record]));
       await eventually(() => lookupAll(record.hash));
@@ -82,25 +82,25 @@ export function credentialsSuite(
       return revokedAfterMs(stores, record.hash);
     }
 
-    it('gives back a record as it was put, null for a value that was never issued, and a known one synchronously', async () => {
+    it('returns a record as it was put, null for an unissued value, and a known record synchronously', async () => {
       const key = aRecord({ expiresAtMs: 1_900_000_000_000 });
       const token = aRecord({ kind: 'token', id: newId('tok'), profile: '', scopes: ['keys:read', 'usage:read'] });
       await writer.put([key, token]);
       expect(await lookupAll(key.hash)).toEqual(stores.map(() => key));
       expect(await lookupAll(token.hash)).toEqual(stores.map(() => token));
       expect(await lookupAll(aRecord().hash)).toEqual(stores.map(() => null));
-      // Unless its last look at the store is so old that it looks again first.
+      // Unless its last check of the store is so old that it checks again first.
       for (const store of stores) await eventually(() => expect(inMemory(store, key.hash)).toEqual(key));
     });
 
-    it('finds a credential that was issued a moment after it was asked for', async () => {
+    it('finds a credential that was issued just after it was looked up', async () => {
       const record = aRecord();
       expect(await lookupAll(record.hash)).toEqual(stores.map(() => null));
       await writer.put([record]);
       expect(await lookupAll(record.hash)).toEqual(stores.map(() => record));
     });
 
-    it('never replaces a newer version by an older one: not in the store, not in memory, not within one put', async () => {
+    it('never replaces a newer version by an older one: in the store, in memory, or within one put', async () => {
       const first = aRecord();
       const newest = revoked(first, 7);
       await writer.put([first]);
@@ -110,12 +110,12 @@ export function credentialsSuite(
       expect(await lookupCold(first.hash)).toEqual(newest);
       await eventually(async () => expect(await lookupAll(first.hash)).toEqual(stores.map(() => newest)));
       await Promise.all(stores.map((store) => store.put([{ ...first, version: 5 }])));
-      // Every change until now has reached every process when this one has.
+      // When this change has reached a process, all earlier ones have too.
       await revocationMs(aRecord());
       expect(await lookupAll(first.hash)).toEqual(stores.map(() => newest));
     });
 
-    it('takes a repeat, and the same record from all processes at once, as one', async () => {
+    it('counts a repeat, and the same record from all processes at once, as one', async () => {
       const record = aRecord();
       await Promise.all(stores.flatMap((store) => [store.put([record]), store.put([record])]));
       await writer.put([record]);
@@ -123,7 +123,7 @@ export function credentialsSuite(
       expect(await lookupAll(record.hash)).toEqual(stores.map(() => record));
     });
 
-    it('ends with the newest version everywhere, however the writers interleave', async () => {
+    it('has the newest version everywhere at the end, however the writers interleave', async () => {
       const records = Array.from({ length: 20 }, () => aRecord());
       await writer.put(records);
       await Promise.all(records.map((record) => lookupAll(record.hash)));
@@ -134,7 +134,7 @@ export function credentialsSuite(
         if (i % 2 === 0) some.reverse();
         return stores[i % processes]!.put(some);
       };
-      // Two at each process: as many as it has connections to write by, for which nobody may wait long.
+      // Two at each process: as many as it has connections for writing, for which no call may wait long.
       const writers = Array.from({ length: 2 * processes }, async (_, first) => {
         for (let i = first; i < 60; i += 2 * processes) await write(i);
       });
@@ -151,7 +151,7 @@ export function credentialsSuite(
       });
     });
 
-    it('takes more records in one put than fit one statement or one check, and every process learns of all', async () => {
+    it('accepts more records in one put than fit one statement or one check, and notifies every process', async () => {
       const records = Array.from({ length: 4_500 }, () => aRecord());
       await writer.put(records);
       const hashes = records.map(({ hash }) => hash);
@@ -165,7 +165,7 @@ export function credentialsSuite(
     });
 
     it.each(['notified', 'every notification lost'])(
-      'brings a revocation into force everywhere within a second: %s',
+      'has a revocation in force everywhere within a second: %s',
       async (way) => {
         const restore = way === 'notified' ? async () => {} : await subject.loseNotifications();
         try {
@@ -180,7 +180,7 @@ export function credentialsSuite(
       },
     );
 
-    it('brings a revocation into force within a second when all connections broke the moment before', async () => {
+    it('has a revocation in force within a second when all connections broke just before', async () => {
       const took: number[] = [];
       for (let round = 0; round < 4; round++) {
         took.push(
@@ -197,7 +197,7 @@ export function credentialsSuite(
     it('never keeps a record that was read while its revocation was being written', async () => {
       const records = Array.from({ length: 150 }, () => aRecord());
       await writer.put(records);
-      // A new hash each time, so that each look-up must ask the store at the very moment of the change.
+      // A new hash each time, so that each look-up must ask the store at the moment of the change.
       for (const record of records)
         await Promise.all([lookupAll(record.hash), writer.put([revoked(record)]), lookupAll(record.hash)]);
       const tookMs = await inForceAfterMs(async () => {
@@ -221,7 +221,7 @@ export function credentialsSuite(
     });
 
     it.each(['refuses connections', 'does not answer'] as const)(
-      'lets nobody in who might have been revoked while the store %s: within about a second, a look-up is refused; and catches up',
+      'refuses look-ups within about a second while the store %s, as a revocation might be missing, and catches up',
       async (fault) => {
         const known = aRecord();
         await writer.put([known]);
@@ -238,7 +238,7 @@ export function credentialsSuite(
         });
         expect(tookMs).toBeLessThan(REFUSAL_LIMIT_MS);
         await expect(store.put([aRecord()])).rejects.toThrow();
-        // Another process, whose link is well, revokes it.
+        // Another process, with a working link, revokes it.
         const other = await subject.open();
         await other.store.start();
         await other.store.put([revoked(known)]);
@@ -254,7 +254,7 @@ export function credentialsSuite(
       },
     );
 
-    it('refuses to start without its store, and a look-up before the start or after the end', async () => {
+    it('refuses to start without its store, and to look up before the start or after the end', async () => {
       const { store, link } = await subject.open();
       await expect(store.lookup(aRecord().hash)).rejects.toThrow(UnavailableError);
       await link.refuse();
@@ -264,7 +264,7 @@ export function credentialsSuite(
       await link.close();
     });
 
-    it('closes within a few seconds while the store does not answer, and refuses who waits', async () => {
+    it('closes within a few seconds while the store does not answer, and refuses waiting look-ups', async () => {
       const { store, link } = await subject.open();
       await store.start();
       await store.lookup(aRecord().hash);

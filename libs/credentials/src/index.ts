@@ -4,7 +4,7 @@ export * from './credential-store';
 export * from './postgres/postgres-credential-store';
 export * from './redis/redis-credential-store';
 
-/** Of the Postgres store. */
+/** The migrations of the PostgreSQL store. */
 export const MIGRATIONS = {
   schema: 'credentials',
   directory: join(__dirname, 'postgres', 'migrations'),

@@ -1,6 +1,6 @@
 import { connect, createServer, type AddressInfo, type NetConnectOpts, type Server, type Socket } from 'node:net';
 
-/** A TCP path to a server that a test can spoil; each store under test has one of its own. */
+/** A TCP path to a server that a test can disturb. Each store under test has its own. */
 export class Link {
   private readonly pairs = new Set<{ near: Socket; far: Socket | null }>();
   private fault: 'none' | 'refuses' | 'hangs' = 'none';
@@ -24,31 +24,31 @@ export class Link {
     return (this.server.address() as AddressInfo).port;
   }
 
-  /** Breaks what is open; new connections work. */
+  /** Breaks open connections. New connections work. */
   async breakConnections(): Promise<void> {
     const closed = [...this.pairs].map(({ near }) => new Promise((resolve) => near.once('close', resolve)));
     for (const { near } of this.pairs) near.destroy();
     await Promise.all(closed);
   }
 
-  /** Breaks what is open and whatever comes. */
+  /** Breaks open connections and new ones. */
   async refuse(): Promise<void> {
     this.fault = 'refuses';
     await this.breakConnections();
   }
 
-  /** Lets nothing through and says nothing, like a network that swallows packets. */
+  /** Lets nothing through and reports nothing, like a network that drops packets. */
   hang(): void {
     this.fault = 'hangs';
     for (const { near, far } of this.pairs) [near, far].forEach((socket) => socket?.pause());
   }
 
-  /** These connections, counted from 1 as they come, get no answer; the others do. */
+  /** The connections with these numbers, counted from 1, get no answer. The others do. */
   swallow(connections: readonly number[]): void {
     this.swallowed = connections;
   }
 
-  /** All well again: what hung goes on where it was; what came meanwhile is broken. */
+  /** Ends the disturbance: hanging connections continue, and those that came meanwhile are broken. */
   restore(): void {
     this.fault = 'none';
     for (const { near, far } of this.pairs) {

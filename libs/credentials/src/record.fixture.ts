@@ -20,7 +20,7 @@ export function aRecord(over: Partial<CredentialRecord> = {}): CredentialRecord 
   };
 }
 
-/** What a store has in memory. Throws while its last look is so old that it looks again before it answers. */
+/** What a store has in memory. Throws while its last check is so old that it would check again before answering. */
 export function inMemory(store: CredentialStore, hash: string): CredentialRecord | null {
   const found = store.lookup(hash);
   if (!(found instanceof Promise)) return found;
@@ -29,8 +29,8 @@ export function inMemory(store: CredentialStore, hash: string): CredentialRecord
 }
 
 /**
- * Milliseconds from now until the last look-up was asked that gave the unrevoked record of any of these processes;
- * resolves when all give the revoked one. A process that refuses, or looks again first, lets nobody in.
+ * Milliseconds from now until the last look-up that gave the unrevoked record in any of these processes. Resolves when
+ * all give the revoked one. A process that refuses, or checks again first, admits no one.
  */
 export async function revokedAfterMs(stores: readonly CredentialStore[], hash: string): Promise<number> {
   const from = performance.now();

@@ -6,7 +6,7 @@ import type { ConsumerProcess } from './messages-store.fixture';
 
 const CONSUMER_PROCESS = join(__dirname, '../test/consumer-process.mjs');
 
-/** Starts test/consumer-process.mjs; resolves when it consumes. */
+/** Starts test/consumer-process.mjs. Resolves when it consumes. */
 export async function spawnConsumerProcess(argument: object): Promise<ConsumerProcess> {
   const child = spawn(process.execPath, [CONSUMER_PROCESS, JSON.stringify(argument)], {
     stdio: ['ignore', 'pipe', 'inherit'],

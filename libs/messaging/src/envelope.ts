@@ -1,19 +1,19 @@
 import type { WhyNot } from './messages';
 import { newId, type Envelope, type TopicDefinition } from '@tollgate/contracts';
 
-/** A consumed message: what the handler gets, or why it cannot be read. */
+/** A consumed message: what the handler gets, or why the message cannot be read. */
 export type Opened<T> = { data: T } | { reason: string };
 
-/** Puts the messages of one publish call into envelopes of the topic's current version. */
+/** Wraps the messages of one publish call in envelopes of the topic's current version. */
 export function seal<T>(definition: TopicDefinition, messages: readonly T[]): Envelope<T>[] {
   const at = new Date().toISOString();
   return messages.map((data) => ({ id: newId('msg'), v: definition.schemaVersion, at, data }));
 }
 
 /**
- * Reads what a transport delivered, which may be anything. It checks what every consumer relies on (envelope, version,
- * key); the fields inside are the publisher's word, as both sides compile against one type, unless the consumer checks
- * them too (`validate`).
+ * Reads what a transport delivered, which may be anything. Checks what every consumer relies on: envelope, version and
+ * key. The types of other fields are trusted, because both sides compile against one type; a consumer may check them
+ * too (`validate`).
  */
 export function open<T>(definition: TopicDefinition, value: unknown, validate?: WhyNot): Opened<T> {
   if (!isObject(value)) return { reason: 'not an envelope: not a JSON object' };

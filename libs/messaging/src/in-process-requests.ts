@@ -4,9 +4,9 @@ import { DEFAULT_REQUEST_DEADLINE_MS, type RequestHandler } from './messages';
 import { failureOf } from './request-failure';
 
 /**
- * Request–reply between services of one process. Request and reply each go through JSON, as over a broker: nobody can
- * come to rely on a shared reference, a Date or a bigint. What a handler throws beyond RequestError is logged here and
- * stays here.
+ * Request–reply between services of one process. Requests and replies go through JSON, as over a broker, so nothing
+ * comes to rely on a shared reference, a Date or a bigint. A handler's error other than RequestError is logged here and
+ * not passed on.
  */
 export class InProcessRequests {
   private readonly handlers = new Map<string, (request: unknown) => Promise<unknown>>();

@@ -11,11 +11,11 @@ import {
   type MessagesStore,
 } from './messages-store.fixture';
 
-/** Only for what hangs. */
+/** Reached only by a test that hangs. */
 const WAIT_LIMIT_MS = 60_000;
 
 /**
- * What a consumer may rely on when handlers throw, messages cannot be read, processes stop or die, and connections
+ * The guarantees of consumers when handlers throw, messages are unreadable, processes stop or die, and connections
  * break.
  */
 export function messageFailuresSuite(name: string, createStore: () => Promise<MessagesStore>): void {
@@ -23,7 +23,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
     const instances = useInstances(createStore);
     const { open, start } = instances;
 
-    it('a batch whose handler throws comes again, and nothing of its key overtakes it', async () => {
+    it('redelivers a batch whose handler throws, and nothing of its key overtakes it', async () => {
       const received = new Received();
       let failures = 0;
       let failing = true;
@@ -43,7 +43,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: AFTER_FAILURES_MS });
     });
 
-    it('what cannot be read is quarantined with its reason and blocks nobody', async () => {
+    it('quarantines an unreadable message with its reason, and blocks no other', async () => {
       const received = new Received();
       await start(received.handler);
       const publisher = await start();
@@ -67,7 +67,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       }
     });
 
-    it('what a consumer says it cannot handle is quarantined with its reason, and the others around it are handled', async () => {
+    it('quarantines a message that `validate` rejects with its reason, and handles the others around it', async () => {
       const received = new Received();
       const messages = open();
       const validate = (data: unknown) => ((data as BalanceUpdate).suspended ? 'not today' : null);
@@ -84,7 +84,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       expect(received.messages).toHaveLength(2);
     });
 
-    it('instances that consume the same group share it: nothing is handled twice in the normal case', async () => {
+    it('shares a group between its instances, and handles nothing twice in the normal case', async () => {
       const received = new Received();
       await Promise.all([start(received.handler), start(received.handler)]);
       const publisher = await start();
@@ -93,7 +93,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       expect(received.messages).toHaveLength(40);
     });
 
-    it('stopConsuming finishes the batch in hand, takes no more, and leaves the rest to others; publish goes on working', async () => {
+    it('finishes the batch in progress on stopConsuming, leaves the others, and still publishes', async () => {
       const received = new Received();
       const entered = new WakeableDelay();
       const finish = new WakeableDelay();
@@ -114,7 +114,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       expect(received.messages).toEqual([balanceUpdate('a', 1), balanceUpdate('a', 2)]);
     });
 
-    it('stopConsuming returns while a handler keeps failing, and the batch is not lost', async () => {
+    it('returns from stopConsuming while a handler keeps failing, without losing the batch', async () => {
       const entered = new WakeableDelay();
       const failing = await start(async () => {
         entered.wake();
@@ -128,7 +128,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       await eventually(() => received.assertAllInOrder(['a'], 1), { timeoutMs: AFTER_FAILURES_MS });
     });
 
-    it('kill -9 of a consumer in the middle of a batch: another process gets it again, in order', async () => {
+    it('redelivers the batch of a killed consumer to another process, in order', async () => {
       const victim = await instances.store.spawnConsumer(1);
       const publisher = await start();
       await publisher.publish(TOPIC, [balanceUpdate('a', 1)]);
@@ -146,7 +146,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       expect(versions.filter((version) => version > 1)).toEqual([2, 3, 4]);
     });
 
-    it('a consumer whose connections are cut in the middle of a batch loses nothing', async () => {
+    it('loses nothing when a consumer loses its connections during a batch', async () => {
       const received = new Received();
       const entered = new WakeableDelay();
       const finish = new WakeableDelay();
@@ -169,7 +169,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
       await eventually(() => received.assertAllInOrder(['a'], 3), { timeoutMs: WAIT_LIMIT_MS });
     });
 
-    it('nothing is lost or reordered among 20,000 messages while all connections are cut again and again', async () => {
+    it('loses and reorders nothing among 20,000 messages while all connections keep breaking', async () => {
       const received = new Received();
       await Promise.all([start(received.handler), start(received.handler)]);
       const publisher = await start();
@@ -179,7 +179,7 @@ export function messageFailuresSuite(name: string, createStore: () => Promise<Me
         const versions = Array.from({ length: perCall }, (_, index) => version + index);
         const batch = versions.flatMap((each) => tenants.map((tenant) => balanceUpdate(tenant, each)));
         if (version % 200 === 1) await instances.store.cut();
-        // A publish that fails may have happened: to publish it again is the caller's part.
+        // A failed publish may have succeeded. Publishing again is up to the caller.
         await eventually(() => publisher.publish(TOPIC, batch), { timeoutMs: 30_000 });
       }
       await eventually(() => received.assertAllInOrder(tenants, 1_000), { timeoutMs: WAIT_LIMIT_MS, everyMs: 100 });

@@ -12,14 +12,14 @@ export const handledMessages = new Counter({
 
 export const deadMessages = new Counter({
   name: 'tollgate_messages_dead_total',
-  help: 'Quarantined messages, unreadable or not believed; each one needs an operator (tollgate dead list)',
+  help: 'Quarantined messages: unreadable or forged. An operator must handle each (tollgate dead list)',
   labelNames,
   registers,
 });
 
 export const forgedMessages = new Counter({
   name: 'tollgate_messages_forged_total',
-  help: 'Messages, requests and replies that were not believed and had no effect: alert on each',
+  help: 'Messages, requests and replies that were rejected as forged. Alert on each',
   labelNames,
   registers,
 });
@@ -41,7 +41,7 @@ export const messageAge = new Histogram({
 
 export const refusedRows = new Counter({
   name: 'tollgate_outbox_refused_total',
-  help: 'Outbox rows that can never be published; each one needs an operator',
+  help: 'Outbox rows that can never be published. An operator must handle each',
   labelNames: ['outbox'],
   registers,
 });
@@ -55,7 +55,7 @@ export const expiredRequests = new Counter({
 
 export const unreadableRequests = new Counter({
   name: 'tollgate_requests_unreadable_total',
-  help: 'Unreadable requests and replies between services; they are logged with their place and not kept',
+  help: 'Unreadable requests and replies between services. They are logged with their offset and not kept',
   labelNames: ['topic'],
   registers,
 });
@@ -73,7 +73,7 @@ export const waitingMessages = new PolledGauge({
   labelNames,
 });
 
-// Auth consumes no topic, and the gateway has no outbox and answers no requests.
+// Auth consumes no topic. The gateway has no outbox and answers no requests.
 onlyFrom(
   ['gateway', 'metering', 'billing'],
   'tollgate_messages_waiting',

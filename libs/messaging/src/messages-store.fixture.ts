@@ -1,7 +1,7 @@
 import { TOPICS, type BalanceUpdate, type Topic, type TopicDefinition } from '@tollgate/contracts';
 import type { Messages } from './messages';
 
-/** A consumer in a real process of its own; `batches` are the versions that its handler was called with, per call. */
+/** A consumer in a process of its own. `batches`: the versions of each call of its handler. */
 export interface ConsumerProcess {
   batches: string[][];
   /** kill -9. */
@@ -9,29 +9,29 @@ export interface ConsumerProcess {
 }
 
 /**
- * A fresh store (a schema, a cluster's set of topics) on which independent instances meet as separate processes would.
+ * A new store (a schema, or a cluster's set of topics) that independent instances share as separate processes would.
  */
 export interface MessagesStore {
   /** A new instance, not started. The suite closes it. */
   open(): Messages;
   /**
-   * Starts another process that consumes `credit-news` as `SUITE_GROUP` and whose handler returns for the first
-   * `handled` messages and then hangs for ever.
+   * Starts another process that consumes `credit-news` as `SUITE_GROUP`. Its handler returns for the first `handled`
+   * messages and then never again.
    */
   spawnConsumer(handled: number): Promise<ConsumerProcess>;
   /**
-   * Cuts all connections of one instance, or of all, as a network fault or a restart of the server does; they may come
-   * back.
+   * Breaks all connections of one instance, or of all, like a network fault or a restart of the server. New connections
+   * are possible.
    */
   cut(messages?: Messages): Promise<void>;
-  /** Puts a value, which is no envelope of ours, where a consumer of the topic finds it. */
+  /** Puts a value that is not an envelope where a consumer of the topic finds it. */
   publishRaw(topic: Topic, value: unknown): Promise<void>;
-  /** What was quarantined for the group. */
+  /** The quarantined messages of the group. */
   dead(topic: Topic, group: string): Promise<{ reason: string; message: unknown }[]>;
   close(): Promise<void>;
 }
 
-/** Until what failed is tried again, and then some: the waits between tries grow to 5 s. */
+/** Longer than the pause before a retry, which grows to 5 s. */
 export const AFTER_FAILURES_MS = 15_000;
 export const SUITE_GROUP = 'admission';
 export const SECOND_GROUP = 'audit';
@@ -42,7 +42,7 @@ export const SUITE_TOPICS: Record<Topic, TopicDefinition> = {
 };
 export const TOPIC = 'credit-news';
 
-/** A message of key `tenantId`; the suite counts `version` up per key. */
+/** A message of key `tenantId`. The suite counts `version` up for each key. */
 export const balanceUpdate = (tenantId: string, version: number): BalanceUpdate => ({
   tenantId,
   version: String(version),
@@ -51,7 +51,7 @@ export const balanceUpdate = (tenantId: string, version: number): BalanceUpdate 
   suspended: false,
 });
 
-/** Collects what handlers got, and knows what the guarantees say about it. */
+/** Collects what handlers got, and checks it against the guarantees. */
 export class Received {
   readonly batches: BalanceUpdate[][] = [];
 
@@ -64,7 +64,8 @@ export class Received {
   }
 
   /**
-   * Every version from 1 to `count` of each key has come. Repeats are allowed; a first appearance out of order is not.
+   * Every version from 1 to `count` of each key has arrived. Repeats are allowed. The first deliveries must be in
+   * order.
    */
   assertAllInOrder(tenants: string[], count: number): void {
     const last = new Map<string, number>();
@@ -79,7 +80,7 @@ export class Received {
   }
 }
 
-/** A fresh store for each test of the calling `describe`, and instances on it, which are closed after it. */
+/** A new store for each test of the calling `describe`, with instances that are closed after the test. */
 export function useInstances(createStore: () => Promise<MessagesStore>) {
   let store: MessagesStore;
   let opened: Messages[];
@@ -97,7 +98,7 @@ export function useInstances(createStore: () => Promise<MessagesStore>) {
     opened.push(messages);
     return messages;
   }
-  /** One that is started, and consumes for the group where there is a handler. */
+  /** A started instance, which consumes for the group if there is a handler. */
   async function start(handler?: (messages: readonly BalanceUpdate[]) => Promise<void>, group = SUITE_GROUP) {
     const messages = open();
     if (handler) messages.consume(TOPIC, group, handler);

@@ -14,14 +14,14 @@ import {
 } from './messages-store.fixture';
 
 /**
- * The guarantees of the messages seam on events (messages.ts, docs/ARCHITECTURE.md), for any implementation.
- * Request–reply: requests.suite.ts.
+ * The guarantees of the messages seam for events (messages.ts, docs/ARCHITECTURE.md), for every implementation.
+ * Request–reply has requests.suite.ts.
  */
 export function messagesSuite(name: string, createStore: () => Promise<MessagesStore>): void {
   describe(`messages on ${name}`, () => {
     const { open, start } = useInstances(createStore);
 
-    it('publish is durable when it returns: the publisher may be gone before anybody consumes', async () => {
+    it('publishes durably: the publisher may be gone before a consumer starts', async () => {
       const publisher = await start();
       await publisher.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);
       await publisher.close();
@@ -31,14 +31,14 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       expect(received.messages).toEqual([balanceUpdate('a', 1), balanceUpdate('a', 2)]);
     });
 
-    it('instances may start at the same time on an empty store', async () => {
+    it('starts several instances at the same time on an empty store', async () => {
       const received = new Received();
       const instances = await Promise.all([start(received.handler), start(received.handler), start(received.handler)]);
       await instances[2].publish(TOPIC, [balanceUpdate('a', 1)]);
       await eventually(() => received.assertAllInOrder(['a'], 1));
     });
 
-    it('every group of a topic gets every message, and one that fails holds up no other', async () => {
+    it('delivers every message to every group of a topic, and a failing group delays no other', async () => {
       const first = new Received();
       const second = new Received();
       let failing = true;
@@ -53,7 +53,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       await eventually(() => second.assertAllInOrder(['a'], 1), { timeoutMs: AFTER_FAILURES_MS });
     });
 
-    it('order per key holds with many keys, several publishers, and batches larger than one handler call', async () => {
+    it('keeps the order of each key with many keys, several publishers and oversized batches', async () => {
       const received = new Received();
       await start(received.handler);
       const tenants = Array.from({ length: 30 }, (_, index) => `t${index}`);
@@ -86,7 +86,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       }
     });
 
-    it('a publisher that takes over from another one keeps the order of a key', async () => {
+    it('keeps the order of a key when another publisher takes over', async () => {
       const received = new Received();
       await start(received.handler);
       const publishers = [await start(), await start()];
@@ -95,7 +95,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       await eventually(() => received.assertAllInOrder(['a'], 20));
     });
 
-    it('a handler is called with one batch at a time', async () => {
+    it('calls a handler with one batch at a time', async () => {
       let running = 0;
       let overlaps = 0;
       const received = new Received();
@@ -111,7 +111,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       expect(overlaps).toBe(0);
     });
 
-    it('a waiting consumer is told of a message, and does not find it at its next look', async () => {
+    it('notifies a waiting consumer of a message, which does not wait for its next poll', async () => {
       const arrived = new WakeableDelay();
       const messages = await start(async () => arrived.wake());
       const latenciesMs: number[] = [];
@@ -124,7 +124,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       expect(latenciesMs.sort((a, b) => a - b)[7]).toBeLessThan(250);
     });
 
-    it('tells how many messages wait for a group', async () => {
+    it('counts the messages that wait for a group', async () => {
       const received = new Received();
       let failing = true;
       const messages = await start(async (batch) => {
@@ -148,7 +148,7 @@ export function messagesSuite(name: string, createStore: () => Promise<MessagesS
       expect(received.messages).toHaveLength(3);
     });
 
-    it('rejects what was registered too late, twice, or for a group that the topic does not have', async () => {
+    it('rejects a registration that is late, repeated, or for a group that the topic does not have', async () => {
       const messages = open();
       messages.consume(TOPIC, SUITE_GROUP, async () => {});
       expect(() => messages.consume(TOPIC, SUITE_GROUP, async () => {})).toThrow(/already/);

@@ -1,6 +1,6 @@
 import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/contracts';
 
-/** One consumed batch at the most; a handler may rely on it. */
+/** The maximum size of a consumed batch. Handlers may rely on it. */
 export const MAX_BATCH_MESSAGES = 1_000;
 export const DEFAULT_REQUEST_DEADLINE_MS = 3_000;
 
@@ -9,13 +9,13 @@ export interface RequestOptions {
 }
 
 export type BatchHandler<T> = (messages: readonly T[]) => Promise<void>;
-/** Why a message, whatever it is, cannot be handled by this consumer; null when it can. */
+/** Why this consumer cannot handle a message, which may be anything. Null: it can. */
 export type WhyNot = (data: unknown) => string | null;
 export type RequestHandler<S extends Subject> = (request: RequestOf<S>) => Promise<ReplyOf<S>>;
 
 /**
- * These messages can never be published as they are: an unknown topic, or a form that the store does not take. The same
- * call again fails in the same way.
+ * These messages can never be published as they are: the topic is unknown, or the store rejects their form. A repeat of
+ * the call fails in the same way.
  */
 export class MessagesRefusedError extends Error {
   constructor(message: string, options?: { cause: unknown }) {
@@ -24,28 +24,29 @@ export class MessagesRefusedError extends Error {
   }
 }
 
-/** The part of the seam that asks. `ServiceClient` is one too. */
+/** The requesting part of the seam. `ServiceClient` implements it too. */
 export type Requests = Pick<Messages, 'request'>;
 
 /**
- * The messages seam: how the services talk. Two implementations pass one conformance suite (`messages.suite.ts`):
- * Postgres (pg-boss; request–reply in process) for the standalone form, Kafka for the distributed one.
- *
- * An abstract class, not an interface, so that Nest can inject by it.
+ * The messages seam: how services talk. Two implementations pass one conformance suite (`messages.suite.ts`):
+ * PostgreSQL (pg-boss; request–reply in process) for the standalone form, and Kafka for the distributed form.
+ * An abstract class, not an interface, so that Nest can inject it.
  */
 export abstract class Messages {
   /**
-   * Durable when it returns. At least once to every group of the topic, in order per key. All of one call or nothing
-   * (an error: publish again; the ids inside the messages make repeats harmless). UnavailableError: the store cannot be
-   * reached, try again. MessagesRefusedError: do not.
+   * Durable when it returns. Delivers at least once to every group of the topic, in order for each key. All messages of
+   * a call are published, or none. After an error, publish again: the ids inside the messages make repeats harmless.
+   * UnavailableError: the store cannot be reached, so try again. MessagesRefusedError: do not try again.
    */
   abstract publish<T extends Topic>(topic: T, messages: readonly TopicTypes[T][]): Promise<void>;
 
   /**
-   * Hands batches (at most MAX_BATCH_MESSAGES, in order per key) to the handler, one at a time. A batch is acknowledged
-   * only after the handler returned; when it throws, the same messages come again with backoff, and nothing of the same
-   * key overtakes them. A message that cannot be read, or for which `validate` gives a reason, is quarantined with it
-   * (`dead`) and blocks nobody. Register before `start`.
+   * Passes batches to the handler, one at a time (at most MAX_BATCH_MESSAGES, in order for each key). A batch is
+   * acknowledged only after the handler returned. If it throws, the same messages are redelivered with backoff, and
+   * nothing of the same key overtakes them.
+   * A message that cannot be read, or that `validate` rejects, is quarantined with the reason (`dead`) and blocks no
+   * other.
+   * Register before `start`.
    */
   abstract consume<T extends Topic>(
     topic: T,
@@ -55,19 +56,19 @@ export abstract class Messages {
   ): void;
 
   /**
-   * The answer, a RequestError of the handler, or an UnavailableError at the deadline or when nobody handles the
-   * subject; never a hang. MessagesRefusedError: the request is too large for the store.
+   * Resolves to the reply. Rejects with a RequestError of the handler, or with an UnavailableError at the deadline or
+   * if no handler exists. Never hangs. MessagesRefusedError: the request is too large for the store.
    */
   abstract request<S extends Subject>(subject: S, request: RequestOf<S>, options?: RequestOptions): Promise<ReplyOf<S>>;
 
-  /** Register before `start`; one handler a subject. */
+  /** Register before `start`, one handler for each subject. */
   abstract handle<S extends Subject>(subject: S, handler: RequestHandler<S>): void;
 
   abstract start(): Promise<void>;
 
   /**
-   * Finishes the batches and the other processes' requests in hand, acknowledges them, and takes no more. `publish` and
-   * one's own `request` go on working until `close`.
+   * Finishes the batches and requests in progress, acknowledges them, and accepts no more. `publish` and this process's
+   * own `request` work until `close`.
    */
   abstract stopConsuming(): Promise<void>;
 

@@ -1,12 +1,12 @@
 import { RequestError, UnavailableError } from '@tollgate/contracts';
 import type { logger } from '@tollgate/runtime';
 
-/** What the caller of a request is told when the handler has failed. */
+/** The answer to a caller whose handler failed. */
 export type RequestFailure = { refusal: { code: string; message: string } } | { unavailable: true };
 
 /**
- * The one mapping of a handler's error, for every transport. A RequestError reaches the caller with its code and
- * message. Any other error is logged here, and the caller is told only that the request could not be answered.
+ * Maps a handler's error for every transport. A RequestError reaches the caller with its code and message. Any other
+ * error is logged here, and the caller only learns that the request could not be answered.
  */
 export function failureOf(error: unknown, subject: string, log: ReturnType<typeof logger>): RequestFailure {
   if (error instanceof RequestError) return { refusal: { code: error.code, message: error.message } };

@@ -3,8 +3,8 @@ import type { Messages } from './messages';
 import type { MessagesStore } from './messages-store.fixture';
 
 /**
- * The guarantees of request–reply, for any implementation of the messages seam. `reach`: whether a request reaches
- * handlers of the same instance only (standalone: all services live in one process), or those of other instances too.
+ * The guarantees of request–reply, for every implementation of the messages seam. `reach`: whether a request reaches
+ * only handlers of the same instance (standalone: all services in one process), or those of other instances too.
  */
 export function requestsSuite(
   name: string,
@@ -20,7 +20,7 @@ export function requestsSuite(
       status: 'active' as const,
       createdAt: '2026-01-01T00:00:00.000Z',
     };
-    /** Those that answer may only just be joining. */
+    /** The answering instances may just be joining. */
     const patient = { deadlineMs: 15_000 };
     let store: MessagesStore;
     let opened: Messages[];
@@ -33,7 +33,7 @@ export function requestsSuite(
       await store.close();
     });
 
-    /** The instance to ask, when another (or the same, by `reach`) answers as `register` sets up. */
+    /** The instance to send from. Another instance (or the same, by `reach`) answers as `register` sets it up. */
     async function asking(register: (messages: Messages) => void): Promise<Messages> {
       const answering = store.open();
       opened.push(answering);
@@ -46,7 +46,7 @@ export function requestsSuite(
       return messages;
     }
 
-    it('carries request and reply as JSON: neither side shares objects with the other', async () => {
+    it('carries request and reply as JSON, so the two sides share no objects', async () => {
       const request = { tenantId: 'ten_1' };
       let got: unknown;
       const messages = await asking((m) =>
@@ -69,7 +69,7 @@ export function requestsSuite(
       expect(replies.map(({ id }) => id)).toEqual(ids);
     });
 
-    it('hands a RequestError of the handler to the caller, code and message', async () => {
+    it('passes a RequestError of the handler to the caller, with code and message', async () => {
       const messages = await asking((m) =>
         m.handle(subject, async () => {
           throw new RequestError('not_found', 'no such tenant');
@@ -80,7 +80,7 @@ export function requestsSuite(
       expect(error).toMatchObject({ code: 'not_found', message: 'no such tenant' });
     });
 
-    it('any other error arrives as UnavailableError and tells nothing of the inside', async () => {
+    it('turns any other error into an UnavailableError without internal details', async () => {
       const messages = await asking((m) =>
         m.handle(subject, async () => {
           throw Object.assign(new Error('password of the database is hunter2'), { code: 'inner' });
@@ -100,12 +100,12 @@ export function requestsSuite(
       expect(Date.now() - started).toBeLessThan(2_000);
     });
 
-    it('is unavailable, within the deadline, when nobody handles the subject', async () => {
+    it('is unavailable, within the deadline, when no process handles the subject', async () => {
       const messages = await asking(() => {});
       await expect(messages.request(subject, { tenantId: 'x' }, { deadlineMs: 500 })).rejects.toThrow(UnavailableError);
     });
 
-    it('goes on while consuming is stopped, and ends with close', async () => {
+    it('works while consuming is stopped, and ends with close', async () => {
       const messages = await asking((m) => m.handle(subject, async () => tenant));
       await messages.stopConsuming();
       expect(await messages.request(subject, { tenantId: 'x' }, patient)).toEqual(tenant);
@@ -114,7 +114,7 @@ export function requestsSuite(
       await expect(messages.publish('credit-news', [])).rejects.toThrow(UnavailableError);
     });
 
-    it('takes one handler a subject', async () => {
+    it('accepts one handler for each subject', async () => {
       await asking((m) => {
         m.handle(subject, async () => tenant);
         expect(() => m.handle(subject, async () => tenant)).toThrow(/already/);

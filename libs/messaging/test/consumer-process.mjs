@@ -1,6 +1,6 @@
 // A real process that consumes, for the tests that kill it: `credit-news` as the given group, from the sources. Prints
-// a JSON line with the versions of each handler call; its handler returns until `handled` messages were seen, repeats
-// aside, and then hangs.
+// a JSON line with the versions of each handler call. Its handler returns until `handled` different messages were seen,
+// and then hangs.
 import Module, { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -25,7 +25,7 @@ const refusal = async (work: Promise<unknown>): Promise<string> => {
 };
 
 describe('a start', () => {
-  it('is refused on a schema that is missing, older or newer, and on a changed migration, and changes none of it', async () => {
+  it('is refused on a missing, older or newer schema, and on a changed migration, and changes nothing', async () => {
     const schema = { schema: 'checked', directory };
     const check = () => checkSchema(database.url, schema);
     expect(await refusal(check())).toMatch(/^The schema "checked" is not there: run this service once with --migrate/);
@@ -48,7 +48,7 @@ describe('a start', () => {
     );
   });
 
-  it('is refused on a server that is too old, before anything is made on it', async () => {
+  it('is refused on a server that is too old, before it creates anything there', async () => {
     const schema = { schema: 'too_old', directory };
     const tooOld = /^PostgreSQL \d+\S*.* is too old: Tollgate needs 99 or newer at DATABASE_URL\.$/;
     expect(await refusal(checkSchema(database.url, schema, NEWER_THAN_ANY))).toMatch(tooOld);
@@ -56,7 +56,7 @@ describe('a start', () => {
     expect(await database.query(`SELECT to_regnamespace('too_old') AS found`)).toEqual([{ found: null }]);
   });
 
-  it('says which database is not there', async () => {
+  it('names a database that does not exist', async () => {
     const url = withDatabase(database.url, 'not_there');
     expect(await refusal(checkSchema(url, { schema: 'x', directory }))).toMatch(
       /not_there has no such database: create it, or correct DATABASE_URL\.$/,

@@ -5,10 +5,10 @@ import { explainDatabase } from './explain-database';
 import { checkMigrations, migrate, type Migrations } from './migrate';
 import { warnOwner } from './rights';
 
-/** The migrations use what older servers do not know. */
+/** The migrations use features that older servers lack. */
 const MIN_SERVER_VERSION = 16;
 
-/** Brings the schemas up to date, on a server that is new enough. Rejects with StartError: one line with the cure. */
+/** Migrates the schemas, on a server that is new enough. Rejects with StartError: one line with the cure. */
 export async function migrateSchemas(
   url: string,
   schemas: readonly Migrations[],
@@ -26,8 +26,8 @@ export async function migrateSchemas(
 }
 
 /**
- * For a service that starts: the server is new enough and the schema is the one that this version knows. Changes
- * nothing. Rejects with StartError: one line with the cure.
+ * Checks at the start of a service that the server is new enough and that the schema is the one of this version.
+ * Changes nothing. Rejects with StartError: one line with the cure.
  */
 export async function checkSchema(url: string, schema: Migrations, minVersion = MIN_SERVER_VERSION): Promise<void> {
   try {
@@ -39,7 +39,7 @@ export async function checkSchema(url: string, schema: Migrations, minVersion = 
   }
 }
 
-/** What --migrate says it did. */
+/** The result of --migrate as a sentence. */
 export async function migrateSchema(url: string, migrations: Migrations): Promise<string> {
   const [{ applied } = { applied: [] }] = await migrateSchemas(url, [migrations]);
   return applied.length === 0

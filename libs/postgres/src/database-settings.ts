@@ -8,12 +8,12 @@ const DatabaseUrl = () =>
     Text(FORM, 'a URL such as postgres://user:password@host:5432/database'),
   );
 
-/** Of a service with a schema. */
+/** The settings of a service with a schema. */
 export class DatabaseSettings {
   @DatabaseUrl() DATABASE_URL!: string;
 }
 
-/** Of a program that can do without a server. */
+/** The settings of a program that also works without a server. */
 export class OptionalDatabaseSettings {
   @Optional() @DatabaseUrl() DATABASE_URL?: string;
 }

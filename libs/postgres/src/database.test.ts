@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => rm(directory, { recursive: true }));
 
 describe('migrations', () => {
-  it('run once however many processes start at the same time, and go on from a database with data in it', async () => {
+  it('run once however many processes start at the same time, and extend a database with data in it', async () => {
     const options = { url: database.url, schema: 'mig', directory };
     const results = await Promise.all([migrate(options), migrate(options), migrate(options)]);
     expect(results.flatMap((result) => result.applied)).toEqual(['001_a.sql']);
@@ -34,7 +34,7 @@ describe('migrations', () => {
     await expect(migrate(options)).rejects.toThrow(/changed after it was applied/);
   });
 
-  it('leave nothing of a file that fails', async () => {
+  it('leave nothing behind of a file that fails', async () => {
     const other = await mkdtemp(join(tmpdir(), 'migrations-'));
     await writeFile(join(other, '001_x.sql'), 'CREATE TABLE x (id int); SELECT 1/0;');
     await expect(migrate({ url: database.url, schema: 'bad', directory: other })).rejects.toThrow(/division by zero/);
@@ -44,11 +44,11 @@ describe('migrations', () => {
 });
 
 describe('transaction', () => {
-  it('runs the whole again after a serialization failure, and gives other errors through at once', async () => {
+  it('repeats a whole transaction after a serialization failure, and passes other errors on at once', async () => {
     const dataSource = await openDataSource({ url: database.url, schema: 'mig', applicationName: 'test', poolSize: 3 });
     try {
       let runs = 0;
-      // None writes before all three have read: two of them must run again.
+      // None writes before all three have read, so two of them must run again.
       let haveRead: () => void;
       const allHaveRead = new Promise<void>((resolve) => (haveRead = resolve));
       const increment = () =>
@@ -70,7 +70,7 @@ describe('transaction', () => {
   });
 });
 
-it('outlives a connection that breaks while it is in hand and nobody asks anything of it', async () => {
+it('survives a connection that breaks between two queries of its user', async () => {
   const pool = new Pool({ connectionString: database.url, max: 1 });
   outliveConnections(pool);
   const client = await pool.connect();

@@ -5,38 +5,38 @@ import { DataSource, type DataSourceOptions, type EntityManager, type EntityTarg
 import type { Socket } from 'node:net';
 import type { Pool, PoolClient, PoolConfig, QueryConfig } from 'pg';
 
-/** After so many runs of one transaction the error goes to the caller. */
+/** The maximum number of runs of one transaction. After that the caller gets the error. */
 const MAX_TRANSACTION_TRIES = 6;
 const RETRY_BASE_MS = 10;
 const MAX_RETRY_MS = 320;
 const CONNECT_TIMEOUT_MS = 5_000;
 /**
- * A statement that takes longer is ended by the server, and a transaction whose client has gone silent too: its locks
- * are free again.
+ * The server ends a statement that takes longer. It also ends a transaction whose client has fallen silent, which
+ * releases its locks.
  */
 const STATEMENT_TIMEOUT_MS = 60_000;
 /**
- * A server that does not answer at all (a network that swallows packets): its connection is given up, and the pool
- * makes another.
+ * The limit for a server that does not answer at all (a network that drops packets). The connection is given up, and
+ * the pool replaces it.
  */
 const QUERY_TIMEOUT_MS = 70_000;
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** serialization_failure, deadlock_detected, lock_not_available: the transaction as a whole may be tried again. */
+/** serialization_failure, deadlock_detected, lock_not_available: the whole transaction may be repeated. */
 const RETRYABLE = new Set(['40001', '40P01', '55P03']);
 
 export interface DatabaseOptions {
   /** `postgres://user:password@host:port/database`, or with `?host=/socket/directory`. */
   url: string;
-  /** The one schema that this service owns; first on its search path. */
+  /** The only schema of this service, first on its search path. */
   schema: string;
   applicationName: string;
   poolSize: number;
-  /** Role that every connection takes on, e.g. one without the right to change the journal. */
+  /** The role that every connection takes on, e.g. one without the right to change the journal. */
   role?: string;
 }
 
-/** A TypeORM data source on the service's schema, connected. Rejects when the server cannot be reached. */
+/** A connected TypeORM data source on the service's schema. Rejects when the server cannot be reached. */
 export async function openDataSource(
   options: DatabaseOptions,
   entities: EntityTarget<ObjectLiteral>[] = [],
@@ -73,9 +73,8 @@ export async function openDataSource(
 }
 
 /**
- * A connection of this pool that breaks, idle or in hand, is learned from the query that fails on it, or not at all:
- * without a listener it would end the process, also in the moment between its hand-over and whatever its user does
- * first.
+ * Listens for errors of a pool connection, idle or in use. Without a listener a broken connection would end the
+ * process, even just after its hand-over. Its user learns of the break from the next query.
  */
 export function outliveConnections(pool: Pool): void {
   pool.on('error', () => {});
@@ -83,9 +82,8 @@ export function outliveConnections(pool: Pool): void {
 }
 
 /**
- * A connection on which an answer was given up (QUERY_TIMEOUT_MS) is broken off. node-postgres keeps it, and what comes
- * next on it would wait behind the query that is never answered: the rollback first, and then whoever gets it from the
- * pool.
+ * Breaks a connection on which an answer was given up (QUERY_TIMEOUT_MS). node-postgres would keep it, and everything
+ * that follows on it would wait behind the unanswered query: first the rollback, then the next user from the pool.
  */
 function breakOffSilent(pool: Pool): void {
   pool.on('connect', (client) => {
@@ -102,21 +100,21 @@ function breakOffSilent(pool: Pool): void {
   });
 }
 
-/** What is under way on it fails; whoever has it in hand gives it back as broken, before anybody else gets it. */
+/** Queries on it fail. Its user returns it as broken, so no one else gets it. */
 function breakOff(client: PoolClient, reason: Error): void {
   client.emit('error', reason);
   socketOf(client).destroy();
 }
 
-/** node-postgres gives it no code. */
+/** node-postgres sets no code for it. */
 const isSilence = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
 
 const socketOf = (client: PoolClient): Socket =>
   (client as unknown as { connection: { stream: Socket } }).connection.stream;
 
 /**
- * Runs `work` in one transaction; the whole of it again, a bounded number of times, when Postgres says that a repeat
- * may succeed.
+ * Runs `work` in one transaction. Repeats the whole transaction, a bounded number of times, when PostgreSQL reports
+ * that a repeat may succeed.
  */
 export async function transaction<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -130,10 +128,10 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
 }
 
 /**
- * For statements of a transaction that may take longer than a service's own, as those of a proof over all of the books
- * do: each may take `timeoutMs`, by the server and on this side; the others of the transaction, too. The one that is
- * under way when `stopped` is aborted fails with its reason at once, as its connection is broken off. What TypeORM asks
- * has no timeout of its own, so they go to its connection.
+ * For statements that may take longer than a service's usual ones, such as a proof over all books. Each statement of
+ * the transaction may take `timeoutMs`, on the server and on this side. When `stopped` is aborted, the running
+ * statement fails at once with its reason, because its connection is broken off. TypeORM's queries have no timeout of
+ * their own, so the settings apply to its connection.
  */
 export async function withStatementTimeout(
   tx: EntityManager,
@@ -161,7 +159,7 @@ export async function withStatementTimeout(
 
 export type Query = <R extends object>(text: string, values: unknown[]) => Promise<R[]>;
 
-/** SQLSTATE of an error of pg or TypeORM, if it has one. */
+/** The SQLSTATE of an error of pg or TypeORM, if it has one. */
 export function sqlState(error: unknown): string | undefined {
   const { code, driverError } = (error ?? {}) as { code?: unknown; driverError?: { code?: unknown } };
   const state = driverError?.code ?? code;
@@ -172,7 +170,7 @@ function isRetryable(error: unknown): boolean {
   return RETRYABLE.has(sqlState(error) ?? '');
 }
 
-/** node-postgres settings for one connection of a pool, a client, or LISTEN. */
+/** node-postgres settings for a connection of a pool, a client, or LISTEN. */
 export function connectionConfig(options: Omit<DatabaseOptions, 'poolSize'>): PoolConfig {
   const { host, port, user, password, database, ssl } = parse(options.url);
   const settings = [`-c search_path=${options.schema},public`];

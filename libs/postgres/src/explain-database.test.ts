@@ -8,7 +8,7 @@ import { checkSchema } from './index';
 
 const URL = 'postgres://tollgate:not-to-be-shown@db.example:5432/books?sslmode=verify-full';
 
-/** What is said of an error; a line for whoever starts it, without the password. */
+/** The line that the user gets for an error, without the password. */
 function line(error: unknown, url = URL): string {
   const explained = explainDatabase(error, url);
   expect(explained).toBeInstanceOf(StartError);
@@ -19,7 +19,7 @@ function line(error: unknown, url = URL): string {
 }
 const coded = (code: string, message = code) => Object.assign(new Error(message), { code });
 
-describe('what stands in the way of a connection is a line with the cure', () => {
+describe('an error that prevents a connection becomes a line with the cure', () => {
   it.each([
     [coded('EHOSTUNREACH'), /^No network leads to db\.example:5432\/books \(EHOSTUNREACH\): check DATABASE_URL/],
     [coded('ENETUNREACH'), /^No network leads to db\.example:5432\/books \(ENETUNREACH\): check DATABASE_URL/],
@@ -36,7 +36,7 @@ describe('what stands in the way of a connection is a line with the cure', () =>
     expect(line(error)).toMatch(expected);
   });
 
-  it('and a defect is given back with its stack', () => {
+  it('but a defect is returned unchanged, with its stack', () => {
     const ours = Object.assign(coded('ENOENT'), { syscall: 'scandir', path: '/opt/tollgate/migrations' });
     for (const error of [coded('42601', 'syntax error'), coded('23505'), ours, new TypeError('x is not a function')])
       expect(explainDatabase(error, URL)).toBe(error);
@@ -51,7 +51,7 @@ describe('on real connections', () => {
     for (const server of servers.splice(0)) server.close();
   });
 
-  /** A server that answers the request for TLS as PostgreSQL does, and goes on from there. */
+  /** A server that answers the request for TLS as PostgreSQL does, and continues from there. */
   async function answering(byte: 'S' | 'N', next: (socket: Socket) => void = () => {}): Promise<string> {
     const server = createServer((socket) => {
       sockets.add(socket);
@@ -80,7 +80,7 @@ describe('on real connections', () => {
     );
   });
 
-  it('a server whose certificate nobody vouches for', async () => {
+  it('a server whose certificate no authority has signed', async () => {
     const tls = { isServer: true, cert: LOCALHOST_CERTIFICATE, key: LOCALHOST_KEY };
     const url = await answering('S', (socket) => new TLSSocket(socket, tls).on('error', () => {}));
     expect(await refusal(`${url}?sslmode=verify-full`)).toMatch(
@@ -88,14 +88,11 @@ describe('on real connections', () => {
     );
   });
 
-  // A % that escapes nothing is one.
-  it.each(['not-to-be-shown', '100%-secret'])(
-    'a certificate of an authority that is not there (%j)',
-    async (password) => {
-      const url = (await answering('N')).replace('not-to-be-shown', password);
-      expect(await refusal(`${url}?sslmode=verify-full&sslrootcert=/nonexistent/ca.pem`)).toBe(
-        'DATABASE_URL names a file that cannot be read (/nonexistent/ca.pem, ENOENT): correct it.',
-      );
-    },
-  );
+  // A % that escapes nothing is accepted.
+  it.each(['not-to-be-shown', '100%-secret'])('a certificate of a missing authority (%j)', async (password) => {
+    const url = (await answering('N')).replace('not-to-be-shown', password);
+    expect(await refusal(`${url}?sslmode=verify-full&sslrootcert=/nonexistent/ca.pem`)).toBe(
+      'DATABASE_URL names a file that cannot be read (/nonexistent/ca.pem, ENOENT): correct it.',
+    );
+  });
 });

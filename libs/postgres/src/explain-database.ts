@@ -3,28 +3,25 @@ import { parse } from 'pg-connection-string';
 import { sqlState } from './database';
 import { MigrationError } from './migrate';
 
-/**
- * SQLSTATE classes of statements that are wrong in themselves: data exceptions, constraints, syntax, exceptions of SQL
- * code.
- */
+/** SQLSTATE classes of faulty statements: data exceptions, constraints, syntax, exceptions of SQL code. */
 const DEFECT = /^(22|23|42|P0)...$/;
-/** Codes of Node for certificates that it does not take. */
+/** Node's codes for certificates that it does not accept. */
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET|HOSTNAME_MISMATCH/;
 
 /**
- * The line for a server at DATABASE_URL that does not take us, with the cure; a defect of ours is given back as it is,
- * as its stack tells more.
+ * The line for a server at DATABASE_URL that refuses the connection, with the cure. A defect is returned unchanged,
+ * because its stack says more.
  */
 export function explainDatabase(error: unknown, url: string): unknown {
   if (error instanceof StartError) return error;
   if (error instanceof MigrationError) return new StartError(error.message, { cause: error });
   const code = sqlState(error);
-  // Of several addresses of one host: an error without a message of its own.
+  // For several addresses of one host: an error without a message of its own.
   const message = (error as { message?: string }).message || code;
   const where = describeUrl(url);
   const { syscall, path } = error as NodeJS.ErrnoException;
   if (path !== undefined && syscall !== 'connect') {
-    // A file that is not there: one of ours, unless DATABASE_URL names it.
+    // A missing file: one of ours, unless DATABASE_URL names it.
     if (![url, decoded(url)].some((text) => text.includes(path))) return error;
     return new StartError(`DATABASE_URL names a file that cannot be read (${path}, ${code}): correct it.`, {
       cause: error,
@@ -41,7 +38,9 @@ export function explainDatabase(error: unknown, url: string): unknown {
     '28P01': `PostgreSQL at ${where} refuses the password of DATABASE_URL.`,
     '28000': `PostgreSQL at ${where} refuses the user of DATABASE_URL.`,
     '3D000': `PostgreSQL at ${where} has no such database: create it, or correct DATABASE_URL.`,
-    '42501': `The user of DATABASE_URL lacks rights in ${where} (${message}): grant them. --migrate takes the schema's owner; to serve takes membership of its role and what --migrate grants to it.`,
+    '42501':
+      `The user of DATABASE_URL lacks rights in ${where} (${message}): grant them. ` +
+      "--migrate needs the schema's owner. Serving needs membership of its role, which --migrate grants its rights.",
     '57P03': `PostgreSQL at ${where} is starting or stopping: try again when it answers.`,
     '53300': `PostgreSQL at ${where} has no connection left: raise its max_connections.`,
   };
@@ -68,7 +67,8 @@ export function explainDatabase(error: unknown, url: string): unknown {
   }
   if (CERTIFICATE.test(code ?? '')) {
     return new StartError(
-      `The certificate of PostgreSQL at ${where} is not trusted (${message}): name its authority in DATABASE_URL (sslrootcert=<file>), or correct the host.`,
+      `The certificate of PostgreSQL at ${where} is not trusted (${message}): ` +
+        'name its authority in DATABASE_URL (sslrootcert=<file>), or correct the host.',
       { cause: error },
     );
   }
@@ -78,14 +78,14 @@ export function explainDatabase(error: unknown, url: string): unknown {
   });
 }
 
-/** Host, port and database, never the password. */
+/** Host, port and database, without the password. */
 function describeUrl(url: string): string {
-  // Without what is said of TLS: a file that it names may not be there.
+  // Without the TLS parameters: they may name a missing file.
   const { host, port, database } = parse(url.replace(/ssl\w*=[^&]*/g, ''));
   return `${host ?? 'localhost'}${port ? `:${port}` : ''}/${database ?? ''}`;
 }
 
-/** A password may have a % that escapes nothing. */
+/** A password may contain a % that escapes nothing. */
 function decoded(url: string): string {
   try {
     return decodeURIComponent(url);

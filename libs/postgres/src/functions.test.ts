@@ -39,7 +39,7 @@ class Version {
   path = (name: string) => join(this.folder, name);
   migrate = () => migrate(this.options);
 
-  /** Writes these files, and the line of versions.txt that the refusal asks for. */
+  /** Writes these files, and the line of versions.txt that the error message asks for. */
   async write(files: Record<string, string>): Promise<void> {
     for (const [name, sql] of Object.entries(files)) await writeFile(this.path(name), sql);
     const list = this.path('functions/versions.txt');
@@ -75,7 +75,7 @@ const KEEPS = {
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true }))));
 
 describe('functions', () => {
-  it('are applied after the tables by one process of all that start, and again when they changed', async () => {
+  it('are applied after the tables by one of all starting processes, and again when they changed', async () => {
     const version = await Version.of(database.url, { ...TABLE, 'functions/answer.sql': answers('one') });
     const results = await Promise.all([version.migrate(), version.migrate(), version.migrate()]);
     expect(results.flatMap(({ applied }) => applied)).toEqual(['001_item.sql', 'functions']);
@@ -91,7 +91,7 @@ describe('functions', () => {
     expect(await version.migrate()).toEqual({ applied: [] });
   });
 
-  it('are replaced under calls that run meanwhile, none of which fails', async () => {
+  it('are replaced during calls, none of which fails', async () => {
     const version = await Version.of(database.url, { ...TABLE, 'functions/answer.sql': answers('0') });
     await version.migrate();
     let done = false;
@@ -113,7 +113,7 @@ describe('functions', () => {
     expect(await version.answer()).toBe('10');
   });
 
-  it('keep the owner and the rights that they had', async () => {
+  it('keep their owner and rights', async () => {
     const version = await Version.of(database.url, { ...TABLE, 'functions/answer.sql': answers('one') });
     await version.migrate();
     const role = `asks_${version.schema}`;
@@ -127,7 +127,7 @@ describe('functions', () => {
         `SELECT proacl::text AS acl, proowner::regrole::text AS owner
          FROM pg_proc WHERE oid = '${version.schema}.answer()'::regprocedure`,
       );
-      // Of the schema's owner, whoever migrates; and still nobody else's to call.
+      // They belong to the schema's owner, whoever migrates, and no one else may call them.
       expect(found).toEqual({ acl: `{${role}=X/${role}}`, owner: role });
     } finally {
       await database.query(`DROP SCHEMA ${version.schema} CASCADE`);
@@ -135,7 +135,7 @@ describe('functions', () => {
     }
   });
 
-  it('go when no file defines them any more, or not with these parameters', async () => {
+  it('are dropped when no file defines them any more, or only with other parameters', async () => {
     const version = await Version.of(database.url, {
       ...TABLE,
       'functions/answer.sql': answers('one'),
@@ -151,7 +151,7 @@ describe('functions', () => {
     expect(await version.functions()).toEqual(['other(n bigint)']);
   });
 
-  it('leave all as it was where one of them fails, numbered files and rights included', async () => {
+  it('leave everything unchanged if one of them fails, including numbered files and rights', async () => {
     const version = await Version.of(database.url, { ...TABLE, 'functions/answer.sql': answers('one') });
     await version.migrate();
     await version.write({
@@ -163,7 +163,7 @@ describe('functions', () => {
     await expect(database.query(`SELECT label FROM ${version.schema}.item`)).rejects.toThrow(/does not exist/);
   });
 
-  it('of a newer version are not replaced by those of an older one, and it does not start', async () => {
+  it('are not replaced by those of an older version, which does not start', async () => {
     const files = { ...TABLE, 'functions/answer.sql': answers('one') };
     const version = await Version.of(database.url, files);
     await version.migrate();
@@ -178,7 +178,7 @@ describe('functions', () => {
     expect(await version.answer()).toBe('two');
   });
 
-  it('that were changed without a line in versions.txt are refused, with that line', async () => {
+  it('are refused after a change without a line in versions.txt, with that line', async () => {
     const version = await Version.of(database.url, { ...TABLE, 'functions/answer.sql': answers('one') });
     await writeFile(version.path('functions/answer.sql'), answers('two'));
     await expect(version.migrate()).rejects.toThrow(MigrationError);
@@ -195,7 +195,7 @@ describe('triggers', () => {
     return rows.map(({ line }) => line);
   };
 
-  it('are those of triggers.sql, and are left alone while only functions change', async () => {
+  it('are those of triggers.sql, and stay untouched while only functions change', async () => {
     const version = await Version.of(database.url, { ...TABLE, ...KEEPS });
     await version.migrate();
     const before = await triggers(version);
@@ -213,7 +213,7 @@ describe('triggers', () => {
     expect(await version.functions()).toEqual(['answer()', 'hold_on()']);
   });
 
-  it('do not wait for ever behind a locked table: the migration gives up, changes nothing, and can be repeated', async () => {
+  it('do not wait forever for a locked table: the migration gives up and can be repeated', async () => {
     const version = await Version.of(database.url, { ...TABLE, 'functions/answer.sql': answers('one') });
     await version.migrate();
     await version.write({ ...KEEPS, 'functions/answer.sql': answers('two') });
@@ -229,7 +229,7 @@ describe('triggers', () => {
   });
 });
 
-it('a numbered file that lost its functions is accepted where its former text was applied, and only there', async () => {
+it('a numbered file that lost its functions is accepted only where its former text was applied', async () => {
   const former = `CREATE TABLE item (id int PRIMARY KEY); ${answers('former')}`;
   const version = await Version.of(database.url, { 'migrations/001_item.sql': former });
   const { url, schema, directory } = version.options;

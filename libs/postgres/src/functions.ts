@@ -5,12 +5,9 @@ import type { Client } from 'pg';
 import { sqlState } from './database';
 import { MigrationError } from './migration-error';
 
-/** Which function fires on which table. Applied apart from the functions: it locks the tables. */
+/** Says which function fires on which table. Applied apart from the functions, because it locks the tables. */
 const TRIGGERS_FILE = 'triggers.sql';
-/**
- * One line for each state that the folder had in a release: its checksum, and what changed. The last line is the
- * present state.
- */
+/** One line for each version of the folder: its checksum, and what changed. The last line is the current version. */
 const VERSIONS_FILE = 'versions.txt';
 const VERSION_LINE = /^([0-9a-f]{64}) \S/;
 
@@ -22,14 +19,14 @@ interface SqlFile {
   sql: string;
 }
 
-/** A folder of functions, views and triggers, as this version of Tollgate has it. */
+/** A folder of functions, views and triggers of this version of Tollgate. */
 export interface Functions {
   files: SqlFile[];
   triggers: SqlFile | null;
-  /** Of all files together. */
+  /** The checksum of all files together. */
   checksum: string;
   triggersChecksum: string;
-  /** Every state that came before, and this one. */
+  /** Every version before, and this one. */
   versions: ReadonlySet<string>;
 }
 
@@ -40,7 +37,7 @@ interface AppliedFunctions {
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Throws MigrationError when the last line of versions.txt is not about these files. */
+/** Throws MigrationError when the last line of versions.txt does not match these files. */
 export async function readFunctions(directory: string): Promise<Functions> {
   const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort();
   const all = await Promise.all(
@@ -72,8 +69,8 @@ export async function makeFunctionsTable(client: Client, schema: string): Promis
 }
 
 /**
- * What was applied last, or null: nothing yet. Throws MigrationError when a newer version applied it: replacing its
- * functions by older ones would take back what its migrations rely on.
+ * What was applied last, or null if nothing was. Throws MigrationError when a newer version applied it: older functions
+ * would break what its migrations rely on.
  */
 export async function functionsIn(
   client: Client,
@@ -103,9 +100,8 @@ async function lastApplied(client: Client, schema: string): Promise<AppliedFunct
 }
 
 /**
- * Applies all files, in the transaction that the caller has begun and with the schema first on the search path. CREATE
- * OR REPLACE keeps a function's identity, owner and grants, so calls that run meanwhile end with the body that they
- * began with, and the next ones find the new one.
+ * Applies all files in the caller's transaction, with the schema first on the search path. CREATE OR REPLACE keeps a
+ * function's identity, owner and grants. Running calls finish with the old body, and later ones use the new one.
  */
 export async function applyFunctions(
   client: Client,
@@ -115,8 +111,8 @@ export async function applyFunctions(
 ): Promise<void> {
   for (const file of functions.files) await run(client, schema, file);
   if (functions.triggers && withTriggers) {
-    // What a migration wrote may still wait for its check at commit; PostgreSQL drops no trigger that has something to
-    // do.
+    // Rows of a migration may still wait for their check at commit, and PostgreSQL drops no trigger with pending
+    // events.
     await client.query('SET CONSTRAINTS ALL IMMEDIATE');
     await runEach(client, TRIGGERS_OF, schema);
     await run(client, schema, functions.triggers);
@@ -135,8 +131,8 @@ const TRIGGERS_OF = `
   WHERE c.relnamespace = $1::regnamespace AND NOT tgisinternal AND tgparentid = 0`;
 
 /**
- * What this transaction did not define is in no file any more, or not with these parameters. DROP fails where something
- * still uses it.
+ * Drops what this transaction did not define: no file has it any more, or not with these parameters. DROP fails if
+ * something still uses it.
  */
 const NO_LONGER_DEFINED = `
   SELECT format('DROP ROUTINE %s', p.oid::regprocedure) AS sql
@@ -145,15 +141,15 @@ const NO_LONGER_DEFINED = `
     AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = p.oid AND deptype = 'e')`;
 
 /**
- * A user who may act for the owner of the schema may have applied them: what runs with the owner's rights must be the
- * owner's.
+ * A user who may act as the schema's owner may have applied the functions. They run with the owner's rights, so they
+ * must belong to the owner.
  */
 const NOT_THE_OWNERS = `
   SELECT format('ALTER ROUTINE %s OWNER TO %I', p.oid::regprocedure, pg_get_userbyid(nspowner)) AS sql
   FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace
   WHERE pronamespace = $1::regnamespace AND proowner <> nspowner AND pg_has_role(nspowner, 'SET')`;
 
-/** Runs the statements that a query over the catalog answers. */
+/** Runs the statements that a query over the catalog returns. */
 async function runEach(client: Client, query: string, schema: string): Promise<void> {
   const { rows } = await client.query<{ sql: string }>(query, [schema]);
   for (const { sql } of rows) await run(client, schema, { name: sql, sql });

@@ -11,14 +11,14 @@ import { rightsToApply } from './rights';
 export { MigrationError };
 
 export interface Migrations {
-  /** The schema that the migrations build; created when missing. */
+  /** The schema of the migrations. Created when missing. */
   schema: string;
   /**
-   * Folder of `NNN_name.sql`, numbered from 001 without gaps, and of `rights.sql` where a service has a role of its own
+   * The folder of `NNN_name.sql`, numbered from 001 without gaps, and of `rights.sql` for a service with its own role
    * (rights.ts).
    */
   directory: string;
-  /** Folder of the schema's functions, views and triggers as they are in force, where it has any (functions.ts). */
+  /** The folder of the schema's current functions, views and triggers, if it has any (functions.ts). */
   functions?: string;
 }
 
@@ -32,7 +32,7 @@ interface MigrationFile {
   name: string;
   sql: string;
   checksum: string;
-  /** Of the file's former texts: databases that applied one of these have what this one makes. */
+  /** Checksums of the file's former texts. A database that applied one of them has the same tables. */
   formerChecksums: string[];
 }
 
@@ -44,19 +44,19 @@ interface AppliedRow {
 
 const UNDEFINED_TABLE = '42P01';
 const INVALID_SCHEMA = '3F000';
-/** Behind a wait for a lock everybody else waits, too: rather than that, a run gives up and begins anew. */
+/** All other users of a table queue behind a waiting migration. So a run gives up after this time and starts again. */
 const LOCK_TIMEOUT_MS = 10_000;
 const MAX_RUNS = 6;
 const RUN_PAUSE_MS = 200;
-/** deadlock_detected, lock_not_available: services work on the tables meanwhile. */
+/** deadlock_detected, lock_not_available: services use the tables meanwhile. */
 const BUSY = new Set(['40P01', '55P03']);
 const FORMER_CHECKSUM = /^-- formerly sha256 ([0-9a-f]{64})$/gm;
 
 /**
- * Brings a schema up to date in one transaction: the missing numbered files in order, then functions, triggers and
- * rights where they changed. Under an advisory lock, so any number of processes may start at once; services that run
- * meanwhile see the schema as it was or as it is now, and nothing between. Throws MigrationError when a newer version
- * migrated the schema, or when an applied file was changed.
+ * Migrates a schema in one transaction: the missing numbered files in order, then functions, triggers and rights if
+ * they changed. It holds an advisory lock, so any number of processes may start at once. Running services see the
+ * schema before or after, and nothing between. Throws MigrationError when a newer version migrated the schema, or when
+ * an applied file was changed.
  */
 export async function migrate({
   url,
@@ -68,13 +68,14 @@ export async function migrate({
   const functions = migrations.functions === undefined ? null : await readFunctions(migrations.functions);
   return withClient(url, schema, async (client) => {
     await client.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-migrate', 0))`);
-    // Not IF NOT EXISTS: that takes the right to make schemas also where there is nothing to be made, which an owner of
-    // one schema does not have.
+    // Not IF NOT EXISTS: that requires the right to create schemas even if the schema exists, and the owner of one
+    // schema lacks that right.
     const { rows } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
     if (rows.length === 0) await client.query(`CREATE SCHEMA ${schema}`);
     await client.query(
       `CREATE TABLE IF NOT EXISTS ${schema}.schema_migration (
-         number int PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())`,
+         number int PRIMARY KEY, name text NOT NULL, checksum text NOT NULL,
+         applied_at timestamptz NOT NULL DEFAULT now())`,
     );
     const missing = compare(schema, files, await appliedTo(client, schema));
     if (functions) await makeFunctionsTable(client, schema);
@@ -97,8 +98,8 @@ export async function migrate({
 }
 
 /**
- * Changes nothing: throws MigrationError when the schema is not there, is older than the code or newer, or when an
- * applied file was changed.
+ * Changes nothing. Throws MigrationError when the schema is missing, older or newer than the code, or when an applied
+ * file was changed.
  */
 export async function checkMigrations({ url, ...migrations }: MigrationOptions): Promise<void> {
   const { schema } = migrations;
@@ -132,7 +133,7 @@ async function readMigrations(directory: string): Promise<MigrationFile[]> {
   );
 }
 
-/** None where there is no such schema yet. */
+/** Empty if the schema does not exist yet. */
 async function appliedTo(client: Client, schema: string): Promise<AppliedRow[]> {
   try {
     const { rows } = await client.query<AppliedRow>(
@@ -145,12 +146,13 @@ async function appliedTo(client: Client, schema: string): Promise<AppliedRow[]> 
   }
 }
 
-/** The files that are still to be applied. */
+/** The files that have yet to be applied. */
 function compare(schema: string, files: readonly MigrationFile[], rows: readonly AppliedRow[]): MigrationFile[] {
   const newest = rows.at(-1)?.number ?? 0;
   if (newest > files.length) {
     throw new MigrationError(
-      `The schema "${schema}" was migrated by a newer version of Tollgate (migration ${newest}; this version knows ${files.length}). Start that version, or restore an older backup.`,
+      `The schema "${schema}" was migrated by a newer version of Tollgate ` +
+        `(migration ${newest}; this version knows ${files.length}). Start that version, or restore an older backup.`,
     );
   }
   for (const [index, row] of rows.entries()) {
@@ -165,8 +167,8 @@ function compare(schema: string, files: readonly MigrationFile[], rows: readonly
 }
 
 /**
- * The schema is first on the search path. Runs anew as a whole when services that run meanwhile are in the way, at most
- * MAX_RUNS times.
+ * Runs `work` with the schema first on the search path. Repeats it as a whole, at most MAX_RUNS times, when running
+ * services are in the way.
  */
 async function inTransaction(
   client: Client,

@@ -1,2 +1,2 @@
-/** The database and the code do not fit: tells which and what to do. */
+/** The database does not fit the code. The message says how, and what to do. */
 export class MigrationError extends Error {}

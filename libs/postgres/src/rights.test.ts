@@ -14,9 +14,10 @@ let directory: string;
 const ofOwner = () => withDatabase(database.url, `db_${schema}`).replace(/^(\w+:\/\/)[^@/]*@?/, `$1${owner}:secret@`);
 const rights = (sql: string) => writeFile(join(directory, 'rights.sql'), sql);
 const grants = (more: string) =>
-  `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM ${role}; GRANT USAGE ON SCHEMA ${schema} TO ${role}; GRANT ${more} ON item TO ${role};`;
+  `REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM ${role}; ` +
+  `GRANT USAGE ON SCHEMA ${schema} TO ${role}; GRANT ${more} ON item TO ${role};`;
 
-/** As the service. */
+/** Runs a statement as the service. */
 async function may(sql: string): Promise<string> {
   const dataSource = await openServiceDataSource({ url: ofOwner(), schema, applicationName: 'rights', poolSize: 1 });
   try {
@@ -45,9 +46,9 @@ describe('the rights of a service', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('are given to its role as soon as there is one, and are those of the file', async () => {
+  it('are granted to its role as soon as it exists, and are those of the file', async () => {
     const run = () => migrate({ url: ofOwner(), schema, directory });
-    // The user may not make roles: as it was in the beginning, all of it as one user.
+    // The user may not create roles: everything runs as one user, as in the beginning.
     expect((await run()).applied).toEqual(['001_a.sql']);
     expect(await may('INSERT INTO item VALUES (1)')).toBe(`${owner}: done`);
 
@@ -65,7 +66,7 @@ describe('the rights of a service', () => {
     expect(await may('INSERT INTO item VALUES (1)')).toBe(`${role}: permission denied for table item`);
   });
 
-  it('stay as they were where the file fails', async () => {
+  it('stay unchanged if the file fails', async () => {
     await rights(`${grants('SELECT, INSERT')} SELECT 1/0;`);
     await expect(migrate({ url: ofOwner(), schema, directory })).rejects.toThrow(/division by zero/);
     expect(await may('SELECT FROM item')).toBe(`${role}: done`);

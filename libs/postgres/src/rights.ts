@@ -6,9 +6,7 @@ import { Client } from 'pg';
 import type { DataSource, EntityTarget, ObjectLiteral } from 'typeorm';
 import { connectionConfig, openDataSource, sqlState, type DatabaseOptions } from './database';
 
-/**
- * Beside the numbered migrations of a schema: the grants to its service's role, as they are in force. Safe to repeat.
- */
+/** A file beside the numbered migrations of a schema: the current grants of its service's role. Safe to repeat. */
 const RIGHTS_FILE = 'rights.sql';
 /** SQLSTATE: invalid_parameter_value (no such role), insufficient_privilege (not a member of it). */
 const ROLE_REFUSED = new Set(['22023', '42501']);
@@ -17,10 +15,10 @@ const ROLE_REFUSED = new Set(['22023', '42501']);
 export const serviceRole = (schema: string): string => `tollgate_${schema}`;
 
 /**
- * The statements that give the service's role its rights, or null where there is nothing to do. They are due after
- * migrations (`migrates`), when the file is another than the last time, and when the role has no rights: it was made
- * since, or a backup was restored without grants. Makes the role first. Where the role is missing and may not be made,
- * nothing is granted, and the service says so when it starts. Call it under the lock of the migrations, as the owner.
+ * The statements that grant the service's role its rights, or null if nothing is to be done. They run after migrations
+ * (`migrates`), when the file has changed, and when the role has no rights: it was created later, or a backup was
+ * restored without grants. They create the role first. If the role is missing and cannot be created, nothing is
+ * granted, and the service reports it at its start. Call it under the lock of the migrations, as the owner.
  */
 export async function rightsToApply(
   client: Client,
@@ -36,7 +34,8 @@ export async function rightsToApply(
   await client.query(MAKE_ROLE.replaceAll('$role', role));
   const mark = `rights ${createHash('sha256').update(sql).digest('hex')}`;
   const { rows } = await client.query<{ mark: string | null; has: boolean }>(
-    `SELECT obj_description(to_regnamespace($2), 'pg_namespace') AS mark, has_schema_privilege(oid, $2, 'USAGE') AS has FROM pg_roles WHERE rolname = $1`,
+    `SELECT obj_description(to_regnamespace($2), 'pg_namespace') AS mark, has_schema_privilege(oid, $2, 'USAGE') AS has
+     FROM pg_roles WHERE rolname = $1`,
     [role, schema],
   );
   const [now] = rows;
@@ -45,9 +44,9 @@ export async function rightsToApply(
 }
 
 /**
- * A role belongs to the server, not to the database: it may be there already, or be made by another database's
- * migration at this moment, or this user may not make roles. A superuser may take on any role; another user who made it
- * must be granted it; an owner who only migrates cannot grant it to itself, and need not.
+ * A role belongs to the server, not to the database. It may exist already, another database's migration may be creating
+ * it, or this user may not create roles. A superuser may take on any role. Another user who created it must be granted
+ * it. An owner who only migrates cannot grant it to itself, and need not.
  */
 const MAKE_ROLE = `DO $$
 BEGIN
@@ -62,8 +61,8 @@ EXCEPTION
 END $$`;
 
 /**
- * A service's connections, under its role wherever the login may take it on; as the login itself, with a warning, where
- * it may not.
+ * A service's connections. They run under its role if the login may take it on. Otherwise they run as the login itself,
+ * with a warning.
  */
 export async function openServiceDataSource(
   options: Omit<DatabaseOptions, 'role'>,
@@ -73,7 +72,8 @@ export async function openServiceDataSource(
   if (await mayTakeOn(role, options)) return openDataSource({ ...options, role }, entities);
   logger(options.schema).warn(
     { role },
-    'the database user may not take on this role: what only grants forbid is not forbidden (docs/operating/distributed.md#rights-in-postgresql)',
+    'the database user may not take on this role, so missing grants restrict nothing ' +
+      '(docs/operating/distributed.md#rights-in-postgresql)',
   );
   return openDataSource(options, entities);
 }
@@ -92,19 +92,21 @@ async function mayTakeOn(role: string, options: Omit<DatabaseOptions, 'role'>): 
   }
 }
 
-/** For a service that starts with a login of its own: whoever may act as the owner can undo what the rights forbid. */
+/** For a service that starts with its own login: a login that may act as the owner can bypass the rights. */
 export async function warnOwner(url: string, schema: string): Promise<void> {
   const client = new Client(connectionConfig({ url, schema, applicationName: `tollgate-start-${schema}` }));
   await client.connect();
   try {
     const { rows } = await client.query<{ name: string; owns: boolean }>(
-      `SELECT session_user AS name, pg_has_role(session_user, nspowner, 'MEMBER') AS owns FROM pg_namespace WHERE nspname = $1`,
+      `SELECT session_user AS name, pg_has_role(session_user, nspowner, 'MEMBER') AS owns
+       FROM pg_namespace WHERE nspname = $1`,
       [schema],
     );
     if (!rows[0]?.owns) return;
     logger(schema).warn(
       { user: rows[0].name, role: serviceRole(schema) },
-      'the login of DATABASE_URL may act as the owner of the schema, and so change what is append-only: sign in as one that is only a member of this role (docs/operating/distributed.md#rights-in-postgresql)',
+      'the login of DATABASE_URL may act as the owner of the schema, and so change what is append-only: ' +
+        'sign in as one that is only a member of this role (docs/operating/distributed.md#rights-in-postgresql)',
     );
   } finally {
     await client.end();

@@ -6,11 +6,11 @@ import { parse } from 'pg-connection-string';
 import type { DataSource } from 'typeorm';
 import { openDataSource, transaction } from './index';
 
-// Real: PostgreSQL, its pool, and a network in between that swallows what it was given to carry.
+// Real: PostgreSQL, its pool, and a network in between that drops what it should carry.
 const QUERY_TIMEOUT_MS = 2_000;
 const database = useTestDatabase();
 
-/** Carries connections to the test database until they are silenced; later ones are carried. */
+/** Carries connections to the test database until they are silenced. Later connections are carried. */
 class Network {
   private readonly server: Server;
   private readonly carried = new Set<[Socket, Socket]>();
@@ -34,7 +34,7 @@ class Network {
     return `postgres://${user}:${encodeURIComponent(password ?? '')}@127.0.0.1:${port}/${name}`;
   }
 
-  /** Nothing is carried any more on the connections that there are, and neither side learns of it. */
+  /** Stops carrying the existing connections. Neither side notices. */
   silence(): void {
     for (const [client, upstream] of this.carried) {
       client.unpipe().resume();
@@ -73,16 +73,17 @@ describe('connections that fall silent', () => {
     network.close();
   });
 
-  it('are waited for longer than the server lets a statement run, and not for ever', async () => {
+  it('are waited for longer than the server lets a statement run, and not forever', async () => {
     const [limits] = await dataSource.query<{ statement: string; idle: string }[]>(
-      `SELECT current_setting('statement_timeout') AS statement, current_setting('idle_in_transaction_session_timeout') AS idle`,
+      `SELECT current_setting('statement_timeout') AS statement,
+              current_setting('idle_in_transaction_session_timeout') AS idle`,
     );
     expect(limits).toEqual({ statement: '1min', idle: '1min' });
     expect(pool.options.query_timeout).toBe(70_000);
   });
 
-  it('are given up once, in the middle of a transaction too, and the pool has its place again', async () => {
-    // Shorter, of connections that are made from now on.
+  it('are given up once, even within a transaction, and the pool has its place again', async () => {
+    // A shorter limit for connections that are made from now on.
     pool.options.query_timeout = QUERY_TIMEOUT_MS;
     network.cut();
     await eventually(() => expect(pool.totalCount).toBe(0));
@@ -95,7 +96,7 @@ describe('connections that fall silent', () => {
       await tx.query('SELECT 2');
     });
     await expect(silenced).rejects.toThrow('Query read timeout');
-    // The rollback was not waited for, too.
+    // The rollback was not waited for either.
     expect(performance.now() - beganMs).toBeLessThan(2 * QUERY_TIMEOUT_MS);
     expect(await dataSource.query('SELECT 3 AS three')).toEqual([{ three: 3 }]);
     expect(pool.totalCount).toBe(1);

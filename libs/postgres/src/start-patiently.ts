@@ -4,9 +4,9 @@ const START_TIMEOUT_MS = 5_000;
 const PAUSE_MS = 50;
 
 /**
- * For what a store asks when its process starts: `ask` again as long as it times out, for 5 s in all; any other error
- * at once, as it came. A start may meet a machine, or a server, that is busy with everything else that starts; the time
- * limits inside `ask` are those of running requests.
+ * For the first query of a store at the start of its process. Repeats `ask` for 5 s while it times out, and passes on
+ * any other error at once. The machine or the server may be busy with other starts, and the time limits inside `ask`
+ * are those of running requests.
  */
 export async function startPatiently(ask: () => Promise<unknown>): Promise<void> {
   const until = performance.now() + START_TIMEOUT_MS;
@@ -21,7 +21,7 @@ export async function startPatiently(ask: () => Promise<unknown>): Promise<void>
   }
 }
 
-/** node-postgres says it in four ways, all without a code; a store may have given it a name of its own. */
+/** node-postgres reports it in four ways, all without a code. A store may have given it its own name. */
 function isTimeout(error: unknown): boolean {
   const { message, cause } = error as Error;
   return /timeout/i.test(message) || (cause instanceof Error && isTimeout(cause));

@@ -2,16 +2,16 @@ const PROBE_INTERVAL_MS = 200;
 const PROBE_TIMEOUT_MS = 400;
 
 /**
- * Remembers that a server does not answer, so that nobody waits for it: closed → open (a call got no answer in time) →
- * closed again by any answer. While it is open it probes on its own, five times a second. Lost connections need no
- * breaker: the client knows of them at once.
+ * Remembers that a server does not answer, so that no call waits for it: closed → open (a call got no answer in time)
+ * → closed again by any answer. While it is open it probes five times a second. Lost connections need no breaker: the
+ * client notices them at once.
  */
 export class Breaker {
   private timer: NodeJS.Timeout | undefined;
   private opened = false;
   private stopped = false;
 
-  /** `probe` asks the server something small. `onSilence`: a probe was not answered in time either. */
+  /** `probe` sends a small request to the server. `onSilence`: a probe was not answered in time either. */
   constructor(
     private readonly probe: () => Promise<unknown>,
     private readonly onSilence: () => void,
@@ -27,7 +27,7 @@ export class Breaker {
     this.schedule();
   }
 
-  /** The server answered something, be it late. */
+  /** The server answered something, however late. */
   close(): void {
     this.opened = false;
     clearTimeout(this.timer);
@@ -51,7 +51,7 @@ export class Breaker {
   }
 }
 
-/** How a promise stands after so long; never rejects. */
+/** The state of a promise after this time. Never rejects. */
 export function within(timeoutMs: number, promise: Promise<unknown>): Promise<'answered' | 'failed' | 'silent'> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => afterReading(() => resolve('silent')), timeoutMs);
@@ -69,9 +69,9 @@ export function within(timeoutMs: number, promise: Promise<unknown>): Promise<'a
 }
 
 /**
- * Judges a server that seems silent only when what has arrived from it is read: after a moment in which this process
- * itself did not get on (garbage, a machine that is too busy) timers come before what waits in the sockets, and a busy
- * gateway would take a Redis that answered for dead.
+ * Judges a silent server only after reading what has arrived from it. After a standstill of this process (garbage
+ * collection, a busy machine), timers run before waiting sockets are read. A busy gateway would then take a Redis that
+ * has answered for dead.
  */
 export function afterReading(judge: () => void): void {
   setImmediate(judge);

@@ -4,17 +4,17 @@ import { join } from 'node:path';
 
 const HASH_CHARS = 8;
 
-/** A Redis Function library: its name, and its whole source with the header that Redis wants. */
+/** A Redis Function library: its name, and its whole source with the header that Redis requires. */
 export interface FunctionLibrary {
   name: string;
   source: string;
 }
 
 /**
- * The library made of all `.lua` files of a folder, in the order of their names. `family` names seam and version of the
- * data (`tollgate_admission_v1`); the hash of the source behind it tells two releases apart, so that during a rollout
- * each process calls its own functions on the same data, and nobody replaces another's. Inside, LIBRARY is the name:
- * functions are registered as `LIBRARY .. '_admit'`.
+ * The library of all `.lua` files of a folder, in the order of their names. `family` names the seam and the version of
+ * its data (`tollgate_admission_v1`). The hash of the source follows it and distinguishes releases: during a rollout
+ * each process calls its own functions on the same data, and no release replaces those of another. In the source,
+ * LIBRARY is the name: functions are registered as `LIBRARY .. '_admit'`.
  */
 export function readFunctionLibrary(family: string, directory: string): FunctionLibrary {
   const files = readdirSync(directory)

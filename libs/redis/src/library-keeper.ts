@@ -7,7 +7,7 @@ import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient
 
 const KEEP_INTERVAL_MS = 500;
 const START_TIMEOUT_MS = 3_000;
-/** Of one look at all masters, and the loading where they lack something. */
+/** The time limit of one check of all masters, including missing loads. */
 const LOOK_TIMEOUT_MS = 5_000;
 
 export interface LibraryKeeperOptions {
@@ -18,8 +18,9 @@ export interface LibraryKeeperOptions {
 }
 
 /**
- * Loads function libraries at every master, and goes on to look whether they are there: for services whose users may
- * not load any themselves. What one of them loaded, or replaced, another would run with its own rights.
+ * Loads function libraries at every master, and keeps checking that they exist. For services whose users may not load
+ * any: a user's function runs with the rights of its caller, so a loaded or replaced one could misuse the rights of
+ * other services.
  */
 export class LibraryKeeper {
   private readonly client: RedisClient;
@@ -35,7 +36,7 @@ export class LibraryKeeper {
     this.client.on('node error', (error: Error) => (this.lastError = error));
   }
 
-  /** Connects, and has all libraries at all masters when it resolves. Rejects with StartError, which names the cure. */
+  /** Connects and loads all libraries at all masters. Rejects with StartError, which names the cure. */
   async load(): Promise<void> {
     const ready = new Promise((resolve) => this.client.once('ready', resolve));
     this.client.connect().catch(() => {});
@@ -43,7 +44,7 @@ export class LibraryKeeper {
     if (this.client.status !== 'ready') {
       const reason = this.lastError ? reasonOf(innermost(this.lastError)) : '';
       throw new StartError(
-        `${this.where}: Redis does not let us in${reason}: start it, or correct address, user and password.`,
+        `${this.where}: Redis refuses the connection${reason}: start it, or correct address, user and password.`,
       );
     }
     try {
@@ -58,7 +59,8 @@ export class LibraryKeeper {
   }
 
   /**
-   * Until the signal: what is missing is loaded within KEEP_INTERVAL_MS of its master's answering again. Never rejects.
+   * Runs until the signal. A missing library is loaded within KEEP_INTERVAL_MS of its master's next answer. Never
+   * rejects.
    */
   async keep(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
@@ -73,7 +75,7 @@ export class LibraryKeeper {
         if (!this.failing)
           logger('functions').warn(
             { reason: (error as Error).message },
-            'the functions in Redis cannot be looked at; trying on',
+            'checking the functions in Redis failed; retrying',
           );
         this.failing = true;
       }
@@ -84,7 +86,7 @@ export class LibraryKeeper {
     this.client.disconnect();
   }
 
-  /** Rejects when a master does not answer in time, or has another source under the name of one of ours. */
+  /** Rejects when a master does not answer in time, or has another source under the name of one of our libraries. */
   private async look(): Promise<void> {
     const masters = this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
     const all = Promise.all(masters.flatMap((node) => this.options.libraries.map((library) => keepAt(node, library))));
@@ -102,6 +104,6 @@ async function keepAt(node: Redis, { name, source }: FunctionLibrary): Promise<v
     });
     logger('functions').info({ library: name }, 'functions were loaded');
   } else if (found[found.indexOf('library_code') + 1] !== source) {
-    throw new Error(`the library ${name} is not ours: somebody replaced it. Look who, then: FUNCTION DELETE ${name}`);
+    throw new Error(`the library ${name} is not ours: someone replaced it. Find out who, then FUNCTION DELETE ${name}`);
   }
 }

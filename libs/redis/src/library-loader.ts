@@ -3,9 +3,7 @@ import { within } from './breaker';
 import type { FunctionLibrary } from './function-library';
 import { unavailable } from './redis-errors';
 
-/**
- * Loads the library at masters, by their names; whoever misses it at one of them at the same time waits for the same.
- */
+/** Loads the library at masters, by their names. Concurrent loads at the same master share one. */
 export class LibraryLoader {
   private readonly loading = new Map<string, Promise<void>>();
 
@@ -14,7 +12,7 @@ export class LibraryLoader {
     private readonly masters: () => ReadonlyMap<string, Redis>,
   ) {}
 
-  /** Answers with why it is not there within `timeoutMs`. */
+  /** Resolves to the reason if the library is not loaded within `timeoutMs`. */
   async loadAt(master: string, timeoutMs: number): Promise<Error | undefined> {
     const load = this.loading.get(master) ?? this.load(master).finally(() => this.loading.delete(master));
     this.loading.set(master, load);
@@ -25,8 +23,8 @@ export class LibraryLoader {
   }
 
   /**
-   * On all masters; those that are silent get it when they answer again, and one must be there. Answers with what one
-   * of them replied, or with the failure of all.
+   * Loads it at all masters, of which at least one must answer. Silent ones get it when they answer again. Resolves to
+   * the error that a master replied, or to the failure of all.
    */
   async loadEverywhere(timeoutMs: number): Promise<Error | undefined> {
     const masters = [...this.masters().keys()];
@@ -39,7 +37,7 @@ export class LibraryLoader {
   private async load(master: string): Promise<void> {
     if (!this.library) return;
     const masters = this.masters();
-    // Nobody is known to serve the slot, as while another node takes it over: whoever is asked sends the call on.
+    // While another node takes a slot over, no master is known for it. Any master redirects the call.
     const node = masters.get(master) ?? [...masters.values()][0];
     if (!node) throw unavailable('no connection');
     try {

@@ -4,7 +4,8 @@ import { UnavailableError } from '@tollgate/contracts';
 import { eventually, useRedis, useRedisCluster } from '@tollgate/testing';
 import { Cluster } from 'ioredis';
 import { functionLibrary } from './function-library';
-import { RedisLink, type Call } from './redis-link';
+import type { Call } from './call';
+import { RedisLink } from './redis-link';
 import { slotOf } from './slot';
 
 const library = functionLibrary(
@@ -12,12 +13,12 @@ const library = functionLibrary(
   "redis.register_function({ function_name = LIBRARY .. '_hello', callback = function() return 'hello' end })",
 );
 const hello = (key: string): Call => ({ function: 'hello', keys: [key], args: [] });
-/** Longer than that of the product, for a busy machine. */
+/** Longer than in production, for a busy machine. */
 const CALL_LIMIT_MS = 2_000;
 /** No call takes its time twice. */
 const REFUSAL_LIMIT_MS = CALL_LIMIT_MS + 1_000;
 
-/** The port of the master that serves the key. */
+/** The port of the master of the key. */
 function masterOf({ client }: RedisLink, key: string): number {
   return client instanceof Cluster ? Number(client.slots[slotOf(key)]![0]!.split(':')[1]) : 0;
 }
@@ -67,7 +68,7 @@ describe('functions that are missing', () => {
 describe('a cluster whose slots move to a master that lacks the functions', () => {
   const cluster = useRedisCluster();
 
-  it.each(['ASK', 'MOVED'])('loads them there: a call that is sent on by %s is answered', async (by) => {
+  it.each(['ASK', 'MOVED'])('loads them there, and answers a call that is redirected by %s', async (by) => {
     const link = new RedisLink({
       url: `redis+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`,
       ...{ name: 'moving-test', library },
@@ -97,7 +98,7 @@ describe('a cluster whose slots move to a master that lacks the functions', () =
 describe('a cluster with a silent node', () => {
   const cluster = useRedisCluster({ nodeTimeoutMs: 2_000 });
 
-  it('loads functions where they are missing, and lets others start; the silent node gets them when it answers', async () => {
+  it('loads missing functions and lets others start; the silent node gets them when it answers', async () => {
     const urlOf = (nodes: { port: number }[]) =>
       `redis+cluster://${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
     const url = urlOf(cluster.nodes);
@@ -108,7 +109,8 @@ describe('a cluster with a silent node', () => {
     const keys = Array.from({ length: 30 }, (_, index) => `key${index}`);
     const link = new RedisLink({ url, name: 'loading-test', library, callTimeoutMs: CALL_LIMIT_MS });
     let late: RedisLink | undefined;
-    // Who asks the silent one first where everything is has no time left to ask another: it starts at the next try.
+    // A client that asks the silent node first for the slots has no time left to ask another. It starts at the next
+    // try.
     const startLate = async () => {
       const tried = new RedisLink({
         url: urlOf(cluster.nodes.slice(0, 2)),

@@ -5,7 +5,7 @@ export function unavailable(reason: string, cause?: Error): UnavailableError {
   return cause ? Object.assign(error, { cause }) : error;
 }
 
-/** What Redis or the connection refuses for now, in contrast to a mistake of ours (`ERR …`). */
+/** What Redis or the connection refuses for now, unlike a faulty call (`ERR …`). */
 export function isRefusal(error: Error): boolean {
   return error.name !== 'ReplyError' || !/^ERR |^WRONGTYPE/.test(error.message);
 }
@@ -14,12 +14,12 @@ export function isFunctionMissing(reply: unknown): boolean {
   return reply instanceof Error && /^ERR Function not found/.test(reply.message);
 }
 
-/** For want of a key, a command or a channel in the user's ACL. */
+/** The user's ACL lacks a key, a command or a channel. */
 export function isRightMissing({ message }: Error): boolean {
   return /NOPERM|NOAUTH/.test(message);
 }
 
-/** Only the loading of functions is refused: somebody else may have to do it (library-keeper.ts). */
+/** Only the loading of functions is refused. Another process may have to do it (library-keeper.ts). */
 export function isLoadingForbidden(error: Error): boolean {
   return isRightMissing(error) && /function\|load/i.test(error.message);
 }
@@ -28,13 +28,19 @@ export function isLoadingForbidden(error: Error): boolean {
 export function startProblem(error: Error): string {
   if (/unknown command/i.test(error.message)) return 'this server has no Functions: Redis 7.0 or newer is needed.';
   if (isLoadingForbidden(error))
-    return 'Redis lacks our functions, and the user lacks rights to load them: let `tollgate redis load --keep` run, with a user of its own.';
+    return (
+      'Redis lacks our functions, and the user lacks rights to load them: ' +
+      'let `tollgate redis load --keep` run, with a user of its own.'
+    );
   if (isRightMissing(error))
-    return `the user lacks rights (${error.message}): \`tollgate redis rights\` shows what the user of each service needs.`;
+    return (
+      `the user lacks rights (${error.message}): ` +
+      '`tollgate redis rights` shows what the user of each service needs.'
+    );
   return `Redis does not take our functions (${error.message}).`;
 }
 
-/** That a connection which is not there cannot be written to says nothing. */
+/** "Not writable" only repeats that there is no connection. */
 export function reasonOf({ message }: Error): string {
   return /enableOfflineQueue/.test(message) ? '' : `: ${message}`;
 }

@@ -2,6 +2,7 @@ import type { UnavailableError } from '@tollgate/contracts';
 import { StartError } from '@tollgate/runtime';
 import { Cluster, type Redis } from 'ioredis';
 import { afterReading, Breaker, within } from './breaker';
+import type { Call, Reply } from './call';
 import type { FunctionLibrary } from './function-library';
 import { LibraryLoader } from './library-loader';
 import {
@@ -14,28 +15,15 @@ import {
   startProblem,
   unavailable,
 } from './redis-errors';
-import { slotOf } from './slot';
+import { Shards, SINGLE } from './shards';
 import { describeTarget, openClient, readRedisUrl, type NatMap, type RedisClient, type RedisTarget } from './target';
 
 /**
- * A call that is not answered by then is refused: with the second try of a caller, refused at once, well below a
- * second.
+ * A call without an answer by then is refused. With the caller's repeat, refused at once, it takes less than a second.
  */
 export const CALL_TIMEOUT_MS = 700;
 const START_TIMEOUT_MS = 3_000;
 const LOAD_TIMEOUT_MS = 2_000;
-const SINGLE = 'single';
-
-/** One command; `keys` share a hash tag. A function is named without its library. */
-export type Call =
-  | { function: string; keys: readonly string[]; args: readonly (string | number)[] }
-  | { command: string; keys: readonly [string]; args: readonly (string | number)[] };
-
-/**
- * As ioredis gives it: strings, numbers, null, and arrays of these. An Error: this one failed; UnavailableError: Redis
- * did not answer, or cannot now.
- */
-export type Reply = unknown;
 
 export interface RedisLinkOptions {
   /** See `readRedisUrl`. */
@@ -43,20 +31,19 @@ export interface RedisLinkOptions {
   /** Shown in CLIENT LIST. */
   name: string;
   library?: FunctionLibrary;
-  /** Asks for something of the library, and changes nothing: the start fails when it may not. */
+  /** A call of the library that changes nothing. The start fails if the user may not make it. */
   probe?: Call;
   callTimeoutMs?: number;
   natMap?: NatMap;
 }
 
 /**
- * A connection to Redis (or one to each master of a cluster) that answers in bounded time: all commands of a call leave
- * together, and each gets its reply or an UnavailableError. A shard that was silent once is refused at once until it
- * answers a probe; a lost connection likewise until it is back.
+ * A connection to Redis (or one to each master of a cluster) that answers in bounded time. All commands of a call are
+ * sent together, and each gets its reply or an UnavailableError. After one missed answer, a shard is refused at once
+ * until it answers a probe. A lost connection is refused at once until it is back.
  *
- * The library is loaded where Redis does not have it (fresh, emptied by FUNCTION FLUSH, a new shard): a function that
- * is not found loads it there and is called again. A user that may not load functions gets UnavailableError until a
- * `LibraryKeeper` has done it.
+ * The library is loaded wherever Redis lacks it (a new server or shard, FUNCTION FLUSH): a missing function loads it
+ * and is called again. A user that may not load functions gets UnavailableError until a `LibraryKeeper` has loaded it.
  */
 export class RedisLink {
   readonly client: RedisClient;
@@ -64,23 +51,22 @@ export class RedisLink {
   private readonly breakers = new Map<string, Breaker>();
   private readonly callTimeoutMs: number;
   private readonly loader: LibraryLoader;
+  private readonly shards: Shards;
   private lastError: Error | undefined;
 
   constructor(private readonly options: RedisLinkOptions) {
     this.target = readRedisUrl(options.url);
     this.callTimeoutMs = options.callTimeoutMs ?? CALL_TIMEOUT_MS;
     this.client = openClient(this.target, options.name, options.natMap);
-    this.loader = new LibraryLoader(
-      options.library,
-      () => new Map(this.nodes().map((node) => [this.nameIn(node), node])),
-    );
+    this.shards = new Shards(this.client);
+    this.loader = new LibraryLoader(options.library, () => this.shards.masters());
     this.client.on('error', (error: Error) => (this.lastError = error));
     this.client.on('node error', (error: Error) => (this.lastError = error));
   }
 
   /**
-   * Connects and loads the library. Rejects with StartError when nobody answers there, or credentials, rights or
-   * version are wrong: it names setting and cure.
+   * Connects and loads the library. Rejects with a StartError, which names the setting and the cure, when no server
+   * answers or credentials, rights or version are wrong.
    */
   async start(): Promise<void> {
     const where = `REDIS_URL (${describeTarget(this.target)})`;
@@ -95,7 +81,7 @@ export class RedisLink {
     try {
       if (await this.isPrepared()) return;
       const failed = await this.loader.loadEverywhere(LOAD_TIMEOUT_MS);
-      // Whoever may not load them may find them there.
+      // A user that may not load the functions may find them loaded.
       if (failed && !(isLoadingForbidden(failed) && this.options.probe)) throw failed;
       await this.assertRights();
     } catch (error) {
@@ -104,15 +90,15 @@ export class RedisLink {
   }
 
   /**
-   * Never rejects: one reply or Error for each, in order, within `callTimeoutMs`: loading a library that is missing has
-   * what is left of it.
+   * Resolves to one reply or Error for each call, in order, within `callTimeoutMs`. Loading a missing library uses what
+   * remains of that time. Never rejects.
    */
   async call(calls: readonly Call[]): Promise<(Reply | Error)[]> {
     const replies: (Reply | Error)[] = new Array(calls.length);
     if (this.client.status !== 'ready') return replies.fill(unavailable('no connection'));
     const shards = new Map<string, number[]>();
     for (const [index, call] of calls.entries()) {
-      const shard = this.shardOf(call.keys[0]);
+      const shard = this.shards.shardOf(call.keys[0]);
       const indexes = shards.get(shard);
       if (indexes) indexes.push(index);
       else shards.set(shard, [index]);
@@ -128,7 +114,7 @@ export class RedisLink {
     return replies;
   }
 
-  /** One call; rejects with its Error. */
+  /** Makes one call. Rejects with its Error. */
   async one(call: Call): Promise<Reply> {
     const [reply] = await this.call([call]);
     if (reply instanceof Error) throw reply;
@@ -136,22 +122,22 @@ export class RedisLink {
   }
 
   /**
-   * Rejects when nobody answers now; in a cluster, no master. Who does is called again at once: what is ready must not
-   * refuse for what was.
+   * Rejects when the server does not answer now; in a cluster, when no master does. A master that answers is called
+   * again from now on: a link that is ready must not refuse because of earlier silence.
    */
   async check(): Promise<void> {
     if (this.client.status !== 'ready') throw unavailable('no connection');
-    const ping = async (node: Redis) => node.ping().then(() => this.breakers.get(this.nameIn(node))?.close());
-    const pings = Promise.any(this.nodes().map(ping));
+    const ping = async (node: Redis) => node.ping().then(() => this.breakers.get(this.shards.nameOf(node))?.close());
+    const pings = Promise.any(this.shards.nodes().map(ping));
     pings.catch(() => {});
     if ((await within(this.callTimeoutMs, pings)) !== 'answered') throw unavailable('no answer in time');
   }
 
   /**
-   * Waits until all that this connection wrote to the masters of these keys has reached so many replicas of each; other
-   * masters are not asked. Never rejects: for each key, in order, undefined or the UnavailableError of its shard after
-   * `timeoutMs`. What follows on these connections waits with it. A key in the middle of its move to another master
-   * (ASK) is looked for at the old one.
+   * Waits until everything that this connection wrote to the masters of these keys has reached `count` replicas of
+   * each. Asks no other masters. Resolves to undefined for each key, or to the UnavailableError of its shard after
+   * `timeoutMs`. Never rejects. Later calls on these connections wait too. While a key moves to another master (ASK),
+   * the old one is asked.
    */
   async waitForReplicas(
     keys: readonly string[],
@@ -161,7 +147,7 @@ export class RedisLink {
     const waits = new Map<string, Promise<UnavailableError | undefined>>();
     return Promise.all(
       keys.map((key) => {
-        const shard = this.shardOf(key);
+        const shard = this.shards.shardOf(key);
         let wait = waits.get(shard);
         if (!wait) waits.set(shard, (wait = this.waitAt(shard, count, timeoutMs)));
         return wait;
@@ -170,7 +156,7 @@ export class RedisLink {
   }
 
   private async waitAt(shard: string, count: number, timeoutMs: number): Promise<UnavailableError | undefined> {
-    const node = this.node(shard);
+    const node = this.shards.node(shard);
     if (!node) return unavailable('replicas were not reached: no connection');
     try {
       const wait = node.wait(count, timeoutMs);
@@ -184,12 +170,12 @@ export class RedisLink {
   close(): void {
     for (const breaker of this.breakers.values()) breaker.stop();
     this.client.disconnect();
-    for (const node of this.nodes()) node.stream?.destroy();
+    for (const node of this.shards.nodes()) node.stream?.destroy();
   }
 
   /**
-   * One server that has the functions already: who may not load any is not refused it, as whoever watches Redis's log
-   * of refusals would see. A cluster may lack them at another master.
+   * Whether a single server has the functions already. Then no load is tried, which would be an entry in Redis's log of
+   * refusals for a user without the right. In a cluster another master may lack them.
    */
   private async isPrepared(): Promise<boolean> {
     if (!this.options.probe || this.client instanceof Cluster) return false;
@@ -198,7 +184,7 @@ export class RedisLink {
     return !(reply instanceof Error);
   }
 
-  /** A function may be loaded by who may not touch its keys. That its shard is silent says nothing about rights. */
+  /** A user may be allowed to load a function but not to use its keys. A silent shard says nothing about rights. */
   private async assertRights(): Promise<void> {
     if (!this.options.probe) return;
     const [reply] = await this.call([this.options.probe]);
@@ -215,7 +201,7 @@ export class RedisLink {
     const replies = await this.send(shard, calls, this.callTimeoutMs);
     const loads = [
       () => this.loader.loadAt(shard, leftMs()),
-      // Its master has it: while slots move to another one, that one answers.
+      // Its master has it. While slots move to another master, that one answers.
       () => this.loader.loadEverywhere(leftMs()),
     ];
     for (const load of loads) {
@@ -234,7 +220,7 @@ export class RedisLink {
     return replies.map((reply) => (isFunctionMissing(reply) ? unavailable('its functions are missing') : reply));
   }
 
-  /** All of one shard, in one packet: what is written while a stream is corked leaves together. */
+  /** Sends all calls of one shard in one packet, by corking the stream. */
   private send(shard: string, calls: readonly Call[], timeoutMs: number): Promise<(Reply | Error)[]> {
     const replies: (Reply | Error)[] = new Array(calls.length);
     const breaker = this.breaker(shard, calls[0]!.keys[0]);
@@ -244,7 +230,7 @@ export class RedisLink {
     return new Promise((resolve) => {
       const giveUp = () => {
         if (done) return;
-        // A shard that had less than its time is not judged by it.
+        // A shard that had less than the full time does not count as silent.
         if (timeoutMs >= this.callTimeoutMs) breaker.open();
         for (const index of open) replies[index] = unavailable('no answer in time');
         done = true;
@@ -260,7 +246,7 @@ export class RedisLink {
         clearTimeout(timer);
         resolve(replies);
       };
-      const stream = this.node(shard)?.stream;
+      const stream = this.shards.node(shard)?.stream;
       stream?.cork();
       for (const [index, call] of calls.entries()) {
         open.add(index);
@@ -285,31 +271,13 @@ export class RedisLink {
   private breaker(shard: string, key: string): Breaker {
     let breaker = this.breakers.get(shard);
     if (!breaker) {
-      // The connection itself may be dead: a new one finds out. Or another node has taken the shard over.
+      // The connection itself may be dead, or another node has taken over the shard.
       const onSilence = () => {
-        this.node(shard)?.stream?.destroy();
+        this.shards.node(shard)?.stream?.destroy();
         if (this.client instanceof Cluster) this.client.refreshSlotsCache();
       };
       this.breakers.set(shard, (breaker = new Breaker(() => this.client.exists(key), onSilence)));
     }
     return breaker;
-  }
-
-  /** In a cluster the master that serves the key, as far as is known. */
-  private shardOf(key: string): string {
-    if (!(this.client instanceof Cluster)) return SINGLE;
-    return this.client.slots[slotOf(key)]?.[0] ?? SINGLE;
-  }
-
-  private nodes(): Redis[] {
-    return this.client instanceof Cluster ? this.client.nodes('master') : [this.client];
-  }
-
-  private node(shard: string): Redis | undefined {
-    return this.nodes().find((node) => shard === SINGLE || this.nameIn(node) === shard);
-  }
-
-  private nameIn({ options: { host, port } }: Redis): string {
-    return this.client instanceof Cluster ? `${host}:${port}` : SINGLE;
   }
 }

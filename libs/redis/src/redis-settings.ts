@@ -1,9 +1,9 @@
 import { Secret, Setting, Text, WholeNumber, type ChecksItself } from '@tollgate/runtime';
 import { readRedisUrl } from './target';
 
-/** Of every process that uses a store on Redis. */
+/** The settings of every process that uses a store on Redis. */
 export class RedisSettings implements ChecksItself {
-  @Setting('Redis: `redis://…`, `redis+sentinel://…/master` or `redis+cluster://…`; by TLS `rediss…`, `?ca=<file>`.')
+  @Setting('Redis: `redis://…`, `redis+sentinel://…/master`, `redis+cluster://…`; for TLS `rediss…`, `?ca=<file>`.')
   @Secret()
   @Text(/^\S{1,4096}$/, 'a URL such as redis://user:password@host:6379')
   REDIS_URL!: string;
@@ -18,7 +18,7 @@ export class RedisSettings implements ChecksItself {
   }
 }
 
-/** Of the processes that settle or withdraw. */
+/** The settings of the processes that settle or withdraw. */
 export class SettledReplicasSettings {
   @Setting(
     'Replicas of Redis (in a cluster: of the shard) that must have a settlement or a refund before it is durable.',

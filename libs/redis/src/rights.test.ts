@@ -2,10 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { aclFile, aclLine, REDIS_RIGHTS, REDIS_USERS, rulesOf, type RedisUser, type Rights } from './rights';
 
-/**
- * What the processes call besides functions: the lists of tenants, the write that nobody reads, whether a shard is
- * there.
- */
+/** What the processes call besides functions: the lists of tenants, the write probe, whether a shard answers. */
 const DIRECT = ['fcall', 'exists', 'set', 'zadd', 'zrange', 'zrangebylex'];
 
 /** Every command in the functions of a seam. */
@@ -25,7 +22,7 @@ function granted(prefix: string): Set<string> {
 it.each([
   ['admission', 'tga:'],
   ['credentials', 'tgc:'],
-])('the users of %s may run every command of its functions, and none that nothing uses', (seam, prefix) => {
+])('the users of %s may run every command of its functions, and no unused one', (seam, prefix) => {
   const withoutKeys = REDIS_USERS.flatMap((user): readonly string[] => REDIS_RIGHTS[user].commands);
   const used = commandsIn(seam);
   const allowed = granted(prefix);
@@ -33,7 +30,7 @@ it.each([
   expect([...allowed].filter((command) => !used.has(command) && !DIRECT.includes(command))).toEqual([]);
 });
 
-it('no service may load functions, and nobody but auth may write a credential', () => {
+it('no service may load functions, and only auth may write a credential', () => {
   for (const user of ['gateway', 'auth', 'metering', 'billing'] as const)
     expect(rulesOf(user)).not.toMatch(/\+(@|function|eval|script|config|acl|flush|keys|scan|del |debug|monitor)/);
   for (const user of ['gateway', 'metering', 'billing', 'functions'] as const) {
@@ -45,7 +42,7 @@ it('no service may load functions, and nobody but auth may write a credential', 
   }
 });
 
-/** What docs/rights.md says of a user, as one line: a bullet for what touches no key, and one for each grant. */
+/** A user's rights in docs/rights.md as one line: a bullet for commands without keys, and one for each grant. */
 function documentOf(user: RedisUser): string {
   const { what, commands, grants, ...rest }: Rights = REDIS_RIGHTS[user];
   const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(' ');
@@ -64,7 +61,7 @@ it('docs/rights.md has the rights of each user, and the lines that an operator p
   expect(docs.split('\n')).toEqual(expect.arrayContaining(REDIS_USERS.map((user) => aclLine(user, '>PASSWORD'))));
 });
 
-it('an ACL file has no password in it, and nobody gets in without one but to PING', () => {
+it('an ACL file contains no password, and nobody gets in without one except to PING', () => {
   const passwords = {
     gateway: 'g-pass',
     auth: 'a-pass',

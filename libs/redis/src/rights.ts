@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 
-/** Keys that are used together by the same commands, in one call. */
+/** Keys that the same commands use together, in one call. */
 interface Grant {
-  /** The functions, and what else, that need it. */
+  /** The functions, and anything else, that need it. */
   for: string;
-  /** Patterns as those of Redis's ACL. */
+  /** Patterns of Redis's ACL. */
   keys: readonly string[];
   commands: readonly string[];
 }
@@ -13,7 +13,7 @@ export interface Rights {
   what: string;
   /** Pub/sub. */
   channels?: readonly string[];
-  /** Those that touch no key. */
+  /** Commands that use no key. */
   commands: readonly string[];
   grants: readonly Grant[];
 }
@@ -22,11 +22,14 @@ const tenant = ['credit', 'keys', 'pending', 'settled', 'unconfirmed'].map((name
 const registry = (...names: string[]) => names.map((name) => `tga:{registry*}:${name}`);
 const credentials = (...names: string[]) => names.map((name) => `tgc:{credentials}:${name}`);
 
-/** What every connection says; INFO tells whether the server still loads, and its run id. The rest is for a cluster. */
+/**
+ * Every connection runs these commands. INFO reports the run id, and whether the server is still loading. The others
+ * are for a cluster.
+ */
 const CONNECTION = ['ping', 'info', 'client|setname', 'cluster|slots', 'cluster|info', 'asking'];
-/** `exists`: whether a shard that was silent answers again. */
+/** `exists`: probes whether a silent shard answers again. */
 const CALL = ['fcall', 'exists'];
-/** Whether the store can be written. */
+/** Probes whether the store can be written. */
 const PROBE: Grant = {
   for: '/readyz: a write that nobody reads',
   keys: ['tga:{probe*}:write'],
@@ -34,9 +37,9 @@ const PROBE: Grant = {
 };
 
 /**
- * Who may do what in Redis: the one table of which users.acl is made, and `tollgate redis rights` and docs/rights.md
- * are printed. A function runs with the rights of its caller, so each command inside of it is here as well; and each
- * command holds on the keys of its own grant only.
+ * The rights of each user in Redis. users.acl, `tollgate redis rights` and docs/rights.md are made from this table. A
+ * function runs with the rights of its caller, so the commands inside it are listed too. Each command applies only to
+ * the keys of its own grant.
  */
 export const REDIS_RIGHTS = {
   gateway: {
@@ -130,17 +133,20 @@ export const REDIS_RIGHTS = {
 
 export type RedisUser = keyof typeof REDIS_RIGHTS;
 export const REDIS_USERS = Object.keys(REDIS_RIGHTS) as RedisUser[];
-/** For people. */
+/** The rules of the administrator. */
 const ADMIN_RULES = '~* &* +@all';
 /**
- * Nobody can sign in as `default`, which is off. Redis itself replays its append-only file with these rights: without
- * them it would leave out every transaction, which is what a function writes, and say so nowhere but in ACL LOG.
+ * Nobody can sign in as `default`, which is off. Redis itself replays its append-only file with these rights. Without
+ * them it would omit every transaction, and thus every write of a function, and report it only in ACL LOG.
  */
 const DEFAULT_RULES = '~* &* +@all';
-/** Of the container's own check, which so needs no password: PING says that it serves, or still loads. */
+/**
+ * For the container's health check, which therefore needs no password: PING reports whether Redis serves or still
+ * loads.
+ */
 const HEALTH_RULES = 'nopass +ping';
 
-/** The rules of a user, as of ACL SETUSER. */
+/** The rules of a user, in the form of ACL SETUSER. */
 export function rulesOf(user: RedisUser): string {
   const { channels = [], commands, grants }: Rights = REDIS_RIGHTS[user];
   const allowed = (names: readonly string[]) => names.map((name) => `+${name}`);
@@ -155,7 +161,9 @@ export function rulesOf(user: RedisUser): string {
 /** A line of an ACL file. `password`: a rule such as `>password` or `#sha256`. */
 export const aclLine = (user: RedisUser, password: string): string => `user ${user} on ${password} ${rulesOf(user)}`;
 
-/** The whole ACL file: nobody gets in without a user's password, but to PING. Passwords are in it as hashes only. */
+/**
+ * The whole ACL file. Nobody gets in without a user's password, except to PING. It contains only hashes of passwords.
+ */
 export function aclFile(passwords: Record<RedisUser | 'admin', string>): string {
   const hashed = (user: RedisUser | 'admin') => `#${hash('sha256', passwords[user], 'hex')}`;
   return [

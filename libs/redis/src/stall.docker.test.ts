@@ -4,14 +4,14 @@ import { CALL_TIMEOUT_MS, RedisLink } from './redis-link';
 
 const redis = useRedis();
 
-/** As garbage collection or a machine that is too busy does. */
+/** Blocks the process like garbage collection or a busy machine. */
 function stall(forMs: number): void {
   const until = performance.now() + forMs;
   while (performance.now() < until);
 }
 
-describe('a process that stands still for longer than it would wait for Redis', () => {
-  it('takes the answers that came meanwhile, and does not take Redis for dead', async () => {
+describe('a process that stands still longer than its timeout for Redis', () => {
+  it('reads the answers that arrived meanwhile, and does not take Redis for dead', async () => {
     const link = new RedisLink({ url: redis.url, name: 'stall-test' });
     try {
       await link.start();
@@ -19,7 +19,7 @@ describe('a process that stands still for longer than it would wait for Redis', 
         const first = link.call([{ command: 'incr', keys: ['count'], args: [] }]);
         stall(CALL_TIMEOUT_MS + 700);
         expect(await first).toEqual([round * 2 - 1]);
-        // Nor is it refused for some time after that.
+        // The calls after that are not refused either.
         expect(await link.one({ command: 'incr', keys: ['count'], args: [] })).toBe(round * 2);
       }
     } finally {
@@ -28,7 +28,7 @@ describe('a process that stands still for longer than it would wait for Redis', 
   });
 });
 
-describe('a Redis that was silent for so long that its connection was given up', () => {
+describe('a Redis whose connection was given up after a long silence', () => {
   it('is called at once when a check has found it again', async () => {
     const link = new RedisLink({ url: redis.url, name: 'silent-test', callTimeoutMs: 1_500 });
     try {

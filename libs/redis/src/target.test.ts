@@ -2,7 +2,7 @@ import { slotOf } from './slot';
 import { describeTarget, readRedisUrl } from './target';
 
 describe('the address of Redis', () => {
-  it('is one server, with the user and password of its ACL, and TLS where it says so', () => {
+  it('names one server, with the user and password of its ACL, and optional TLS', () => {
     expect(readRedisUrl('redis://127.0.0.1')).toMatchObject({
       kind: 'single',
       nodes: [{ host: '127.0.0.1', port: 6379 }],
@@ -25,7 +25,7 @@ describe('the address of Redis', () => {
     });
   });
 
-  it('is a master behind sentinels', () => {
+  it('names a master behind sentinels', () => {
     expect(readRedisUrl('redis+sentinel://u:p@a,b:1,c/main?sentinelPassword=x')).toMatchObject({
       kind: 'sentinel',
       nodes: [
@@ -38,7 +38,7 @@ describe('the address of Redis', () => {
     });
   });
 
-  it('is some nodes of a cluster', () => {
+  it('names some nodes of a cluster', () => {
     expect(readRedisUrl('rediss+cluster://u:p@a:1,b:2')).toMatchObject({
       kind: 'cluster',
       nodes: [

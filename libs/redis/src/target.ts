@@ -1,19 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 
-/** A service that cannot reach Redis says so within a second: connecting, and asking for the cluster's slots. */
+/**
+ * A service that cannot reach Redis reports it within a second: for connecting, and for reading the cluster's slots.
+ */
 const CONNECT_TIMEOUT_MS = 500;
 const RECONNECT_DELAY_MS = 100;
 /**
- * Of a connection on which nothing is sent, as one that only listens: a server that is gone without a word is noticed
- * 10 s later. Where something is asked, its own time limit is far shorter.
+ * For a connection that sends nothing, such as one that only listens: a dead server is noticed after 10 s. Calls have
+ * far shorter limits of their own.
  */
 const KEEP_ALIVE_MS = 5_000;
-/** A dead server does not answer a farewell. */
+/** A dead server does not answer QUIT. */
 const DISCONNECT_TIMEOUT_MS = 100;
-/** While Redis reads its data after a restart it is asked so often whether it is done. */
+/** The interval of polls while Redis loads its data after a restart. */
 const LOADING_RETRY_MS = 100;
-/** In a cluster: how often a command follows a slot that moves, or tries again around a node that fell away. */
+/** In a cluster: how often a command follows a moving slot, or is repeated around a failed node. */
 const MAX_REDIRECTIONS = 5;
 const REDIRECTION_DELAY_MS = 50;
 const DEFAULT_PORT = 6379;
@@ -21,12 +23,12 @@ const DEFAULT_SENTINEL_PORT = 26379;
 
 export type RedisClient = Redis | Cluster;
 
-/** host:port of a node as the cluster names it → where it is reached from here. */
+/** host:port of a node in the cluster's view → its address from here. */
 export type NatMap = Record<string, { host: string; port: number }>;
 
 export interface RedisTarget {
   kind: 'single' | 'sentinel' | 'cluster';
-  /** Of the server, of the sentinels, or of some nodes of the cluster. */
+  /** The server, the sentinels, or some nodes of the cluster. */
   nodes: { host: string; port: number }[];
   username: string | undefined;
   password: string | undefined;
@@ -38,12 +40,13 @@ export interface RedisTarget {
 }
 
 const FORMS =
-  'redis://user:password@host:6379/0, redis+sentinel://user:password@host:26379,host:26379/master or redis+cluster://user:password@host:6379,host:6379 (rediss… for TLS, ?ca=file for its certificate authority)';
+  'redis://user:password@host:6379/0, redis+sentinel://user:password@host:26379,host:26379/master or ' +
+  'redis+cluster://user:password@host:6379,host:6379 (rediss… for TLS, ?ca=file for its certificate authority)';
 
 /**
  * Reads one URL: a single server, Sentinel or Cluster; `rediss…` for TLS; user and password are those of the ACL.
- * Query: `ca` (file with the certificate authority, PEM), `sentinelPassword`. Throws an Error that names the forms; it
- * never has the password in it.
+ * Query: `ca` (file with the certificate authority, PEM), `sentinelPassword`. Throws an Error that names the forms and
+ * never contains the password.
  */
 export function readRedisUrl(url: string): RedisTarget {
   const match = /^redis(s?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(url);
@@ -73,8 +76,8 @@ export function readRedisUrl(url: string): RedisTarget {
 }
 
 /**
- * A client that is not connected yet: reconnects on its own, sends nothing twice, and refuses at once what comes while
- * it has no connection. `name`: shown in Redis's CLIENT LIST.
+ * A client without a connection yet. It reconnects by itself, sends nothing twice, and refuses calls at once while it
+ * has no connection. `name` is shown in Redis's CLIENT LIST.
  */
 export function openClient(target: RedisTarget, name: string, natMap?: NatMap): RedisClient {
   const { username, password, tls, nodes, sentinelPassword } = target;
@@ -84,7 +87,7 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
     keepAlive: KEEP_ALIVE_MS,
     maxLoadingRetryTime: LOADING_RETRY_MS,
     autoResendUnfulfilledCommands: false,
-    // Whoever listens subscribes when the connection is ready, and hears of a refusal.
+    // A listener subscribes when the connection is ready, and gets a refusal there.
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
@@ -99,13 +102,13 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
       redisOptions: common,
       clusterRetryStrategy: () => RECONNECT_DELAY_MS,
       slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-      // Not by a timer, which outlives the client in ioredis 5: a slot that moved is noticed by MOVED, a shard that
-      // fell silent by its breaker.
+      // Not by a timer, which outlives the client in ioredis 5. MOVED reports a moved slot, and the breaker notices a
+      // silent shard.
       slotsRefreshInterval: 0,
       maxRedirections: MAX_REDIRECTIONS,
       retryDelayOnFailover: REDIRECTION_DELAY_MS,
       retryDelayOnClusterDown: REDIRECTION_DELAY_MS,
-      // A certificate names the host, so it is not resolved here.
+      // A certificate names the host, so the host is not resolved here.
       ...(tls ? { dnsLookup: (host: string, done: (error: null, address: string) => void) => done(null, host) } : {}),
       ...(natMap ? { natMap } : {}),
     });
@@ -116,7 +119,7 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
     lazyConnect: true,
     enableOfflineQueue: false,
     retryStrategy: () => RECONNECT_DELAY_MS,
-    // After a failover the old master may still be there, read-only: look for the new one.
+    // After a failover the old master may remain, read-only. Look for the new one.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
   if (target.kind === 'single') return new Redis({ ...single, ...nodes[0] });
@@ -130,7 +133,7 @@ export function openClient(target: RedisTarget, name: string, natMap?: NatMap): 
   });
 }
 
-/** Without user and password: for messages. */
+/** Without user and password, for messages. */
 export function describeTarget({ kind, nodes, master, tls }: RedisTarget): string {
   const hosts = nodes.map(({ host, port }) => `${host}:${port}`).join(',');
   return `redis${tls ? 's' : ''}${kind === 'single' ? '' : `+${kind}`}://${hosts}${master && `/${master}`}`;

@@ -52,7 +52,7 @@ async function startOf(url: string): Promise<string> {
   }
 }
 
-it('speaks TLS with a server whose authority it knows, and with no other', async () => {
+it('uses TLS with a server whose authority it knows, and refuses any other', async () => {
   const ca = join(folder, 'ca.pem');
   expect(await startOf(`rediss://:secret@localhost:${redis.port}?ca=${ca}`)).toBe('hello');
   expect(await startOf(`rediss://:secret@localhost:${redis.port}`)).toMatch(/^REDIS_URL .*self-signed certificate/);

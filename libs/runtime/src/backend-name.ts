@@ -1,11 +1,11 @@
 import type { BackendConfig } from './tollgate-config';
 
-/** As metering keeps names. */
+/** The limit of metering's column. */
 const MAX_NAME_CHARS = 256;
 
 /**
- * What usage events call a backend: origin and base path of its URL, which hold no secret and stay when it is started
- * again.
+ * The name of a backend in usage events: origin and base path of its URL. They contain no secret, and stay the same
+ * across restarts.
  */
 export function backendName({ url }: Pick<BackendConfig, 'url'>): string {
   if (url === 'simulator:') return url;

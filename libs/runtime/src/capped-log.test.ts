@@ -13,7 +13,7 @@ function recorder() {
   return { lines, log: { warn: write, error: write } as unknown as Logger };
 }
 
-it('a message has twenty lines a minute however often it comes, then one that says how many more; others keep theirs', () => {
+it('a message has at most twenty lines a minute, then one with the number of the others; others keep theirs', () => {
   const { lines, log } = recorder();
   for (let n = 0; n < 100_000; n++) logCapped(log, 'error', { n }, 'forged');
   logCapped(log, 'warn', { n: 0 }, 'unreadable');
@@ -22,11 +22,11 @@ it('a message has twenty lines a minute however often it comes, then one that sa
   expect(lines.at(-1)).toEqual([{ n: 0 }, 'unreadable']);
   jest.advanceTimersByTime(60_000);
   expect(lines.slice(MAX_LINES_PER_WINDOW + 1)).toEqual([
-    [{ more: 100_000 - MAX_LINES_PER_WINDOW, withinMs: 60_000 }, 'forged: so many more, without a line each'],
+    [{ more: 100_000 - MAX_LINES_PER_WINDOW, withinMs: 60_000 }, 'forged: more of these were not logged'],
   ]);
 });
 
-it('the next minute has twenty lines again, and what stays below them no line about more', () => {
+it('a message has twenty lines again in the next minute, and no summary while it stays below', () => {
   const { lines, log } = recorder();
   for (let minute = 0; minute < 3; minute++) {
     for (let n = 0; n < MAX_LINES_PER_WINDOW; n++) logCapped(log, 'error', { minute }, 'forged');

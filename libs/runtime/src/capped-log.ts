@@ -1,21 +1,21 @@
 import type { Logger } from './logging';
 
-/** Of one message, in a process. */
+/** The maximum lines of one message in a process. */
 export const MAX_LINES_PER_WINDOW = 20;
 const WINDOW_MS = 60_000;
 
 interface Window {
   lines: number;
-  /** Not written. */
+  /** How many were not logged. */
   more: number;
 }
 
 const windows = new Map<string, Window>();
 
 /**
- * For what anybody outside can cause as often as they like, as whoever may write to a topic: the first
- * MAX_LINES_PER_WINDOW of a message in a minute have a line each, and one at its end says how many more there were. A
- * metric counts them all. `message` is a constant, as it is remembered: what differs goes into `about`.
+ * For messages that anybody outside can cause at will, such as everyone who may write to a topic. In each minute the
+ * first MAX_LINES_PER_WINDOW of a message are logged, and then a line with the number of the others. A metric counts
+ * them all. `message` must be a constant, because it is remembered. What differs goes into `about`.
  */
 export function logCapped(log: Logger, level: 'warn' | 'error', about: object, message: string): void {
   let window = windows.get(message);
@@ -24,7 +24,7 @@ export function logCapped(log: Logger, level: 'warn' | 'error', about: object, m
     const close = () => {
       const { more } = windows.get(message)!;
       windows.delete(message);
-      if (more > 0) log[level]({ more, withinMs: WINDOW_MS }, `${message}: so many more, without a line each`);
+      if (more > 0) log[level]({ more, withinMs: WINDOW_MS }, `${message}: more of these were not logged`);
     };
     setTimeout(close, WINDOW_MS).unref();
   }

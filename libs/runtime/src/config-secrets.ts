@@ -11,12 +11,12 @@ export interface SecretProblem {
 const SETTING = 'TOLLGATE_CONFIG_SECRETS_FILE';
 
 /**
- * The file with what the configuration names as `${NAME}`, where there is one: a line `NAME=value` each. Read again
- * whenever the configuration is.
+ * The file with the values that the configuration names as `${NAME}`, if there is one: lines `NAME=value`. It is read
+ * again whenever the configuration is.
  */
 export const secretsFileOf = (env: NodeJS.ProcessEnv | null): string | undefined => env?.[SETTING] || undefined;
 
-/** Puts the secrets in place, or leaves them out (`env` null); a secret written out in the file is refused. */
+/** Inserts the secrets, or omits them (`env` null). Refuses a secret that is written out in the file. */
 export function resolveSecrets(
   raw: Record<string, unknown>,
   directory: string,

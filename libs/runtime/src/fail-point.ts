@@ -1,9 +1,9 @@
 /**
- * The numbered steps between a request and the ledger, at each of which a crash is tried (test/kill). A step's name
- * says what has just happened, or, with -ing, what is about to become durable.
+ * The numbered steps between a request and the ledger. Tests crash the process at each of them (test/kill). The name of
+ * a step says what has just happened, or, with -ing, what is about to become durable.
  */
 export const FAIL_POINTS = [
-  // The gateway's pipeline, of one request.
+  // The gateway's pipeline, for one request.
   'admitted',
   'progress-recorded',
   'extended',
@@ -11,15 +11,15 @@ export const FAIL_POINTS = [
   'served',
   'settled',
   'answered',
-  // The usage event's way to metering.
+  // The usage event on its way to metering.
   'usage-publishing',
   'usage-published',
   'swept',
   'sweep-published',
-  // Metering, of one batch.
+  // Metering, for one batch.
   'recording',
   'recorded',
-  // The outbox of metering and that of billing.
+  // The outboxes of metering and billing.
   'outbox-taken',
   'outbox-published',
   'outbox-emptied',
@@ -28,7 +28,7 @@ export const FAIL_POINTS = [
   'gathered',
   'posting',
   'posted',
-  // The news' way back.
+  // The balance update on its way back.
   'news-applying',
   'news-applied',
 ] as const;
@@ -37,15 +37,15 @@ export type FailPoint = (typeof FAIL_POINTS)[number];
 let reached: ((point: FailPoint, of: string) => void) | undefined;
 
 /**
- * Marks a step. Does nothing, at the cost of looking at one variable: only code that is loaded beside the program can
- * call `armFailPoints`, no setting, message or request.
- * @param of whose step it is, where several have it: an outbox's name
+ * Marks a step. Without a test it only reads one variable. `armFailPoints` can only be called by code that is loaded
+ * into the process, not by a setting, a message or a request.
+ * @param of the owner of the step, where several have it: the name of an outbox
  */
 export function failPoint(point: FailPoint, of = ''): void {
   reached?.(point, of);
 }
 
-/** Has `action` called at each step from now on. For tests. */
+/** From now on calls `action` at each step. For tests. */
 export function armFailPoints(action: (point: FailPoint, of: string) => void): void {
   reached = action;
 }

@@ -9,21 +9,21 @@ const POLL_INTERVAL_MS = 1_000;
 
 const reloads = new Counter({
   name: 'tollgate_config_reloads_total',
-  help: 'Changes of tollgate.yaml, by result: accepted, refused (the old version stays)',
+  help: 'Changes of tollgate.yaml by result: accepted, refused (the old version stays in force)',
   labelNames: ['result'],
   registers: [metrics],
 });
 
 /**
- * `tollgate.yaml`, read at construction (throws ConfigError) and again when it, or the file with its secrets, changes.
- * A version that does not pass the checks is refused with a log line a problem, and the old one stays in force. Polled,
- * as notifications miss a file that an editor or a ConfigMap replaces.
+ * `tollgate.yaml`. Read at construction (throws ConfigError) and again when it, or the file with its secrets, changes.
+ * An invalid version is refused with a log line for each problem, and the old one stays in force. The file is polled,
+ * because notifications miss a file that an editor or a ConfigMap replaces.
  */
 export class FileConfigSource extends ConfigSource {
   current: TollgateConfig;
   private readonly checks: ConfigCheck[] = [];
   private readonly listeners: ((config: TollgateConfig) => void)[] = [];
-  /** The look that is under way. */
+  /** The check in progress. */
   private following: Promise<void> | null = null;
   private closed = false;
   private readonly timer: NodeJS.Timeout;
@@ -36,10 +36,10 @@ export class FileConfigSource extends ConfigSource {
     pollIntervalMs = POLL_INTERVAL_MS,
   ) {
     super();
-    // Looked at before it is read: a change in between is found at the next look.
+    // The state is taken before the file is read, so a change in between is found at the next poll.
     this.seen = this.look();
     this.current = readConfigFile(file, env);
-    // What changes during a reload is found at the next look.
+    // A change during a reload is found at the next poll.
     this.timer = setInterval(() => void this.follow(), pollIntervalMs);
     this.timer.unref();
   }
@@ -53,7 +53,7 @@ export class FileConfigSource extends ConfigSource {
   }
 
   override async refresh(): Promise<void> {
-    // One that is under way may have read the file before it changed.
+    // The check in progress may have read the file before it changed.
     await this.following;
     await this.follow();
   }
@@ -63,7 +63,7 @@ export class FileConfigSource extends ConfigSource {
     clearInterval(this.timer);
   }
 
-  /** What tells one version of the files from another; nothing of one that is not there. */
+  /** Distinguishes versions of the files. Empty for a missing file. */
   private look(): string {
     return [this.file, secretsFileOf(this.env)]
       .map((file) => {
@@ -85,17 +85,17 @@ export class FileConfigSource extends ConfigSource {
       if (now === this.seen) return;
       if (await this.reload()) this.seen = now;
     } catch (error) {
-      logger('config').error({ err: error }, 'a changed configuration was not taken over everywhere');
+      logger('config').error({ err: error }, 'a part of the process failed to apply the changed configuration');
     }
   }
 
-  /** False: it cannot be said yet whether this version may take effect. */
+  /** False: it is not known yet whether this version may take effect. */
   private async reload(): Promise<boolean> {
     let next: TollgateConfig;
     try {
       next = readConfigFile(this.file, this.env);
     } catch (error) {
-      // Whatever is wrong with it: a file that somebody edits must not end a running service.
+      // Whatever the error is: editing the file must not end a running service.
       if (!(error instanceof ConfigError)) logger('config').error({ err: error }, 'reading the configuration failed');
       return refuse((error as Error).message.split('\n'));
     }
@@ -105,7 +105,7 @@ export class FileConfigSource extends ConfigSource {
     } catch (error) {
       logger('config').warn(
         { err: error },
-        'a changed configuration cannot be checked now: tried again, the old one stays',
+        'the changed configuration cannot be checked now: retrying, the old one stays in force',
       );
       return false;
     }
@@ -118,9 +118,9 @@ export class FileConfigSource extends ConfigSource {
   }
 }
 
-/** Always true: it is known. */
+/** Returns true: the result is known. */
 function refuse(problems: readonly string[]): true {
-  for (const line of problems) logger('config').error(`refused, the old configuration stays in force: ${line}`);
+  for (const line of problems) logger('config').error(`the old configuration stays in force: ${line}`);
   reloads.inc({ result: 'refused' });
   return true;
 }

@@ -1,9 +1,9 @@
 import { registerDecorator } from 'class-validator';
 
-/** Lower case, with a dot, and not a number at its end: neither an IP address nor a single-label name. */
+/** Lower case, with a dot, and without a number at its end: neither an IP address nor a single-label name. */
 const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/;
 
-/** `true`, `false`, or a list of domains, each of which stands for itself and all below it. */
+/** `true`, `false`, or a list of domains. Each includes its subdomains. */
 export function IsMediaUrls(): PropertyDecorator {
   return (target, propertyName) =>
     registerDecorator({

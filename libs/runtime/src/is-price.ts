@@ -1,7 +1,8 @@
 import { registerDecorator } from 'class-validator';
 
 /**
- * A price: a decimal string with up to nine places, e.g. "0.15". A YAML number is refused, as 0.1 is not what it says.
+ * A price: a decimal string with up to nine places, e.g. "0.15". A YAML number is refused, because 0.1 is not exact in
+ * binary.
  */
 export function IsPrice(): PropertyDecorator {
   return (target, propertyName) =>

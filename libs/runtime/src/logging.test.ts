@@ -4,21 +4,24 @@ import { join } from 'node:path';
 const SECRETS = [`sk-svc-${'aB3'.repeat(16)}x`, `fma_${'aB3'.repeat(16)}x`];
 const BUILT = join(__dirname, '../dist/index.js');
 
-/** What a process of its own writes to stderr: a logger is one for the whole process. */
+/** The stderr of a separate process: a process has only one logger. */
 function logged(code: string): string[] {
-  const begin = `const { configureLogging, logger } = require(${JSON.stringify(BUILT)}); configureLogging({ level: 'trace', pretty: false });`;
+  const begin =
+    `const { configureLogging, logger } = require(${JSON.stringify(BUILT)}); ` +
+    "configureLogging({ level: 'trace', pretty: false });";
   const { stderr } = spawnSync(process.execPath, ['-e', `${begin} const log = logger('test'); ${code}`], {
     encoding: 'utf8',
   });
   return stderr.trim().split('\n');
 }
 
-it('hides keys and tokens in whatever line they come to be, which stays one of JSON', () => {
+it('hides keys and tokens wherever they occur in a line, which remains valid JSON', () => {
   for (const secret of SECRETS) {
     const lines = logged(`
       const secret = ${JSON.stringify(secret)};
       log.debug({ path: '/v1/models/' + secret, url: 'http://h/v1?key=' + secret + '&x=1' }, 'asked for ' + secret);
-      const error = Object.assign(new Error('no route for ' + secret), { url: '/keys/' + secret, cause: new Error(secret) });
+      const url = '/keys/' + secret;
+      const error = Object.assign(new Error('no route for ' + secret), { url, cause: new Error(secret) });
       log.error({ err: error }, 'failed');
       log.child({ of: secret }).info('%s', secret);
     `);

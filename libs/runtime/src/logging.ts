@@ -3,8 +3,8 @@ import pino, { type Logger } from 'pino';
 export type { Logger } from 'pino';
 
 /**
- * Header and body fields that may hold a secret or a prompt: whatever logs an object that has them, they are not
- * written.
+ * Header and body fields that may contain a secret or a prompt. They are never logged, whatever logs an object that has
+ * them.
  */
 const SECRET_PATHS = [
   'authorization',
@@ -20,7 +20,7 @@ const SECRET_PATHS = [
   'input',
 ];
 
-/** A key or a token wherever it came to be in a line: in a message, an error, an address that a client asked for. */
+/** A key or a token anywhere in a line: in a message, an error, or a client's URL. */
 const CREDENTIAL = /(sk-svc-|fma_)[0-9A-Za-z]{16,}/g;
 
 const HIDING = {
@@ -31,8 +31,8 @@ const HIDING = {
 let root: Logger = pino({ level: 'info', ...HIDING }, pino.destination({ fd: 2, sync: true }));
 
 /**
- * Sets up logging once, before anything logs: pretty on a terminal, JSON lines elsewhere; always to stderr, as stdout
- * belongs to the command's own output.
+ * Sets up logging once, before anything logs: pretty on a terminal, JSON lines elsewhere. Always to stderr, because
+ * stdout is for the command's own output.
  */
 export function configureLogging({ level, pretty }: { level: string; pretty: boolean }): void {
   const options = { level, ...HIDING };
@@ -47,7 +47,7 @@ export function configureLogging({ level, pretty }: { level: string; pretty: boo
     : pino(options, pino.destination({ fd: 2, sync: true }));
 }
 
-/** A logger of one part; `component` is on each line. Ask for it where it is used, not at import. */
+/** A logger for one part of the program; `component` is in each line. Create it where it is used, not at import. */
 export function logger(component: string): Logger {
   return root.child({ component });
 }

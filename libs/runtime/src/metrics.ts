@@ -4,14 +4,14 @@ import { collectDefaultMetrics, Registry } from 'prom-client';
 export { Counter, Gauge, Histogram } from 'prom-client';
 
 /**
- * The process's one Prometheus registry: pass it in `registers` of each metric. Served at /metrics
+ * The process's only Prometheus registry: pass it in `registers` of each metric. Served at /metrics
  * (health/health-server.ts).
  */
 export const metrics = new Registry();
 
 /**
- * Those of every Node process: CPU, memory, garbage collection, and how late the event loop is. Once a process, by its
- * main program.
+ * The metrics of every Node process: CPU, memory, garbage collection, and event loop delay. Called once by the main
+ * program.
  */
 export function measureProcess(): void {
   collectDefaultMetrics({ register: metrics });
@@ -19,7 +19,7 @@ export function measureProcess(): void {
 
 const givenBy = new Map<string, readonly Service[]>();
 
-/** Says which services set metrics that a library registers in the others too. For docs/operating/metrics.md. */
+/** Names the services that set a metric which a library also registers in others. For docs/operating/metrics.md. */
 export function onlyFrom(services: readonly Service[], ...names: readonly string[]): void {
   for (const name of names) givenBy.set(name, services);
 }
@@ -36,7 +36,7 @@ export interface DescribedMetric {
 
 /** The metrics that this process has registered. */
 export function describeMetrics(): DescribedMetric[] {
-  // What prom-client's metrics have, and its types leave out.
+  // Fields of prom-client's metrics that its types omit.
   const registered = metrics.getMetricsAsArray() as unknown as (DescribedMetric & { labelNames: readonly string[] })[];
   return registered.map(({ name, type, labelNames, help }) => {
     const services = givenBy.get(name);

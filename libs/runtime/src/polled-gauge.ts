@@ -2,7 +2,7 @@ import { logger } from './logging';
 import { Gauge, metrics } from './metrics';
 import { withTimeout } from './timing';
 
-/** A scrape waits no longer for a source; what it did not say is left out. */
+/** The longest wait of a scrape for a source. A late value is left out. */
 const SOURCE_TIMEOUT_MS = 1_000;
 
 export interface Reading<L extends string> {
@@ -10,12 +10,12 @@ export interface Reading<L extends string> {
   value: number;
 }
 
-/** Rejects when it cannot say at the moment. */
+/** Rejects when it has no value at the moment. */
 export type Source<L extends string> = () => Promise<readonly Reading<L>[]>;
 
 /**
- * A gauge whose values are asked for when somebody scrapes, and so cost nothing else. A source that fails has no value:
- * better none than an old one.
+ * A gauge whose values are read only when it is scraped, so it costs nothing otherwise. A source that fails has no
+ * value: none is better than an old one.
  */
 export class PolledGauge<L extends string = never> {
   private readonly sources = new Set<Source<L>>();
@@ -36,7 +36,7 @@ export class PolledGauge<L extends string = never> {
     });
   }
 
-  /** Asks this source from now on, until the function that it returns is called. */
+  /** Reads this source until the returned function is called. */
   from(source: Source<L>): () => void {
     this.sources.add(source);
     return () => this.sources.delete(source);
@@ -47,7 +47,7 @@ async function ask<L extends string>(name: string, source: Source<L>): Promise<r
   try {
     return await withTimeout(SOURCE_TIMEOUT_MS, source());
   } catch (error) {
-    logger('metrics').debug({ err: error, name }, 'a value could not be asked for');
+    logger('metrics').debug({ err: error, name }, 'reading a value failed');
     return [];
   }
 }

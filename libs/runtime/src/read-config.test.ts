@@ -115,7 +115,7 @@ describe('tollgate.yaml', () => {
     expect(problemsOf(text)).toContainEqual(expect.objectContaining({ path, ...(line === undefined ? {} : { line }) }));
   });
 
-  it('says which id comes twice, and that a list is missing', () => {
+  it('names a repeated id and a missing list', () => {
     const [model = ''] = / {2}- id: m[\s\S]*?(?=plans:)/.exec(GOOD) ?? [];
     const messages = (text: string) => problemsOf(text).map(({ message }) => message);
     expect(messages(GOOD.replace(model, model + model))).toEqual(['models must not have the id "m" twice']);
@@ -132,7 +132,7 @@ describe('tollgate.yaml', () => {
     expect(problemsOf('models: *nowhere\n')[0]!.message).toMatch(/nowhere/);
   });
 
-  it('takes secrets only by reference, and never shows one', () => {
+  it('accepts secrets only by reference, and never shows one', () => {
     const withKey = (value: string) =>
       GOOD.replace('{ url: "simulator:" }', `{ url: "http://x/v1", apiKey: "${value}" }`);
     expect(read(withKey('${MY_KEY}'), { MY_KEY: 's3cret' }).models[0]!.backends[0]!.apiKey).toBe('s3cret');
@@ -144,7 +144,7 @@ describe('tollgate.yaml', () => {
     expect(literal[0]!.path).toBe('models[0].backends[0].apiKey');
   });
 
-  it('takes what it names from a file of secrets as well, which the environment wins over, and never shows one', () => {
+  it('accepts secrets from a file too, prefers the environment, and never shows one', () => {
     const secrets = join(directory, 'secrets.env');
     const withKey = GOOD.replace('{ url: "simulator:" }', '{ url: "http://x/v1", apiKey: "${MY_KEY}" }');
     writeFileSync(secrets, `# comment\nMY_KEY='s3 "cr$t'\nOTHER=hidden\n`);
@@ -152,7 +152,7 @@ describe('tollgate.yaml', () => {
     const keyOf = (given: NodeJS.ProcessEnv | null) => readConfigFile(file, given).models[0]!.backends[0]!.apiKey;
     expect(read(withKey, env).models[0]!.backends[0]!.apiKey).toBe('s3 "cr$t');
     expect(keyOf({ ...env, MY_KEY: 'given' })).toBe('given');
-    // Who does not ask backends needs no secret, and has none.
+    // A process that calls no backends needs no secret, and gets none.
     expect(keyOf(null)).toBeUndefined();
     const missing = problemsOf(withKey.replace('MY_KEY', 'MISSING'), env);
     expect(missing).toEqual([
@@ -182,7 +182,7 @@ describe('tollgate.yaml', () => {
     }
   });
 
-  it('is read again when it changes; a broken version is refused and the old one stays', async () => {
+  it('is read again when it changes; a broken version is refused and the old one stays in force', async () => {
     writeFileSync(file, GOOD);
     const source = new FileConfigSource(file, {}, 20);
     try {
@@ -200,7 +200,7 @@ describe('tollgate.yaml', () => {
     }
   });
 
-  it('is refused while a check finds something in its way, and waits while a check cannot say', async () => {
+  it('is refused while a check finds a problem, and waits while a check has no result', async () => {
     writeFileSync(file, GOOD);
     const source = new FileConfigSource(file, {}, 20);
     const refused = (await reloads('refused')) ?? 0;

@@ -8,14 +8,14 @@ import { resolveSecrets, type Path } from './config-secrets';
 import { TollgateConfig } from './tollgate-config';
 
 export interface ConfigProblem {
-  /** Where, as `models[0].price.input`; empty for the file as a whole. */
+  /** The position, as `models[0].price.input`. Empty for the whole file. */
   path: string;
   message: string;
-  /** 1-based line in the file, where it is known. */
+  /** The line in the file from 1, if known. */
   line?: number;
 }
 
-/** The file cannot be used; `problems` names every wrong field, `message` is all of them, a line each. */
+/** The file cannot be used. `problems` lists every wrong field; `message` has a line for each. */
 export class ConfigError extends Error {
   constructor(
     readonly file: string,
@@ -33,9 +33,10 @@ export class ConfigError extends Error {
 const MAX_ALIASES = 100;
 
 /**
- * Reads and checks `tollgate.yaml`; secrets (`apiKey`) are resolved: `${NAME}` from `env` or the file that
- * TOLLGATE_CONFIG_SECRETS_FILE names there, `file:path` from beside the config file. `env` null: for who has no use for
- * them, they are left out. Throws ConfigError with every problem found; never a value of a secret in it.
+ * Reads and checks `tollgate.yaml`, and resolves secrets (`apiKey`): `${NAME}` from `env` or from the file that
+ * TOLLGATE_CONFIG_SECRETS_FILE names there, `file:path` relative to the configuration file. `env` null: the caller
+ * needs no secrets, and they are omitted. Throws ConfigError with every problem found, and never with the value of a
+ * secret.
  */
 export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): TollgateConfig {
   const lines = new LineCounter();
@@ -63,7 +64,7 @@ export function readConfigFile(file: string, env: NodeJS.ProcessEnv | null): Tol
   try {
     raw = document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch (error) {
-    // An alias without its anchor, or aliases that would blow the file up.
+    // An alias without its anchor, or aliases that would expand to a huge document.
     throw new ConfigError(file, [{ path: '', message: (error as Error).message }]);
   }
   const problems: { path: Path; message: string }[] = [];
@@ -125,7 +126,7 @@ function flatten(error: ValidationError, above: Path): { path: Path; message: st
 }
 
 function lineOf(document: Document, path: Path, lines: LineCounter): number | undefined {
-  // The deepest node that exists: a missing field is shown at its parent, an unknown one at its key.
+  // The deepest existing node: a missing field is reported at its parent, an unknown one at its key.
   for (let depth = path.length; depth > 0; depth--) {
     const parent = depth === 1 ? document.contents : document.getIn(path.slice(0, depth - 1), true);
     const name = path[depth - 1];

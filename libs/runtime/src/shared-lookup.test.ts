@@ -13,7 +13,7 @@ describe('lookups of one name', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  it('share one call while it is under way, and its answer', () => {
+  it('share one call in progress and its answer', () => {
     const [first, second, other] = [jest.fn(), jest.fn(), jest.fn()];
     sharedLookup('kafka', {}, first);
     sharedLookup('kafka', {}, second);
@@ -25,7 +25,7 @@ describe('lookups of one name', () => {
     expect(other).not.toHaveBeenCalled();
   });
 
-  it('share a failure, and the next one asks anew', () => {
+  it('share a failure, after which the next one asks again', () => {
     const [first, second, next] = [jest.fn(), jest.fn(), jest.fn()];
     sharedLookup('kafka', {}, first);
     sharedLookup('kafka', {}, second);

@@ -6,12 +6,11 @@ type Callback = Parameters<LookupFunction>[2];
 const underWay = new Map<string, Callback[]>();
 
 /**
- * `dns.lookup`, once at a time for each name: whoever asks meanwhile gets the same answer. For `lookup` of
+ * `dns.lookup` with one call at a time for each name. Concurrent callers share the answer. For `lookup` of
  * `net.connect`.
- *
- * A lookup occupies a thread of libuv's pool (4 by default) until it ends. The name of a container that is gone takes
- * many seconds to fail, and each connection that is tried asks again. Without this, a Kafka that is away occupies all
- * threads, and the lookup of a healthy backend waits behind them.
+ * A lookup occupies a thread of libuv's pool (4 by default) until it ends. The name of a removed container takes many
+ * seconds to fail, and each connection attempt asks again. Without this class, a Kafka that is down would occupy all
+ * threads, and the lookup of a healthy backend would wait behind them.
  */
 export const sharedLookup: LookupFunction = (hostname, options, callback) => {
   const { family = 0, hints = 0, all = false } = options;

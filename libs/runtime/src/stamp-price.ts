@@ -5,8 +5,8 @@ import type { ModelConfig, PriceConfig } from './tollgate-config';
 const PRICE_VERSION_CHARS = 12;
 
 /**
- * Prices of the configuration as integers: what gateways stamp requests with, and metering rates them by. Embeddings
- * have no output. `version` is a short hash of the prices themselves.
+ * Converts prices of the configuration to integers, for the price stamp of requests and for metering. Embeddings have
+ * no output. `version` is a short hash of the prices.
  */
 export function stampPrice(price: PriceConfig, kind: ModelConfig['kind']): PriceStamp {
   const numbers = {

@@ -1,12 +1,12 @@
 import { backoffMs, delayUntilAborted, settlesWithin, WakeableDelay, withTimeout } from './timing';
 
-/** Longer than any test may take: only an event ends such a wait. */
+/** Longer than any test: only an event ends such a wait. */
 const NEVER_MS = 2_000_000;
 const SOON_MS = 1;
 const never = new Promise<never>(() => {});
 
 describe('withTimeout', () => {
-  it('gives the result or the error of work that is in time', async () => {
+  it('gives the result or the error of work that finishes in time', async () => {
     await expect(withTimeout(NEVER_MS, Promise.resolve(7))).resolves.toBe(7);
     await expect(withTimeout(NEVER_MS, Promise.reject(new Error('no')))).rejects.toThrow('no');
   });
@@ -17,7 +17,7 @@ describe('withTimeout', () => {
 });
 
 describe('settlesWithin', () => {
-  it('tells whether the work has settled, whatever its outcome', async () => {
+  it('reports whether the work has settled, whatever its outcome', async () => {
     await expect(settlesWithin(NEVER_MS, Promise.resolve())).resolves.toBe(true);
     await expect(settlesWithin(NEVER_MS, Promise.reject(new Error('no')))).resolves.toBe(true);
     await expect(settlesWithin(SOON_MS, never)).resolves.toBe(false);
@@ -25,7 +25,7 @@ describe('settlesWithin', () => {
 });
 
 describe('delayUntilAborted', () => {
-  it('ends at its time, at an abort during it, and at once when the abort came before', async () => {
+  it('ends at its time, at an abort, and at once if the abort came before', async () => {
     const stop = new AbortController();
     await delayUntilAborted(SOON_MS, stop.signal);
     const waiting = delayUntilAborted(NEVER_MS, stop.signal);
@@ -59,7 +59,7 @@ describe('WakeableDelay', () => {
   });
 });
 
-it('a backoff doubles up to its limit, and is between half and the whole of that', () => {
+it('a backoff doubles up to its limit, with a random factor between half and one', () => {
   for (const [attempt, wholeMs] of [
     [0, 100],
     [1, 200],

@@ -11,14 +11,14 @@ export async function withTimeout<T>(
     timer = setTimeout(() => reject(late()), timeoutMs);
   });
   try {
-    // eslint-disable-next-line no-restricted-syntax -- the one race against a timer: everybody else calls this
+    // eslint-disable-next-line no-restricted-syntax -- the only race against a timer: all other code calls this
     return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Whether the promise is settled, one way or the other, after `timeoutMs` at the most. */
+/** Whether the promise settles, with any outcome, within `timeoutMs`. */
 export async function settlesWithin(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   const settled = work.then(
     () => true,
@@ -33,8 +33,8 @@ export async function delayUntilAborted(forMs: number, signal: AbortSignal): Pro
 }
 
 /**
- * A delay of one waiting loop that others can end early. A wake while the loop does not wait is kept, once, for its
- * next wait: no event between a look and a wait is lost.
+ * A delay of a waiting loop that others can end early. One wake is kept while the loop does not wait, and ends its next
+ * wait. So no event between a check and a wait is lost.
  */
 export class WakeableDelay {
   private pending = false;
@@ -45,7 +45,7 @@ export class WakeableDelay {
     this.resolve?.();
   }
 
-  /** Resolves when woken, after `timeoutMs` at the most. */
+  /** Resolves when woken, after `timeoutMs` at the latest. */
   async wait(timeoutMs: number): Promise<void> {
     if (!this.pending) {
       let timer: NodeJS.Timeout | undefined;
@@ -61,8 +61,8 @@ export class WakeableDelay {
 }
 
 /**
- * The wait before try `attempt` + 1 (from 0). It doubles each time up to `maxMs`, and is random between half and the
- * whole of that, so that replicas spread.
+ * The pause before attempt `attempt` + 1 (from 0). It doubles each time up to `maxMs`. A random factor between half and
+ * one spreads the replicas.
  */
 export function backoffMs(attempt: number, baseMs: number, maxMs: number): number {
   return Math.min(maxMs, baseMs * 2 ** Math.min(attempt, 30)) * (0.5 + Math.random() / 2);

@@ -30,7 +30,7 @@ const FIELD_NAME = /^[a-z][a-z0-9_]{0,63}$/;
 const FIELD_RULE = { message: 'each of $property must be a field name: lower-case letters, digits and _' };
 const NAME_RULE = { message: '$property must be letters, digits and . _ : / -, and start with a letter or digit' };
 
-/** Names the id that comes twice; of what is no list it says that. */
+/** Names the id that occurs twice. For a value that is not a list, says that it must be one. */
 const idsOfTheirOwn: ValidationOptions = {
   message: ({ value }) => {
     if (!Array.isArray(value)) return '$property must be a list, with one at least';
@@ -48,20 +48,21 @@ export class PriceConfig {
 }
 
 export class BackendConfig {
-  /** Base URL that ends in /v1, or "simulator:" for the built-in one. */
+  /** The base URL, ending in /v1, or "simulator:" for the built-in one. */
   @IsBackendUrl() url!: string;
-  /** The model's name at the backend; the public id when absent. */
+  /** The model's name at the backend. The public id when absent. */
   @IsOptional() @Length(1, 256) model?: string;
   @IsOptional() @Length(1, 4096) apiKey?: string;
   @IsInt() @Min(1) @Max(1000) weight: number = 1;
-  /** Absent: the body is one that every dialect reads alike. */
+  /** Absent: the body must mean the same in every dialect. */
   @IsOptional() @IsIn(DIALECTS) dialect?: Dialect;
-  /** The backend's own Prometheus page, against which `reconcile --backends` holds the books. */
+  /** The backend's own Prometheus page, with which `reconcile --backends` compares the books. */
   @IsOptional() @IsMetricsUrl() metrics?: string;
 }
 
 /**
- * A backend's token counts are believed from `min` to `max` times our own count; outside of it our count is charged.
+ * The accepted range of a backend's token counts, as factors of the gateway's own count. Outside it the gateway's count
+ * is charged.
  */
 export class UsageBandConfig {
   @IsNumber() @Min(0) @Max(1) min: number = 0.5;
@@ -73,25 +74,24 @@ export class ModelConfig {
   @IsIn(['chat', 'embedding']) kind!: 'chat' | 'embedding';
   @Length(1, 64) ownedBy: string = 'tollgate';
   @IsInt() @Min(1) @Max(100_000_000) contextTokens!: number;
-  /** Chat: the largest `max_tokens`. Ignored for embeddings. */
+  /** For chat: the largest `max_tokens`. Ignored for embeddings. */
   @IsInt() @Min(1) @Max(100_000_000) maxOutputTokens: number = 4096;
   @IsIn(['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base']) tokenizer:
     'o200k_base' | 'cl100k_base' | 'p50k_base' | 'r50k_base' = 'o200k_base';
   /**
-   * What the model's chat template writes around each message, and once around all of them (a default system prompt
-   * included): by default as OpenAI's do. ChatML: 5 and 3.
+   * Tokens that the model's chat template adds to each message, and once to all of them (including a default system
+   * prompt). The defaults are OpenAI's. ChatML: 5 and 3.
    */
   @IsInt() @Min(0) @Max(1_000) templateTokensPerMessage: number = 3;
   @IsInt() @Min(0) @Max(100_000) templateTokens: number = 3;
-  /** Tokens that one image can cost at most, and one audio part; without it such parts are refused. */
+  /** The maximum tokens of an image and of an audio part. Without them such parts are refused. */
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerImage?: number;
   @IsOptional() @IsInt() @Min(1) @Max(10_000_000) maxTokensPerAudio?: number;
-  /**
-   * Fields beyond the documented ones that may reach a backend; absent: the harmless sampling fields of each backend's
-   * dialect.
-   */
+  /** Undocumented fields that may reach a backend. Absent: the harmless sampling fields of each backend's dialect. */
   @IsOptional() @IsArray() @ArrayUnique() @Matches(FIELD_NAME, { each: true, ...FIELD_RULE }) passthrough?: string[];
-  /** Media by `https:` URL, which the backend fetches: false, true, or the domains. `data:` URLs are always taken. */
+  /**
+   * Media by `https:` URL, which the backend fetches: false, true, or the domains. `data:` URLs are always accepted.
+   */
   @IsMediaUrls() mediaUrls: boolean | string[] = false;
   @IsDefined() @ValidateNested() @Type(() => UsageBandConfig) usageBand: UsageBandConfig = new UsageBandConfig();
   @IsDefined() @ValidateNested() @Type(() => PriceConfig) price!: PriceConfig;
@@ -109,16 +109,16 @@ export class ProfileConfig {
   /** Public model ids, or "*" for all. */
   @IsArray() @IsString({ each: true }) models: string[] = ['*'];
   @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
-  /** Of each key with this profile, unless the operator set one for the key; null: none. */
+  /** The budget of each key with this profile, unless the operator set one for the key. Null: none. */
   @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
 }
 
 export class PlanConfig {
   @Matches(PLAIN_ID) id!: string;
   @IsDefined() @ValidateNested() @Type(() => LimitsConfig) limits!: LimitsConfig;
-  /** Of each tenant with this plan, over all its keys, unless the operator set one for the tenant; null: none. */
+  /** The budget of each tenant with this plan, over all its keys, unless the operator set one. Null: none. */
   @IsOptional() @IsInt() @Min(0) @Max(Number.MAX_SAFE_INTEGER) monthlyBudgetCents: number | null = null;
-  /** The first profile is the one of keys that name none. */
+  /** Keys without a profile get the first one. */
   @IsArray()
   @ArrayMinSize(1)
   @ArrayUnique((profile: ProfileConfig) => profile.id, idsOfTheirOwn)
@@ -128,11 +128,11 @@ export class PlanConfig {
 }
 
 export class BudgetsConfig {
-  /** Percent of a monthly budget at which an event is recorded, unless the budget has its own; ascending. */
+  /** Percentages of a monthly budget at which an event is recorded, unless the budget has its own; ascending. */
   @IsAscendingPercents() thresholdsPercent: number[] = [50, 80, 100];
 }
 
-/** `tollgate.yaml`: all that an operator decides. Read by `readConfigFile`; unknown fields are errors. */
+/** `tollgate.yaml`, with everything that the operator decides. Read by `readConfigFile`. Unknown fields are errors. */
 export class TollgateConfig {
   @Matches(/^[A-Z]{3}$/, { message: '$property must be an ISO 4217 code such as USD' }) currency: string = 'USD';
   @IsArray()
@@ -141,7 +141,7 @@ export class TollgateConfig {
   @ValidateNested({ each: true })
   @Type(() => ModelConfig)
   models!: ModelConfig[];
-  /** The first plan is the one of tenants that name none. */
+  /** Tenants without a plan get the first one. */
   @IsArray()
   @ArrayMinSize(1)
   @ArrayUnique((plan: PlanConfig) => plan.id, idsOfTheirOwn)
@@ -153,18 +153,18 @@ export class TollgateConfig {
 
 export type ConfigCheck = (next: TollgateConfig) => Promise<readonly string[]>;
 
-/** The configuration in force, and its changes while running. Injected into the apps. */
+/** The configuration in force, and its changes at run time. Injected into the apps. */
 export abstract class ConfigSource {
   /** Read it at each use: a reload replaces the object. */
   abstract readonly current: TollgateConfig;
   /**
-   * Asked before a changed configuration takes effect: a line for each thing that stands in its way; then it is
-   * refused, and the old one stays. A check that rejects cannot say: the old one stays until it can.
+   * Called before a changed configuration takes effect. Returns a line for each obstacle: then it is refused, and the
+   * old one stays in force. If a check rejects, the result is unknown, and the old one stays until the check succeeds.
    */
   abstract addCheck(check: ConfigCheck): void;
   /** Called after each accepted reload. */
   abstract onChange(listener: (config: TollgateConfig) => void): void;
-  /** Looks at once whether there is a newer configuration, and takes it over where it may. Never rejects. */
+  /** Checks at once for a newer configuration, and applies it if possible. Never rejects. */
   async refresh(): Promise<void> {}
   abstract close(): void;
 }

@@ -4,7 +4,7 @@ import type { Call } from './connections';
 import { LIMITS } from './limits-parameters';
 import { NamedCall } from './named-call';
 
-/** `admit` of functions/admit.sql. */
+/** The call of functions/admit.sql. */
 const ADMIT = new NamedCall<AdmitRequest>(
   'admit',
   [

@@ -3,15 +3,15 @@ import { UnavailableError } from '@tollgate/contracts';
 import { DatabaseError, Pool, type ClientBase } from 'pg';
 
 const CONNECT_TIMEOUT_MS = 1_000;
-/** One batched call, waiting for locks included. */
+/** One batched call, including waits for locks. */
 const CALL_TIMEOUT_MS = 1_000;
-/** Sweep, news and snapshot: not in the way of a request. */
+/** Sweep, balance updates and snapshot, which no request waits for. */
 const BACKGROUND_TIMEOUT_MS = 10_000;
-/** How much later than the server's own timeout this side gives up on an answer. */
+/** This side gives up on an answer this long after the server's own timeout. */
 const ANSWER_GRACE_MS = 500;
 /**
- * admit, look, extend, void, progress and settle: one call of each in flight at a time, and one settlement may wait for
- * the disk beside them.
+ * For admit, look, extend, void, progress and settle: one call of each at a time, plus a settlement that waits for the
+ * disk.
  */
 const MAX_CALL_CONNECTIONS = 7;
 const MAX_BACKGROUND_CONNECTIONS = 2;
@@ -19,28 +19,28 @@ const MAX_TRIES = 3;
 
 /**
  * deadlock_detected, serialization_failure, lock_not_available, unique_violation (the same id twice at the same
- * instant): the call as a whole may be tried again.
+ * instant): the whole call may be repeated.
  */
 const RETRYABLE = new Set(['40P01', '40001', '55P03', '23505']);
 /** connection_exception, insufficient_resources, operator_intervention (shutdown, timeout), system_error */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58']);
 
-/** Rows as arrays of strings, as they come from the wire. */
+/** Rows as arrays of strings, as the wire carries them. */
 export type Row = readonly (string | null)[];
 
 export interface Call {
-  /** Of the prepared statement. */
+  /** The name of the prepared statement. */
   name: string;
   text: string;
   values: unknown[];
 }
 
 /**
- * The store's connections. None waits for the disk when it commits: that would keep the tenant's row locked for so
- * long. What must be durable is followed by a flush: a commit that is waited for, of a record without content behind
- * all others in the log; no row is locked meanwhile, so a settlement that waits for the disk holds up nobody. Call and
- * flush go over the same connection: a crash of the server in between breaks it, so the flush of a server that has lost
- * the call's changes can never be taken for theirs.
+ * The store's connections. No commit waits for the disk: that would keep the tenant's row locked meanwhile. A call that
+ * must be durable is followed by a flush: a synchronous commit of an empty record behind all others in the log. No row
+ * is locked during the flush, so a settlement that waits for the disk delays nobody.
+ * Call and flush use the same connection. A crash of the server in between breaks it, so a flush on the recovered
+ * server is never taken for the flush of lost changes.
  */
 export class Connections {
   private readonly calls: Pool;
@@ -50,9 +50,9 @@ export class Connections {
     url: string,
     private readonly callTimeoutMs = CALL_TIMEOUT_MS,
   ) {
-    // The functions look rows up by key: plans that are kept must not be those of the day when the table was empty.
+    // The functions look rows up by key. A kept plan must not be one that was made for an empty table.
     const lookups = '-c synchronous_commit=off -c enable_seqscan=off';
-    // Who has longer for a call has it for a connection too.
+    // A longer limit for the call also applies to connecting.
     const connectTimeoutMs = Math.max(CONNECT_TIMEOUT_MS, callTimeoutMs);
     this.calls = pool(url, 'tollgate-admission', MAX_CALL_CONNECTIONS, callTimeoutMs, lookups, connectTimeoutMs);
     this.background = pool(
@@ -65,7 +65,7 @@ export class Connections {
     );
   }
 
-  /** Rejects with UnavailableError when Postgres does not answer in time. */
+  /** Rejects with UnavailableError when PostgreSQL does not answer in time. */
   call(call: Call): Promise<Row[]> {
     return run(this.calls, call, this.callTimeoutMs + ANSWER_GRACE_MS);
   }
@@ -75,22 +75,19 @@ export class Connections {
   }
 
   /**
-   * Durable when it returns: the call's own changes and every earlier commit that it saw. After an UnavailableError it
-   * may have happened all the same; repeat it.
+   * Durable when it returns: the call's own changes, and every earlier commit that it saw. After an UnavailableError
+   * the call may have succeeded all the same, so repeat it.
    */
   callDurably(call: Call): Promise<Row[]> {
     return runDurably(this.calls, call, this.callTimeoutMs + ANSWER_GRACE_MS);
   }
 
-  /** The same in the background; nothing to wait for when the call gives no rows. */
+  /** The same in the background. Waits for nothing if the call returns no rows. */
   callDurablyInBackground(call: Call): Promise<Row[]> {
     return runDurably(this.background, call, BACKGROUND_TIMEOUT_MS + ANSWER_GRACE_MS);
   }
 
-  /**
-   * Rejects with the reason when nothing can be written durably now: a full disk, a server in recovery, a right that is
-   * missing.
-   */
+  /** Rejects with the reason when no durable write is possible: a full disk, a server in recovery, a missing right. */
   async probeWrite(): Promise<void> {
     try {
       await this.callDurably({ name: 'probe_write', text: 'SELECT probe_write()', values: [] });
@@ -141,7 +138,7 @@ async function runDurably(from: Pool, call: Call, answerTimeoutMs: number): Prom
     done = true;
     return rows;
   } finally {
-    // Not reused after an error: what it may still be waiting for must not answer the next call.
+    // Not reused after an error: a late answer must not be taken for the next call's.
     client.release(!done);
   }
 }

@@ -12,8 +12,8 @@ import { Fixture, TOKEN_NANOS, WIDE } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
 /**
- * A server of its own, which this file may crash. It writes its log rarely, so that only what is waited for is on disk;
- * one standby may be asked for.
+ * A server that this file may crash. It rarely flushes its log, so only what was waited for is on disk. A standby can
+ * be requested.
  */
 const SETTINGS = { wal_writer_delay: '10s', wal_level: 'replica', max_wal_senders: '1' };
 
@@ -45,7 +45,7 @@ async function asOperator(...statements: string[]): Promise<void> {
 }
 const RELOAD = 'SELECT pg_reload_conf()';
 
-/** As new connections have it: a reload takes a moment. */
+/** As new connections see it: a reload takes a moment. */
 async function setting(name: string): Promise<string> {
   const client = new Client({ connectionString: server.url });
   await client.connect();
@@ -54,7 +54,7 @@ async function setting(name: string): Promise<string> {
   return rows[0]!.value;
 }
 
-/** Commits durably until one waits for the standby. `ended` resolves when that one is released. */
+/** Commits durably until a commit waits for the standby. `ended` resolves when that commit is released. */
 async function waitingCommit(): Promise<{ ended(): Promise<void> }> {
   const probe = new Client({ connectionString: server.url, application_name: 'probe' });
   await probe.connect();
@@ -85,8 +85,8 @@ async function waitEvent(application: string): Promise<string | null> {
 }
 
 /**
- * One server process dies: Postgres drops all others, recovers from what is on disk, and takes connections again, all
- * within a moment.
+ * Kills one server process. PostgreSQL then drops all others, recovers from disk and accepts connections again, within
+ * a moment.
  */
 async function crashAndRecover(): Promise<void> {
   const [victim, other] = [new Client({ connectionString: server.url }), new Client({ connectionString: server.url })];
@@ -95,14 +95,16 @@ async function crashAndRecover(): Promise<void> {
     await client.connect();
   }
   const { rows } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-  // Only when Postgres drops the other does it know of the crash: until then it takes connections as if nothing were.
+  // PostgreSQL notices the crash when it drops this other connection. Until then it accepts connections as usual.
   const dropped = new Promise((resolve) => other.once('end', resolve));
   process.kill(rows[0]!.pid, 'SIGKILL');
   await dropped;
   await eventually(() => asOperator('SELECT 1'), { timeoutMs: 60_000 });
 }
 
-/** Runs `before` once, in front of the store's next wait for the disk; all else goes to the real server untouched. */
+/**
+ * Runs `before` once, ahead of the store's next wait for the disk. Everything else reaches the real server unchanged.
+ */
 function beforeNextFlush(before: () => Promise<void>): void {
   const query = Client.prototype.query as (...args: unknown[]) => unknown;
   const spy = jest.spyOn(Client.prototype, 'query').mockImplementation(function (this: Client, ...args: unknown[]) {
@@ -113,14 +115,14 @@ function beforeNextFlush(before: () => Promise<void>): void {
 }
 
 describe('a settlement', () => {
-  it('that waits for the disk holds up no admission of the same tenant', async () => {
+  it('that waits for the disk does not delay admissions of the same tenant', async () => {
     await fixture.setBalance(10n ** 12n);
     const client = new AdmissionClient(fixture.store);
     const id = await fixture.hold();
     // A durable commit now waits for a standby that does not exist.
     await asOperator(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, RELOAD);
     await eventually(async () => expect(await setting('synchronous_standby_names')).toBe('nobody'));
-    // It is so once the checkpointer has heard of it as well.
+    // The setting is in force once the checkpointer has read it as well.
     const probe = await waitingCommit();
     const settling = client.settle({ event: fixture.event(id, TOKEN_NANOS) });
     let settled = false;
@@ -134,7 +136,7 @@ describe('a settlement', () => {
     await client.close();
   });
 
-  it('that a crash took away before it was on disk is not answered as durable', async () => {
+  it('that a crash loses before it is on disk is not answered as durable', async () => {
     await fixture.setBalance(10n ** 12n);
     const id = await fixture.hold();
     const event = fixture.event(id, 2n * TOKEN_NANOS);
@@ -142,8 +144,8 @@ describe('a settlement', () => {
     const before = await fixture.sums();
     beforeNextFlush(crashAndRecover);
     await expect(fixture.store.settle([{ event }])).rejects.toThrow(UnavailableError);
-    // The crash took it away (unless the log writer came by in that very moment). The client repeats by itself, and
-    // again a crash in between is no success.
+    // The crash loses it, unless the log writer ran in that very moment. The client repeats by itself, and another
+    // crash in between is again no success.
     const client = new AdmissionClient(fixture.store);
     beforeNextFlush(crashAndRecover);
     expect(await client.settle({ event })).toMatchObject({ kind: 'settled', event });
@@ -152,7 +154,7 @@ describe('a settlement', () => {
     await client.close();
   });
 
-  it('is there after a crash of Postgres; buckets are full again', async () => {
+  it('survives a crash of PostgreSQL, after which the buckets are full again', async () => {
     await fixture.setBalance(10n ** 12n);
     const limited = { keyId: newId('key'), keyLimits: { ...WIDE, requestsPerMinute: 1 } };
     const before = await fixture.sums();

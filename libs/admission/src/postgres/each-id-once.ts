@@ -1,6 +1,6 @@
 /**
- * Calls with parts of the items such that no id is twice in one part: the SQL functions write the rows of a call in one
- * statement. As a rule there is one part, as nobody sends an id twice at the same time but in error.
+ * Splits the items into calls that have no id twice, because the SQL functions write all rows of a call in one
+ * statement. Usually there is one call: only a faulty caller sends an id twice at the same time.
  */
 export async function eachIdOnce<I, O>(
   items: readonly I[],

@@ -5,7 +5,7 @@ import { PostgresAdmissionStore } from './postgres-admission-store';
 const database = useTestDatabase();
 const MONTH_US = 30 * 86_400_000_000;
 
-it('a bucket that says 30 days ahead and not when it was written, as an earlier release left it, keeps nobody out for longer than a minute', async () => {
+it('a bucket of an earlier release that is 30 days ahead blocks its key for a minute at most', async () => {
   const f = new Fixture(async ({ now }) => {
     const store = new PostgresAdmissionStore({
       url: database.url,
@@ -22,7 +22,8 @@ it('a bucket that says 30 days ahead and not when it was written, as an earlier 
     const limited = { keyLimits: limits, tenantLimits: limits };
     await f.hold(limited);
     await database.query(
-      `UPDATE admission.bucket SET requests_full_us = requests_full_us + $1, tokens_full_us = tokens_full_us + $1, written_us = 0`,
+      `UPDATE admission.bucket
+           SET requests_full_us = requests_full_us + $1, tokens_full_us = tokens_full_us + $1, written_us = 0`,
       [MONTH_US],
     );
     expect(await f.admit(f.request(limited))).toMatchObject({ kind: 'refused' });

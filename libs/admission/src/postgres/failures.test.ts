@@ -5,13 +5,13 @@ import { AdmissionClient } from '../admission-client';
 import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
-/** Two tries of at most a second and a half each, and some for a busy machine. */
+/** Two attempts of a second and a half each, and some more for a busy machine. */
 const BOUND_MS = 4_000;
 
 const database = useTestDatabase();
 const fixture = useFixture(async () => new PostgresAdmissionStore({ url: database.url }));
 
-describe('when Postgres does not answer', () => {
+describe('when PostgreSQL does not answer', () => {
   it('an unreachable server is an UnavailableError, in bounded time', async () => {
     const store = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
     const client = new AdmissionClient(store);
@@ -23,7 +23,7 @@ describe('when Postgres does not answer', () => {
     await store.close();
   });
 
-  it('a tenant that somebody keeps locked is an UnavailableError, in bounded time, and leaves nothing behind', async () => {
+  it('a tenant that stays locked is an UnavailableError in bounded time, and nothing is left behind', async () => {
     const f = fixture();
     await f.setBalance(10n ** 12n);
     const client = new AdmissionClient(f.store);
@@ -40,7 +40,7 @@ describe('when Postgres does not answer', () => {
     await client.close();
   });
 
-  it('connections that are cut are replaced: nobody notices', async () => {
+  it('broken connections are replaced without an error for the caller', async () => {
     const f = fixture();
     await f.setBalance(10n ** 12n);
     const client = new AdmissionClient(f.store);
@@ -50,16 +50,17 @@ describe('when Postgres does not answer', () => {
       for (let cut = 0; cut < 10; cut++) {
         const before = served;
         await database.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'tollgate-admission%' AND datname = current_database()`,
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE application_name LIKE 'tollgate-admission%' AND datname = current_database()`,
         );
-        // The store comes back in between.
+        // The store recovers in between.
         await eventually(() => expect(served).toBeGreaterThan(before));
       }
     })().finally(() => (cutting = false));
     while (cutting) {
       const request = f.request();
       const result = await client.admit(request).catch((error: unknown) => error);
-      // Cut twice in a row is a refusal; anything else is an answer.
+      // Two breaks in a row are a refusal; anything else is an answer.
       if (result instanceof UnavailableError) continue;
       expect(result).toMatchObject({ kind: 'held' });
       const settled = await client
@@ -77,7 +78,7 @@ describe('when Postgres does not answer', () => {
     await client.close();
   });
 
-  it('a server that takes no writes is not ready, serves reads, and is ready again when it takes them', async () => {
+  it('a server that accepts no writes is not ready, still serves reads, and recovers with writes', async () => {
     const [{ name }] = (await database.query<{ name: string }>('SELECT current_database() AS name')) as [
       { name: string },
     ];
@@ -91,14 +92,15 @@ describe('when Postgres does not answer', () => {
     }
     // Its connections were opened under the old setting.
     await database.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate-admission' AND datname = $1`,
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'tollgate-admission' AND datname = $1`,
       [name],
     );
     await eventually(() => store.check());
     await store.close();
   });
 
-  it('is ready beside a backup, which reads the table of the probe for as long as it takes', async () => {
+  it('the store is ready during a backup, which locks the table of the probe for its whole duration', async () => {
     const backup = new Client({ connectionString: database.url });
     await backup.connect();
     await backup.query('BEGIN');

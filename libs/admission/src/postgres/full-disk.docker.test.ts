@@ -7,11 +7,11 @@ import { MIGRATIONS } from '../index';
 import { PostgresAdmissionStore } from './postgres-admission-store';
 
 const postgres = usePostgresServer();
-/** A file system of memory that each container has, of 64 MB. */
+/** A file system in memory, 64 MB, in every container. */
 const SMALL = '/dev/shm/small';
 const FILL_ROWS = 100_000;
 
-it('on a full disk the store is not ready and admits nobody, serves reads, and is ready when there is room again', async () => {
+it('a store on a full disk is not ready, admits nobody, serves reads, and recovers when there is space', async () => {
   await migrateSchemas(postgres.url, [MIGRATIONS]);
   const sql = new Client({ connectionString: postgres.url });
   await sql.connect();
@@ -28,7 +28,7 @@ it('on a full disk the store is not ready and admits nobody, serves reads, and i
   await sql.query(`CREATE TABLESPACE small LOCATION '${SMALL}'`);
   for (const table of ['hold', 'write_probe']) await sql.query(`ALTER TABLE admission.${table} SET TABLESPACE small`);
   await sql.query('CREATE TABLE filler (text text) TABLESPACE small');
-  // To the last page: smaller and smaller parts of it.
+  // Fill it to the last page, in smaller and smaller steps.
   for (let rows = FILL_ROWS; rows >= 1; rows = Math.floor(rows / 10)) {
     const fill = async () =>
       sql.query(`INSERT INTO filler SELECT repeat('x', 900) FROM generate_series(1, $1)`, [rows]);

@@ -1,10 +1,10 @@
 import { holds } from '../admission-metrics';
 import type { Connections } from './connections';
 
-/** It reads the hold table as a whole, so not with each sweep. */
+/** Counting reads the whole hold table, so it does not run with every sweep. */
 const COUNT_EVERY_MS = 5_000;
 
-/** How many holds there are, for the metrics: counted by whoever sweeps. */
+/** The number of holds for the metrics, counted by each process that sweeps. */
 export class HoldCounts {
   private nextAtMs = 0;
 

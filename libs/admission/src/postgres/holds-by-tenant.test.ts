@@ -6,22 +6,26 @@ const TENANTS = 50;
 const HOLDS_EACH = 100;
 const tenant = (n: number) => `ten_${String(n).padStart(3, '0')}`;
 
-/** Rows of holds that were read so far, by a scan or through an index. Connections tell at their end. */
+/** The number of hold rows read so far, by scans or through an index. Connections report it when they end. */
 async function rowsRead(): Promise<number> {
   const [row] = await database.query<{ rows: string }>(
-    `SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_user_tables WHERE schemaname = 'admission' AND relname = 'hold'`,
+    `SELECT seq_tup_read + idx_tup_fetch AS rows FROM pg_stat_user_tables
+     WHERE schemaname = 'admission' AND relname = 'hold'`,
   );
   return Number(row!.rows);
 }
 
-it('reads the holds of the tenants that it is asked for, however many others have', async () => {
+it('reads only the holds of the requested tenants, however many other tenants have', async () => {
   await database.query(`INSERT INTO admission.tenant (tenant_id) SELECT unnest($1::text[])`, [
     Array.from({ length: TENANTS }, (_, n) => tenant(n)),
   ]);
-  // By their ids the holds of all tenants are mixed.
+  // Ordered by id, the holds of all tenants are mixed.
   await database.query(
-    `INSERT INTO admission.hold (id, tenant_id, key_id, hold_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute, deadline_ms, progressed_ms, record)
-     SELECT 'req_' || lpad(n::text, 6, '0'), 'ten_' || lpad((n % $1::int)::text, 3, '0'), 'key_x', 5, 1, 1, 1, 1, 4e12, 1, '{}' FROM generate_series(0, $1::int * $2::int - 1) n`,
+    `INSERT INTO admission.hold (id, tenant_id, key_id, hold_nanos, output_tokens, hold_tokens,
+                                 key_tokens_per_minute, tenant_tokens_per_minute, deadline_ms, progressed_ms, record)
+     SELECT 'req_' || lpad(n::text, 6, '0'), 'ten_' || lpad((n % $1::int)::text, 3, '0'), 'key_x', 5, 1, 1,
+            1, 1, 4e12, 1, '{}'
+     FROM generate_series(0, $1::int * $2::int - 1) n`,
     [TENANTS, HOLDS_EACH],
   );
   await database.query('VACUUM ANALYZE admission.hold');

@@ -2,7 +2,7 @@ import type { Limited } from '../admission-store';
 import { cappedNanos } from '../amounts';
 import type { Parameter } from './named-call';
 
-/** The limits and budgets of a request, as `admit` and `look` take them. */
+/** The limits and budgets of a request, as parameters of `admit` and `look`. */
 export const LIMITS: readonly Parameter<Limited>[] = [
   ['p_key_requests', 'bigint', ({ keyLimits }) => keyLimits.requestsPerMinute],
   ['p_key_tokens', 'bigint', ({ keyLimits }) => keyLimits.tokensPerMinute],

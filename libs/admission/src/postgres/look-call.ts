@@ -3,7 +3,7 @@ import type { Call } from './connections';
 import { LIMITS } from './limits-parameters';
 import { NamedCall } from './named-call';
 
-/** `look` of functions/look.sql. */
+/** The call of functions/look.sql. */
 const LOOK = new NamedCall<LookRequest>(
   'look',
   [['p_now_ms', 'bigint']],

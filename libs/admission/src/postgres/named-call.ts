@@ -2,7 +2,7 @@ import type { Call } from './connections';
 import { numbers } from './sql-arrays';
 
 /**
- * A parameter that takes an array with one element for each request: its name, the type of an element, and the element.
+ * A parameter that is an array with one element for each request: its name, the type of an element, and the element.
  */
 export type Parameter<Request> =
   | readonly [name: string, type: 'text', of: (request: Request) => string]
@@ -13,14 +13,14 @@ export type Parameter<Request> =
     ];
 
 /**
- * A call of a SQL function with every argument by its name. One list makes the text of the call and its values, so
- * neither order nor number of the parameters is written twice. One jsonb argument instead costs a quarter more of the
- * server's time at 256 requests a call (docs/decisions/0014-functions-in-files.md).
+ * A call of a SQL function with named arguments. One list produces both the text of the call and its values, so no
+ * order and no number of parameters is written twice. One jsonb argument instead would cost a quarter more server time
+ * at 256 requests a call (docs/decisions/0014-functions-in-files.md).
  */
 export class NamedCall<Request> {
   private readonly text: string;
 
-  /** `scalars`: names and types of the parameters that are one value for the whole call. */
+  /** `scalars`: names and types of the parameters that have one value for the whole call. */
   constructor(
     private readonly name: string,
     scalars: readonly (readonly [name: string, type: string])[],
@@ -30,7 +30,7 @@ export class NamedCall<Request> {
     this.text = `SELECT * FROM ${name}(${all.map(([name, type], i) => `${name} => $${i + 1}::${type}`).join(', ')})`;
   }
 
-  /** `scalars` in the order of the constructor's. */
+  /** `scalars` in the order of the constructor. */
   of(requests: readonly Request[], scalars: readonly unknown[]): Call {
     const arrays = this.parameters.map(([, type, of]) =>
       type === 'text' ? requests.map((request) => of(request)) : numbers(requests, of),

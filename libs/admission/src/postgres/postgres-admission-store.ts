@@ -38,19 +38,19 @@ import { repairCall } from './repair-call';
 import { numbers } from './sql-arrays';
 
 export interface PostgresAdmissionOptions {
-  /** Of the database with the `admission` schema migrated. */
+  /** The URL of the database whose `admission` schema is migrated. */
   url: string;
   leaseMs?: number;
-  /** Epoch milliseconds; Postgres's clock when absent. For tests. */
+  /** Epoch milliseconds; PostgreSQL's clock when absent. For tests. */
   now?: () => number;
   /** 1 s when absent. For tests. */
   callTimeoutMs?: number;
 }
 
 /**
- * The admission store as SQL functions (functions/): one call for all that has gathered, tenants' rows locked in
- * ascending order. Read admission-store.ts for the guarantees, admit.sql for the rules of admission, end_holds.sql for
- * the end of a hold.
+ * The admission store as SQL functions (functions/): one call for everything that has gathered, which locks the
+ * tenants' rows in ascending order. See admission-store.ts for the guarantees, admit.sql for the rules of admission,
+ * and end_holds.sql for the end of a hold.
  */
 export class PostgresAdmissionStore extends AdmissionStore {
   private readonly connections: Connections;
@@ -131,8 +131,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 
   private async settleFaultless(events: readonly UsageEvent[]): Promise<(SettleResult | RangeError)[]> {
-    // Durable before anyone is told, also what an earlier call settled; the tenants' rows are free again before the
-    // disk is waited for.
+    // Durable before anyone gets an answer, including what an earlier call settled. The tenants' rows are unlocked
+    // before the wait for the disk.
     const rows = await this.connections.callDurably({
       name: 'settle',
       text: 'SELECT * FROM settle($1,$2,$3,$4,$5,$6,$7)',
@@ -171,7 +171,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 
   async sweep({ limit, confirmAfterMs }: SweepOptions): Promise<UsageEvent[]> {
-    // Durable: what is published must not be settled otherwise after a crash.
+    // Durable: a crash must not undo the settlement of a published event.
     const rows = await this.connections.callDurablyInBackground({
       name: 'sweep',
       text: 'SELECT * FROM sweep($1,$2,$3)',
@@ -210,7 +210,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
 
   async repair(repair: Repair): Promise<RepairResult> {
     await this.connections.callDurablyInBackground(repairCall(repair, this.now()));
-    // Columns have types: what is no hold cannot stand in a row.
+    // Columns have types, so every row is a readable hold.
     return { droppedHolds: 0 };
   }
 
@@ -241,7 +241,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
   async holds({ tenantId, after, limit }: HoldsQuery): Promise<HoldView[]> {
     const rows = await this.connections.callInBackground({
       name: 'holds',
-      text: `SELECT id, state, coalesce(cost_nanos, hold_nanos), now_us($1) / 1000 - CASE state WHEN 'pending' THEN progressed_ms
+      text: `SELECT id, state, coalesce(cost_nanos, hold_nanos),
+                    now_us($1) / 1000 - CASE state WHEN 'pending' THEN progressed_ms
                ELSE (extract(epoch FROM (record->>'endedAt')::timestamptz) * 1000)::bigint END
              FROM hold WHERE tenant_id = $2 AND id > $3 ORDER BY id LIMIT $4`,
       values: [this.now(), tenantId, after ?? '', limit],
@@ -275,7 +276,7 @@ export class PostgresAdmissionStore extends AdmissionStore {
   }
 }
 
-/** The answers by the number of their item, from 1, which is the first value of a row; `read` gets the others. */
+/** The results by item. The first value of a row is the item's number, from 1; `read` gets the others. */
 function inOrder<R>(rows: readonly Row[], read: (values: Row, index: number) => R): R[] {
   const answers: R[] = [];
   for (const [number, ...values] of rows) answers[Number(number) - 1] = read(values, Number(number) - 1);

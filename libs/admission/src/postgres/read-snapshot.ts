@@ -1,7 +1,7 @@
 import type { Snapshot } from '../admission-store';
 import type { Row } from './connections';
 
-/** A row of the function `snapshot`. */
+/** A row of the SQL function `snapshot`. */
 export function readSnapshot(row: Row): Snapshot {
   return {
     tenantId: row[0]!,

@@ -1,6 +1,6 @@
 /**
- * A Postgres array literal of numbers; null elements are NULL. Quicker than node-postgres, which quotes and escapes
- * each element.
+ * A PostgreSQL array literal of numbers; null elements become NULL. Faster than node-postgres, which quotes and escapes
+ * every element.
  */
 export function numbers<T>(items: readonly T[], of: (item: T) => number | bigint | boolean | null): string {
   let out = '{';

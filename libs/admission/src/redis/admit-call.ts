@@ -4,8 +4,7 @@ import { readAdmit, type Value } from '../store-answers';
 import { amount, limitValues, nanos } from './json-arguments';
 
 /**
- * What `admit` answers before the results: whether the tenant was new to the store, and the epoch of the store in which
- * its holds are.
+ * The first values of a reply of `admit`: whether the tenant was new to the store, and the store epoch of its holds.
  */
 const HEADER_VALUES = 2;
 const VALUES_PER_RESULT = 9;

@@ -11,11 +11,12 @@ const MOST_RUNS = 100_000;
 const TIME_BOX_MS = 4_000;
 const CASES_PER_CALL = 200;
 
-/** Each function under test takes what JSON holds and answers text. */
+/** Each function under test takes JSON values and returns text. */
 const REGISTER = `
   local function calculate(keys, args)
     local functions = {
-      add = add, sub = sub, mul = mul, least = least, most = most, ceil_million = ceil_million, times = times, bucket_us = bucket_us,
+      add = add, sub = sub, mul = mul, least = least, most = most,
+      ceil_million = ceil_million, times = times, bucket_us = bucket_us,
       less = function(a, b) return less(a, b) and 1 or 0 end,
       iso_time = iso_time,
       month_of = month_of,
@@ -52,7 +53,7 @@ async function calculate(cases: Case[]): Promise<string[]> {
 const min = (a: bigint, b: bigint) => (a < b ? a : b);
 const max = (a: bigint, b: bigint) => (a > b ? a : b);
 
-/** Of every size, and around the bounds where a form changes. */
+/** Numbers of every size, and around the bounds where the representation changes. */
 const signed = fc.oneof(
   fc.bigInt(-(2n ** 120n), 2n ** 120n),
   fc.bigInt(-1_000n, 1_000n),
@@ -90,7 +91,7 @@ describe('the arithmetic of the functions', () => {
     );
   });
 
-  it('counts how often a price fits, however large both are', async () => {
+  it('counts how often a price fits into an amount, however large both are', async () => {
     const one = fc.tuple(
       positive,
       fc.oneof(positive, fc.bigInt(0n, 10n ** 16n)),

@@ -4,23 +4,24 @@ import { parseBalanceUpdate } from '../balance-update';
 import type { MonthSpent } from '../admission-store';
 import type { AskForCredit } from './credit-restorer';
 
-/** What a request waits for the books at most; then it is answered 503 and may be tried again. */
+/** The longest wait for the books within a request. After it the request gets 503 and may be repeated. */
 const ASK_DEADLINE_MS = 2_000;
-/** Clocks of services may differ by so much: so near the end of a month both months are asked for. */
+/** The clocks of services may differ by this much. This near the end of a month, both months are requested. */
 const MAX_CLOCK_SKEW_MS = 5 * 60_000;
 /**
- * Pages of keys; of a tenant that used more than 50,000 in a month the others' budgets begin anew, and the log says so.
+ * Pages of keys. If a tenant used more than 50,000 keys in a month, the budgets of the others begin anew, and a warning
+ * is logged.
  */
 const MAX_PAGES = 10;
 
-/** As much of the messages seam as it takes. */
+/** The part of the messages seam that is needed here. */
 export interface Requests {
   request<S extends Subject>(subject: S, request: RequestOf<S>, options?: { deadlineMs?: number }): Promise<ReplyOf<S>>;
 }
 
 /**
- * Asks billing for the credit of a tenant and metering for what it has spent in this month: for `RedisAdmissionStore`'s
- * `onUnknownTenant`. Neither knows what was settled and is still on its way to them: that much can be spent again.
+ * For `onUnknownTenant` of `RedisAdmissionStore`: asks billing for the tenant's credit, and metering for what it has
+ * spent in this month. Neither knows what was settled and has not reached them yet. That amount can be spent again.
  */
 export function askForCredit(messages: Requests, now: () => number = Date.now): AskForCredit {
   return async (tenantId) => {
@@ -34,8 +35,8 @@ export function askForCredit(messages: Requests, now: () => number = Date.now): 
 }
 
 /**
- * Asks metering for what a tenant has spent in this month; in two of them near the end of one. Rejects when it does not
- * answer.
+ * Asks metering for what a tenant has spent in this month, or in two months near the end of one. Rejects when metering
+ * does not answer.
  */
 export function askForSpent(messages: Requests, tenantId: string, now: () => number = Date.now): Promise<MonthSpent[]> {
   const months = [now() - MAX_CLOCK_SKEW_MS, now() + MAX_CLOCK_SKEW_MS].map((ms) =>
@@ -61,7 +62,7 @@ async function monthSpent(messages: Requests, tenantId: string, month: string): 
   }
   logger('admission').warn(
     { tenantId, month, keysRestored: keys.length },
-    'a tenant used more inference keys in a month than are restored: what the others spent in it does not count on their budgets',
+    'a tenant used more inference keys this month than are restored: the budgets of the others begin anew',
   );
   return { month, tenantNanos, keys };
 }

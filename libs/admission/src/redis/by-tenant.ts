@@ -1,29 +1,26 @@
 import type { Call, RedisLink, Reply } from '@tollgate/redis';
 import type { ItemFailure } from '../item-failures';
 
-/** Elements of one function call: bounds how long Redis does nothing else (about 15 µs each). */
+/** Elements of one function call. Limits how long it blocks Redis (about 15 µs each). */
 const MAX_ITEMS_PER_FUNCTION_CALL = 250;
 
-/**
- * The five keys of a tenant, in the order in which the functions take them: one hash tag, so one slot
- * (lua/3_state.lua).
- */
+/** A tenant's five keys, in the order of the functions' parameters. One hash tag, so one slot (lua/3_state.lua). */
 export function tenantKeys(tenantId: string): string[] {
   const key = `tga:{${tenantId}}:`;
   return [`${key}credit`, `${key}keys`, `${key}pending`, `${key}settled`, `${key}unconfirmed`];
 }
 
-/** Reads a tenant that is not there. */
+/** Reads a tenant that does not exist. */
 export const PROBE: Call = { function: 'snapshot', keys: tenantKeys('probe'), args: [] };
 
-/** Some elements of one tenant that go in one function call; `positions` are theirs in the array of all. */
+/** Elements of one tenant that go in one function call, with their positions in the array of all. */
 export interface Group<T> {
   tenantId: string;
   items: T[];
   positions: number[];
 }
 
-/** Per tenant, each in its order, in parts of at most MAX_ITEMS_PER_FUNCTION_CALL. */
+/** Groups by tenant, in order, in parts of at most MAX_ITEMS_PER_FUNCTION_CALL. */
 function groupByTenant<T>(items: readonly T[], tenantOf: (item: T) => string): Group<T>[] {
   const groups: Group<T>[] = [];
   const last = new Map<string, Group<T>>();
@@ -41,8 +38,8 @@ function groupByTenant<T>(items: readonly T[], tenantOf: (item: T) => string): G
 }
 
 /**
- * One function call a group, all in one round trip; `read` makes an answer an element of a group's reply. A failure
- * stands in the place of each element of a group that failed. Rejects when all did.
+ * One function call for each group, all in one round trip. `read` turns a group's reply into its results. A failure
+ * replaces every result of a group that failed. Rejects when all groups failed.
  */
 export async function callByTenant<T, R>(
   link: RedisLink,
@@ -68,7 +65,7 @@ export async function callByTenant<T, R>(
   return results;
 }
 
-/** For operations whose answers have no place for an Error: the call as a whole fails. Each may be repeated. */
+/** For operations whose results have no place for an Error: the whole call fails. Each operation may be repeated. */
 export function allOrNothing<R>(results: readonly (R | ItemFailure)[]): R[] {
   for (const result of results) if (result instanceof Error) throw result;
   return results as R[];

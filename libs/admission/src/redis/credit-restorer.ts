@@ -7,30 +7,29 @@ import { amount, budgetChanges, nanos } from './json-arguments';
 import { spentChanges } from './repair';
 import type { TenantRegistry } from './tenant-registry';
 
-/** What a request of a tenant that the store does not know waits at most before it is refused with 503. */
+/** The longest wait of a request for an unknown tenant. After it the request gets 503. */
 const MAX_WAIT_MS = 2_000;
 const MAX_RESTORES_AT_ONCE = 200;
-/** After a failure in the background. */
+/** The pause after a failure in the background. */
 const TRY_AGAIN_MS = 10_000;
 
-/** What the books have of a tenant. */
+/** A tenant's state in the books. */
 export interface TenantCredit {
-  /** With every budget that was ever set. */
+  /** Includes every budget that was ever set. */
   news: ParsedBalanceUpdate;
   /**
-   * For budgets: the calendar month that it is now, or two of them near the end of a month, as the store goes by its
-   * own clock.
+   * For budgets: the current calendar month, or two months near the end of one, because the store uses its own clock.
    */
   spent: readonly MonthSpent[];
 }
 
 /**
- * Asks billing (and metering, for budgets) for a tenant; null: they know no such tenant, so it has no credit. Rejects
- * when they do not answer.
+ * Asks billing, and metering for budgets. Null: they know no such tenant, so it has no credit. Rejects when they do not
+ * answer.
  */
 export type AskForCredit = (tenantId: string) => Promise<TenantCredit | null>;
 
-/** Brings the credit of tenants back into a store that lost it, each asked for once at a time. */
+/** Restores the credit of tenants in a store that lost it. Each tenant is requested once at a time. */
 export class CreditRestorer {
   private readonly underWay = new Map<string, Promise<void>>();
   private readonly failedAtMs = new Map<string, number>();
@@ -53,7 +52,7 @@ export class CreditRestorer {
     return restoring;
   }
 
-  /** For a tenant of which news came: its first request then need not wait. */
+  /** For a tenant with a balance update: its first request then need not wait. */
   restoreInBackground(tenantId: string): void {
     if (this.underWay.has(tenantId) || Date.now() < (this.failedAtMs.get(tenantId) ?? 0) + TRY_AGAIN_MS) return;
     this.restore(tenantId).then(
@@ -63,14 +62,14 @@ export class CreditRestorer {
         this.failedAtMs.set(tenantId, Date.now());
         logger('admission').warn(
           { err: error, tenantId },
-          'the credit of a tenant could not be asked for; its next news or request tries again',
+          'asking for the credit of a tenant failed; its next balance update or request tries again',
         );
       },
     );
   }
 
   private async askAndTake(tenantId: string): Promise<void> {
-    const late = () => new UnavailableError(`nobody tells the credit of ${tenantId}`);
+    const late = () => new UnavailableError(`the credit of ${tenantId} is not known in time`);
     try {
       const credit = await withTimeout(MAX_WAIT_MS, this.ask(tenantId), late);
       await this.link.one({
@@ -78,16 +77,17 @@ export class CreditRestorer {
         keys: tenantKeys(tenantId),
         args: [this.now(), restoreArgument(credit)],
       });
-      // The registry forgot it with the rest; from now on it is known, and nobody else would say so again for a minute.
+      // The registry lost this tenant too. From now on the tenant counts as known, so nobody would register it for a
+      // minute.
       await this.registry.tellAgain(tenantId);
     } catch (error) {
       if (error instanceof UnavailableError) throw error;
-      throw Object.assign(new UnavailableError(`the credit of ${tenantId} cannot be had`), { cause: error });
+      throw Object.assign(new UnavailableError(`the credit of ${tenantId} is not available`), { cause: error });
     }
   }
 }
 
-/** Of a tenant that nobody knows: version 0, so that any news replaces it. */
+/** The state of a tenant that the books do not know: version 0, so any balance update replaces it. */
 function restoreArgument(credit: TenantCredit | null): string {
   if (!credit) return '[0,0,false,[],[],[]]';
   const { news, spent } = credit;

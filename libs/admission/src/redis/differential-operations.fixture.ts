@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Small and large alike: what a store of doubles would round, and what the clamps divide. */
+/** Small and large amounts: those that doubles would round, and those that the clamps divide. */
 const nanos = fc.oneof(fc.bigInt(0n, 10_000n), fc.bigInt(0n, 10n ** 13n), fc.bigInt(0n, 4n * 10n ** 18n));
 const femtos = fc.oneof(fc.constant(0n), fc.bigInt(0n, 10n ** 9n), fc.bigInt(0n, 10n ** 15n));
 const tokens = fc.oneof(fc.nat(50), fc.nat(100_000), fc.nat(1_000_000_000));
@@ -30,7 +30,7 @@ const shape = fc
 
 const pick = fc.nat(30);
 const some = <T>(one: fc.Arbitrary<T>) => fc.array(one, { minLength: 1, maxLength: 5 });
-/** What can happen to both stores. */
+/** The operations that both stores get. */
 export const operation = fc.oneof(
   {
     weight: 5,
@@ -90,7 +90,7 @@ export const operation = fc.oneof(
       kind: fc.constant('repair' as const),
       balance: nanos,
       version: fc.nat(60),
-      /** By the tenant and its keys, in this month by the clock, or in the one before. */
+      /** Of the tenant and its keys, in the current month by the clock or in the one before. */
       spent: fc.option(fc.tuple(nanos, nanos, nanos)),
       releases: fc.array(pick, { maxLength: 5 }),
       isThisMonth: fc.boolean(),

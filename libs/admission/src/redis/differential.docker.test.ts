@@ -14,7 +14,7 @@ const TIME_BOX_MS = 10_000;
 const database = useTestDatabase();
 const redis = useRedis();
 
-/** One tenant with two keys, and every hold that was ever asked for. */
+/** One tenant with two keys, and every hold that was ever requested. */
 class Run {
   private readonly tenantId = newId('ten');
   private readonly keyIds = [newId('key'), newId('key')];
@@ -70,7 +70,7 @@ class Run {
         return;
       }
       case 'settle': {
-        // From nothing to a little more than the hold.
+        // From nothing to slightly more than the hold.
         const events = this.holds(operation.holds).map(({ id, part, tokens }) => ({
           event: fixture.event(id, ((this.holdNanos.get(id) ?? 0n) * BigInt(part)) / 1_000n, {
             tenantId,
@@ -161,7 +161,7 @@ class Run {
   }
 
   /**
-   * The answer of both, which must be one: every hold, refusal, wait, remainder and sum, to the nano and the
+   * The result of both stores, which must be equal: every hold, refusal, wait, remainder and sum, to the nano and the
    * millisecond.
    */
   private async onBoth<T>(ask: (store: AdmissionStore) => Promise<T>): Promise<T> {
@@ -181,7 +181,7 @@ class Run {
   }
 }
 
-/** The messages of their errors may differ, and only one of them can be emptied and so has lives. */
+/** Error messages may differ, and only the Redis store can be emptied and so has epochs. */
 function comparable(answer: unknown): unknown {
   if (!Array.isArray(answer)) return answer;
   return answer.map((one: unknown) => {
@@ -191,7 +191,7 @@ function comparable(answer: unknown): unknown {
 }
 
 describe('Postgres and Redis', () => {
-  it('give the same answers, whatever comes in whatever order, with amounts of every size', async () => {
+  it('give equal results for random operations in random order, with amounts of every size', async () => {
     let nowMs = START_MS;
     const now = () => nowMs;
     const stores = [

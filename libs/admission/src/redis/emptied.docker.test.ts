@@ -4,14 +4,14 @@ import { eventually, useRedis } from '@tollgate/testing';
 import { TOKEN_NANOS } from '../suite/store.fixture';
 import { BALANCE, open, refusedAfterMs } from './faults.fixture';
 
-// Tenants that nobody knows are the subject here; each would be a warning.
+// Unknown tenants are the subject here; each would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 
 describe('an emptied Redis', () => {
   const redis = useRedis();
   const empty = () => redis.exec(['redis-cli', '-p', String(redis.port), 'FLUSHALL']);
 
-  it('asks for the credit of a tenant at its first request, once for all that wait, and knows budgets again', async () => {
+  it('asks for a tenant’s credit at its first request, once for all that wait, and restores budgets', async () => {
     let asked = 0;
     const budgeted = newId('key');
     const { f, client, close } = await open({
@@ -53,9 +53,9 @@ describe('an emptied Redis', () => {
     const clamped = f.request({ keyId: budgeted });
     expect(await client.admit(clamped)).toMatchObject({ outputTokens: 5 });
     await client.void({ id: clamped.draft.id, tenantId: f.tenantId });
-    // What was lost with it cannot be settled any more.
+    // Holds that were lost with the store can no longer be settled.
     expect(await client.settle({ event: f.event(lost, TOKEN_NANOS) })).toEqual({ kind: 'forbidden' });
-    // Its holds are swept, though the registry was emptied too.
+    // Its holds are swept, although the registry was emptied too.
     const short = await open({ url: redis.url, leaseMs: 1 });
     short.f.tenantId = f.tenantId;
     await short.f.hold();
@@ -66,7 +66,7 @@ describe('an emptied Redis', () => {
     await Promise.all([close(), short.close()]);
   });
 
-  it('asks for the credit of a tenant that only looks, too, and answers from what it hears', async () => {
+  it('asks for the credit of a tenant that only looks, and answers from the reply', async () => {
     const { f, client, close } = await open({
       url: redis.url,
       onUnknownTenant: (tenantId) =>
@@ -82,7 +82,7 @@ describe('an emptied Redis', () => {
     await close();
   });
 
-  it('refuses with 503, and never with a false 402, as long as nobody tells', async () => {
+  it('refuses with 503, and never with a false 402, while billing does not answer', async () => {
     let told: null | 'nobody' = 'nobody';
     const known = newId('ten');
     const { f, client, close } = await open({
@@ -94,9 +94,9 @@ describe('an emptied Redis', () => {
       },
     });
     await refusedAfterMs(() => client.admit(f.request()));
-    // Others are served meanwhile.
+    // Other tenants are served meanwhile.
     expect(await client.admit(f.request({ tenantId: known }))).toMatchObject({ kind: 'held' });
-    // News alone is not enough: what was spent in the month is not known.
+    // A balance update alone is not enough: what was spent in the month is not known.
     await f.setBalance(BALANCE);
     await refusedAfterMs(() => client.admit(f.request()));
     // A tenant that the books do not know has no credit.
@@ -107,7 +107,7 @@ describe('an emptied Redis', () => {
     await close();
   });
 
-  it('admits nobody on old news: only what the books say then counts, and news of before it changes nothing', async () => {
+  it('admits nobody on an old balance update: the books decide, and older updates then change nothing', async () => {
     let tell = (): void => {};
     const told = new Promise<void>((resolve) => (tell = resolve));
     const books = { version: 7n, balanceNanos: 5n * TOKEN_NANOS, releases: [], suspended: false };
@@ -132,7 +132,7 @@ describe('an emptied Redis', () => {
     await close();
   });
 
-  it('lets a budget be exceeded by no more than what ran and what was not metered yet at that moment', async () => {
+  it('lets a budget be exceeded by at most what ran or was not yet metered at that moment', async () => {
     const [budget, metered, notMetered, running] = [20n, 5n, 3n, 4n];
     const { f, client, close } = await open({
       url: redis.url,
@@ -166,7 +166,7 @@ describe('an emptied Redis', () => {
     await close();
   });
 
-  it('knows a hold that it lost from one that ended: the first may go on and be told to metering, the other may not', async () => {
+  it('distinguishes a lost hold, whose request may go on and report to metering, from one that ended', async () => {
     const { f, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     const { tenantId } = f;
@@ -201,7 +201,7 @@ describe('an emptied Redis', () => {
       expect(await f.store.void([lost])).toEqual([false]);
     };
     await empty();
-    // Nothing is known of the tenant; then its credit; then it has other holds.
+    // First the tenant is unknown, then its credit is known, then it has other holds.
     await expectLost();
     await f.setBalance(BALANCE);
     await expectLost();

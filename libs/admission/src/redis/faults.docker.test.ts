@@ -14,33 +14,31 @@ import {
 } from './faults.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
-/**
- * As it was before `sweep` answered how many holds are left, and before a store that was emptied was told of the
- * budgets that were set.
- */
+/** The release before `sweep` returned the number of remaining holds, and before `restore` took budgets. */
 const EARLIER_RELEASE = join(__dirname, '../../test/earlier-release');
 
-// Servers that are away are the subject here; each would be a warning.
+// Unavailable servers are the subject here; each would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 
 describe('one Redis', () => {
   const redis = useRedis();
   const cli = (...command: string[]) => redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
 
-  it('that is silent: 503 within a second, then at once; back within two seconds of its return', async () => {
+  it('that is silent: calls get 503 within a second, then at once, and work within 2 s of its return', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     const id = await f.hold();
     await redis.pause();
     const first = await refusedAfterMs(() => client.admit(f.request()));
-    // Of five, as the machine may do something else at one moment.
+    // The best of five, because the machine may be busy at one moment.
     let second = Infinity;
     for (let n = 0; n < 5; n++)
       second = Math.min(second, await refusedAfterMs(() => client.settle({ event: f.event(id, TOKEN_NANOS) })));
     await redis.unpause();
     const recovered = await recoveredAfterMs(f, client);
     process.stderr.write(
-      `silent Redis: refused after ${first.toFixed()} ms, then ${second.toFixed()} ms; back ${recovered.toFixed()} ms\n`,
+      `silent Redis: refused after ${first.toFixed()} ms, then ${second.toFixed()} ms; ` +
+        `back ${recovered.toFixed()} ms\n`,
     );
     expect(first).toBeLessThan(REFUSAL_LIMIT_MS);
     expect(second).toBeLessThan(REFUSED_AT_ONCE_MS);
@@ -49,7 +47,7 @@ describe('one Redis', () => {
     await close();
   });
 
-  it('that is killed: 503 at once; back within two seconds of its return, with all that it acknowledged', async () => {
+  it('that is killed: calls get 503 at once, and everything acknowledged is back within two seconds', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     const settled = await f.hold();
@@ -70,7 +68,7 @@ describe('one Redis', () => {
     await close();
   });
 
-  it('that is cut off: 503 within a second; back within two seconds of its return', async () => {
+  it('that is cut off: calls get 503 within a second, and work within two seconds of its return', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     await f.hold();
@@ -81,7 +79,7 @@ describe('one Redis', () => {
     await close();
   });
 
-  it('that is full admits nobody, and lets what runs go on to its end', async () => {
+  it('that is full admits nobody, and lets running requests finish', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     const [id, other] = [await f.hold(), await f.hold()];
@@ -99,7 +97,7 @@ describe('one Redis', () => {
     await close();
   });
 
-  it('that lost its functions gets them again, unnoticed', async () => {
+  it('that lost its functions gets them again without an error for the caller', async () => {
     const { f, client, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     await cli('FUNCTION', 'FLUSH');
@@ -112,7 +110,7 @@ describe('one Redis', () => {
     await close();
   });
 
-  it('that cannot be written is not ready, is read all the same, and is ready when it can be', async () => {
+  it('that cannot be written is not ready, still serves reads, and is ready when it can be written', async () => {
     const { f, close } = await open({ url: redis.url });
     await f.setBalance(BALANCE);
     await f.store.check();
@@ -135,7 +133,7 @@ describe('one Redis', () => {
     await close();
   });
 
-  it('without the replicas that settlements wait for is not ready', async () => {
+  it('that lacks the replicas which settlements wait for is not ready', async () => {
     const { f, close } = await open({ url: redis.url, settledReplicas: 1 });
     await expect(f.store.check()).rejects.toThrow(/only 0 of 1 replicas/);
     await close();
@@ -146,7 +144,7 @@ describe('one Redis', () => {
     const [old, young] = [await open({ url: redis.url, library: earlier }), await open({ url: redis.url })];
     young.f.tenantId = old.f.tenantId;
     await old.f.setBalance(BALANCE);
-    // Each way: what one admits the other extends, settles, voids, releases.
+    // In both directions: what one release admits, the other extends, settles, voids and releases.
     for (const [first, second] of [
       [old.f, young.f],
       [young.f, old.f],
@@ -199,7 +197,7 @@ describe('a wrong Redis', () => {
     );
   });
 
-  it('is right with its password, and for an ACL user that has only what is needed', async () => {
+  it('works with its password, and for an ACL user with only the necessary rights', async () => {
     expect(await startOf(locked.url.replace('//', '//:secret@'))).toBe('started');
     await locked.exec([
       ...['redis-cli', '-p', String(locked.port), '-a', 'secret', 'ACL', 'SETUSER', 'tollgate', 'on', '>pass'],

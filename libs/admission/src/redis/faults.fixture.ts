@@ -4,9 +4,9 @@ import { AdmissionClient } from '../admission-client';
 import { Fixture } from '../suite/store.fixture';
 import { RedisAdmissionStore, type RedisAdmissionOptions } from './redis-admission-store';
 
-/** What a client of the API waits for its 503 at most. */
+/** The maximum time until a client gets its 503. */
 export const REFUSAL_LIMIT_MS = 1_000;
-/** Once a silent server is known, nobody waits for it. */
+/** No call waits for a server that is known to be silent. */
 export const REFUSED_AT_ONCE_MS = 50;
 export const RECOVERY_LIMIT_MS = 2_000;
 /** On a busy machine. */
@@ -31,14 +31,14 @@ export async function open(
   return { f, client, close };
 }
 
-/** Milliseconds until it was refused as unavailable. */
+/** Milliseconds until the call was refused as unavailable. */
 export async function refusedAfterMs(work: () => Promise<unknown>): Promise<number> {
   const from = performance.now();
   await expect(work()).rejects.toThrow(UnavailableError);
   return performance.now() - from;
 }
 
-/** Milliseconds until a request is admitted again; each refusal on the way is quick. */
+/** Milliseconds until a request is admitted again. Each refusal on the way is quick. */
 export async function recoveredAfterMs(f: Fixture, client: AdmissionClient): Promise<number> {
   const from = performance.now();
   await eventually(async () => expect(await client.admit(f.request())).toMatchObject({ kind: 'held' }), {

@@ -5,14 +5,14 @@ import { eventually, PRIMARY_NAME, useRedisCluster, useRedisSentinels, type Redi
 import { TOKEN_NANOS } from '../suite/store.fixture';
 import { BALANCE, FAILOVER_LIMIT_MS, open, REFUSAL_LIMIT_MS, refusedAfterMs } from './faults.fixture';
 
-// Servers that are away are the subject here; each would be a warning.
+// Unavailable servers are the subject here; each would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 
 describe('a cluster', () => {
   const cluster = useRedisCluster({ nodeTimeoutMs: 2_000 });
   const url = () => `redis+cluster://${cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
 
-  it('that lost a node serves the tenants of the others, at their usual speed', async () => {
+  it('that lost a node serves the tenants of the other nodes at their usual speed', async () => {
     const { f, client, close } = await open({ url: url() });
     const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
     for (const tenantId of tenants) await f.setBalance(BALANCE, { tenantId });
@@ -20,7 +20,7 @@ describe('a cluster', () => {
       Promise.all(tenants.map((tenantId) => client.admit(f.request({ tenantId })).catch((error: unknown) => error)));
     expect((await admitAll()).every((result) => (result as { kind?: string }).kind === 'held')).toBe(true);
     const { server } = cluster.nodes[2]!;
-    // Others go on without it, as `cluster-require-full-coverage no` has it.
+    // The other nodes continue without it, with `cluster-require-full-coverage no`.
     for (const node of cluster.nodes)
       await node.server.exec([
         'redis-cli',
@@ -35,7 +35,7 @@ describe('a cluster', () => {
     const from = performance.now();
     const first = await admitAll();
     const firstMs = performance.now() - from;
-    // The better of two, as the machine may do something else at one moment.
+    // The better of two, because the machine may be busy at one moment.
     let secondMs = Infinity;
     let second: unknown[] = [];
     for (let n = 0; n < 2; n++) {
@@ -63,7 +63,7 @@ describe('a cluster', () => {
     await close();
   });
 
-  it('that lost a node extends the holds of the others once', async () => {
+  it('that lost a node extends the holds of the other nodes once', async () => {
     const { f, client, close } = await open({ url: url() });
     const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
     const holds = await Promise.all(
@@ -99,7 +99,7 @@ describe('a cluster', () => {
     await close();
   });
 
-  it('has the keys of a tenant in one slot, and takes an idle tenant off the list only when nobody told of it since', async () => {
+  it('has a tenant’s keys in one slot, and stops sweeping a tenant only when no process serves it', async () => {
     const { f, close } = await open({ url: url() });
     await f.setBalance(BALANCE);
     await f.hold();
@@ -114,7 +114,7 @@ describe('a cluster', () => {
       return null;
     };
     const { key, score } = (await active())!;
-    // Told of eleven minutes ago, and without holds.
+    // Registered eleven minutes ago, and without holds.
     await link.one({ command: 'zadd', keys: [key], args: [score - 660_000, f.tenantId] });
     await f.sweep();
     expect(await active()).not.toBeNull();
@@ -134,7 +134,7 @@ describe('a cluster with replicas', () => {
   const replication = ({ port, server }: (typeof cluster.nodes)[0]) =>
     server.exec(['redis-cli', '-p', String(port), 'INFO', 'replication']);
 
-  it('refuses, where settlements wait for replicas, those alone whose shard lacks its replica', async () => {
+  it('refuses only settlements whose shard lacks its replica, where settlements wait for replicas', async () => {
     const { f, client, close } = await open({ url: url(), settledReplicas: 1 });
     const tenants = Array.from({ length: 30 }, (_, i) => `${f.tenantId}${i}`);
     for (const tenantId of tenants) await f.setBalance(BALANCE, { tenantId });
@@ -159,7 +159,7 @@ describe('a cluster with replicas', () => {
       { timeoutMs: FAILOVER_LIMIT_MS },
     );
     const warm = await hold();
-    // A replica that is late with one makes it a repeat.
+    // A slow replica makes it a repeat.
     await eventually(async () => settled(await settle(warm)));
     const roles = await Promise.all(cluster.nodes.map(replication));
     const replica = cluster.nodes[roles.findIndex((info) => info.includes('role:slave'))]!;
@@ -185,7 +185,7 @@ describe('a cluster with replicas', () => {
     const admitAll = () =>
       Promise.all(tenants.map((tenantId) => client.admit(f.request({ tenantId })).catch((error: unknown) => error)));
     await admitAll();
-    // A replica that has not yet copied its primary (Redis waits 5 s before it begins) cannot take over.
+    // A replica that has not yet copied its primary cannot take over. Redis waits 5 s before it begins to copy.
     const infos = await eventually(
       async () => {
         const all = await Promise.all(cluster.nodes.map(replication));
@@ -219,28 +219,28 @@ describe('Redis with Sentinel', () => {
     return /(?:slave|master)_repl_offset:(\d+)/.exec(info)?.[1];
   };
 
-  /** The replica has all that the primary has. */
+  /** The replica has everything that the primary has. */
   const inStep = () =>
     eventually(async () => {
       const [primary, replica] = await Promise.all([offset(group.primary, 0), offset(group.replica, 1)]);
       expect(replica).toBe(primary);
     });
 
-  it('acknowledges a settlement and a withdrawal, where that is wanted, only when the replica has it', async () => {
+  it('acknowledges a settlement and a withdrawal only when the replica has it, where that is configured', async () => {
     const { f, client, close } = await open({ url: url(), settledReplicas: 1 });
     await f.setBalance(BALANCE);
     const [first, second] = [await f.hold(), await f.hold()];
     await inStep();
-    // A replica that is late with it makes it a repeat.
+    // A slow replica makes it a repeat.
     const settling = () => client.settle({ event: f.event(first, TOKEN_NANOS) });
     await eventually(async () => expect(await settling()).toMatchObject({ kind: 'settled' }));
-    // Redis writes pings of its own meanwhile: so the primary is asked first.
+    // Redis writes pings of its own meanwhile, so the primary is asked first.
     const written = Number(await offset(group.primary, 0));
     expect(Number(await offset(group.replica, 1))).toBeGreaterThanOrEqual(written);
     await group.replica.pause();
     expect(await refusedAfterMs(() => client.settle({ event: f.event(second, TOKEN_NANOS) }))).toBeGreaterThan(300);
     expect(await client.admit(f.request())).toMatchObject({ kind: 'held' });
-    // Of a version that never comes: the books would give it back.
+    // Its version never arrives. Otherwise the books would give it back.
     const withdrawal = { tenantId: f.tenantId, version: 9n, nanos: 1n };
     expect(await refusedAfterMs(() => f.store.withdraw(withdrawal))).toBeGreaterThan(200);
     await group.replica.unpause();
@@ -251,11 +251,11 @@ describe('Redis with Sentinel', () => {
     await close();
   });
 
-  it('goes on with the replica when the primary is killed', async () => {
+  it('continues with the replica when the primary is killed', async () => {
     const { f, client, close } = await open({ url: url() });
     await f.setBalance(BALANCE);
     await f.hold();
-    // Replication is asynchronous: what it has not reached is lost with the primary.
+    // Replication is asynchronous: whatever has not reached the replica is lost with the primary.
     await inStep();
     await group.primary.kill();
     expect(await refusedAfterMs(() => client.admit(f.request()))).toBeLessThan(REFUSAL_LIMIT_MS);

@@ -10,15 +10,14 @@ const VALUES_PER_RESULT = 7;
 
 export interface LookContext {
   now: number | '';
-  /** A tenant for which the books were not asked is not judged. */
+  /** True: an unknown tenant gets `unknown` instead of a result. */
   mustBeKnown: boolean;
-  /** The error for it. */
+  /** The error for an unknown tenant. */
   unknown: (tenantId: string) => TenantUnknownError;
 }
 
 /**
- * The function `look` (lua/4_look.lua). The registry of tenants is not told: nothing is left to sweep of one that only
- * looks.
+ * The call of the function `look` (lua/4_look.lua). It does not register the tenant: a look leaves nothing to sweep.
  */
 export function callLook(
   link: RedisLink,
@@ -37,7 +36,7 @@ export function callLook(
   );
 }
 
-/** Null: the books were not asked for this tenant yet. */
+/** Null: the books have not been asked for this tenant yet. */
 function readReply(reply: unknown): LookResult[] | null {
   const values = reply as Value[];
   if (values[0] === 'unknown') return null;

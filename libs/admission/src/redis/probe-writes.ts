@@ -1,14 +1,14 @@
 import { UnavailableError } from '@tollgate/contracts';
 import type { Call, RedisLink } from '@tollgate/redis';
 
-/** Spread over the shards of a cluster, as good as surely. */
+/** Enough to reach every shard of a cluster, almost certainly. */
 const SLOTS = 16;
 const KEPT_MS = 60_000;
 export const REPLICAS_TIMEOUT_MS = 300;
 
 /**
- * Writes as an admission and a settlement do, what nobody reads. Rejects when no shard takes it, or none has it on as
- * many replicas as a settlement waits for.
+ * Writes as an admission and a settlement do, to keys that nobody reads. Rejects when no shard accepts the write, or
+ * none has it on the number of replicas that a settlement waits for.
  */
 export async function probeWrites(link: RedisLink, replicas: number): Promise<void> {
   const keys = Array.from({ length: SLOTS }, (_, n) => `tga:{probe${n}}:write`);

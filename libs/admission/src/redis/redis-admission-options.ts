@@ -10,18 +10,18 @@ export interface RedisAdmissionOptions {
   /** See `RedisLinkOptions`. For tests. */
   callTimeoutMs?: number;
   /**
-   * Asks the books for a tenant (`askForCredit`): at its first news or request since Redis was emptied, or ever. No
-   * request of it is admitted before. Without it the news alone count, and a tenant of which there was none has no
+   * Asks the books for a tenant (`askForCredit`) at its first balance update or request that this Redis sees. Its
+   * requests wait for the answer. Without this option only balance updates count, and a tenant without one has no
    * credit.
    */
   onUnknownTenant?: AskForCredit;
   /**
-   * A settlement or a withdrawal is acknowledged only when so many replicas have it (WAIT, on a connection of its own);
-   * default 0: when Redis has it.
+   * A settlement or a withdrawal is acknowledged when this number of replicas has it (WAIT, on a connection of its
+   * own). The default 0 means: when Redis has it.
    */
   settledReplicas?: number;
   /** In a cluster behind address translation. */
   natMap?: NatMap;
-  /** Another release's functions. For tests. */
+  /** The functions of another release. For tests. */
   library?: FunctionLibrary;
 }

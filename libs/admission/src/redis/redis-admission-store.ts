@@ -32,7 +32,7 @@ import { readExtend, readSettle, readWithdraw, type Value } from '../store-answe
 import { admitArguments, readAdmitReply } from './admit-call';
 import { allOrNothing, callByTenant, PROBE, tenantKeys } from './by-tenant';
 import { CreditRestorer } from './credit-restorer';
-import { amount, budgetChanges, nanos, settlementValues, tuple } from './json-arguments';
+import { balanceUpdateValues, extensionValues, nanos, settlementValues, tuple } from './json-arguments';
 import { callLook } from './look-call';
 import { readHolds } from './read-holds';
 import { callRepair } from './repair';
@@ -42,20 +42,20 @@ import { sweepTenants } from './sweep-tenants';
 import type { RedisAdmissionOptions } from './redis-admission-options';
 import { TenantRegistry } from './tenant-registry';
 
-/** A request that waited behind a call has so much more than one call in all: less than a second. */
+/** The extra time of a request that waited behind another call. With it a call still ends within a second. */
 const QUEUE_TIME_MS = 250;
-/** Sweep, news and snapshot: not in the way of a request, so on a connection of their own. */
+/** Sweep, balance updates and snapshot have their own connection, so that requests do not wait for them. */
 const BACKGROUND_TIMEOUT_MS = 10_000;
-const FAMILY = 'tollgate_admission_v1'; // Seam and version of the data.
-/** What the store calls in Redis. */
+const FAMILY = 'tollgate_admission_v1'; // The seam, and the version of its data.
+/** The functions that the store calls in Redis. */
 export const admissionLibrary = () => readFunctionLibrary(FAMILY, join(__dirname, 'lua'));
 
 export type { RedisAdmissionOptions };
 
 /**
- * The admission store as Redis Functions (lua/): per operation one round trip for all that has gathered, one function
- * call a tenant, whose keys share a slot. Read admission-store.ts for the guarantees and lua/4_admit.lua for the rules.
- * Durable means acknowledged by Redis: how much a crash of Redis itself can lose is its `appendfsync` setting.
+ * The admission store as Redis Functions (lua/): one round trip for everything that has gathered, and one function call
+ * for each tenant, whose keys share a slot. See admission-store.ts for the guarantees and lua/4_admit.lua for the
+ * rules. Durable means acknowledged by Redis: its `appendfsync` setting decides what a crash of Redis can lose.
  */
 export class RedisAdmissionStore extends AdmissionStore {
   override readonly asksForTenants: boolean;
@@ -118,24 +118,14 @@ export class RedisAdmissionStore extends AdmissionStore {
     });
   }
 
-  /** No call as a whole that fails where a shard is away: its repeat would extend those of the others twice. */
+  /** Does not fail as a whole when a shard is down: a repeat would extend the holds of the other shards twice. */
   extend(requests: readonly ExtendRequest[]): Promise<(ExtendResult | UnavailableError)[]> {
     return callByTenant<ExtendRequest, ExtendResult>(
       this.link,
       'extend',
       requests,
       (request) => request.tenantId,
-      (items) => [
-        this.now(),
-        JSON.stringify(
-          items.map(({ id, wantNanos, minNanos, storeEpoch }) => [
-            id,
-            nanos(wantNanos),
-            nanos(minNanos),
-            storeEpoch ?? false,
-          ]),
-        ),
-      ],
+      (items) => [this.now(), JSON.stringify(items.map(extensionValues))],
       (reply, { items }) => items.map((_, i) => this.readExtended((reply as Value[]).slice(i * 3))),
     );
   }
@@ -177,7 +167,7 @@ export class RedisAdmissionStore extends AdmissionStore {
           return readSettle(values, event);
         }),
     );
-    // When it does not come to that, the settlements stand, and their repeat waits again.
+    // Without enough replicas the settlements stand, and their repeat waits again.
     const missed = await this.missedReplicas(settlements.map(({ event }) => event.tenantId));
     return answers.map((answer, i) => missed[i] ?? answer);
   }
@@ -205,17 +195,7 @@ export class RedisAdmissionStore extends AdmissionStore {
       'apply_news',
       news,
       (one) => one.tenantId,
-      (items) => [
-        JSON.stringify(
-          items.map((one) => [
-            amount(one.version),
-            nanos(one.balanceNanos),
-            one.suspended,
-            one.releases,
-            budgetChanges(one.budgets),
-          ]),
-        ),
-      ],
+      (items) => [JSON.stringify(items.map(balanceUpdateValues))],
       (restored, { tenantId, items }) => {
         if (restored === 0) this.restorer?.restoreInBackground(tenantId);
         return items.map(() => true);
@@ -251,8 +231,8 @@ export class RedisAdmissionStore extends AdmissionStore {
   }
 
   /**
-   * Rejects when Redis cannot be reached, refuses user and password, or has no Functions: the message names setting and
-   * cure.
+   * Rejects when Redis cannot be reached, refuses user and password, or has no Functions. The message names the setting
+   * and the cure.
    */
   async start(): Promise<void> {
     await Promise.all([...this.links()].map((link) => link.start()));
@@ -268,7 +248,7 @@ export class RedisAdmissionStore extends AdmissionStore {
     return Promise.resolve();
   }
 
-  /** For each tenant the error when what was written of it has not reached as many replicas as it must. */
+  /** For each tenant, the error if its writes have not reached the required number of replicas. */
   private async missedReplicas(tenantIds: readonly string[]): Promise<(UnavailableError | undefined)[]> {
     if (this.settledReplicas === 0) return [];
     const keys = tenantIds.map((tenantId) => tenantKeys(tenantId)[0]!);
@@ -286,10 +266,10 @@ export class RedisAdmissionStore extends AdmissionStore {
     return read.results;
   }
 
-  /** Asks for the credit of a tenant that the store does not know: the error to reject with until it is known. */
+  /** Asks for the credit of an unknown tenant. Returns the error to reject with until it is known. */
   private unknown(tenantId: string): TenantUnknownError {
     const known = this.restorer!.restore(tenantId);
-    // Whoever asked for it waits for it; nobody need.
+    // The caller may wait for it, but need not.
     known.catch(() => {});
     return new TenantUnknownError(tenantId, known);
   }

@@ -5,10 +5,10 @@ import type { Repair } from '../admission-store';
 import { TOKEN_NANOS, useFixture } from '../suite/store.fixture';
 import { RedisAdmissionStore } from './redis-admission-store';
 
-// A store that closes while it registers its tenants would warn.
+// A store that closes while it registers its tenants would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 
-// What a Redis credential can write: anything, into any field. The books say version 5 and a balance of 100 tokens.
+// A Redis credential can write anything into any field. The books say version 5 and a balance of 100 tokens.
 const redis = useRedis();
 let client: Redis;
 beforeAll(() => {
@@ -43,8 +43,8 @@ async function working(): Promise<{ running: string; settled: string }> {
 }
 
 /**
- * Everything goes on: what runs is settled, what is settled is handed out and released, and credit is what the books
- * say.
+ * Everything works again: the running request settles, its record is handed out and released, and credit is what the
+ * books say.
  */
 async function expectSound({ running, settled }: { running?: string; settled?: string }): Promise<void> {
   const f = fixture();
@@ -69,14 +69,14 @@ describe('a repair while metering is away', () => {
   const spoiled: [string, () => Promise<unknown>][] = [
     ['the tenant’s sum', () => client.hset(key('credit'), 'spent', 'x')],
     ['the tenant’s month', () => client.hset(key('credit'), 'month', 'x')],
-    ['the tenant’s sum, taken away', () => client.hdel(key('credit'), 'spent')],
-    ['all of the tenant', () => client.set(key('credit'), 'garbage')],
+    ['the tenant’s missing sum', () => client.hdel(key('credit'), 'spent')],
+    ['the tenant’s whole state', () => client.set(key('credit'), 'garbage')],
     ['the sum of a key', () => client.hset(key('keys'), fixture().keyId, Buffer.from([0xc1]))],
     ['a key, taken away', () => client.hdel(key('keys'), fixture().keyId)],
     ['all keys', () => client.set(key('keys'), 'garbage')],
   ];
 
-  it.each(spoiled)('asks again for what was spent in the month where nobody can read it: %s', async (_what, spoil) => {
+  it.each(spoiled)('asks again for unreadable sums of the month: %s', async (_what, spoil) => {
     await working();
     await client.hset(key('credit'), 'restored', '1');
     await spoil();
@@ -103,7 +103,7 @@ describe('a repair while metering is away', () => {
     expect(await fixture().admit(byKey)).toMatchObject({ reason: 'budget_reached', scope: 'key' });
   });
 
-  it('keeps what was spent in the month where it can be read, and asks nobody: requests do not wait for metering', async () => {
+  it('keeps readable sums of the month, and asks nobody: requests do not wait for metering', async () => {
     await working();
     await client.hset(key('credit'), 'restored', '1');
     const spent = await client.hget(key('credit'), 'spent');
@@ -149,7 +149,7 @@ describe('a repair of what was written into Redis', () => {
     ['budget', 'x'],
     ['life', 'another'],
   ];
-  it.each(FIELDS)('the field %s as %j', async (field, value) => {
+  it.each(FIELDS)('cures the field %s as %j', async (field, value) => {
     const held = await working();
     await client.hset(key('credit'), field, value);
     expect(await fixture().store.repair(books())).toEqual({ droppedHolds: 0 });
@@ -167,7 +167,7 @@ describe('a repair of what was written into Redis', () => {
     await expectSound(held);
   });
 
-  it('what can be read of a state tells so, or that it cannot', async () => {
+  it('a snapshot shows a readable state, or says that it is unreadable', async () => {
     await working();
     await client.hset(key('credit'), 'balance', 'x');
     expect(await view()).toMatchObject({ unreadable: expect.any(String) });
@@ -176,7 +176,7 @@ describe('a repair of what was written into Redis', () => {
   });
 
   it.each(['credit', 'keys', 'pending', 'settled', 'unconfirmed'])(
-    'the key %s as one of another type',
+    'cures the key %s as one of another type',
     async (name) => {
       const held = await working();
       await client.del(key(name));
@@ -190,7 +190,7 @@ describe('a repair of what was written into Redis', () => {
     },
   );
 
-  it('holds, budgets and keys that nobody can read: gone, counted, and in nobody’s way', async () => {
+  it('drops and counts unreadable holds, budgets and keys, which then affect nobody', async () => {
     const f = fixture();
     const held = await working();
     let packedHolds = 0;

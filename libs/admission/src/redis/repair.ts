@@ -25,7 +25,7 @@ export async function callRepair(link: RedisLink, repair: Repair, now: number | 
   return { droppedHolds: Number(droppedHolds) };
 }
 
-/** As `restore` and `repair` of the library read what was spent. */
+/** What was spent, as `restore` and `repair` of the library read it. */
 export function spentChanges(spent: Repair['spent']): unknown[] {
   return spent.map(({ month, tenantNanos, keys }) => [
     monthOf(month),

@@ -3,10 +3,10 @@ import type { Snapshot } from '../admission-store';
 import { tenantKeys } from './by-tenant';
 import type { TenantRegistry } from './tenant-registry';
 
-/** Each reads all holds of a tenant. */
+/** Each snapshot reads all holds of a tenant. */
 const MAX_TENANTS_PER_CALL = 50;
 
-/** Tenants ascending; each at one instant, but not all at the same. Rejects when a shard does not answer. */
+/** Tenants ascending. Each is read at one instant, but not all at the same. Rejects when a shard does not answer. */
 export async function readSnapshots(
   link: RedisLink,
   registry: TenantRegistry,
@@ -21,7 +21,7 @@ export async function readSnapshots(
     const wanted = limit - snapshots.length;
     const ids = wanted > 0 ? await registry.page(last, wanted) : [];
     snapshots.push(...(await readAll(link, ids)));
-    // A registry may name tenants of which nothing is kept.
+    // A registry may name tenants without any stored state.
     if (ids.length < wanted || wanted <= 0) return snapshots;
     last = ids.at(-1);
   }
@@ -62,7 +62,7 @@ function read(tenantId: string, v: readonly (string | number | null)[]): Snapsho
   try {
     return readable(tenantId, v);
   } catch (error) {
-    // A number of a form that this store never writes.
+    // Not a form of number that this store writes.
     return { ...UNREADABLE, tenantId, unreadable: (error as Error).message };
   }
 }
@@ -80,7 +80,7 @@ function readable(tenantId: string, v: readonly (string | number | null)[]): Sna
     holdRowsSettledNanos: BigInt(v[7]!),
     oldestSettledId: v[8] as string | null,
     suspended: v[9] === '1',
-    // An earlier release of the functions does not tell.
+    // An earlier release of the functions does not return it.
     inFlight: BigInt(v[10] ?? v[4]!),
     withdrawnNanos: BigInt(v[11] ?? 0),
   };

@@ -5,13 +5,13 @@ import type { SweepOptions } from '../admission-store';
 import { tenantKeys } from './by-tenant';
 import type { TenantRegistry } from './tenant-registry';
 
-/** One round trip: a tenant with nothing to do costs Redis some 5 µs. */
+/** One round trip. A tenant with nothing to do costs Redis some 5 µs. */
 const MAX_TENANTS_PER_CALL = 200;
 
 /**
- * Goes through the active tenants until as many holds of both kinds were found as were asked for. A shard that does not
- * answer is passed by; rejects when nothing was found and one did not answer. Records that were handed out by an answer
- * that got lost are handed out again after the waiting time.
+ * Goes through the active tenants until the requested number of holds of both kinds was found. Skips a shard that does
+ * not answer. Rejects when nothing was found and a shard did not answer. Records in a lost reply are handed out again
+ * after the waiting time.
  */
 export async function sweepTenants(
   link: RedisLink,
@@ -25,7 +25,7 @@ export async function sweepTenants(
   let owed = 0;
   let failure: Error | undefined;
   const counts = new Map<string, { pending: number; settled: number }>();
-  // Those that gave all that they might are asked again behind the others: so a busy tenant does not keep them waiting.
+  // Tenants that reached their limit are asked again after the others, so a busy tenant does not delay the rest.
   const queue = (await registry.active()).flat();
   for (
     let left = [limit, limit];
@@ -52,7 +52,7 @@ export async function sweepTenants(
         queue.push(batch[i]!);
     }
   }
-  // Of all tenants or of none: a sum that leaves some out would look like holds that went away.
+  // Over all tenants or not at all: a partial sum would look like holds that ended.
   if (!failure && queue.length === 0) report([...counts.values()]);
   if (failure && events.length === 0) throw failure;
   if (idle.length > 0) await registry.forgetIdle(idle);

@@ -1,36 +1,39 @@
 import { slotOf, type Call, type RedisLink } from '@tollgate/redis';
 import { logger } from '@tollgate/runtime';
 
-/** Spread over the shards of a cluster. Part of the form of the data: never change it. */
+/** Spread over the shards of a cluster. Part of the data format: never change it. */
 const REGISTRIES = 16;
-/** Each process tells so often that it serves a tenant. */
+/** The interval at which each process registers a tenant that it serves. */
 const TELL_AGAIN_MS = 60_000;
 /**
- * A tenant without holds of which no process has told for so long is not swept any more. Far beyond TELL_AGAIN_MS, as a
- * process tells before it admits.
+ * A tenant without holds that no process registered for this time is not swept any more. Far beyond TELL_AGAIN_MS,
+ * because a process registers a tenant before it admits.
  */
 const IDLE_AFTER_MS = 600_000;
 const MAX_TENANTS_TOLD_AT_ONCE = 1_000;
 
 /**
- * Which tenants there are, and which have to be swept: two sorted sets in each of REGISTRIES slots. A registry and its
- * tenants lie in different slots, so they cannot change together; the order makes up for that: a process tells of a
- * tenant before its first hold and once a minute while it serves it, and only a tenant of which nobody has told for ten
- * times as long, and which has no holds, is taken off the list of the active. What a lost registry forgets, it has
- * again a minute later.
+ * Lists all tenants, and those that must be swept: two sorted sets in each of REGISTRIES slots.
+ * A registry and its tenants are in different slots, so they cannot change atomically. The order makes up for that. A
+ * process registers a tenant before its first hold, and once a minute while it serves it. A tenant is removed from the
+ * active list only if it has no holds and nobody has registered it for ten minutes. A lost registry is complete again a
+ * minute later.
  */
 export class TenantRegistry {
   private told = new Set<string>();
   private toldSinceMs = Date.now();
   private failing = false;
 
-  /** `link` is what requests wait for. */
+  /** `link` is the connection that requests wait for. */
   constructor(
     private readonly link: RedisLink,
     private readonly background: RedisLink,
   ) {}
 
-  /** Nothing to wait for when all of them were told of lately, as a rule. Never rejects: the next call tells again. */
+  /**
+   * Usually returns nothing to wait for, as all tenants were registered recently. Never rejects: the next call tries
+   * again.
+   */
   tell(tenantIds: Iterable<string>): Promise<void> | undefined {
     const nowMs = Date.now();
     if (nowMs - this.toldSinceMs > TELL_AGAIN_MS) {
@@ -42,14 +45,14 @@ export class TenantRegistry {
     return missing.size === 0 ? undefined : this.write([...missing], nowMs);
   }
 
-  /** The store did not know it, so the registry may not either. */
+  /** The store did not know the tenant, so the registry may not know it either. */
   async tellAgain(tenantId: string): Promise<void> {
     this.told.delete(tenantId);
     await this.tell([tenantId]);
   }
 
   /**
-   * Of every registry, the tenants to sweep; in a random order of registries, so that none is always the last. Rejects
+   * The tenants to sweep, from every registry. The order of registries is random, so that none is always last. Rejects
    * when no registry answers.
    */
   async active(): Promise<string[][]> {
@@ -59,7 +62,7 @@ export class TenantRegistry {
     return answered(await this.background.call(calls)) as string[][];
   }
 
-  /** Takes those of which nobody has told for a long time off the list of the active. They have no holds. */
+  /** Removes tenants that nobody has registered for a long time from the active list. They have no holds. */
   async forgetIdle(tenantIds: readonly string[]): Promise<void> {
     const beforeMs = Date.now() - IDLE_AFTER_MS;
     const calls = [...byRegistry(tenantIds)].map(([n, ids]): Call => {
@@ -68,7 +71,7 @@ export class TenantRegistry {
     await this.background.call(calls);
   }
 
-  /** Ids after `after`, ascending; at most `limit`. Rejects when a registry does not answer. */
+  /** Ids after `after`, ascending, at most `limit`. Rejects when a registry does not answer. */
   async page(after: string | undefined, limit: number): Promise<string[]> {
     const from = after === undefined ? '-' : `(${after}`;
     const replies = await this.background.call(
@@ -96,7 +99,7 @@ export class TenantRegistry {
         failed ??= error;
         if (!error) for (const id of ids) this.told.add(id);
       }
-      if (failed && !this.failing) logger('admission').warn({ err: failed }, 'tenants were not registered; trying on');
+      if (failed && !this.failing) logger('admission').warn({ err: failed }, 'registering tenants failed; retrying');
       this.failing = failed !== undefined;
     }
   }
@@ -113,7 +116,7 @@ function byRegistry(tenantIds: readonly string[]): Map<number, string[]> {
   return shards;
 }
 
-/** Those that answered; rejects when none did. */
+/** The replies of the registries that answered. Rejects when none did. */
 function answered(replies: readonly unknown[]): unknown[] {
   const good = replies.filter((reply) => !(reply instanceof Error));
   if (good.length === 0) throw replies[0];

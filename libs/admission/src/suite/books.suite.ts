@@ -2,12 +2,12 @@ import { newId } from '@tollgate/contracts';
 import { DEFAULT_LEASE_MS } from '../admission-store';
 import { START_MS, TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
-/** What died, what the ledger owes, what it has taken in. */
+/** Expired holds, unconfirmed settlements, and what the ledger has confirmed. */
 export function booksSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   beforeEach(() => fixture().setBalance(100n * TOKEN_NANOS));
 
-  it('an expired stream is settled at what it recorded last, and handed out at once', async () => {
+  it('settles an expired stream at its last recorded progress, and hands it out at once', async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, tokensPerMinute: 100, concurrency: 1 };
     const request = f.request({ keyLimits, wantOutputTokens: 50 });
@@ -32,18 +32,18 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.sweep()).toEqual([record]);
     expect(await f.sweep()).toEqual([]);
     expect(await f.sums()).toMatchObject({ pendingNanos: 0n, settledNanos: 7n * TOKEN_NANOS, settledHolds: 1 });
-    // The gateway was not dead after all: the first result stands.
+    // The gateway was alive after all: the first result stands.
     expect(await f.settle(request.draft.id, 50n * TOKEN_NANOS)).toEqual({
       kind: 'settled',
       repeated: true,
       event: record,
     });
-    // Its place and the tokens that it did not use are free.
+    // Its concurrency slot and its unused tokens are free again.
     f.nowMs += 60_000;
     expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ kind: 'held' });
   });
 
-  it('a sign of life without news of deliveries keeps what was recorded', async () => {
+  it('keeps what was recorded when a heartbeat brings no delivery', async () => {
     const f = fixture();
     const id = await f.hold();
     await f.progress(id, 4);
@@ -52,7 +52,7 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.sweep()).toMatchObject([{ id, completionTokens: 4 }]);
   });
 
-  it('an expired hold of which nothing was delivered is void', async () => {
+  it('voids an expired hold without any delivery', async () => {
     const f = fixture();
     const id = await f.hold();
     f.nowMs += DEFAULT_LEASE_MS;
@@ -71,7 +71,7 @@ export function booksSuite(open: OpenStore): void {
     ]);
   });
 
-  it('a settled hold that is not released is handed out again after each waiting time, unchanged', async () => {
+  it('hands out a settled hold that is not released again after each waiting time, unchanged', async () => {
     const f = fixture();
     const id = await f.hold();
     const event = f.event(id, TOKEN_NANOS);
@@ -89,9 +89,9 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.sweep(60_000)).toEqual([]);
   });
 
-  it('hands out at most as many as were asked for, the oldest first', async () => {
+  it('hands out at most the requested number of holds, the oldest first', async () => {
     const f = fixture();
-    // Before all that other tests may have left behind.
+    // Older than anything that other tests may have left behind.
     f.nowMs = START_MS - 86_400_000;
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) {
@@ -107,7 +107,7 @@ export function booksSuite(open: OpenStore): void {
     );
   });
 
-  it('each expired or unconfirmed hold goes to one of many sweepers', async () => {
+  it('hands out each expired or unconfirmed hold to one of many sweepers', async () => {
     const f = fixture();
     const stores = [f.store, await f.open(), await f.open()];
     const expired = await Promise.all(Array.from({ length: 4 }, () => f.hold()));
@@ -120,7 +120,7 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ settledHolds: 8, settledNanos: 8n * TOKEN_NANOS });
   });
 
-  it('a newer balance replaces an older one, never the other way; releases are always taken', async () => {
+  it('replaces an older balance by a newer one and never the reverse, and always applies releases', async () => {
     const f = fixture();
     const ids = [await f.hold(), await f.hold()];
     for (const id of ids) await f.settle(id, 10n * TOKEN_NANOS);
@@ -144,7 +144,7 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.admit()).toMatchObject({ kind: 'held' });
   });
 
-  it('ignores the release of a hold that is not settled, or is of another tenant', async () => {
+  it('ignores the release of a hold that is not settled, or belongs to another tenant', async () => {
     const f = fixture();
     const [pending, settled] = [await f.hold(), await f.hold()];
     await f.settle(settled, TOKEN_NANOS);
@@ -154,7 +154,7 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.settle(pending, TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
   });
 
-  it('suspends and resumes a tenant with the newest news', async () => {
+  it('suspends and resumes a tenant by the newest balance update', async () => {
     const f = fixture();
     await f.setBalance(100n * TOKEN_NANOS, { suspended: true });
     expect(await f.admit()).toMatchObject({ reason: 'tenant_suspended' });
@@ -162,7 +162,7 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.admit()).toMatchObject({ kind: 'held' });
   });
 
-  it('names the oldest settled hold that the books have not taken in', async () => {
+  it('names the oldest settled hold that the books do not include', async () => {
     const f = fixture();
     await f.setBalance(100n * TOKEN_NANOS);
     const ids = [await f.hold(), await f.hold(), await f.hold()];
@@ -172,7 +172,7 @@ export function booksSuite(open: OpenStore): void {
     expect((await f.sums()).oldestSettledId).toBe(ids[1]);
   });
 
-  it('lists the holds of a tenant ascending, in pages, each with its state, its amount and how long it has been quiet', async () => {
+  it('lists the holds of a tenant in ascending pages, with state, amount and time since the heartbeat', async () => {
     const f = fixture();
     await f.setBalance(100n * TOKEN_NANOS);
     const ids = [await f.hold(), await f.hold(), await f.hold()];
@@ -192,7 +192,7 @@ export function booksSuite(open: OpenStore): void {
     expect(await f.store.holds({ tenantId: newId('ten'), limit: 1 })).toEqual([]);
   });
 
-  it('lists tenants ascending, in pages, and one by its id', async () => {
+  it('lists tenants in ascending pages, and a single one by its id', async () => {
     const f = fixture();
     const ids = [newId('ten'), newId('ten'), newId('ten')];
     await f.store.applyBalanceUpdates(

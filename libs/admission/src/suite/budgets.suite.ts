@@ -4,14 +4,12 @@ import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './store.f
 
 const PLENTY_NANOS = 10n ** 15n;
 
-/**
- * Budgets of the calendar month: those that requests bring from the configuration, and those that the operator sets.
- */
+/** Budgets of the calendar month: the defaults that requests bring, and those that the operator sets. */
 export function budgetsSuite(open: OpenStore): void {
   const fixture = useFixture(open);
 
   it.each(['key', 'tenant'] as const)(
-    'the budget of a %s clamps, holds, and is reached by spending only',
+    'clamps and holds by the budget of a %s, which only spending can reach',
     async (scope) => {
       const f = fixture();
       await f.setBalance(10n ** 15n);
@@ -28,7 +26,7 @@ export function budgetsSuite(open: OpenStore): void {
       expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'credit_held', scope });
       await f.settle(second.draft.id, 4n * TOKEN_NANOS);
       expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'budget_reached', scope, retryAfterMs: null });
-      // Releases take nothing off what was spent in the month.
+      // A release does not reduce what was spent in the month.
       await f.setBalance(10n ** 15n, { releases: [id, second.draft.id] });
       expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'budget_reached', scope });
       const other = await f.admit(f.request({ ...budget, keyId: newId('key') }));
@@ -36,7 +34,7 @@ export function budgetsSuite(open: OpenStore): void {
     },
   );
 
-  it('budgets begin anew with the calendar month in UTC, and what ended before does not count in it', async () => {
+  it('starts budgets anew with the calendar month in UTC, without what ended before', async () => {
     const f = fixture();
     await f.setBalance(10n ** 15n);
     f.nowMs = Date.UTC(2026, 4, 31, 23, 59, 59, 999);
@@ -46,7 +44,7 @@ export function budgetsSuite(open: OpenStore): void {
     expect(await f.admit(f.request(budgets))).toMatchObject({ reason: 'credit_held' });
     const endedAt = new Date(f.nowMs).toISOString();
     f.nowMs += 1;
-    // A hold over the turn of the month still counts as held.
+    // A hold across the turn of the month still counts as held.
     expect(await f.admit(f.request({ ...budgets, minOutputTokens: 5 }))).toMatchObject({ reason: 'credit_held' });
     await f.settle(late, 6n * TOKEN_NANOS, { endedAt });
     const next = f.request(budgets);
@@ -55,7 +53,7 @@ export function budgetsSuite(open: OpenStore): void {
     expect(await f.admit(f.request(budgets))).toMatchObject({ reason: 'budget_reached', scope: 'key' });
   });
 
-  it('what a clock that is ahead dates into the next month, or years on, counts in this one, and budgets go on as ever', async () => {
+  it('counts spending in this month that a clock ahead dated into the next month, or years later', async () => {
     const f = fixture();
     await f.setBalance(10n ** 15n);
     const budgets = { keyBudgetNanos: 10n * TOKEN_NANOS, tenantBudgetNanos: 10n * TOKEN_NANOS };
@@ -71,7 +69,7 @@ export function budgetsSuite(open: OpenStore): void {
     expect(await f.admit(f.request(budgets))).toMatchObject({ reason: 'budget_reached' });
   });
 
-  it('grants the least of what credit and both budgets grant', async () => {
+  it('grants the minimum of what credit and both budgets allow', async () => {
     const f = fixture();
     await f.setBalance(9n * TOKEN_NANOS);
     expect(
@@ -92,7 +90,7 @@ export function budgetsSuite(open: OpenStore): void {
       f.setBalance(PLENTY_NANOS, { budgets: [{ keyId: keyIdOf(f), version, nanos }] });
     const byDefault = (nanos: bigint) => (scope === 'key' ? { keyBudgetNanos: nanos } : { tenantBudgetNanos: nanos });
 
-    it('is in force for the next admission, before the default that the request brings', async () => {
+    it('is in force for the next admission, instead of the default that the request brings', async () => {
       const f = fixture();
       await set(f, 1n, 4n * TOKEN_NANOS);
       expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 4 });
@@ -101,7 +99,7 @@ export function budgetsSuite(open: OpenStore): void {
       expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 2 });
     });
 
-    it('"none" takes the default away, "default" brings it back', async () => {
+    it('removes the default by "none" and restores it by "default"', async () => {
       const f = fixture();
       const request = () => f.request({ ...byDefault(3n * TOKEN_NANOS), wantOutputTokens: 3 });
       await set(f, 1n, 'none');
@@ -112,7 +110,7 @@ export function budgetsSuite(open: OpenStore): void {
       expect(await f.admit(f.request())).toMatchObject({ kind: 'held' });
     });
 
-    it('comes in any order and any number of times: the newest stands', async () => {
+    it('converges on the newest version, in any order and with repeats', async () => {
       const f = fixture();
       await set(f, 3n, 5n * TOKEN_NANOS);
       await set(f, 2n, 100n * TOKEN_NANOS);
@@ -121,7 +119,7 @@ export function budgetsSuite(open: OpenStore): void {
       expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 5 });
     });
 
-    it('comes with old news too: its version is its own', async () => {
+    it('has a version of its own, so an old balance update can bring a new budget', async () => {
       const f = fixture();
       await f.setBalance(PLENTY_NANOS);
       const old = { tenantId: f.tenantId, version: 0n, balanceNanos: 0n, releases: [], suspended: false };
@@ -131,14 +129,14 @@ export function budgetsSuite(open: OpenStore): void {
       expect(await f.admit(f.request())).toMatchObject({ kind: 'held', outputTokens: 5 });
     });
 
-    it('of zero lets nothing through that costs anything', async () => {
+    it('refuses every paid request at zero', async () => {
       const f = fixture();
       await set(f, 1n, 0n);
       expect(await f.admit(f.request())).toMatchObject({ reason: 'budget_reached', scope, retryAfterMs: null });
       expect(await f.admit(f.request({ outputFemtosPerToken: 0n }))).toMatchObject({ kind: 'held' });
     });
 
-    it('binds and frees extensions of requests that run', async () => {
+    it('limits and frees extensions of running requests', async () => {
       const f = fixture();
       await f.setBalance(PLENTY_NANOS);
       const id = await f.hold(byDefault(12n * TOKEN_NANOS));
@@ -148,7 +146,7 @@ export function budgetsSuite(open: OpenStore): void {
       expect(await extend()).toEqual({ kind: 'refused' });
       await set(f, 1n, 15n * TOKEN_NANOS);
       expect(await extend()).toMatchObject({ kind: 'extended', grantedNanos: 3n * TOKEN_NANOS });
-      // Below what is held already: what runs is not taken back, and gets no more.
+      // Below what is already held: running requests keep their holds and get no more.
       await set(f, 2n, 1n * TOKEN_NANOS);
       expect(await extend()).toEqual({ kind: 'refused' });
       expect(await f.settle(id, 15n * TOKEN_NANOS)).toMatchObject({ kind: 'settled' });
@@ -157,7 +155,7 @@ export function budgetsSuite(open: OpenStore): void {
       expect(await f.admit()).toMatchObject({ kind: 'held' });
     });
 
-    it('is there for every process', async () => {
+    it('is in force for every process', async () => {
       const f = fixture();
       const other = await f.open();
       await set(f, 1n, 4n * TOKEN_NANOS);
@@ -166,7 +164,7 @@ export function budgetsSuite(open: OpenStore): void {
     });
   });
 
-  it('a budget that was set for one key or tenant is nothing to another', async () => {
+  it('applies a budget to its own key or tenant only', async () => {
     const f = fixture();
     const [otherKey, otherTenant] = [newId('key'), newId('ten')];
     await f.setBalance(PLENTY_NANOS, { budgets: [{ keyId: otherKey, version: 1n, nanos: 0n }] });
@@ -175,7 +173,7 @@ export function budgetsSuite(open: OpenStore): void {
     expect(await f.admit(f.request({ keyId: otherKey }))).toMatchObject({ reason: 'budget_reached', scope: 'key' });
   });
 
-  it('several in one call, also twice the same, are taken each by its version', async () => {
+  it('applies several budgets of one call by their versions, also repeated ones', async () => {
     const f = fixture();
     const keyId = f.keyId;
     await f.setBalance(PLENTY_NANOS, {

@@ -6,15 +6,15 @@ const MONTH_MS = 30 * DAY_MS;
 const PLENTY_NANOS = 10n ** 15n;
 
 /**
- * The store's clock was wrong for a while and is right again: nothing of it locks out or runs free for longer than it
- * would have lasted anyway.
+ * The store's clock was wrong for a while and is right again. Nothing is blocked or free for longer than it would have
+ * been anyway.
  */
 export function clockSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   beforeEach(() => fixture().setBalance(PLENTY_NANOS));
 
   it.each(['key', 'tenant'] as const)(
-    'a clock 30 days ahead for one request keeps the %s out for no longer than one bucket',
+    'blocks the %s for no longer than one bucket after one request on a clock 30 days ahead',
     async (scope) => {
       const f = fixture();
       const limits = { ...WIDE, requestsPerMinute: 60, tokensPerMinute: 600 };
@@ -22,7 +22,7 @@ export function clockSuite(open: OpenStore): void {
       f.nowMs += MONTH_MS;
       const id = await f.hold({ ...limited, wantOutputTokens: 600 });
       f.nowMs -= MONTH_MS;
-      // The buckets stand as they stood then, and fill from now on.
+      // The buckets have the state of that time, and fill from now on.
       expect(await f.admit(f.request({ ...limited, wantOutputTokens: 1 }))).toMatchObject({
         kind: 'refused',
         scope,
@@ -35,7 +35,7 @@ export function clockSuite(open: OpenStore): void {
     },
   );
 
-  it('a clock that was ahead for one settlement only keeps nobody out either', async () => {
+  it('blocks nobody after one settlement on a clock that was ahead', async () => {
     const f = fixture();
     const limits = { ...WIDE, requestsPerMinute: 60, tokensPerMinute: 600 };
     const limited = { keyLimits: limits, tenantLimits: limits };
@@ -52,7 +52,7 @@ export function clockSuite(open: OpenStore): void {
     expect(await f.admit(f.request({ ...limited, wantOutputTokens: 600 }))).toMatchObject({ kind: 'held' });
   });
 
-  it('what settlements owe to the token limit beyond a minute stays owed', async () => {
+  it('keeps what settlements owe to the token limit beyond a minute', async () => {
     const f = fixture();
     const limited = { keyLimits: { ...WIDE, tokensPerMinute: 600 } };
     const ids = [];
@@ -67,7 +67,7 @@ export function clockSuite(open: OpenStore): void {
   it.each([
     ['ahead', MONTH_MS],
     ['back', -MONTH_MS],
-  ])('a clock that goes %s for good limits as before', async (_, byMs) => {
+  ])('limits as before after a clock went %s for good', async (_, byMs) => {
     const f = fixture();
     const limited = { keyLimits: { ...WIDE, requestsPerMinute: 6 } };
     for (let n = 0; n < 6; n++) await f.hold(limited);
@@ -77,11 +77,11 @@ export function clockSuite(open: OpenStore): void {
       if ((await f.admit(f.request(limited))).kind === 'held') held++;
       f.nowMs += 1_000;
     }
-    // Full again after a jump ahead; empty as it was after one back.
+    // Full again after a jump ahead. After a jump back, empty as before.
     expect(held).toBe(byMs > 0 ? 7 : 1);
   });
 
-  it('a hold of a gateway that died while the clock was ahead expires a lease after it is right again', async () => {
+  it('expires a hold of a dead gateway a lease after the clock is right again', async () => {
     const f = fixture();
     f.nowMs += MONTH_MS;
     const lost = await f.hold();
@@ -100,7 +100,7 @@ export function clockSuite(open: OpenStore): void {
     expect(await f.settle(lost, 0n)).toEqual({ kind: 'forbidden' });
   });
 
-  it('a hold that gives signs of life goes on, however the clock jumps between them', async () => {
+  it('keeps a hold with heartbeats alive, however the clock jumps between them', async () => {
     const f = fixture();
     const id = await f.hold();
     for (const byMs of [MONTH_MS, -2 * MONTH_MS, DAY_MS]) {
@@ -111,7 +111,7 @@ export function clockSuite(open: OpenStore): void {
     expect(await f.settle(id, TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
   });
 
-  it('a settlement that was made while the clock was ahead is handed out after the waiting time', async () => {
+  it('hands out a settlement of a clock that was ahead after the waiting time', async () => {
     const f = fixture();
     f.nowMs += MONTH_MS;
     const id = await f.hold();
@@ -124,7 +124,7 @@ export function clockSuite(open: OpenStore): void {
   });
 
   it.each(['key', 'tenant'] as const)(
-    'the budget of a %s begins anew with the next month, after a clock that was years ahead',
+    'starts the budget of a %s anew with the next month, after a clock that was years ahead',
     async (scope) => {
       const f = fixture();
       const budget = scope === 'key' ? { keyBudgetNanos: 10n * TOKEN_NANOS } : { tenantBudgetNanos: 10n * TOKEN_NANOS };
@@ -132,7 +132,7 @@ export function clockSuite(open: OpenStore): void {
       f.nowMs = Date.UTC(2031, 0, 5);
       await f.settle(await f.hold({ ...budget, wantOutputTokens: 6 }), 6n * TOKEN_NANOS);
       f.nowMs = right;
-      // What was used counts in the month that it is by the right clock.
+      // Spending counts in the month by the right clock.
       await f.settle(await f.hold({ ...budget, wantOutputTokens: 4 }), 4n * TOKEN_NANOS);
       expect(await f.admit(f.request(budget))).toMatchObject({ reason: 'budget_reached', scope });
       f.nowMs = Date.UTC(2026, 5, 1);
@@ -140,7 +140,7 @@ export function clockSuite(open: OpenStore): void {
     },
   );
 
-  it('a hold that a jump made 30 days long is out of the expected waiting time soon', async () => {
+  it('soon forgets a hold that a jump of the clock made 30 days long in the expected waiting time', async () => {
     const f = fixture();
     const id = await f.hold();
     f.nowMs += MONTH_MS;

@@ -1,11 +1,11 @@
 import { newId } from '@tollgate/contracts';
 import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
-/** Credit: what is granted, what is refused and how. */
+/** Credit: what is granted, and what is refused for which reason. */
 export function creditSuite(open: OpenStore): void {
   const fixture = useFixture(open);
 
-  it('holds the whole cost that was asked for, rounded up to a nano', async () => {
+  it('holds the whole requested cost, rounded up to a nano', async () => {
     const f = fixture();
     await f.setBalance(1_000n);
     const request = f.request({ promptFemtos: 1n, outputFemtosPerToken: 1_000_000n, wantOutputTokens: 100 });
@@ -13,7 +13,7 @@ export function creditSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ pendingNanos: 101n, pendingHolds: 1 });
   });
 
-  it('refuses for good when what is not spent does not pay for the prompt and one token, even where holds stand in the way too', async () => {
+  it('refuses for good when unspent credit does not pay for prompt and one token, with or without holds', async () => {
     const f = fixture();
     await f.setBalance(5n * TOKEN_NANOS);
     const dear = f.request({ promptFemtos: 5n * TOKEN_NANOS * 1_000_000n });
@@ -22,7 +22,7 @@ export function creditSuite(open: OpenStore): void {
     expect(await f.admit(dear)).toMatchObject({ reason: 'credit_exhausted' });
   });
 
-  it('settled usage is spent: it exhausts, and does not come back before the ledger says so', async () => {
+  it('exhausts credit by settled usage, until the ledger says otherwise', async () => {
     const f = fixture();
     await f.setBalance(10n * TOKEN_NANOS);
     const id = await f.hold();
@@ -34,14 +34,14 @@ export function creditSuite(open: OpenStore): void {
     expect(await f.admit()).toMatchObject({ kind: 'held', outputTokens: 10 });
   });
 
-  it('clamps the output to what the credit affords', async () => {
+  it('clamps the output to what the credit pays for', async () => {
     const f = fixture();
     await f.setBalance(7n * TOKEN_NANOS + 999n);
     const request = f.request({ wantOutputTokens: 100, minOutputTokens: 50 });
     expect(await f.admit(request)).toMatchObject({ kind: 'held', outputTokens: 7, holdNanos: 7n * TOKEN_NANOS });
   });
 
-  it("beside others' holds it grants what is left down to the least wanted, and below it says that it will pass", async () => {
+  it('grants the remainder beside other holds down to the minimum, and refuses below it for now', async () => {
     const f = fixture();
     await f.setBalance(10n * TOKEN_NANOS);
     const held = await f.hold({ wantOutputTokens: 6 });
@@ -55,8 +55,8 @@ export function creditSuite(open: OpenStore): void {
     expect(await f.admit(f.request({ minOutputTokens: 5 }))).toMatchObject({ kind: 'held', outputTokens: 6 });
   });
 
-  describe("the wait behind others' holds is when the next one is expected to end", () => {
-    /** Credit for two holds, after some that lasted so long and ended in calls of their own. */
+  describe('the wait behind other holds is when the next one is expected to end', () => {
+    /** Credit for two holds, after some holds of this length, each ended in a call of its own. */
     const after = async (...lengthsMs: number[]) => {
       const f = fixture();
       await f.setBalance(20n * TOKEN_NANOS);
@@ -69,7 +69,7 @@ export function creditSuite(open: OpenStore): void {
       return f;
     };
 
-    it('how long the last ones took in the mean, by how many run', async () => {
+    it('divides the mean length of the last holds by the number of running ones', async () => {
       const f = await after(9_000);
       await f.hold({ wantOutputTokens: 5 });
       await f.hold({ wantOutputTokens: 5 });
@@ -78,7 +78,7 @@ export function creditSuite(open: OpenStore): void {
       expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ reason: 'concurrency', retryAfterMs: 3_000 });
     });
 
-    it('a hold that ends later weighs an eighth, and those that end in one call weigh as one', async () => {
+    it('weighs a later hold by an eighth, and all holds that end in one call as one', async () => {
       const f = await after(8_001, 16_000);
       const both = [await f.hold({ wantOutputTokens: 1 }), await f.hold({ wantOutputTokens: 1 })];
       f.nowMs += 1_000;
@@ -92,13 +92,13 @@ export function creditSuite(open: OpenStore): void {
       [0, 1_000],
       [10, 1_000],
       [3_600_000, 60_000],
-    ])('holds that last %i ms: never below a second, never above a minute', async (lengthMs, retryAfterMs) => {
+    ])('stays between a second and a minute for holds of %i ms', async (lengthMs, retryAfterMs) => {
       const f = await after(lengthMs);
       await f.hold();
       expect(await f.admit()).toMatchObject({ reason: 'credit_held', retryAfterMs });
     });
 
-    it("where a key's budget is held, by how many of the key run", async () => {
+    it('divides by the running holds of the key where the budget of the key is held', async () => {
       const f = await after(6_000);
       const [keyId, keyBudgetNanos] = [newId('key'), 10n * TOKEN_NANOS];
       await f.hold({ keyId, keyBudgetNanos });
@@ -109,7 +109,7 @@ export function creditSuite(open: OpenStore): void {
       });
     });
 
-    it('an expired hold counts with its length until then', async () => {
+    it('counts an expired hold with its length until the expiry', async () => {
       const f = await after();
       f.nowMs += 12_000;
       await f.sweep();
@@ -119,7 +119,7 @@ export function creditSuite(open: OpenStore): void {
     });
   });
 
-  it('the least wanted is no more than what the credit affords at all', async () => {
+  it('never demands a minimum above what the credit pays for at all', async () => {
     const f = fixture();
     await f.setBalance(3n * TOKEN_NANOS);
     expect(await f.admit(f.request({ wantOutputTokens: 10, minOutputTokens: 10 }))).toMatchObject({
@@ -131,7 +131,7 @@ export function creditSuite(open: OpenStore): void {
     });
   });
 
-  it('an embedding is paid whole or not at all', async () => {
+  it('grants an embedding wholly or not at all', async () => {
     const f = fixture();
     await f.setBalance(100n);
     const embed = (nanos: bigint) =>
@@ -155,7 +155,7 @@ export function creditSuite(open: OpenStore): void {
     expect(await f.admit(rough(1))).toMatchObject({ reason: 'bound' });
   });
 
-  it('serves free models to a tenant without credit, also one that it never heard of', async () => {
+  it('serves free models to a tenant without credit, also to an unknown one', async () => {
     const f = fixture();
     const free = f.request({ outputFemtosPerToken: 0n, wantOutputTokens: 1_000 });
     expect(await f.admit(free)).toMatchObject({ kind: 'held', holdNanos: 0n, outputTokens: 1_000 });
@@ -163,7 +163,7 @@ export function creditSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ version: 0n, balanceNanos: 0n, pendingHolds: 1 });
   });
 
-  it('serves free models also where more is owed than there is, and where a budget is overspent', async () => {
+  it('serves free models also when credit is overdrawn or a budget is overspent', async () => {
     const f = fixture();
     const free = (more: object = {}) =>
       f.request({ outputFemtosPerToken: 0n, wantOutputTokens: 7, minOutputTokens: 7, ...more });
@@ -221,7 +221,7 @@ export function creditSuite(open: OpenStore): void {
     expect(await f.admit(request)).toMatchObject({ outputTokens: 10 ** 8, holdNanos: 10n ** 17n + 1n });
   });
 
-  it('takes no number that is not one, and lets the rest of the call pass', async () => {
+  it('refuses a number that is none, and lets the other requests of the call pass', async () => {
     const f = fixture();
     await f.setBalance(10n ** 15n);
     const results = await f.store.admit([

@@ -2,12 +2,12 @@ import { newId } from '@tollgate/contracts';
 import { DEFAULT_LEASE_MS } from '../admission-store';
 import { TOKEN_NANOS, useFixture, type OpenStore } from './store.fixture';
 
-/** A hold's life, and the amounts in it. Which transitions there are is states.suite.ts. */
+/** The amounts of a hold from admission to end. Its transitions are tested in states.suite.ts. */
 export function holdsSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   beforeEach(() => fixture().setBalance(1_000n * TOKEN_NANOS));
 
-  it('an admission repeated by its id gets the same answer, and moves nothing again', async () => {
+  it('repeats an admission by its id with the same result, and changes nothing', async () => {
     const f = fixture();
     const request = f.request({ keyLimits: { requestsPerMinute: 1, tokensPerMinute: 10, concurrency: 1 } });
     const first = await f.admit(request);
@@ -17,7 +17,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.sums()).toEqual(sums);
   });
 
-  it('an id twice in one call is admitted once', async () => {
+  it('admits an id once that is twice in one call', async () => {
     const f = fixture();
     const request = f.request();
     const [first, second] = await f.store.admit([request, request]);
@@ -26,7 +26,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ pendingHolds: 1, pendingNanos: 10n * TOKEN_NANOS });
   });
 
-  it('the id of an ended hold, or of another key, admits nothing', async () => {
+  it('refuses the id of an ended hold, or of a hold of another key', async () => {
     const f = fixture();
     const [settled, pending] = [await f.hold(), await f.hold()];
     await f.settle(settled, 0n);
@@ -39,7 +39,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ pendingHolds: 2, settledHolds: 1 });
   });
 
-  it('settling charges the cost, gives the rest back and keeps the record', async () => {
+  it('charges the cost of a settlement, gives back the remainder and keeps the record', async () => {
     const f = fixture();
     const id = await f.hold();
     const event = f.event(id, 3n * TOKEN_NANOS);
@@ -52,7 +52,7 @@ export function holdsSuite(open: OpenStore): void {
     });
   });
 
-  it('a repeated settlement gets the first result, whatever it says itself', async () => {
+  it('returns the first result to a repeated settlement, whatever the repeat contains', async () => {
     const f = fixture();
     const id = await f.hold();
     const first = f.event(id, 3n * TOKEN_NANOS);
@@ -64,7 +64,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ settledNanos: 3n * TOKEN_NANOS, settledHolds: 1 });
   });
 
-  it('a settlement twice in one call charges once, whatever the later ones say', async () => {
+  it('charges a settlement once that is twice in one call, whatever the later one contains', async () => {
     const f = fixture();
     const event = f.event(await f.hold(), 3n * TOKEN_NANOS);
     const above = f.event(event.id, 11n * TOKEN_NANOS);
@@ -77,7 +77,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ settledNanos: 3n * TOKEN_NANOS, pendingNanos: 0n });
   });
 
-  it('a cost above the hold is refused alone; the others of the call are settled', async () => {
+  it('refuses only the settlement whose cost is above its hold, and settles the others of the call', async () => {
     const f = fixture();
     const ids = [await f.hold(), await f.hold(), await f.hold()];
     const events = [
@@ -93,7 +93,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.settle(ids[1]!, 10n * TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
   });
 
-  it('an extension grants what is wanted, or what is left if that is enough, or nothing', async () => {
+  it('extends by the wanted amount, or by the remainder if that is enough, or by nothing', async () => {
     const f = fixture();
     const id = await f.hold({ wantOutputTokens: 900 });
     const extend = async (want: bigint, min: bigint) =>
@@ -116,7 +116,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.settle(id, 1_000n * TOKEN_NANOS)).toMatchObject({ kind: 'settled', repeated: false });
   });
 
-  it('an extension stays within the budgets of its admission, where none were set since', async () => {
+  it('extends within the default budgets of the admission unless the operator set others', async () => {
     const f = fixture();
     for (const budget of [{ keyBudgetNanos: 15n * TOKEN_NANOS }, { tenantBudgetNanos: 30n * TOKEN_NANOS }]) {
       const id = await f.hold({ ...budget, keyId: newId('key') });
@@ -126,7 +126,7 @@ export function holdsSuite(open: OpenStore): void {
     }
   });
 
-  it('several extensions of one call share what is left, in their order', async () => {
+  it('shares the remainder between several extensions of one call, in their order', async () => {
     const f = fixture();
     await f.setBalance(30n * TOKEN_NANOS);
     const ids = [await f.hold(), await f.hold()];
@@ -137,7 +137,7 @@ export function holdsSuite(open: OpenStore): void {
     ]);
   });
 
-  it('a void hold is gone, with all that it held', async () => {
+  it('removes a void hold with everything that it held', async () => {
     const f = fixture();
     const id = await f.hold();
     expect(await f.void(id)).toBe(true);
@@ -146,7 +146,7 @@ export function holdsSuite(open: OpenStore): void {
     expect(await f.settle(id, 0n)).toEqual({ kind: 'forbidden' });
   });
 
-  it('lives for its lease after admission and after each sign of life, and not longer', async () => {
+  it('keeps a hold for its lease after admission and after each heartbeat, and not longer', async () => {
     const f = fixture();
     const id = await f.hold();
     f.nowMs += DEFAULT_LEASE_MS - 1;

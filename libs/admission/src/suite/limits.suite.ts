@@ -2,7 +2,7 @@ import { newId } from '@tollgate/contracts';
 import type { AdmitResult } from '../admission-store';
 import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
-/** Requests, tokens and concurrency, of key and tenant. */
+/** Requests, tokens and concurrency, for key and tenant. */
 export function limitsSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   beforeEach(() => fixture().setBalance(10n ** 15n));
@@ -13,7 +13,7 @@ export function limitsSuite(open: OpenStore): void {
     );
 
   it.each([1, 7, 60, 997])(
-    'a burst up to %i requests a minute passes at once, the next one does not',
+    'admits a burst up to %i requests a minute at once, and refuses the next request',
     async (limit) => {
       const f = fixture();
       const keyLimits = { ...WIDE, requestsPerMinute: limit };
@@ -22,7 +22,7 @@ export function limitsSuite(open: OpenStore): void {
     },
   );
 
-  it('the wait of a requests limit is exact: refused one millisecond before, admitted after it', async () => {
+  it('gives the exact wait of a request limit: refused a millisecond before, admitted after it', async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, requestsPerMinute: 7 };
     for (let i = 0; i < 7; i++) await f.hold({ keyLimits });
@@ -35,7 +35,7 @@ export function limitsSuite(open: OpenStore): void {
     expect(await f.admit(f.request({ keyLimits }))).toMatchObject({ kind: 'refused' });
   });
 
-  it('after the burst the steady rate passes, and a full bucket never holds more than one minute', async () => {
+  it('admits the steady rate after the burst, and never keeps more than one minute in a full bucket', async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, requestsPerMinute: 60 };
     await f.store.admit(Array.from({ length: 60 }, () => f.request({ keyLimits })));
@@ -54,7 +54,7 @@ export function limitsSuite(open: OpenStore): void {
     ).toHaveLength(60);
   });
 
-  it("the tenant's limits hold over all its keys, and the key's is told first", async () => {
+  it("applies the tenant's limits over all its keys, and reports the key's first", async () => {
     const f = fixture();
     const tenantLimits = { ...WIDE, requestsPerMinute: 3 };
     const keyLimits = { ...WIDE, requestsPerMinute: 2 };
@@ -65,7 +65,7 @@ export function limitsSuite(open: OpenStore): void {
     expect(kinds(results)).toEqual(['held', 'held', 'requests/key', 'held', 'requests/tenant']);
   });
 
-  it('tells the wait of all limits together, so that the same request is admitted after it', async () => {
+  it('gives the wait of all limits together, so that the same request is admitted after it', async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, requestsPerMinute: 60, tokensPerMinute: 60 };
     const tenantLimits = { ...WIDE, requestsPerMinute: 60 };
@@ -77,7 +77,7 @@ export function limitsSuite(open: OpenStore): void {
     expect(await f.admit(big())).toMatchObject({ kind: 'held' });
   });
 
-  it('tokens count as the hold when admitted, and as the real number when settled', async () => {
+  it('counts the tokens of the hold at admission, and the actual tokens at settlement', async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, tokensPerMinute: 600 };
     const held = f.request({ keyLimits, promptTokens: 100, wantOutputTokens: 400, minOutputTokens: 400 });
@@ -97,7 +97,7 @@ export function limitsSuite(open: OpenStore): void {
     });
   });
 
-  it('tokens beyond the hold count too, on key and tenant', async () => {
+  it('counts tokens beyond the hold too, for key and tenant', async () => {
     const f = fixture();
     const limits = { ...WIDE, tokensPerMinute: 600 };
     const id = await f.hold({ keyLimits: limits, tenantLimits: limits, wantOutputTokens: 100 });
@@ -111,7 +111,7 @@ export function limitsSuite(open: OpenStore): void {
     ).toMatchObject({ reason: 'tokens', scope: 'tenant' });
   });
 
-  it('a void hold gives all its tokens back, but not its request', async () => {
+  it('gives back all tokens of a void hold, but not its request', async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, requestsPerMinute: 2, tokensPerMinute: 100 };
     expect(await f.void(await f.hold({ keyLimits, wantOutputTokens: 100 }))).toBe(true);
@@ -121,20 +121,20 @@ export function limitsSuite(open: OpenStore): void {
     });
   });
 
-  it('a request larger than the whole bucket counts as the whole bucket', async () => {
+  it('counts a request larger than the whole bucket as the whole bucket', async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, tokensPerMinute: 100 };
     const huge = () => f.request({ keyLimits, promptTokens: 1_000_000 });
     const first = huge();
     expect(await f.admit(first)).toMatchObject({ kind: 'held', limits: { tokensRemaining: 0, tokensResetMs: 60_000 } });
     expect(await f.admit(huge())).toMatchObject({ reason: 'tokens', retryAfterMs: 60_000 });
-    // Settled at more than the bucket still: nothing is owed beyond it.
+    // Settled at even more than the bucket: nothing beyond it is owed.
     await f.settle(first.draft.id, 0n, { promptTokens: 900_000 });
     f.nowMs += 60_000;
     expect(await f.admit(huge())).toMatchObject({ kind: 'held' });
   });
 
-  it('the concurrency of key and tenant is held until the end of a hold, however it ends', async () => {
+  it('occupies the concurrency of key and tenant until the end of a hold, however it ends', async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, concurrency: 3 };
     const tenantLimits = { ...WIDE, concurrency: 4 };
@@ -153,7 +153,7 @@ export function limitsSuite(open: OpenStore): void {
     expect(kinds(await f.store.admit([again(), again(), again()]))).toEqual(['held', 'held', 'concurrency/key']);
   });
 
-  it('tells where the limits of the key stand, also when it refuses', async () => {
+  it("reports the state of the key's limits, also with a refusal", async () => {
     const f = fixture();
     const keyLimits = { ...WIDE, requestsPerMinute: 10, tokensPerMinute: 1_000, concurrency: 1 };
     expect(await f.admit(f.request({ keyLimits, promptTokens: 90 }))).toMatchObject({
@@ -166,7 +166,7 @@ export function limitsSuite(open: OpenStore): void {
     });
   });
 
-  it('a refused request leaves no trace, whatever refused it', async () => {
+  it('leaves no trace of a refused request, whatever refused it', async () => {
     const f = fixture();
     const keyLimits = { requestsPerMinute: 5, tokensPerMinute: 500, concurrency: 1 };
     const before = await f.admit(f.request({ keyLimits }));

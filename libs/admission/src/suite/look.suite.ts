@@ -2,13 +2,13 @@ import { newId } from '@tollgate/contracts';
 import type { LookResult } from '../admission-store';
 import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 
-/** What is told before a body is read: whether any request would be admitted now. */
+/** The answer before a body is read: whether any request would be admitted now. */
 export function lookSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   const brief = (result: LookResult) =>
     result.kind === 'clear' ? 'clear' : `${result.reason}/${result.scope}/${result.retryAfterMs}`;
 
-  it('is clear where the least request would be admitted, and takes nothing', async () => {
+  it('is clear where the smallest request would be admitted, and takes nothing', async () => {
     const f = fixture();
     await f.setBalance(1n);
     const keyLimits = { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 };
@@ -18,7 +18,7 @@ export function lookSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ balanceNanos: 1n, pendingNanos: 1n, pendingHolds: 1 });
   });
 
-  it('refuses as the admission would: whatever is in the way, in the same order, with the same wait and scope', async () => {
+  it('refuses as the admission would, in the same order and with the same wait and scope', async () => {
     const f = fixture();
     await f.setBalance(0n, { suspended: true });
     const limits = { requestsPerMinute: 4, tokensPerMinute: 40, concurrency: 1 };
@@ -48,7 +48,7 @@ export function lookSuite(open: OpenStore): void {
     ]);
   });
 
-  it("the tenant's limits and budget count over all its keys", async () => {
+  it("counts the tenant's limits and budget over all its keys", async () => {
     const f = fixture();
     await f.setBalance(10n ** 9n);
     const tenantLimits = { ...WIDE, concurrency: 1 };
@@ -64,7 +64,7 @@ export function lookSuite(open: OpenStore): void {
     expect(brief(await f.look(spent))).toBe('clear');
   });
 
-  it('says that it will pass where all that is left is held, and whose it is; while a nano is free it is clear', async () => {
+  it('refuses for now when all unspent credit is held, and is clear while a nano is free', async () => {
     const f = fixture();
     await f.setBalance(10n * TOKEN_NANOS + 1n);
     const keyBudgetNanos = 10n * TOKEN_NANOS;
@@ -77,7 +77,7 @@ export function lookSuite(open: OpenStore): void {
     expect(brief(await f.look())).toBe('clear');
   });
 
-  it('what may cost nothing is not in the way of money, and is of all else', async () => {
+  it('does not check money for a request that may be free, but checks everything else', async () => {
     const f = fixture();
     await f.setBalance(-5n);
     const request = f.request({ keyBudgetNanos: 0n, tenantBudgetNanos: 0n });
@@ -87,13 +87,13 @@ export function lookSuite(open: OpenStore): void {
     expect(brief(await f.look(request, false))).toBe('tenant_suspended/tenant/null');
   });
 
-  it('a tenant that nobody told of has no credit, and is not made by a look', async () => {
+  it('refuses an unknown tenant for lack of credit, and does not create it', async () => {
     const f = fixture();
     expect(brief(await f.look())).toBe('credit_exhausted/tenant/null');
     expect(await f.store.snapshot({ tenantId: f.tenantId, limit: 1 })).toEqual([]);
   });
 
-  it('answers each of a call in its place, of several tenants and keys; a mistake fails alone', async () => {
+  it('answers each look of a call in its place, over tenants and keys, and fails a mistake alone', async () => {
     const f = fixture();
     await f.setBalance(10n ** 9n);
     const poor = f.request({ tenantId: newId('ten') });

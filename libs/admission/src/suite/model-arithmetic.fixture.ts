@@ -25,17 +25,17 @@ export interface ModelHold {
   event: UsageEvent | null;
 }
 
-/** Of a tenant or a key. */
+/** The state of a tenant or a key. */
 export interface Account {
   month: string;
   spentNanos: bigint;
   requestsUs: number;
   tokensUs: number;
-  /** When the buckets were written. */
+  /** When the buckets were last written. */
   writtenUs: number;
 }
 
-/** The tenant's credit, or a budget: what is not spent, and what running requests hold of it. */
+/** The tenant's credit, or a budget: what is not spent, and how much of it running requests hold. */
 export interface Purse {
   name: 'credit' | 'budget';
   scope: 'key' | 'tenant';
@@ -43,9 +43,7 @@ export interface Purse {
   held: bigint;
 }
 
-/**
- * The output tokens that all purses grant, or the refusal: reason, scope. `purses` in the order in which they refuse.
- */
+/** The output tokens that all purses grant, or the refusal: reason, scope. `purses` is in the order of refusal. */
 export function grant(request: AdmitRequest, purses: readonly Purse[]): number | [Refusal, 'key' | 'tenant'] {
   const { wantOutputTokens, minOutputTokens, boundIsExact } = request;
   const all = costOf(request, wantOutputTokens);
@@ -69,7 +67,7 @@ export function costOf({ promptFemtos, outputFemtosPerToken }: AdmitRequest, out
   return ceilDiv(promptFemtos + BigInt(outputTokens) * outputFemtosPerToken, FEMTOS_PER_NANO);
 }
 
-/** By trying: the definition itself. At most what is wanted; −1 for not even the prompt. */
+/** Found by trying, as the definition says. At most what is wanted; −1 if not even the prompt is paid for. */
 function afford(request: AdmitRequest, nanos: bigint): number {
   let tokens = request.wantOutputTokens;
   while (tokens >= 0 && costOf(request, tokens) > nanos) tokens--;
@@ -77,13 +75,15 @@ function afford(request: AdmitRequest, nanos: bigint): number {
 }
 
 // rule 9: bucket arithmetic
-/** How far an amount moves the instant at which a bucket is full. */
+/** How far an amount moves the time at which a bucket is full. */
 export function bucketUs(amount: number, perMinute: number): number {
   return Math.floor((Math.min(amount, perMinute) * MINUTE_US) / perMinute);
 }
 
 // rule 1: a clock that was ahead
-/** Where the buckets stand by this clock. If it was ahead when they were written, they stand now as they stood then. */
+/**
+ * The buckets by this clock. If the clock was ahead when they were written, they have the state now that they had then.
+ */
 export function bucketsAt(account: Account, nowUs: number): Pick<Account, 'requestsUs' | 'tokensUs' | 'writtenUs'> {
   const aheadUs = Math.max(0, account.writtenUs - nowUs);
   return {
@@ -93,13 +93,13 @@ export function bucketsAt(account: Account, nowUs: number): Pick<Account, 'reque
   };
 }
 
-/** Where a clock that was ahead wrote them, they fill from now on. */
+/** Buckets of a clock that was ahead are written, so that they fill from now on. */
 export function readBuckets(accounts: readonly Account[], nowUs: number): void {
   for (const account of accounts) if (account.writtenUs > nowUs) Object.assign(account, bucketsAt(account, nowUs));
 }
 
 // rule 22: dates in the future
-/** What a clock that was ahead dated in the future counts from now on. */
+/** Dates in the future, from a clock that was ahead, count from now on. */
 export function putRight(hold: ModelHold, nowMs: number): void {
   hold.unconfirmedSinceMs = Math.min(hold.unconfirmedSinceMs, nowMs);
   if (hold.progressedMs <= nowMs) return;
@@ -108,7 +108,7 @@ export function putRight(hold: ModelHold, nowMs: number): void {
 }
 
 // rule 24: the expired event
-/** None where nothing was delivered: then the hold is removed. */
+/** Null if nothing was delivered: then the hold is removed. */
 export function expiredEvent({ request, delivered, holdNanos, progressedMs }: ModelHold): UsageEvent | null {
   if (!delivered) return null;
   const cost = delivered.costNanos < holdNanos ? delivered.costNanos : holdNanos;
@@ -133,13 +133,16 @@ export function limitsOf(key: Account, keyLimits: Limits, nowUs: number): LimitS
   };
 }
 
-/** What is left in a bucket that is full in `usedUs`. */
+/** The remainder of a bucket that is full in `usedUs`. */
 function bucketLeft(usedUs: number, perMinute: number): number {
   return Math.floor((Math.max(0, MINUTE_US - usedUs) * perMinute) / MINUTE_US);
 }
 
 // rule 21: mean length of holds
-/** How long a tenant's holds last: what ends in one call weighs an eighth, with the mean of its lengths. */
+/**
+ * The mean length of a tenant's holds. Those that end in one call together weigh an eighth, with the mean of their
+ * lengths.
+ */
 export class HoldLengths {
   private readonly meansMs = new Map<string, number>();
   private readonly endedMs = new Map<string, number[]>();
@@ -159,7 +162,7 @@ export class HoldLengths {
   }
 
   // rule 14: waiting for running requests
-  /** How soon the next of those that run may end. */
+  /** When the next of the running holds is expected to end. */
   passingMs(tenantId: string, running: number): number {
     const meanMs = this.meansMs.get(tenantId) ?? 0;
     return Math.min(60_000, Math.max(1_000, Math.floor(meanMs / Math.max(1, running))));

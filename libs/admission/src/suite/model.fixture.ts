@@ -27,19 +27,20 @@ import {
   putRight,
   readBuckets,
 } from './model-arithmetic.fixture';
+import { ModelHolds } from './model-holds.fixture';
 
 /**
- * The admission store as one page of plain code, one request at a time: what every implementation must answer. Written
- * from the rules and not from the SQL: it keeps no running sums, but adds up the holds at each question.
+ * The admission store as one page of plain code, one request at a time: what every implementation must answer. It
+ * follows the rules and not the SQL: it keeps no running sums, but adds up the holds for each question.
  */
 export class Model {
   nowMs = 0;
-  readonly holds = new Map<string, ModelHold>();
+  readonly holds = new ModelHolds();
   private readonly tenants = new Map<string, { version: bigint; balanceNanos: bigint; suspended: boolean }>();
   private readonly accounts = new Map<string, Account>();
   private readonly corrections = new Map<Account, number>();
   private readonly lengths = new HoldLengths();
-  /** What the operator set, by tenant and key (or null). */
+  /** Budgets of the operator, by tenant and key (or null). */
   private readonly budgets = new Map<string, Budget>();
 
   admit(request: AdmitRequest): AdmitResult | 'mistake' {
@@ -80,7 +81,7 @@ export class Model {
     if (over(next.keyTokens)) return refused('tokens', 'key', waitMs);
     if (over(next.tenantTokens)) return refused('tokens', 'tenant', waitMs);
     // rule 13: concurrency
-    const running = { key: this.pending(tenantId, keyId).length, tenant: this.pending(tenantId).length };
+    const running = { key: this.holds.pending(tenantId, keyId).length, tenant: this.holds.pending(tenantId).length };
     const passing = (scope: 'key' | 'tenant') => this.lengths.passingMs(tenantId, running[scope]);
     if (running.key >= request.keyLimits.concurrency) return refused('concurrency', 'key', passing('key'));
     if (running.tenant >= request.tenantLimits.concurrency) return refused('concurrency', 'tenant', passing('tenant'));
@@ -107,7 +108,7 @@ export class Model {
 
   // rule 16: extension
   extend({ id, tenantId, wantNanos, minNanos }: ExtendRequest): ExtendResult {
-    const hold = this.pendingHold(id, tenantId);
+    const hold = this.holds.pendingHold(id, tenantId);
     if (!hold) return { kind: 'forbidden' };
     const { keyId } = hold.request.draft;
     const [key, tenant] = [this.account(`${tenantId}/${keyId}`), this.account(tenantId)];
@@ -118,9 +119,9 @@ export class Model {
     return { kind: 'extended', grantedNanos, holdNanos: hold.holdNanos };
   }
 
-  // rule 17: sign of life
+  // rule 17: heartbeat
   progress({ id, tenantId, delivered }: Progress): boolean {
-    const hold = this.pendingHold(id, tenantId);
+    const hold = this.holds.pendingHold(id, tenantId);
     if (!hold) return false;
     hold.deadlineMs = this.nowMs + DEFAULT_LEASE_MS;
     hold.progressedMs = this.nowMs;
@@ -143,7 +144,7 @@ export class Model {
 
   void(holds: readonly { id: string; tenantId: string }[]): boolean[] {
     const results = holds.map(({ id, tenantId }) => {
-      const hold = this.pendingHold(id, tenantId);
+      const hold = this.holds.pendingHold(id, tenantId);
       if (hold) this.end(hold, null);
       return hold !== undefined;
     });
@@ -190,12 +191,12 @@ export class Model {
     }
   }
 
-  /** Sums over the tenant's holds, and the balance. */
+  /** The sums over the tenant's holds, and its balance. */
   sums(
     tenantId: string,
   ): Pick<Snapshot, 'balanceNanos' | 'settledNanos' | 'pendingNanos' | 'pendingHolds' | 'settledHolds'> {
-    const settled = this.settled(tenantId);
-    const pending = this.pending(tenantId);
+    const settled = this.holds.settled(tenantId);
+    const pending = this.holds.pending(tenantId);
     return {
       balanceNanos: this.tenants.get(tenantId)?.balanceNanos ?? 0n,
       settledNanos: settled.reduce((sum, hold) => sum + hold.costNanos, 0n),
@@ -206,11 +207,11 @@ export class Model {
   }
 
   // rule 3: spendable and unspent
-  /** What the request draws on, in the order in which they refuse. */
+  /** The sources that the request draws on, in the order of refusal. */
   private purses({ draft, keyBudgetNanos, tenantBudgetNanos }: AdmitRequest, key: Account, tenant: Account): Purse[] {
     const { tenantId, keyId } = draft;
     const sum = (holds: ModelHold[]) => holds.reduce((nanos, hold) => nanos + hold.holdNanos, 0n);
-    const [keyHeld, tenantHeld] = [sum(this.pending(tenantId, keyId)), sum(this.pending(tenantId))];
+    const [keyHeld, tenantHeld] = [sum(this.holds.pending(tenantId, keyId)), sum(this.holds.pending(tenantId))];
     const { balanceNanos, settledNanos } = this.sums(tenantId);
     const purses: Purse[] = [];
     const keyBudget = this.budget(tenantId, keyId, keyBudgetNanos);
@@ -229,7 +230,7 @@ export class Model {
     return set === 'none' ? null : set;
   }
 
-  /** The differences of one call, added up, and its lengths as one. */
+  /** Applies the token differences of one call as one sum, and its lengths as one mean. */
   private finishCall(): void {
     for (const [account, byUs] of this.corrections) {
       if (byUs === 0) continue;
@@ -278,30 +279,12 @@ export class Model {
     return account;
   }
 
-  /** In this month. A sum of a month that is to come by this clock, as it was ahead, counts too. */
+  /** Spent in this month. A sum of a month in the future by this clock, which was ahead, counts too. */
   private spent({ month, spentNanos }: Account): bigint {
     return month >= this.month() ? spentNanos : 0n;
   }
 
   private month(): string {
     return new Date(this.nowMs).toISOString().slice(0, 7);
-  }
-
-  private pendingHold(id: string, tenantId: string): ModelHold | undefined {
-    const hold = this.holds.get(id);
-    return hold?.state === 'pending' && hold.request.draft.tenantId === tenantId ? hold : undefined;
-  }
-
-  private pending(tenantId: string, keyId?: string): ModelHold[] {
-    return [...this.holds.values()].filter(
-      ({ state, request: { draft } }) =>
-        state === 'pending' && draft.tenantId === tenantId && (!keyId || draft.keyId === keyId),
-    );
-  }
-
-  private settled(tenantId: string): ModelHold[] {
-    return [...this.holds.values()].filter(
-      ({ state, request }) => state === 'settled' && request.draft.tenantId === tenantId,
-    );
   }
 }

@@ -3,8 +3,8 @@ import type { AdmitRequest, Budget } from '../admission-store';
 import { TOKEN_NANOS } from './store.fixture';
 
 /**
- * What can happen to a store, with small numbers, so that limits and ends are met often. `pick`: one of the holds so
- * far.
+ * The operations of the property tests, with small numbers, so that limits and ends are reached often. `pick` selects
+ * one of the holds so far.
  */
 export type Operation =
   | { kind: 'admit'; requests: { tenant: number; key: number; repeat: number | null; shape: Partial<AdmitRequest> }[] }

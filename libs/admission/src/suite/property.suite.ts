@@ -10,9 +10,7 @@ const LEAST_RUNS = 20;
 const MOST_RUNS = 100_000;
 const TIME_BOX_MS = 8_000;
 
-/**
- * One run: the store and the model side by side, and a ledger that sends its news in any order and any number of times.
- */
+/** One run: the store beside the model, and a ledger that sends its balance updates in any order, with repeats. */
 class Run {
   private readonly model = new Model();
   private readonly tenants = [newId('ten'), newId('ten')];
@@ -53,7 +51,7 @@ class Run {
         return;
       }
       case 'look': {
-        // Each says what the admission of the least request would; then that is admitted, as the model has it.
+        // A look must answer as the admission of the smallest request, which the model then admits.
         const least = operation.requests.map(({ tenant, key, shape }, i) => {
           const ids = { tenantId: this.tenants[tenant]!, keyId: this.keys[key]! };
           return { ...fixture.request({ ...ids, ...shape }), isPaid: i % 3 !== 0 };
@@ -62,7 +60,7 @@ class Run {
         const answers = await store.look(looks);
         expect(await store.look(looks)).toEqual(answers);
         for (const [i, { isPaid, ...request }] of least.entries()) {
-          // What an earlier one of this call took was not taken when all of them looked.
+          // What an earlier admission of this call took was not yet taken when all looks were answered.
           const [answer] = i === 0 ? answers : await store.look([looks[i]!]);
           this.ids.push(request.draft.id);
           this.tenantOf.set(request.draft.id, request.draft.tenantId);
@@ -151,7 +149,7 @@ class Run {
     }
   }
 
-  /** What must hold after every operation. */
+  /** The invariants after every operation. */
   async check(): Promise<void> {
     const snapshots = await Promise.all(this.tenants.map((tenantId) => this.store.snapshot({ tenantId, limit: 1 })));
     for (const snapshot of snapshots.flat()) {
@@ -165,7 +163,7 @@ class Run {
     }
   }
 
-  /** A hold that ended is owed once: a second end of it would be charged twice. */
+  /** An ended hold is owed once: a second end of it would be charged twice. */
   private owe(event: UsageEvent): void {
     if (this.posted.has(event.id)) return;
     expect(this.unposted.get(event.id) ?? event).toEqual(event);
@@ -182,13 +180,13 @@ class Run {
     return { tenantId: this.tenants[tenant]!, ...ledger, suspended: ledger.version % 13n === 0n };
   }
 
-  /** Mostly a hold that there is, now and then any id that ever was. */
+  /** Usually an existing hold, sometimes any earlier id. */
   private id(pick: number): string | undefined {
     const among = pick % 4 === 0 ? this.ids : [...this.model.holds.keys()];
     return among[among.length - 1 - (pick % Math.max(1, among.length))];
   }
 
-  /** Each id once: what an id twice in one call means is a test of its own. */
+  /** Each id once: other tests cover an id twice in one call. */
   private holds<T extends { pick: number }>(picks: T[]): (T & { id: string; tenantId: string })[] {
     const holds = new Map<string, T & { id: string; tenantId: string }>();
     for (const one of picks) {
@@ -204,16 +202,16 @@ const mistakes = <T>(result: T | RangeError) => (result instanceof RangeError ? 
 const withoutLife = (result: AdmitResult | RangeError) =>
   result instanceof RangeError ? ('mistake' as const) : { ...result, storeEpoch: undefined };
 
-/** A look takes nothing, so the limits of an admission are others; those of a refusal are the same. */
+/** A look takes nothing, so the limits differ from those of an admission. Those of a refusal are equal. */
 const withoutLimits = (result: LookResult | AdmitResult | Error) =>
   result instanceof Error ? 'mistake' : result.kind === 'refused' ? result : 'clear';
 
 /**
- * Random operations in random order, against the model: every answer is the same, no money is overdrawn, every hold
+ * Random operations in random order, beside the model: all results are equal, no money is overdrawn, and every hold
  * ends once.
  */
 export function propertySuite(open: OpenStore): void {
-  it('answers as the model does, whatever comes in whatever order', async () => {
+  it('returns what the model returns, for random operations in random order', async () => {
     const fixture = new Fixture(open);
     await fixture.setUp();
     try {

@@ -5,7 +5,7 @@ import { TOKEN_NANOS, useFixture, type OpenStore } from './store.fixture';
 const FORGED = 999_999_999n;
 const MONTH = '2026-05';
 
-/** A tenant's state made anew from the books, whatever somebody wrote into it. */
+/** A tenant's state computed anew from the books, whatever was written into it. */
 export function repairSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   const news = (version: bigint, tokens: bigint, more: { suspended?: boolean; releases?: string[] } = {}) =>
@@ -33,11 +33,11 @@ export function repairSuite(open: OpenStore): void {
   const affords = (tokens: number, more = {}) =>
     fixture().admit(fixture().request({ wantOutputTokens: tokens, minOutputTokens: tokens, ...more }));
 
-  it('of a forged version: what it granted is gone, and a genuine top-up counts again', async () => {
+  it('removes a forged version with its credit, and later applies a genuine top-up', async () => {
     await news(3n, 10n);
     await news(FORGED, 1_000_000n);
     expect(await affords(100_000)).toMatchObject({ kind: 'held' });
-    // What no news can undo.
+    // No balance update can undo it.
     await news(4n, 20n);
     expect(await fixture().sums()).toMatchObject({ version: FORGED });
     expect(await repair(4n, 20n)).toEqual({ droppedHolds: 0 });
@@ -47,7 +47,7 @@ export function repairSuite(open: OpenStore): void {
     expect(await affords(50)).toMatchObject({ kind: 'held' });
   });
 
-  it('of a suspension that the books do not have', async () => {
+  it('removes a suspension that the books do not have', async () => {
     await news(3n, 10n);
     await news(FORGED, 10n, { suspended: true });
     expect(await affords(1)).toMatchObject({ reason: 'tenant_suspended' });
@@ -56,13 +56,13 @@ export function repairSuite(open: OpenStore): void {
     expect(await affords(1)).toMatchObject({ kind: 'held' });
   });
 
-  it('keeps every hold: what runs is extended and settled as before, and what is settled is owed until it is released', async () => {
+  it('keeps every hold: running ones extend and settle as before, settled ones await their release', async () => {
     const f = fixture();
     await news(1n, 100n);
     const [running, settled, released] = [await f.hold(), await f.hold(), await f.hold()];
     await f.settle(settled, 7n * TOKEN_NANOS);
     await f.settle(released, 9n * TOKEN_NANOS);
-    // The books have gathered the last one, and the news of it is on its way. A release of what runs is none.
+    // The books have gathered the last one, and its balance update is on its way. A running request is never released.
     await repair(2n, 91n, { releases: [released, running] });
     const after = {
       version: 2n,
@@ -88,7 +88,7 @@ export function repairSuite(open: OpenStore): void {
     expect(await affords(69)).toMatchObject({ kind: 'held' });
   });
 
-  it('leaves expiry as it was: what died is charged what it recorded', async () => {
+  it('leaves expiry unchanged: an expired hold is charged what it recorded', async () => {
     const f = fixture();
     await news(1n, 100n);
     const id = await f.hold();
@@ -99,7 +99,7 @@ export function repairSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ settledNanos: 4n * TOKEN_NANOS, pendingNanos: 0n });
   });
 
-  it('is not undone by news of older versions, nor by its own version again', async () => {
+  it('is not undone by balance updates of older versions or of its own version', async () => {
     await repair(5n, 50n);
     await news(4n, 1_000n);
     await news(5n, 1_000n);
@@ -108,7 +108,7 @@ export function repairSuite(open: OpenStore): void {
     expect(await fixture().sums()).toMatchObject({ version: 6n, balanceNanos: 60n * TOKEN_NANOS });
   });
 
-  it('takes away withdrawals that the books do not have: they are available again', async () => {
+  it('removes withdrawals that the books do not have, so their credit is available again', async () => {
     const f = fixture();
     await news(1n, 100n);
     const { tenantId } = f;
@@ -121,7 +121,7 @@ export function repairSuite(open: OpenStore): void {
     expect(await f.store.withdraw({ tenantId, version: 2n, nanos: 100n * TOKEN_NANOS })).toEqual({ kind: 'withdrawn' });
   });
 
-  it('leaves no budget but those of the books, whatever versions were there', async () => {
+  it('leaves only the budgets of the books, whatever versions were stored', async () => {
     const f = fixture();
     await f.setBalance(1_000n * TOKEN_NANOS);
     const forged = (keyId: string | null): Budget => ({ keyId, version: FORGED, nanos: 0n });
@@ -142,7 +142,7 @@ export function repairSuite(open: OpenStore): void {
     expect(await affords(100)).toMatchObject({ kind: 'held' });
   });
 
-  it('of what was spent in the month: at least what metering has, and at most that and what is settled here', async () => {
+  it('limits what was spent in the month to between metering’s sum and that plus what is settled here', async () => {
     const f = fixture();
     const budget = { tenantBudgetNanos: 100n * TOKEN_NANOS };
     await news(1n, 1_000n);
@@ -152,12 +152,12 @@ export function repairSuite(open: OpenStore): void {
     expect(await affords(41, budget)).toMatchObject({ kind: 'held', outputTokens: 40 });
     f.nowMs += 11_000;
     await f.sweep();
-    // 60 stands there: more than metering and the settled hold can give.
+    // 60 is stored: more than metering and the settled hold can explain.
     await repair(1n, 1_000n, spent(5n));
     expect(await affords(86, budget)).toMatchObject({ kind: 'held', outputTokens: 85 });
   });
 
-  it('of a tenant of which nothing was heard: it is known from then on', async () => {
+  it('creates an unknown tenant', async () => {
     const f = fixture();
     const tenantId = newId('ten');
     await f.store.repair({

@@ -4,11 +4,11 @@ import { TOKEN_NANOS, useFixture, WIDE, type OpenStore } from './store.fixture';
 const FIRED = 400;
 const AT_ONCE = 64;
 
-/** Several processes on one store, at the same time. */
+/** Several processes on one store at the same time. */
 export function sharingSuite(open: OpenStore): void {
   const fixture = useFixture(open);
 
-  it('400 requests, 64 at a time, against credit for exactly 20: exactly 20 run, and nothing is overdrawn', async () => {
+  it('admits exactly 20 of 400 requests, 64 at a time, on credit for 20, and overdraws nothing', async () => {
     const f = fixture();
     await f.setBalance(20n * 10n * TOKEN_NANOS);
     const clients = [new AdmissionClient(f.store), new AdmissionClient(await f.open())];
@@ -29,7 +29,7 @@ export function sharingSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ settledNanos: 200n * TOKEN_NANOS, pendingNanos: 0n, settledHolds: 20 });
   });
 
-  it('two processes share every limit', async () => {
+  it('shares every limit between two processes', async () => {
     const f = fixture();
     await f.setBalance(10n ** 15n);
     const stores = [f.store, await f.open()];
@@ -38,7 +38,7 @@ export function sharingSuite(open: OpenStore): void {
     const results = (await Promise.all(requests.map((request, i) => stores[i % 2]!.admit([request])))).flat();
     const held = requests.filter((_, i) => (results[i] as { kind: string }).kind === 'held');
     expect(held).toHaveLength(10);
-    // Ended by the other process than the one that admitted.
+    // Ended by a process other than the one that admitted it.
     const ended = await Promise.all(
       held.map(({ draft }, i) => stores[(i + 1) % 2]!.void([{ id: draft.id, tenantId: draft.tenantId }])),
     );
@@ -51,7 +51,7 @@ export function sharingSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ pendingHolds: 10 });
   });
 
-  it('a hold that many end at the same time ends once', async () => {
+  it('ends a hold once that many end at the same time', async () => {
     const f = fixture();
     await f.setBalance(10n ** 15n);
     const stores = [f.store, await f.open(), await f.open()];
@@ -70,7 +70,7 @@ export function sharingSuite(open: OpenStore): void {
     await f.sums();
   });
 
-  it('calls over many tenants in any order, from several processes, all come through', async () => {
+  it('completes all calls over many tenants in any order, from several processes', async () => {
     const f = fixture();
     const stores = [f.store, await f.open(), await f.open()];
     const tenants = Array.from({ length: 12 }, (_, i) => `${f.tenantId}${i}`);

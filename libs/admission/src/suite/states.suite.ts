@@ -6,7 +6,7 @@ import { TOKEN_NANOS, useFixture, type Fixture, type OpenStore } from './store.f
 
 const NEVER_MS = 1_000_000_000;
 
-/** Every way into a state; each returns the hold's id. */
+/** Every way into a state. Each returns the hold's id. */
 const WAYS: Record<HoldState, Record<string, (f: Fixture) => Promise<string>>> = {
   none: {
     'was never admitted': () => Promise.resolve(newId('req')),
@@ -73,7 +73,7 @@ async function extend(store: AdmissionStore, request: ExtendRequest): Promise<Ex
   return result!;
 }
 
-/** Each operation as it is asked for. Sweep and news have no answer: `done`. */
+/** The call of each operation. Sweeps and balance updates have no result: `done`. */
 const OPERATIONS: Record<HoldOperation, (f: Fixture, id: string, state: HoldState) => Promise<Outcome>> = {
   admit: async (f, id) => ((await f.store.admit([f.request({ id })]))[0] instanceof RangeError ? 'mistake' : 'done'),
   extend: async (f, id) => done((await extend(f.store, extension(f, id))).kind === 'extended'),
@@ -104,18 +104,18 @@ async function expire(f: Fixture): Promise<Outcome> {
 const CASES = (Object.keys(WAYS) as HoldState[]).flatMap((state) =>
   Object.entries(WAYS[state]).flatMap(([way, arrive]) =>
     (Object.keys(HOLD_TRANSITIONS) as HoldOperation[])
-      // Something is delivered already.
+      // This hold has recorded a delivery.
       .filter((operation) => way !== 'has recorded progress' || operation !== 'expireEmpty')
       .map((operation) => ({ state, way, arrive, operation, to: transition(state, operation) })),
   ),
 );
 
-/** The table of hold-states.ts: every operation in every state, whichever way the hold came into it. */
+/** The table of hold-states.ts: every operation in every state, by every way into the state. */
 export function statesSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   beforeEach(() => fixture().setBalance(1_000n * TOKEN_NANOS));
 
-  it.each(CASES)('$operation, where the hold $way ($state): $to', async ({ state, arrive, operation, to }) => {
+  it.each(CASES)('$operation leads a hold that $way ($state) to: $to', async ({ state, arrive, operation, to }) => {
     const f = fixture();
     const id = await arrive(f);
     expect(await stateOf(f)).toBe(state);
@@ -127,11 +127,11 @@ export function statesSuite(open: OpenStore): void {
     const counted = Object.fromEntries(REFUSABLE_OPERATIONS.map((name) => [name, before.counted[name]!]));
     if (to === 'forbidden') counted[operation]! += 1;
     expect(await counts()).toEqual(counted);
-    // A version that news brings moves on; of the hold and of money nothing may have.
+    // The balance update brings a new version; holds and money must not change.
     if (!isState) expect(await f.sums()).toEqual({ ...before.sums, version: expect.any(BigInt) });
   });
 
-  it("another tenant's hold is no hold: nothing reaches it", async () => {
+  it("refuses every operation on another tenant's hold", async () => {
     const f = fixture();
     const id = await f.hold();
     const before = { sums: await f.sums(), counted: await counts() };
@@ -152,13 +152,13 @@ async function reach(store: AdmissionStore, f: Fixture, id: string, tenantId: st
   return [extended.kind, alive, voided, (settled as { kind: string }).kind];
 }
 
-/** Of the one hold that the tenant has. */
+/** The state of the tenant's only hold. */
 async function stateOf(f: Fixture): Promise<HoldState> {
   const { pendingHolds, settledHolds } = await f.sums();
   return pendingHolds > 0 ? 'pending' : settledHolds > 0 ? 'settled' : 'none';
 }
 
-/** Of the metric that a process serves, by operation. */
+/** The metric that a process serves, by operation. */
 async function counts(): Promise<Record<string, number>> {
   const { values } = await forbiddenTransitions.get();
   return Object.fromEntries(values.map(({ labels, value }) => [labels.operation, value]));

@@ -14,14 +14,14 @@ import type {
 } from '../admission-store';
 
 /**
- * Opens one more store on the same data, as another process would. `now`: epoch milliseconds instead of the store's own
+ * Opens another store on the same data, as another process would. `now`: epoch milliseconds instead of the store's own
  * clock.
  */
 export type OpenStore = (options: { now?: () => number }) => Promise<AdmissionStore>;
 
 export const START_MS = Date.UTC(2026, 4, 15, 12);
 export const WIDE: Limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000_000 };
-/** What one output token costs in these tests. */
+/** The price of one output token in these tests. */
 export const TOKEN_NANOS = 1_000n;
 const PRICE: PriceStamp = {
   version: 'test',
@@ -32,8 +32,8 @@ const PRICE: PriceStamp = {
 };
 
 /**
- * A store with a clock that only the test moves, and a tenant and a key of its own for each test. A prompt costs
- * nothing here and an output token TOKEN_NANOS, unless the test says otherwise.
+ * A store with a clock that only the test moves, and a tenant and a key for each test. A prompt costs nothing here and
+ * an output token TOKEN_NANOS, unless the test says otherwise.
  */
 export class Fixture {
   nowMs = START_MS;
@@ -59,7 +59,7 @@ export class Fixture {
     await Promise.all(this.opened.map((store) => store.close()));
   }
 
-  /** News with the next version. */
+  /** Applies a balance update with the next version. */
   async setBalance(
     balanceNanos: bigint,
     more: { releases?: string[]; suspended?: boolean; tenantId?: string; budgets?: Budget[] } = {},
@@ -95,7 +95,7 @@ export class Fixture {
     return result!;
   }
 
-  /** Who looks before it sends this request. */
+  /** The look before this request. */
   lookOf({ draft, ...rest }: AdmitRequest, isPaid = true): LookRequest {
     const { tenantLimits, keyLimits, keyBudgetNanos, tenantBudgetNanos } = rest;
     const { tenantId, keyId } = draft;
@@ -108,7 +108,7 @@ export class Fixture {
     return result!;
   }
 
-  /** The same with the least that a request can be: what `look` is asked about. */
+  /** The smallest request of this key, which `look` is about. */
   least(request: AdmitRequest, isPaid = true): AdmitRequest {
     return {
       ...request,
@@ -121,7 +121,7 @@ export class Fixture {
     };
   }
 
-  /** Admits and returns the hold's id; fails when it is refused. */
+  /** Admits a request and returns the hold's id. Fails when the request is refused. */
   async hold(overrides: Parameters<Fixture['request']>[0] = {}): Promise<string> {
     const request = this.request(overrides);
     expect(await this.admit(request)).toMatchObject({ kind: 'held' });
@@ -164,15 +164,15 @@ export class Fixture {
     return pending!;
   }
 
-  /** What a sweep hands out of this test's tenant. */
+  /** The holds of this test's tenant that a sweep hands out. */
   async sweep(confirmAfterMs = 60_000, store = this.store): Promise<UsageEvent[]> {
     const events = await store.sweep({ limit: 10_000, confirmAfterMs });
     return events.filter((event) => event.tenantId === this.tenantId);
   }
 
   /**
-   * The tenant's sums, after checking that the running ones are those of the rows. A store that was away may be back
-   * for requests before it is for such a look.
+   * The tenant's sums, after checking the running sums against the rows. Retries, because a store may recover for
+   * requests before it recovers for this call.
    */
   async sums(tenantId = this.tenantId): Promise<Snapshot> {
     const [snapshot] = await eventually(() => this.store.snapshot({ tenantId, limit: 1 }));

@@ -4,7 +4,7 @@ import { TOKEN_NANOS, useFixture, type OpenStore } from './store.fixture';
 
 const CREDIT = 100n * TOKEN_NANOS;
 
-/** Money that leaves by the books while requests run. */
+/** Refunds while requests run. */
 export function withdrawSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   const withdraw = (version: bigint, tokens: bigint, store = fixture().store) =>
@@ -17,7 +17,7 @@ export function withdrawSuite(open: OpenStore): void {
     fixture().admit(fixture().request({ wantOutputTokens: tokens, minOutputTokens: tokens }));
   beforeEach(() => fixture().setBalance(CREDIT));
 
-  it('takes what is available, and leaves to requests what they hold or owe', async () => {
+  it('takes available credit, and leaves what requests hold or owe', async () => {
     const f = fixture();
     const settled = await f.hold({ wantOutputTokens: 10 });
     await f.settle(settled, 10n * TOKEN_NANOS);
@@ -28,20 +28,20 @@ export function withdrawSuite(open: OpenStore): void {
     expect(await f.sums()).toMatchObject({ settledNanos: 10n * TOKEN_NANOS, pendingNanos: 30n * TOKEN_NANOS });
   });
 
-  it('stays withdrawn when the news have the debit inside', async () => {
+  it('stays withdrawn when the balance update includes the debit', async () => {
     await withdraw(2n, 60n);
     await news(2n, 40n);
     expect(await fixture().sums()).toMatchObject({ version: 2n, balanceNanos: 40n * TOKEN_NANOS });
     expect(await affords(41)).toMatchObject({ kind: 'held', outputTokens: 40 });
   });
 
-  it('is available again when the version came without it', async () => {
+  it('is available again when the version arrives without the debit', async () => {
     await withdraw(2n, 60n);
     await news(3n, 100n);
     expect(await affords(100)).toMatchObject({ kind: 'held' });
   });
 
-  it('is not undone by the balance of an older version that comes late', async () => {
+  it('is not undone by a late balance of an older version', async () => {
     await withdraw(5n, 60n);
     await news(4n, 90n);
     expect(await fixture().sums()).toMatchObject({ version: 4n, balanceNanos: 30n * TOKEN_NANOS });
@@ -53,7 +53,7 @@ export function withdrawSuite(open: OpenStore): void {
     expect(await fixture().sums()).toMatchObject({ version: 6n, balanceNanos: 10n * TOKEN_NANOS });
   });
 
-  it('a repeat for the same version takes the place of the first', async () => {
+  it('is replaced by a repeat for the same version', async () => {
     expect(await withdraw(2n, 70n)).toEqual({ kind: 'withdrawn' });
     expect(await withdraw(2n, 101n)).toEqual({ kind: 'refused', availableNanos: CREDIT });
     expect(await withdraw(2n, 80n)).toEqual({ kind: 'withdrawn' });
@@ -67,7 +67,7 @@ export function withdrawSuite(open: OpenStore): void {
     expect(await affords(100)).toMatchObject({ kind: 'held' });
   });
 
-  it('a tenant of which nothing was heard has nothing to withdraw', async () => {
+  it('refuses an unknown tenant, which has nothing to withdraw', async () => {
     const nobody = { tenantId: newId('ten'), version: 1n, nanos: 1n };
     expect(await fixture().store.withdraw(nobody)).toEqual({ kind: 'refused', availableNanos: 0n });
   });
@@ -87,7 +87,7 @@ export function withdrawSuite(open: OpenStore): void {
     expect((await f.sums()).balanceNanos).toBe(1n);
   });
 
-  it('among requests of several processes, nothing is spent twice', async () => {
+  it('never spends anything twice among requests of several processes', async () => {
     const f = fixture();
     const clients = [new AdmissionClient(f.store), new AdmissionClient(await f.open())];
     let spent = 0n;

@@ -4,16 +4,13 @@ import { Client, type ClientConfig } from 'pg';
 import type { CredentialRecord } from '../credential-store';
 import { RECORD_COLUMNS, toRecord, type RecordRow } from './record-row';
 
-/**
- * The longest that a change whose notification was lost stays unseen, give or take a query: well below the promised
- * second.
- */
+/** The maximum delay of a change whose notification was lost, plus or minus a query. Far below the promised second. */
 export const CHECK_INTERVAL_MS = 300;
 const CONNECT_TIMEOUT_MS = 500;
 const CHECK_TIMEOUT_MS = 1_000;
 const RECONNECT_DELAY_MS = 200;
 const MAX_RECORDS_PER_CHECK = 2_000;
-/** Sorts behind every hash: the position behind all records of a change. */
+/** Sorts after every hash: the position after all records of a change. */
 const AFTER_ALL_HASHES = '~';
 
 const CHECK = `
@@ -26,22 +23,21 @@ const CHECK = `
 type CheckRow = { number: string } & (({ change: string } & RecordRow) | { change: null });
 
 export interface ChangeListener {
-  /** Records that were written since the last call, in the order of their changes. */
+  /** Called with the records that were written since the last call, in the order of their changes. */
   changed(records: CredentialRecord[]): void;
-  /** All that was written before this moment of `performance.now()` has been told. */
+  /** Everything that was written before this moment of `performance.now()` has been passed on. */
   upTo(ms: number): void;
-  /** The store counts from further back than what was seen: it was emptied or restored. */
+  /** The store's number is lower than the last one seen: it was emptied or restored. */
   reset(): void;
 }
 
 /**
- * Follows the changes of the store on one connection of its own: asks for all changes behind the last one seen when a
- * notification comes, every CHECK_INTERVAL_MS, and first thing after a reconnect. So a notification only makes it
- * sooner; none needs to arrive.
- *
- *   connect + LISTEN ─▶ check ─▶ wait (notification or interval) ─▶ check …
- *         ▲                │ error, timeout, connection gone           │
- *         └── wait ◀───────┴───────────────────────────────────────────┘
+ * Follows the changes of the store on its own connection. It asks for all changes after the last one seen: on a
+ * notification, every CHECK_INTERVAL_MS, and first after a reconnect. A notification only makes it faster; none has to
+ * arrive.
+ * connect + LISTEN ─▶ check ─▶ wait (notification or interval) ─▶ check …
+ * ▲ │ error, timeout, connection gone
+ * └── wait ◀───────┘
  */
 export class ChangeFeed {
   private position = { change: 0, hash: AFTER_ALL_HASHES };
@@ -57,7 +53,7 @@ export class ChangeFeed {
     private readonly listener: ChangeListener,
   ) {}
 
-  /** Rejects when the store cannot be reached. All changes from here on are told. */
+  /** Rejects when the store cannot be reached. All changes from here on are passed on. */
   async start(): Promise<void> {
     try {
       const client = await this.connect();
@@ -94,7 +90,7 @@ export class ChangeFeed {
         if (!lost && !this.stopped)
           logger('credentials').warn(
             { reason: (error as Error).message },
-            'credential store: connection lost; nobody is let in who might have been revoked',
+            'credential store: connection lost; look-ups are refused as revocations might be missing',
           );
         lost = true;
       }
@@ -121,7 +117,7 @@ export class ChangeFeed {
     });
     this.socket = socket;
     client.on('notification', () => this.news.wake());
-    // The check that follows fails on the dead connection and leads to a new one. Once we are past that, it is no news.
+    // The next check fails on the dead connection and opens a new one. After that, its error is old.
     client.on('error', () => this.socket === socket && this.news.wake());
     await client.connect();
     await client.query('LISTEN tollgate_credentials');
@@ -153,7 +149,7 @@ export class ChangeFeed {
     }
   }
 
-  /** Without a farewell: a dead server would not answer it. */
+  /** Closes without a protocol exchange, which a dead server would not answer. */
   private drop(): void {
     this.socket?.destroy();
     this.socket = null;

@@ -6,7 +6,7 @@ import { aRecord } from '../record.fixture';
 import { Link } from '../link.fixture';
 import { PostgresCredentialStore } from './postgres-credential-store';
 
-// Lost connections are the subject here; each would be a warning.
+// Lost connections are the subject here; each would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 const database = useTestDatabase();
 
@@ -48,9 +48,12 @@ describe('PostgresCredentialStore', () => {
     await link.close();
   });
 
-  const LISTENING = `SELECT pid FROM pg_stat_activity WHERE application_name = 'credentials-test' AND datname = current_database() AND query LIKE '%last_change LEFT JOIN%'`;
+  const LISTENING = `
+    SELECT pid FROM pg_stat_activity
+    WHERE application_name = 'credentials-test' AND datname = current_database()
+      AND query LIKE '%last_change LEFT JOIN%'`;
 
-  it('listens again after the server ended its LISTEN connection, and has not missed what came between', async () => {
+  it('listens again after the server ended its LISTEN connection, and misses no change in between', async () => {
     const record = aRecord();
     await store.put([record]);
     await store.lookup(record.hash);
@@ -60,10 +63,11 @@ describe('PostgresCredentialStore', () => {
       return rows;
     });
     await database.query('SELECT pg_terminate_backend($1)', [before!.pid]);
-    // The number and its change at once, as a put has it.
+    // The number and its change in one statement, like a put.
     await database.query(
       `WITH next AS (UPDATE credentials.last_change SET number = number + 1 RETURNING number)
-       UPDATE credentials.credential SET revoked_at_ms = 1, version = 2, change = (SELECT number FROM next) WHERE hash = $1`,
+       UPDATE credentials.credential
+       SET revoked_at_ms = 1, version = 2, change = (SELECT number FROM next) WHERE hash = $1`,
       [record.hash],
     );
     await eventually(async () => expect(await store.lookup(record.hash)).toMatchObject({ revokedAtMs: 1 }));
@@ -85,23 +89,25 @@ describe('PostgresCredentialStore', () => {
     expect(await store.lookup(record.hash)).toEqual(record);
   });
 
-  it('takes change numbers in the order in which they become visible, also when a writer is slow to commit', async () => {
+  it('reads changes in the order in which they become visible, even if a writer commits late', async () => {
     const [slow, quick] = [aRecord(), aRecord()];
     await store.put([slow, quick]);
     await Promise.all([store.lookup(slow.hash), store.lookup(quick.hash)]);
-    // A second writer in the middle of its transaction holds everyone behind it back.
+    // A second writer within its transaction delays everyone behind it.
     await database.query('BEGIN');
     await database.query('UPDATE credentials.last_change SET number = number + 1');
     await database.query(
-      'UPDATE credentials.credential SET version = 2, change = (SELECT number FROM credentials.last_change) WHERE hash = $1',
+      `UPDATE credentials.credential
+       SET version = 2, change = (SELECT number FROM credentials.last_change) WHERE hash = $1`,
       [slow.hash],
     );
     let done = false;
-    // It may wait for so long that it is given up.
+    // It may wait until it is given up.
     const put = eventually(() => store.put([{ ...quick, version: 2 }])).then(() => (done = true));
     await eventually(async () => {
       const [row] = await database.query<{ waiting: number }>(
-        `SELECT count(*)::int AS waiting FROM pg_stat_activity WHERE application_name = 'credentials-test' AND datname = current_database() AND wait_event_type = 'Lock'`,
+        `SELECT count(*)::int AS waiting FROM pg_stat_activity
+         WHERE application_name = 'credentials-test' AND datname = current_database() AND wait_event_type = 'Lock'`,
       );
       expect(row!.waiting).toBeGreaterThanOrEqual(1);
     });

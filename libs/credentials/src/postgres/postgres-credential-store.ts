@@ -10,11 +10,11 @@ import { RECORD_COLUMNS, toRecord, toRow, type RecordRow } from './record-row';
 export interface PostgresCredentialStoreOptions {
   url: string;
   applicationName: string;
-  /** What a read may take. For tests. */
+  /** The time limit of a read. For tests. */
   readTimeoutMs?: number;
 }
 
-/** Connecting and asking together: what a request with an unknown value waits at most when the store is dead. */
+/** The limit for connecting and asking together: the longest wait of a request with an unknown value. */
 const READ_CONNECT_TIMEOUT_MS = 400;
 const READ_TIMEOUT_MS = 500;
 /** Together below the deadline of a request to auth, which waits for its `put`. */
@@ -26,7 +26,7 @@ const MAX_RECORDS_PER_WRITE = 1_000;
 
 const READ = `SELECT ${RECORD_COLUMNS} FROM credential WHERE hash = ANY($1::text[])`;
 
-/** The row lock of `last_change` comes first, as the rows to insert are made from it. */
+/** The row lock of `last_change` comes first, because the inserted rows depend on it. */
 const WRITE = `
   WITH this AS (UPDATE last_change SET number = number + 1 RETURNING number)
   INSERT INTO credential AS known (${RECORD_COLUMNS}, change)
@@ -42,7 +42,7 @@ const WRITE = `
 
 /**
  * The credential store of the standalone form: a table in schema `credentials`, records in memory in front of it, and a
- * feed of changes that keeps them young. Connections: one for reads, one for the feed, and up to two for writes while
+ * feed of changes that keeps them fresh. Connections: one for reads, one for the feed, and up to two for writes while
  * there are any.
  */
 export class PostgresCredentialStore extends CredentialStore {
@@ -79,7 +79,7 @@ export class PostgresCredentialStore extends CredentialStore {
     });
   }
 
-  /** Records in memory. */
+  /** The number of records in memory. */
   get size(): number {
     return this.memory.size;
   }
@@ -88,13 +88,13 @@ export class PostgresCredentialStore extends CredentialStore {
     for (let from = 0; from < records.length; from += MAX_RECORDS_PER_WRITE) {
       const batch = records.slice(from, from + MAX_RECORDS_PER_WRITE);
       await this.writes.query(WRITE, [JSON.stringify(batch.map(toRow))]);
-      // In force here at once; the other processes hear of it.
+      // In force here at once. The other processes are notified.
       this.memory.apply(batch);
     }
   }
 
   lookup(hash: string): CredentialRecord | null | Promise<CredentialRecord | null> {
-    // Without the feed a record in memory would never learn of its revocation.
+    // Without the feed, a record in memory would never learn of its revocation.
     if (!this.started) return Promise.reject(new UnavailableError('the credential store is not started'));
     return this.memory.lookup(hash);
   }
@@ -110,7 +110,7 @@ export class PostgresCredentialStore extends CredentialStore {
     this.started = false;
     this.memory.close();
     await this.feed.stop();
-    // A dead server does not answer a farewell: after a while the sockets are closed over its head.
+    // A dead server does not answer the end of the protocol. After a while the sockets are closed.
     const timer = setTimeout(() => this.sockets.forEach((socket) => socket.destroy()), CLOSE_TIMEOUT_MS);
     await Promise.all([this.reads.end(), this.writes.end()]);
     clearTimeout(timer);

@@ -3,7 +3,7 @@ import type { CredentialRecord } from '../credential-store';
 
 export const RECORD_COLUMNS = 'hash, kind, id, tenant_id, plan, profile, scopes, expires_at_ms, revoked_at_ms, version';
 
-/** A row of the table as node-postgres gives it: bigint columns are strings. */
+/** A row of the table from node-postgres: bigint columns are strings. */
 export interface RecordRow {
   hash: string;
   kind: CredentialKind;

@@ -4,23 +4,22 @@ import type { CredentialRecord } from '../credential-store';
 import { KEYS } from './keys';
 
 /**
- * The longest that a change whose notification was lost stays unseen, give or take a round trip: well below the
- * promised second.
+ * The maximum delay of a change whose notification was lost, plus or minus a round trip. Far below the promised second.
  */
 export const CHECK_INTERVAL_MS = 300;
 const MAX_RECORDS_PER_CHECK = 1_000;
 /**
- * Changes that nobody asked for in so long may be forgotten by the store: half of the time that it remembers a
- * revocation since it was written (lua/credentials.lua).
+ * The store may forget changes that nobody asked for in this time: half of the time for which it remembers a revocation
+ * (lua/credentials.lua).
  */
 const MAX_UNHEARD_MS = 12 * 3_600_000;
 
 export interface FeedListener {
-  /** Records that were written since the last call, in the order of their changes. */
+  /** Called with the records that were written since the last call, in the order of their changes. */
   changed(records: CredentialRecord[]): void;
-  /** So much time has passed since the last call that changes may be missing. */
+  /** The last call was so long ago that changes may be missing. */
   missed(): void;
-  /** All that was written before this moment of `performance.now()` has been told. */
+  /** Everything that was written before this moment of `performance.now()` has been passed on. */
   upTo(ms: number): void;
   /**
    * The store lacks credentials, or may lack some (after a restart or a failover). Called at every check while that is
@@ -31,24 +30,23 @@ export interface FeedListener {
 
 interface Changes {
   generation: string;
-  /** It can be read. */
+  /** Whether the store can be read. */
   complete: boolean;
-  /** And has been since this server started. */
+  /** Whether it has been complete since this server started. */
   sure: boolean;
-  /** Of the last change. */
+  /** The number of the last change. */
   number: number;
   changed: CredentialRecord[];
-  /** Of the last one in `changed`. */
+  /** The number of the last change in `changed`. */
   last: number;
 }
 
 /**
- * Follows the changes of the store: asks for all behind the last one seen when a notification comes, every
+ * Follows the changes of the store. It asks for all changes after the last one seen: on a notification, every
  * CHECK_INTERVAL_MS, and as soon as a lost connection is back.
- *
- * Redis may lose what it had. Then its generation is another one, or (an older copy) its last change is before the one
- * seen: its changes are followed from the first one on, and nothing in memory is forgotten: what auth writes anew are
- * changes like others, and no older version replaces a newer one.
+ * Redis may lose data. Then its generation differs, or (an older copy) its last change is before the one seen. The feed
+ * then follows its changes from the first one on, and memory forgets nothing: records that auth writes again are
+ * ordinary changes, and no older version replaces a newer one.
  */
 export class ChangeFeed {
   private seen = 0;
@@ -64,7 +62,7 @@ export class ChangeFeed {
     private readonly listener: FeedListener,
   ) {}
 
-  /** Rejects when the store cannot be reached. All changes from here on are told. */
+  /** Rejects when the store cannot be reached. All changes from here on are passed on. */
   async start(): Promise<void> {
     const askedMs = performance.now();
     const { number, generation } = await this.ask(Number.MAX_SAFE_INTEGER);
@@ -99,7 +97,7 @@ export class ChangeFeed {
         if (!lost)
           logger('credentials').warn(
             { reason: (error as Error).message },
-            'credential store: not to be reached; nobody is let in who might have been revoked',
+            'credential store: not reachable; look-ups are refused as revocations might be missing',
           );
         lost = true;
       }
@@ -118,7 +116,7 @@ export class ChangeFeed {
         continue;
       }
       if (number < this.seen) {
-        logger('credentials').warn('credential store: an older copy; it is to be filled again');
+        logger('credentials').warn('credential store: an older copy; it will be filled again');
         await this.link.one({ function: 'not_complete', keys: KEYS, args: [generation] });
         this.seen = 0;
         continue;
@@ -138,7 +136,7 @@ export class ChangeFeed {
     if (complete !== this.complete) {
       const log = logger('credentials');
       if (complete) log.info('credential store: complete');
-      else log.warn('credential store: not complete; memory serves, unknown values are refused until it is filled');
+      else log.warn('credential store: incomplete; memory serves, unknown values are refused until it is filled');
     }
     this.complete = complete;
     if (!sure) this.listener.notComplete();
@@ -154,7 +152,7 @@ export class ChangeFeed {
   }
 }
 
-/** By two clocks: the one that nobody sets, and the one that goes on while a machine sleeps. */
+/** By two clocks: the monotonic one, and the one that continues while a machine sleeps. */
 const now = () => ({ monotonicMs: performance.now(), wallMs: Date.now() });
 const sinceMs = ({ monotonicMs, wallMs }: ReturnType<typeof now>) =>
   Math.max(performance.now() - monotonicMs, Date.now() - wallMs);

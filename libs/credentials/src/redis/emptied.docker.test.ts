@@ -6,7 +6,7 @@ import { aRecord, inMemory, revokedAfterMs } from '../record.fixture';
 import { FILLER_LEASE_MS } from './filler';
 import { RedisCredentialStore } from './redis-credential-store';
 
-// A store that is not complete is the subject here; each would be a warning.
+// An incomplete store is the subject here; each would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 
 const REVOCATION_LIMIT_MS = 1_000;
@@ -18,13 +18,13 @@ const revoked = (record: CredentialRecord) => ({
   version: record.version + 1,
 });
 
-/** What auth's own database has, and auth, in `replicas` processes that share it. */
+/** Auth's own database, and auth in `replicas` processes that share it. */
 class Books {
   readonly records = new Map<string, CredentialRecord>();
   readonly replicas: RedisCredentialStore[] = [];
-  /** Fillings that began to write. */
+  /** The number of fillings that have started to write. */
   fills = 0;
-  /** No filling gets further than this: after it has read, before it writes. */
+  /** While set, a filling stops here, between reading and writing. */
   hold: Promise<void> = Promise.resolve();
 
   async addReplica(store: RedisCredentialStore): Promise<RedisCredentialStore> {
@@ -90,12 +90,12 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       await books.replicas[0]!.put(records);
       return records;
     }
-    /** Whether each gateway has it in force within the second that is promised. */
+    /** Whether each gateway has it in force within the promised second. */
     const expectRevoked = async (record: CredentialRecord) =>
       expect(await revokedAfterMs(gateways, record.hash)).toBeLessThan(REVOCATION_LIMIT_MS);
 
-    it('is filled once, however many replicas auth has; until then known credentials go on and unknown ones are 503, never 401', async () => {
-      // Not even auth has been here: nobody may say that a value is unknown.
+    it('is filled once by many replicas; until then it serves known credentials and never says 401', async () => {
+      // Not even auth has connected yet, so no value may be called unknown.
       await onEach((gateway) => expect(gateway.lookup(aRecord().hash)).rejects.toThrow(UnavailableError));
       await addReplicas(3);
       await complete();
@@ -110,7 +110,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       await onEach((gateway) => expect(gateway.lookup(other.hash)).rejects.toThrow(UnavailableError));
       await onEach((gateway) => eventually(() => expect(inMemory(gateway, known.hash)).toEqual(known)));
       release();
-      // On a machine that is so slow it is taken for dead.
+      // On a machine so slow that it counts as dead.
       const takenOver = Math.floor((performance.now() - heldFrom) / FILLER_LEASE_MS);
       await eventually(() => onEach(async (gateway) => expect(await gateway.lookup(other.hash)).toEqual(other)));
       await complete();
@@ -124,7 +124,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       const [before, during, after] = (await issue(3)) as [CredentialRecord, CredentialRecord, CredentialRecord];
       for (const record of [before, during, after])
         await onEach(async (gateway) => expect(await gateway.lookup(record.hash)).toEqual(record));
-      // Nobody hears of it, and when they would look it is gone already.
+      // No notification is sent, and the change is gone before the next check.
       await onAll('ACL', 'SETUSER', 'default', 'resetchannels');
       await Promise.all([books.commit(revoked(before)).catch(() => {}), empty()]);
       await expectRevoked(before);
@@ -148,7 +148,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       }
     });
 
-    it('never gives out what a late writer read before the revocation: not before, not after it is complete again', async () => {
+    it('never returns what a late writer read before the revocation, before or after it is complete', async () => {
       const [late] = await addReplicas(1);
       await complete();
       const [record] = (await issue(1)) as [CredentialRecord];
@@ -164,7 +164,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       await onEach(async (gateway) => expect(await gateway.lookup(record.hash)).toEqual(revoked(record)));
     });
 
-    it('is filled again when it is emptied in the middle of that, however often, and lacks nothing then', async () => {
+    it('is filled again when it is emptied during a filling, however often, and then lacks nothing', async () => {
       await addReplicas(2);
       await complete();
       const records = await issue(40);
@@ -173,7 +173,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
         const before = books.fills;
         await empty();
         await eventually(() => expect(books.fills).toBeGreaterThan(before));
-        // A part is there already, and goes.
+        // A part has been written, and is lost.
         await books.replicas[1]!.put(records.slice(0, 20));
         await empty();
         release();
@@ -187,7 +187,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       }
     });
 
-    it('is filled by another process when the one that was at it dies or hangs', async () => {
+    it('is filled by another process when the filling one dies or hangs', async () => {
       const [first] = await addReplicas(1);
       await complete();
       const [known] = (await issue(1)) as [CredentialRecord];
@@ -205,7 +205,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       expect(books.fills).toBe(3);
     });
 
-    it('that is an older copy is filled again: what it lacks is not unknown meanwhile, and what it undid is done again', async () => {
+    it('is filled again after it became an older copy, with nothing unknown meanwhile and nothing undone', async () => {
       await addReplicas(1);
       await complete();
       const [record, late] = (await issue(2)) as [CredentialRecord, CredentialRecord];
@@ -214,7 +214,7 @@ function emptiedSuite(name: string, urlOf: () => string, nodes: () => { port: nu
       await books.commit(revoked(record));
       await expectRevoked(record);
       holdFilling();
-      // As it was before the last change.
+      // The state before the last change.
       await cli('HDEL', 'tgc:{credentials}:records', late.hash, record.hash);
       await cli('ZREM', 'tgc:{credentials}:changes', late.hash, record.hash);
       await cli('HSET', META, 'number', before.trim());
@@ -236,7 +236,7 @@ describe('one server', () => {
     () => [{ port: redis.port, server: redis }],
   );
 
-  it('that was restarted serves at once, and all is written anew: its last moments may be lost', async () => {
+  it('serves at once after a restart, and everything is written again, as its last moments may be lost', async () => {
     const cli = (...command: string[]) => redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
     await cli('FLUSHALL');
     const books = new Books();

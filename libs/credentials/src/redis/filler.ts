@@ -3,26 +3,25 @@ import type { RedisLink } from '@tollgate/redis';
 import { logger } from '@tollgate/runtime';
 import { KEYS } from './keys';
 
-/** Who fills and writes nothing for so long has died or hangs: another one takes over. */
+/** A filler that writes nothing for this time has died or hangs, and another one takes over. */
 export const FILLER_LEASE_MS = 3_000;
 const FILL_AGAIN_MS = 1_000;
 
-/** Writes all credentials anew. */
+/** Writes all credentials again. */
 export type Refill = () => Promise<unknown>;
 
 /**
- * Fills a store that is not complete, or not sure to be. Of all processes that can, one does: who holds the lease,
- * which every write renews.
- *
- *   1. `begin_filling` names the generation of the store; 2. all is read from the books after that, and put; 3.
- *      `end_filling` makes the store complete if it is still of this generation.
- *
- * So a complete store has of every credential at least the version that was committed when its filling began; what was
- * committed later is put by whoever committed it, and a put that failed is repeated (auth's projection). A late put of
- * an older version finds the newer one there.
+ * Fills a store that is incomplete, or may be. Of all processes that can, one does: the holder of the lease, which
+ * every write renews.
+ * 1. `begin_filling` returns the generation of the store.
+ * 2. All credentials are read from the books after that, and put.
+ * 3. `end_filling` marks the store complete if it still has this generation.
+ * So a complete store has of every credential at least the version that was committed when its filling began. A later
+ * commit is put by the process that made it, and a failed put is repeated (auth's projection). A late put of an older
+ * version finds the newer one.
  */
 export class Filler {
-  /** Of this process; in each `put`. */
+  /** The id of this process, in each `put`. */
   readonly id = randomUUID();
   private refill: Refill | undefined;
   private filling: Promise<void> | undefined;
@@ -30,7 +29,7 @@ export class Filler {
 
   constructor(
     private readonly link: RedisLink,
-    /** Something may be different now. */
+    /** The state of the store may have changed. */
     private readonly done: () => void,
   ) {}
 
@@ -38,7 +37,7 @@ export class Filler {
     this.refill = refill;
   }
 
-  /** Told that the store is not sure to be complete. Returns at once. */
+  /** Called when the store may be incomplete. Returns at once. */
   notComplete(): void {
     if (!this.refill || this.filling || performance.now() < this.notBeforeMs) return;
     this.filling = this.fill(this.refill).finally(() => {
@@ -55,12 +54,9 @@ export class Filler {
       if (generation === null) return void (this.notBeforeMs = performance.now() + FILL_AGAIN_MS / 2);
       await refill();
       const ended = await this.link.one({ function: 'end_filling', keys: KEYS, args: [generation as string] });
-      if (ended === 1) logger('credentials').info('credential store: all credentials were written anew');
+      if (ended === 1) logger('credentials').info('credential store: all credentials were written again');
     } catch (error) {
-      logger('credentials').warn(
-        { reason: (error as Error).message },
-        'credential store: could not be filled; trying on',
-      );
+      logger('credentials').warn({ reason: (error as Error).message }, 'credential store: filling failed; retrying');
       this.notBeforeMs = performance.now() + FILL_AGAIN_MS;
     }
   }

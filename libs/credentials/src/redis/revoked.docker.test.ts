@@ -24,11 +24,11 @@ async function open(records: readonly CredentialRecord[] = []): Promise<RedisCre
   return store;
 }
 
-/** As when it was written so long ago that it is forgotten. */
+/** Moves its last write so far into the past that it is forgotten. */
 const letEnd = (hash: string) => cli('ZADD', key('ends'), '1', hash);
 
 describe('a credential that was revoked, or has expired', () => {
-  it('leaves Redis 30 days later, with all that told of it and although nobody writes, and is refused as unknown then', async () => {
+  it('leaves Redis with all its traces 30 days later, without any write, and is then refused as unknown', async () => {
     const store = await open();
     const good = aRecord();
     const revokedAtMs = Date.now();
@@ -49,7 +49,7 @@ describe('a credential that was revoked, or has expired', () => {
     expect(await later.lookup(good.hash)).toMatchObject({ revokedAtMs: null });
   });
 
-  it('is refused although Redis is full: it takes the revocation, and lets go of what is over', async () => {
+  it('is refused even when Redis is full, which accepts the revocation and forgets ended credentials', async () => {
     const store = await open();
     const [record, over] = [aRecord(), aRecord({ revokedAtMs: Date.now() })];
     await store.put([record, over]);
@@ -66,23 +66,23 @@ describe('a credential that was revoked, or has expired', () => {
     expect(await later.lookup(over.hash)).toBeNull();
   });
 
-  it('does not come back: who writes what it read long ago is refused, and has to read again', async () => {
+  it('does not return: a writer whose read is too old is refused, and must read again', async () => {
     const store = await open();
     const before = aRecord();
     await store.put([{ ...before, version: 2, revokedAtMs: Date.now() }]);
-    // While it is known, its version tells.
+    // While it is known, its version decides.
     await store.put([before], Date.now());
     expect(await (await open()).lookup(before.hash)).toMatchObject({ version: 2 });
     await letEnd(before.hash);
     const late = store.put([before], Date.now() - 16 * DAY_MS);
     await expect(late).rejects.toThrow(UnavailableError);
-    // Nor does its refusal depend on whether it is forgotten yet.
+    // The refusal does not depend on whether it is forgotten yet.
     await store.forget();
     await expect(store.put([before], Date.now() - 16 * DAY_MS)).rejects.toThrow(UnavailableError);
     expect(await (await open()).lookup(before.hash)).toBeNull();
   });
 
-  it('is remembered for a day after it was written anew, however long ago it was revoked: every process hears of it', async () => {
+  it('is remembered for a day after it was written again, so that every process reads the revocation', async () => {
     const store = await open();
     const revoked = aRecord({ version: 2, revokedAtMs: Date.now() - 100 * DAY_MS });
     const before = Date.now();
@@ -90,7 +90,7 @@ describe('a credential that was revoked, or has expired', () => {
     expect(Number(await cli('ZSCORE', key('ends'), revoked.hash))).toBeGreaterThanOrEqual(before + DAY_MS);
   });
 
-  it('leaves 30 days after it expired, also when it was never revoked', async () => {
+  it('leaves 30 days after it expired, even if it was never revoked', async () => {
     const store = await open();
     const expiresAtMs = Date.now() + DAY_MS;
     const [unused, given] = [aRecord({ expiresAtMs }), aRecord({ expiresAtMs, revokedAtMs: expiresAtMs - DAY_MS })];
@@ -102,7 +102,7 @@ describe('a credential that was revoked, or has expired', () => {
     expect(await (await open()).lookup(unused.hash)).toBeNull();
   });
 
-  it('leaves as well when an earlier release wrote it, without an end: in bounded batches, and not before a day has passed', async () => {
+  it('leaves in bounded batches, and not within a day, if an earlier release wrote it without an end', async () => {
     await cli('FLUSHALL');
     const store = await open();
     const before = Date.now();
@@ -121,14 +121,14 @@ describe('a credential that was revoked, or has expired', () => {
       expect([await store.forget(), await ends()]).toEqual([more, known]);
     const [, first] = (await cli('ZRANGE', key('ends'), '0', '0', 'WITHSCORES')).split(/\s+/);
     expect(Number(first)).toBeGreaterThanOrEqual(before + DAY_MS);
-    // What has its end keeps it.
+    // A known end is kept.
     await letEnd(over[0]!.hash);
     await store.put([over[0]!]);
     expect([await store.forget(), await ends()]).toEqual([false, 449]);
     expect(await cli('HLEN', key('records'))).toBe('450');
   });
 
-  it('a process that has not heard of changes for half a day forgets all that it knew', async () => {
+  it('drops the memory of a process that has read no changes for half a day', async () => {
     const known = aRecord();
     const store = await open();
     await store.put([known]);

@@ -19,11 +19,11 @@ const SETTLE_POLL_MS = 50;
 const EVERY_RESOURCE = '*';
 
 export interface RightsOptions extends Omit<TopicsOptions, 'service'> {
-  /** Who the brokers take each service for; `User:<service>` when absent. */
+  /** The brokers' name for each service's user; `User:<service>` when absent. */
   principals?: Principals;
 }
 
-/** `missing` and `granted` are of the table, `surplus` and `taken` are not. */
+/** `missing` and `granted` rights are in the table; `surplus` and `taken` rights are not. */
 export type RightState = 'there' | 'missing' | 'granted' | 'surplus' | 'taken' | 'unknown';
 export interface FoundRight {
   right: string;
@@ -31,9 +31,9 @@ export interface FoundRight {
 }
 
 /**
- * Gives each service's user the rights of the tables, and takes from it those that are no longer there; safe to repeat.
- * What is forbidden (DENY), what other users may, and what is only for names of other installations (another prefix) is
- * left alone. Undefined when the brokers check no rights.
+ * Grants each service's user the rights of the tables, and revokes those that the tables no longer have. Safe to
+ * repeat. Leaves alone what is forbidden (DENY), other users' rights, and rights to names of other installations
+ * (another prefix). Undefined when the brokers check no rights.
  */
 export async function applyRights(
   connection: KafkaConnection,
@@ -49,7 +49,7 @@ export async function applyRights(
     } catch (error) {
       throw isRefused(error) ? new RightMissingError(`ALTER on the cluster (${TO_SET})`, error) : error;
     }
-    // They come into force somewhat later than they are said to be there.
+    // The brokers apply new rights somewhat later than they list them.
     for (let settled = missing.length + surplus.length === 0; !settled; await setTimeout(SETTLE_POLL_MS)) {
       const now = await compare(admin, options);
       settled = !now || now.missing.length + now.surplus.length === 0;
@@ -59,8 +59,8 @@ export async function applyRights(
 }
 
 /**
- * What `applyRights` would find; changes nothing. Without the right to see rights, or on brokers that check none, it
- * says what they must be.
+ * What `applyRights` would do, without changing anything. Without the right to list rights, or on brokers that check
+ * none, it returns the necessary rights.
  */
 export async function findRights(connection: KafkaConnection, options: RightsOptions = {}): Promise<FoundRight[]> {
   return withAdmin(connection, APPLY_TIMEOUT_MS, async (admin) => {
@@ -132,7 +132,7 @@ async function entriesOf(admin: Admin, principal: string): Promise<AclEntry[] | 
   }
 }
 
-/** Whether a right reaches something of this installation, so that it is for the table to say. */
+/** Whether a right concerns something of this installation, so that the table decides about it. */
 function touches({ resourceName, resourcePatternType }: AclEntry, prefix: string): boolean {
   if (resourceName.startsWith(prefix) || resourceName === EVERY_RESOURCE) return true;
   return resourcePatternType === ResourcePatternTypes.PREFIXED && prefix.startsWith(resourceName);

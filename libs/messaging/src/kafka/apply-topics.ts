@@ -7,35 +7,35 @@ import { isRefused, rightMissingIn, RightMissingError } from './rights';
 import { topicsOf } from './rights-plan';
 import { Names, planTopics, type PlannedTopic, type Topics } from './topic-plan';
 
-/** A start or `topics apply` that has not come so far by then fails. */
+/** The time limit of a start or of `topics apply`. */
 const REACH_TIMEOUT_MS = 8_000;
 const APPLY_TIMEOUT_MS = 60_000;
 const SETTLE_POLL_MS = 50;
 const METADATA_RETRIES = 20;
-/** What differs and what cures it. */
+/** The cure for topics that differ from the tables. */
 const CURE = 'run "tollgate topics apply"';
 /** The broker's own setting (`default.replication.factor`). */
 const BROKER_DEFAULT = -1;
 
 export interface TopicsOptions {
   topics?: Topics;
-  /** In front of the name of each topic and group; empty by default. */
+  /** A prefix of each topic and group name. Empty by default. */
   topicPrefix?: string;
-  /** Only the topics that this service has to do with. */
+  /** Only the topics that this service uses. */
   service?: Service;
 }
 
 export interface ApplyOptions extends TopicsOptions {
   /**
-   * Adds partitions where the table has more. Not by default: from then on a key may be in another partition than its
-   * older messages, and overtake them.
+   * Adds partitions where the table has more. Not by default: a key may then move to another partition, and its new
+   * messages overtake its older ones.
    */
   growPartitions?: boolean;
-  /** Copies of each partition of a new topic; the broker's `default.replication.factor` when absent. */
+  /** The replication factor of new topics; the broker's `default.replication.factor` when absent. */
   replicationFactor?: number;
-  /** Changes nothing, and says what it would do. */
+  /** Changes nothing, and reports what it would do. */
   dryRun?: boolean;
-  /** Told of each thing done or found, a line each. */
+  /** Called with a line for each thing done or found. */
   print?: (line: string) => void;
 }
 
@@ -45,9 +45,8 @@ interface FoundTopic {
 }
 
 /**
- * Creates the topics of the tables and corrects their settings; safe to repeat, and at the same time from several
- * places. Rejects when something is left that it may not change: a topic with too few partitions (without
- * `growPartitions`).
+ * Creates the topics of the tables and corrects their settings. Safe to repeat, also from several places at once.
+ * Rejects when something remains that it may not change: a topic with too few partitions (without `growPartitions`).
  */
 export async function applyTopics(connection: KafkaConnection, options: ApplyOptions = {}): Promise<void> {
   const { print = () => {}, growPartitions = false, replicationFactor = BROKER_DEFAULT, dryRun = false } = options;
@@ -81,27 +80,26 @@ export async function applyTopics(connection: KafkaConnection, options: ApplyOpt
       print(`${topic.name}: ${done.length > 0 ? done.join(', ') : 'as it should be'}`);
     }
     if (wrong.length > 0) throw new TopicsError(wrong.join('; '));
-    // Brokers hear of changes one after the other: who starts next must find them everywhere.
+    // Brokers learn of changes one after the other. The next start must find them on every broker.
     while (problemsOf(planned, await find(admin, planned)).length > 0) await setTimeout(SETTLE_POLL_MS);
   });
 }
 
 /**
- * Rejects, within 10 s, with one error that names each topic that is missing or wrong and the cure, or with why the
- * brokers cannot be asked. Changes nothing.
+ * Rejects within 10 s, with one error that names each missing or wrong topic and the cure, or with why the brokers
+ * cannot be asked. Changes nothing.
  */
 export async function checkTopics(connection: KafkaConnection, options: TopicsOptions = {}): Promise<void> {
   const planned = planOf(options);
   await withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
     const problems = problemsOf(planned, await find(admin, planned), { user: connection.sasl?.username });
     if (problems.length > 0)
-      throw new TopicsError(`Kafka topics are not as they must be: ${problems.join('; ')}: ${CURE}`);
+      throw new TopicsError(`Kafka topics differ from what is needed: ${problems.join('; ')}: ${CURE}`);
   });
 }
 
 /**
- * Runs `work` with an admin client, bounded; what goes wrong on the way to the brokers is said in one line with the
- * cure.
+ * Runs `work` with an admin client in bounded time. An error on the way to the brokers becomes one line with the cure.
  */
 export async function withAdmin<T>(
   connection: KafkaConnection,
@@ -125,16 +123,17 @@ export async function withAdmin<T>(
   }
 }
 
-/** The brokers answered, and this is what is wrong. */
+/** The brokers answered, and the topics are wrong. */
 class TopicsError extends StartError {}
 
-/** They do not answer, or not in a way that says what is wrong. */
+/** The brokers do not answer, or their answer does not say what is wrong. */
 export class BrokersAwayError extends StartError {}
 
-/** The line for brokers that cannot be used, with the cure. */
+/** The error line for brokers that cannot be used, with the cure. */
 export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown): StartError {
   const why = error instanceof Error ? error.message : String(error);
-  const how = `${tls ? 'with' : 'without'} TLS, ${sasl ? `as "${sasl.username}" by ${sasl.mechanism}` : 'without a user'}`;
+  const user = sasl ? `as "${sasl.username}" by ${sasl.mechanism}` : 'without a user';
+  const how = `${tls ? 'with' : 'without'} TLS, ${user}`;
   const at = `at ${brokers.join(', ')} (${how})`;
   if (error instanceof Error && error.name === 'KafkaJSSASLAuthenticationError')
     return new StartError(
@@ -144,7 +143,8 @@ export function unusable({ brokers, tls, sasl }: KafkaConnection, error: unknown
   const lack = rightMissingIn(error);
   if (lack || isRefused(error))
     return new StartError(
-      `Kafka ${at} refuses ${sasl ? `"${sasl.username}"` : 'this client'}: ${lack?.message ?? why}: grant it (docs/operating/distributed.md)`,
+      `Kafka ${at} refuses ${sasl ? `"${sasl.username}"` : 'this client'}: ${lack?.message ?? why}: ` +
+        'grant it (docs/operating/distributed.md)',
       { cause: error },
     );
   return new BrokersAwayError(
@@ -162,7 +162,7 @@ function planOf({ topics = TOPICS, topicPrefix = '', service }: TopicsOptions): 
 }
 
 async function find(admin: Admin, planned: PlannedTopic[]): Promise<Map<string, FoundTopic>> {
-  // Listed first: to ask for a topic that is missing creates it on a broker that creates by itself.
+  // Listed first: on a broker with automatic creation, asking for a missing topic creates it.
   const existing = new Set(await admin.listTopics());
   const names = planned.map(({ name }) => name).filter((name) => existing.has(name));
   if (names.length === 0) return new Map();
@@ -201,7 +201,7 @@ export async function endOf(connection: KafkaConnection, topic: string, partitio
   });
 }
 
-/** Ids of the partitions that a topic has; none when there is no such topic. */
+/** Ids of the partitions of a topic; empty if there is no such topic. */
 export async function partitionsOf(connection: KafkaConnection, topic: string): Promise<Set<number>> {
   return withAdmin(connection, REACH_TIMEOUT_MS, async (admin) => {
     if (!(await admin.listTopics()).includes(topic)) return new Set();
@@ -214,7 +214,7 @@ async function metadataOf(admin: Admin, names: string[]) {
   return (await onceKnown(() => admin.fetchTopicMetadata({ topics: names }))).topics;
 }
 
-/** Some brokers may not have heard of a new topic, or that they lead it, yet: asked again, a few times. */
+/** Asks again a few times: some brokers may not know a new topic yet, or that they lead it. */
 async function onceKnown<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -226,14 +226,14 @@ async function onceKnown<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What a start would fail for. Brokers tell a user nothing of topics that it may not DESCRIBE. */
+/** The problems that would fail a start. Brokers hide topics from a user that may not DESCRIBE them. */
 function problemsOf(
   planned: PlannedTopic[],
   existing: Map<string, FoundTopic>,
   { user, missing: withMissing = true }: { user?: string | undefined; missing?: boolean } = {},
 ): string[] {
   const missing = planned.filter(({ name }) => !existing.has(name)).map(({ name }) => `"${name}"`);
-  const unseen = user === undefined ? '' : `, or not to be seen by "${user}", who needs DESCRIBE on them`;
+  const unseen = user === undefined ? '' : `, or hidden from "${user}", which needs DESCRIBE on them`;
   const problems = withMissing && missing.length > 0 ? [`missing: ${missing.join(', ')}${unseen}`] : [];
   for (const { name, partitions, config } of planned) {
     const found = existing.get(name);
@@ -246,7 +246,7 @@ function problemsOf(
   return problems;
 }
 
-/** What was done to a topic that exists; what may not be done goes to `wrong`. */
+/** Corrects an existing topic and returns what was done. What must not be changed goes to `wrong`. */
 async function correct(
   admin: Admin,
   { name, partitions, config }: PlannedTopic,
@@ -279,4 +279,5 @@ async function correct(
 }
 
 const tooFew = (name: string, found: number, wanted: number): string =>
-  `"${name}" has ${found} partitions, not ${wanted} (to add some, which lets later messages of a key overtake earlier ones: --grow-partitions)`;
+  `"${name}" has ${found} partitions, not ${wanted} ` +
+  '(--grow-partitions adds some, and later messages of a key may then overtake earlier ones)';

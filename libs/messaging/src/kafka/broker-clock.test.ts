@@ -14,7 +14,7 @@ describe('the clock of the brokers', () => {
     expect(clock.isExact && clock.isFresh).toBe(true);
   });
 
-  it('prefers the sample with the smaller error, and an old one yields to any', () => {
+  it('prefers the sample with the smaller error, and replaces an old sample by any newer one', () => {
     const clock = new BrokerClock();
     const at = now();
     clock.observe(1_000_000, at - 10, at);
@@ -26,7 +26,7 @@ describe('the clock of the brokers', () => {
     expect(clock.latestMs()).toBeLessThan(2_000_000);
   });
 
-  it('refuses nothing before it was set, nor by what is no stamp', () => {
+  it('refuses nothing before the first sample, nor by an invalid stamp', () => {
     const clock = new BrokerClock();
     for (const stamp of [-1, NaN]) clock.observe(stamp, now(), now());
     expect(clock.earliestMs()).toBe(0);

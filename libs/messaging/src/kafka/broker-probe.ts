@@ -2,20 +2,20 @@ import { withTimeout } from '@tollgate/runtime';
 import type { Admin } from 'kafkajs';
 import { createKafka, Sockets, type KafkaConnection } from './connection';
 
-/** Longer, and nobody waits for the answer any more. */
+/** After this time the asker no longer waits for the answer. */
 const PROBE_TIMEOUT_MS = 1_000;
 
 /**
- * Asks the brokers things that a request of the service never waits for: whether they are there, how far groups have
- * come. One connection, made anew after a failure; one that is merely slow is kept (kafkajs gives up on it after its
- * own time-outs), or on a busy machine the next question would find no connection either.
+ * Asks the brokers what no request waits for: whether they answer, and how far groups have come. Uses one connection,
+ * which is replaced after a failure. A slow connection is kept (kafkajs gives up on it after its own timeouts): on a
+ * busy machine the next question would otherwise find no connection either.
  */
 export class BrokerProbe {
   private link: { admin: Promise<Admin>; sockets: Sockets } | undefined;
 
   constructor(private readonly connection: KafkaConnection) {}
 
-  /** Rejects when there is no answer in PROBE_TIMEOUT_MS. */
+  /** Rejects when there is no answer within PROBE_TIMEOUT_MS. */
   async ask<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
     const link = (this.link ??= this.open());
     const answer = link.admin.then(work);
@@ -35,7 +35,7 @@ export class BrokerProbe {
     const sockets = new Sockets();
     const admin = createKafka(this.connection, sockets, { quiet: true }).admin({ retry: { retries: 0 } });
     const connected = admin.connect().then(() => admin);
-    // Whoever asks hears of it.
+    // Reported to the asker.
     connected.catch(() => {});
     return { admin: connected, sockets };
   }

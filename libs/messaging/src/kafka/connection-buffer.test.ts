@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { mendConnectionBuffer } from './connection-buffer';
 
-it('forgets the beginning of an answer that never came whole when it connects again', () => {
+it('a connection drops the beginning of an incomplete answer when it connects again', () => {
   mendConnectionBuffer();
   const Connection = createRequire(__filename)('kafkajs/src/network/connection') as new (options: object) => {
     chunks: Buffer[];

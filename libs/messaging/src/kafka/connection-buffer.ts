@@ -9,14 +9,14 @@ interface Connection {
   connect(): Promise<unknown>;
 }
 
-/** What says how long an answer is. */
+/** The bytes that give the length of an answer. */
 const LENGTH_BYTES = 4;
 let mended = false;
 
 /**
- * Mends a defect of kafkajs 2.2.4: a connection that breaks in the middle of an answer keeps that answer's beginning,
- * and takes what comes after it has connected again for the rest. What it then reads is nonsense, and the RangeError
- * that follows ends the process, as nobody can catch what a socket's listener throws.
+ * Works around a defect of kafkajs 2.2.4. A connection that breaks in the middle of an answer keeps the answer's
+ * beginning, and takes the data after the reconnection for its end. The garbage then causes a RangeError in a socket
+ * listener, which cannot be caught and ends the process.
  */
 export function mendConnectionBuffer(): void {
   if (mended) return;

@@ -7,41 +7,44 @@ import { mendRequestQueue } from './request-queue';
 
 /** How to reach the brokers. */
 export interface KafkaConnection {
-  /** `host:port`, one or more of the cluster's. */
+  /** `host:port` of one or more brokers of the cluster. */
   brokers: readonly string[];
   /**
-   * TLS with the system's authorities (true), or with a set of one's own and, if the brokers ask for it, a client
-   * certificate: PEM texts.
+   * TLS with the system's authorities (true), or with other authorities and, if the brokers require one, a client
+   * certificate. PEM texts.
    */
   tls?: boolean | { ca?: string; cert?: string; key?: string };
   sasl?: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string };
-  /** Names this process in the brokers' logs and quotas. */
+  /** The name of this process in the brokers' logs and quotas. */
   clientId: string;
 }
 
 export const CONNECTION_TIMEOUT_MS = 3_000;
-/** A broker that does not answer a request for so long is taken for lost; joining a group may take longer. */
+/** A broker without an answer for this time counts as lost. Joining a group may take longer. */
 export const REQUEST_TIMEOUT_MS = 6_000;
 /**
- * Retries inside kafkajs, for what passes by itself (a new leader, a connection that broke). Few: whoever gives up
- * decides here what follows.
+ * Retries inside kafkajs, for failures that pass by themselves (a new leader, a broken connection). Few, because the
+ * code here decides what follows.
  */
 export const RETRY = { initialRetryTime: 100, maxRetryTime: 1_000, retries: 4 };
 const KEEP_ALIVE_MS = 10_000;
-/** The same line of kafkajs is worth a warning so often. */
+/** The minimum time between two warnings with the same text of kafkajs. */
 const REPEATED_LOG_MS = 10_000;
 const MAX_REMEMBERED_LINES = 1_000;
 
 /**
- * What kafkajs retries by itself and logs as an error each time, and its warning of limited retries
- * (topic-publisher.ts): news only to whoever looks for it.
+ * What kafkajs logs as an error for each retry, and its warning of limited retries (topic-publisher.ts). Logged at
+ * debug level only.
  */
-const PASSING =
-  /rebalanc|coordinator|leadership|not aware of this member|generation id|does not host|not the leader|limiting retries/i;
+const PASSING = new RegExp(
+  'rebalanc|coordinator|leadership|not aware of this member|generation id|does not host|not the leader|' +
+    'limiting retries',
+  'i',
+);
 
 /**
- * The sockets of one client. kafkajs waits for answers before it closes anything, and its retries open new connections
- * after that; `destroy` ends both at once.
+ * The sockets of one client. kafkajs waits for answers before it closes, and its retries then open new connections.
+ * `destroy` ends both at once.
  */
 export class Sockets {
   private readonly open = new Set<net.Socket>();
@@ -62,11 +65,11 @@ export class Sockets {
     return socket;
   };
 
-  /** Breaks all connections, as a fault of the network does; new ones may follow. */
+  /** Breaks all connections, like a network fault. New ones may follow. */
   cut(): void {
     for (const socket of this.open) {
-      // With an error, as kafkajs does not listen for `close`: its requests would wait for their time-out. Unless it
-      // has ended the socket itself.
+      // With an error, because kafkajs does not listen for `close` and its requests would wait for their timeout.
+      // Without one if kafkajs has ended the socket itself.
       if (socket.writableEnded) socket.destroy();
       else socket.destroy(new Error('the connection was cut'));
     }
@@ -78,10 +81,7 @@ export class Sockets {
   }
 }
 
-/**
- * A kafkajs client, which connects to nothing yet. `quiet`: what goes wrong is told by whoever asked, and kafkajs need
- * not say it too.
- */
+/** A kafkajs client without any connection yet. `quiet`: the caller reports errors, so kafkajs need not log them. */
 export function createKafka(connection: KafkaConnection, sockets: Sockets, { quiet = false } = {}): Kafka {
   const { brokers, clientId, sasl } = connection;
   const config: KafkaConfig = {
@@ -101,7 +101,7 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets, { qui
   return new Kafka(config);
 }
 
-/** Before anything of it connects. */
+/** Runs before anything of the client connects. */
 export function mendKafkajs(): void {
   mendRequestQueue();
   mendConnectionBuffer();
@@ -117,14 +117,14 @@ function about({ namespace, log }: LogEntry): object {
 function log(entry: LogEntry): void {
   const { message, error, broker } = entry.log;
   const text = `${message} ${error ?? ''} ${broker ?? ''}`;
-  // Nothing that kafkajs meets ends us: what it cannot mend is logged where it is given up.
+  // No error of kafkajs ends the process. An error that it cannot recover from is logged where it is given up.
   if (entry.level > logLevel.WARN || PASSING.test(text) || isRepeated(text)) logQuietly(entry);
   else logger('kafka').warn(about(entry), message);
 }
 
 const logQuietly = (entry: LogEntry): void => logger('kafka').debug(about(entry), entry.log.message);
 
-/** Each of its many retries logs the same line. */
+/** Each of kafkajs's many retries logs the same line. */
 function isRepeated(text: string): boolean {
   const now = Date.now();
   if (now - (lastLoggedMs.get(text) ?? -Infinity) < REPEATED_LOG_MS) return true;

@@ -55,7 +55,7 @@ describe('messages on Kafka that cannot be read', () => {
     return values.reduce((sum, { value }) => sum + value, 0);
   };
 
-  it('of every kind are quarantined with reason and origin, are counted, and block nobody', async () => {
+  it('of every kind are quarantined with reason and origin, are counted, and block no others', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     const before = await deadCount();
@@ -71,7 +71,7 @@ describe('messages on Kafka that cannot be read', () => {
       expect(letters).toHaveLength(POISON.length);
       return letters;
     });
-    // Counted once they lie there.
+    // Counted once they are in the dead topic.
     await eventually(async () => expect(await deadCount()).toBe(before + POISON.length));
     for (const [index, [, value, reason]] of POISON.entries()) {
       expect(dead[index]).toMatchObject({ topic: TOPIC, group: SUITE_GROUP, offset: String(2 * index + 1) });
@@ -81,7 +81,7 @@ describe('messages on Kafka that cannot be read', () => {
     }
   });
 
-  it('are quarantined once, also when their batch comes again', async () => {
+  it('are quarantined once, also when their batch is redelivered', async () => {
     let failures = 0;
     const received = new Received();
     const messages = await start(async (batch) => {
@@ -94,7 +94,7 @@ describe('messages on Kafka that cannot be read', () => {
     expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(1);
   });
 
-  it('are quarantined too in a topic that is made anew while it is consumed, and counts its offsets from 0 again', async () => {
+  it('are also quarantined in a topic that was recreated while consumed, and counts offsets from 0 again', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     await messages.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2), balanceUpdate('a', 3)]);
@@ -119,8 +119,8 @@ describe('messages on Kafka that cannot be read', () => {
     expect(await deadCount()).toBe(before + 1);
   });
 
-  it('are handled when they are replayed to who can read them, and are dead no more; what nobody can read is dead again', async () => {
-    // A release of tomorrow publishes, one of today consumes.
+  it('are handled when a consumer that can read them gets the replay, and are dead again otherwise', async () => {
+    // A newer release publishes, and the present one consumes.
     const definition = TEST_TOPICS[TOPIC];
     const tomorrow = { ...TEST_TOPICS, [TOPIC]: { ...definition, schemaVersion: definition.schemaVersion + 1 } };
     const today = await start(new Received().handler);
@@ -147,7 +147,7 @@ describe('messages on Kafka that cannot be read', () => {
     });
   });
 
-  it('stay where they are, all of them, when their topic does not have the partition of one any more', async () => {
+  it('are not replayed at all when their topic no longer has the partition of one of them', async () => {
     const received = new Received();
     await start(received.handler);
     const value = json({ id: 'm', v: 1, at, data: balanceUpdate('a', 1) });
@@ -169,7 +169,7 @@ describe('messages on Kafka that cannot be read', () => {
     await eventually(() => expect(received.messages).toHaveLength(1));
   });
 
-  it('what is published twice is handed over twice: the ids inside tell', async () => {
+  it('are delivered twice when they are published twice: the ids inside make that harmless', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     await messages.publish(TOPIC, [balanceUpdate('a', 1), balanceUpdate('a', 2)]);

@@ -8,23 +8,23 @@ import { Names } from './topic-plan';
 import type { OutgoingMessage } from './topic-publisher';
 import { partitionsOf, type TopicsOptions } from './apply-topics';
 
-/** Of letters that are in memory at the same time. */
+/** The maximum bytes of letters in memory at the same time. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
 const MAX_REPLAYED_TOGETHER = 10_000;
 
-/** A message that a group could not read or believe, with where it came from. */
+/** A message that a group quarantined as unreadable or forged, with its origin. */
 export interface DeadLetter {
   topic: Topic;
   group: string;
   partition: number;
   offset: string;
   reason: string;
-  /** When it was quarantined: ISO 8601 UTC. */
+  /** The time of the quarantine: ISO 8601 UTC. */
   at: string;
-  /** As it was delivered; null when it was. */
+  /** The value as delivered; null if there was none. */
   key: Buffer | null;
   value: Buffer | null;
-  /** As they were, its signature among them: replayed, it is as genuine, or as little, as before. */
+  /** The headers as delivered, with the signature. A replayed message is as genuine, or as forged, as before. */
   headers: IHeaders;
 }
 
@@ -35,15 +35,15 @@ const HEADER = {
   offset: 'tollgate-origin-offset',
   at: 'tollgate-at',
   key: 'tollgate-key',
-  /** An empty value stands for none: in a compacted topic, no value means "delete what has this key". */
+  /** An empty value stands for none: in a compacted topic, a null value means "delete what has this key". */
   noValue: 'tollgate-no-value',
 } as const;
-/** In front of the names of the message's own headers. */
+/** The prefix of the message's own headers. */
 const OWN_HEADER = 'own.';
 
 /**
- * The record of a dead topic. Its key is the origin, so a message that is quarantined again replaces itself, and one
- * that was replayed can be taken out.
+ * The record of a dead topic. Its key is the origin, so a message that is quarantined again replaces itself, and a
+ * replayed one can be removed.
  */
 export function toRecord(letter: DeadLetter): OutgoingMessage {
   const { group, partition, offset, reason, at, key, value } = letter;
@@ -60,10 +60,7 @@ export function toRecord(letter: DeadLetter): OutgoingMessage {
   return { key: originOf(letter), value: value ?? Buffer.alloc(0), headers };
 }
 
-/**
- * A letter that is still quarantined, without what is in it: some 200 bytes of memory, so that even a million can be
- * chosen from.
- */
+/** A quarantined letter without its content: some 200 bytes of memory, so that even a million can be listed. */
 interface Heading {
   topic: Topic;
   origin: string;
@@ -73,9 +70,9 @@ interface Heading {
 }
 
 /**
- * The messages of a topic, or of all topics, that were quarantined and not replayed; oldest first, and how many more
- * there are: `limit` are returned, or as many as MAX_HELD_BYTES have place for. The topics are read twice, as what was
- * taken out is known at their end only.
+ * The messages of a topic, or of all topics, that were quarantined and not replayed, oldest first, and the number of
+ * further ones. Returns at most `limit` letters, and at most MAX_HELD_BYTES of them. Reads the topics twice, because
+ * only their end shows which letters were removed.
  */
 export async function listDead(
   connection: KafkaConnection,
@@ -94,9 +91,8 @@ export async function listDead(
 }
 
 /**
- * Replays the letters of a topic that have these origins, or all that are quarantined when it is called. Answers with
- * the origins of those that were replayed, or, when one of the named is not there, with those that are missing, and
- * replays nothing.
+ * Replays the letters of a topic with these origins, or all that are quarantined at the time of the call. Returns the
+ * origins of the replayed letters. If a named origin does not exist, it replays nothing and returns the missing ones.
  */
 export async function replayTopic(
   connection: KafkaConnection,
@@ -120,12 +116,11 @@ export async function replayTopic(
 }
 
 /**
- * Publishes the letters to their topics again, as and where they were, and takes them out of the dead topic after that.
- * All groups of the topic get them, behind what is there: handlers bear repeats and late messages by the ids inside.
- * What still cannot be read is quarantined again.
- *
- * Rejects, before anything is published, when a topic does not have the partition of one of its letters (it was made
- * anew with fewer).
+ * Publishes the letters to their original topics and partitions again, and then removes them from the dead topic. All
+ * groups of the topic get them, behind the existing messages: the ids inside make repeats and late messages harmless.
+ * Letters that are still unreadable are quarantined again.
+ * Rejects before anything is published when a topic lacks the partition of one of its letters, because it was recreated
+ * with fewer.
  */
 export async function replayDead(
   connection: KafkaConnection,
@@ -160,7 +155,7 @@ async function headingsOf(connection: KafkaConnection, topic: Topic, names: Name
   return [...byOrigin.values()];
 }
 
-/** What is there of those; in the order of their ages. */
+/** The headings of all these letters, ordered by age. */
 async function readLetters(
   connection: KafkaConnection,
   topic: Topic,
@@ -180,7 +175,7 @@ async function readLetters(
 
 const byAge = (a: { at: string }, b: { at: string }): number => a.at.localeCompare(b.at);
 
-/** The first `limit`, or as many as have place in memory together; one at least. */
+/** The first `limit` letters, or as many as fit in memory together; at least one. */
 function firstPart(headings: readonly Heading[], limit: number): Heading[] {
   let bytes = 0;
   const end = headings.findIndex((heading, index) => {
@@ -191,8 +186,8 @@ function firstPart(headings: readonly Heading[], limit: number): Heading[] {
 }
 
 /**
- * The client leaves out a message for a partition that a topic does not have, without a word: the letter would be taken
- * out of the dead topic, and lost.
+ * Without this check a letter could be lost: the client silently drops a message for a partition that the topic does
+ * not have, and the letter would then be removed from the dead topic.
  */
 async function assertPartitions(
   connection: KafkaConnection,
@@ -206,12 +201,13 @@ async function assertPartitions(
     if (homeless.length === 0) continue;
     const of = [...new Set(homeless.map(({ partition }) => partition))].sort((a, b) => a - b).join(', ');
     throw new StartError(
-      `"${name}" has ${partitions.size} partitions, and ${homeless.length} messages to replay are of its partition ${of}, which it does not have. Nothing was replayed: run "tollgate topics apply --grow-partitions"`,
+      `"${name}" has ${partitions.size} partitions, and ${homeless.length} messages to replay are of its partition ` +
+        `${of}, which it does not have. Nothing was replayed: run "tollgate topics apply --grow-partitions"`,
     );
   }
 }
 
-/** What tells a dead letter from the others of its topic: `<group>/<partition>/<offset>`. */
+/** The identity of a dead letter within its topic: `<group>/<partition>/<offset>`. */
 export const originOf = ({ group, partition, offset }: DeadLetter): string => `${group}/${partition}/${offset}`;
 
 function fromRecord(topic: Topic, { headers = {}, value }: KafkaMessage): DeadLetter {
@@ -230,7 +226,7 @@ function fromRecord(topic: Topic, { headers = {}, value }: KafkaMessage): DeadLe
   };
 }
 
-/** Those that get a name. */
+/** The headers whose names have the prefix. */
 function renamed(headers: IHeaders, nameOf: (name: string) => string | undefined): IHeaders {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) => {

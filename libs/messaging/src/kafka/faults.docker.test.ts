@@ -11,7 +11,7 @@ import { KafkaStore, TEST_BROKER } from './test-store.fixture';
 const PAUSE_MS = 5_000;
 const kafka = useKafka(TEST_BROKER);
 
-describe('messages on Kafka, while Kafka and consumers come and go', () => {
+describe('messages on Kafka while Kafka and consumers come and go', () => {
   let store: KafkaStore;
   let opened: KafkaMessages[];
   beforeEach(async () => {
@@ -35,8 +35,8 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
   const tenants = Array.from({ length: 12 }, (_, index) => `t${index}`);
 
   /**
-   * Publishes version after version for all tenants, each until it is durable, until told to end; resolves with the
-   * last version.
+   * Publishes one version after the other for all tenants, repeating each until it is durable. Resolves to the last
+   * version when told to end.
    */
   async function publishing(publisher: KafkaMessages, ended: () => boolean): Promise<number> {
     let version = 0;
@@ -59,8 +59,8 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     ],
     ['stopped and started', async () => (await kafka.stop(), await kafka.start())],
     ['killed and started', async () => (await kafka.kill(), await kafka.start())],
-    ['cut off and back', async () => (await kafka.disconnect(), await kafka.connect())],
-  ])('Kafka %s while publishing and consuming: nothing is lost, and each key keeps its order', async (_, fault) => {
+    ['is cut off and returns', async () => (await kafka.disconnect(), await kafka.connect())],
+  ])('lose nothing and keep the order of each key when Kafka %s under load', async (_, fault) => {
     const received = new Received();
     await Promise.all([start(received.handler), start(received.handler)]);
     const publisher = await start();
@@ -75,7 +75,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     await eventually(() => received.assertAllInOrder(tenants, last), { timeoutMs: 60_000 });
   });
 
-  it('publish and request fail within a bounded time while Kafka is away, and work when it is back', async () => {
+  it('fail in bounded time while Kafka is down, and work when it is back', async () => {
     const messages = await start();
     const answering = store.open();
     opened.push(answering);
@@ -99,12 +99,12 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     expect(Date.now() - before).toBeLessThan(12_000);
     await kafka.start();
     await eventually(() => messages.publish(TOPIC, [balanceUpdate('a', 1)]), { timeoutMs: 60_000 });
-    // Sooner than the session of the former reader of the replies is over.
+    // Before the session of the former reader of the replies is over.
     const asked = () => messages.request('auth.tenants.get', { tenantId: 'x' }, { deadlineMs: 1_000 });
     await eventually(() => expect(asked()).rejects.toMatchObject({ code: 'not_found' }), { timeoutMs: 25_000 });
   });
 
-  it('consumers that come and go under load: nothing is lost, and each key keeps its order', async () => {
+  it('lose nothing and keep the order of each key while consumers come and go under load', async () => {
     const received = new Received();
     const publisher = await start();
     await start(received.handler);
@@ -128,7 +128,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     expect(repeats).toBe(0);
   });
 
-  it('a handler that outlasts the session is not repeated elsewhere: the group hears that it lives', async () => {
+  it('are not repeated elsewhere when a handler outlasts the session: heartbeats keep its membership', async () => {
     const received = new Received();
     const entered = new WakeableDelay();
     let finish: () => void = () => {};
@@ -151,7 +151,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     expect(received.messages).toHaveLength(2);
   });
 
-  it('a partition whose batch fails holds up no other, and is not overtaken', async () => {
+  it('wait behind a failed batch of their own partition, and not behind that of another', async () => {
     const received = new Received();
     let failing = true;
     const failed: BalanceUpdate[] = [];
@@ -176,7 +176,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     await eventually(() => received.assertAllInOrder(tenants, 10), { timeoutMs: 60_000 });
   });
 
-  it('handles several partitions at the same time when told to', async () => {
+  it('are handled in several partitions at the same time when configured', async () => {
     let running = 0;
     let most = 0;
     const messages = await start(
@@ -196,7 +196,7 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
     });
   });
 
-  it('leaves no socket and no timer behind', async () => {
+  it('leave no socket and no timer behind', async () => {
     const resources = () =>
       process.getActiveResourcesInfo().filter((name) => /^(TCPSocketWrap|Timeout)$/.test(name)).length;
     const before = resources();
@@ -216,13 +216,13 @@ describe('messages on Kafka, while Kafka and consumers come and go', () => {
 });
 
 describe('a start that cannot succeed', () => {
-  it('says within 10 s that nobody listens at the address', async () => {
+  it('says within 10 s that nothing listens at the address', async () => {
     const { error, tookMs } = await failedStart({ brokers: ['127.0.0.1:1'], clientId: 'test' });
     expect(error.message).toMatch(/cannot be used at 127\.0\.0\.1:1 .*check KAFKA_BROKERS/);
     expect(tookMs).toBeLessThan(10_000);
   });
 
-  it('says within 10 s that whoever listens does not answer', async () => {
+  it('says within 10 s that the listener does not answer', async () => {
     const server = createServer(() => {}).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
@@ -232,7 +232,7 @@ describe('a start that cannot succeed', () => {
     expect(tookMs).toBeLessThan(10_000);
   });
 
-  it('says within 10 s that the brokers do not speak TLS, or know no users, and never the password', async () => {
+  it('says within 10 s that the brokers speak no TLS, or have no users, and never shows the password', async () => {
     const sasl = { mechanism: 'plain' as const, username: 'tollgate', password: 'hunter2-hunter2' };
     const failures = await Promise.all([
       failedStart({ brokers: kafka.brokers, clientId: 'test', tls: true }),
@@ -249,7 +249,7 @@ describe('a start that cannot succeed', () => {
     ['silent', () => kafka.pause(), () => kafka.unpause()],
     ['gone', () => kafka.stop(), () => kafka.start()],
   ])(
-    'that are %s do not stop the start of who may begin without them: connected when they are there',
+    'that are %s do not stop the start of a process that may start without them, which connects later',
     async (_, take, bring) => {
       const store = await KafkaStore.create(kafka.brokers);
       const other = store.open();

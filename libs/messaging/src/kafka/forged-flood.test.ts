@@ -20,7 +20,7 @@ const messages = Array.from({ length: FORGED }, (_, n) => ({
   value: Buffer.from('{}'),
 })) as KafkaMessage[];
 
-/** What this process logs meanwhile. */
+/** The log lines of this process meanwhile. */
 async function loggedBy(work: () => Promise<void>): Promise<string[]> {
   const lines: string[] = [];
   const real = fs.writeSync as (fd: number, text: string) => number;
@@ -38,7 +38,7 @@ async function forged(topic: string): Promise<number> {
   return values.find(({ labels }) => labels['topic'] === topic)?.value ?? 0;
 }
 
-it('a flood of forged messages is counted and quarantined in full, and has twenty lines of the log', async () => {
+it('a flood of forged messages is fully counted and quarantined, and logs at most twenty lines', async () => {
   let aside = 0;
   const send = async ({ messages: sent }: { messages: unknown[] }) => void (aside += sent.length);
   const consumed = {
@@ -57,7 +57,7 @@ it('a flood of forged messages is counted and quarantined in full, and has twent
   expect(lines[0]).toContain('not signed for billing');
 });
 
-it('a flood of forged requests is counted in full, and has twenty lines of the log', async () => {
+it('a flood of forged requests is fully counted, and logs at most twenty lines', async () => {
   const server = new RequestServer(connection, 'billing', new Map(), names, {} as Publisher, signatures, TUNING);
   const lines = await loggedBy(async () => {
     for (const message of messages) await server['take'](message, 0, async () => {});

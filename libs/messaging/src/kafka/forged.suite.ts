@@ -20,9 +20,7 @@ import type { OutgoingMessage } from './topic-publisher';
 
 const JOIN = { timeoutMs: 30_000 };
 const PATIENT = { deadlineMs: 20_000 };
-/**
- * Brokers on a machine that does much else may lose their leaders for a while: a start that failed can be made again.
- */
+/** On a busy machine brokers may lose their leaders for a while. A failed start can be repeated. */
 const begin = (...all: KafkaMessages[]) => Promise.all(all.map((messages) => eventually(() => messages.start(), JOIN)));
 const json = (value: unknown) => Buffer.from(JSON.stringify(value));
 const envelope = (data: unknown) => json({ id: newId('msg'), v: 1, at: new Date().toISOString(), data });
@@ -35,11 +33,11 @@ async function count(name: string, labels: Record<string, string>): Promise<numb
 const forged = (topic: string) => count('tollgate_messages_forged_total', { topic });
 
 /**
- * What the brokers' administrator does, who can write, copy and change whatever lies there, and has no key; and a
- * service that is broken into.
+ * Forgeries by the brokers' administrator, who can write, copy and change every message but has no key, and by a
+ * compromised service.
  */
 export function forgedSuite(kafka: { brokers: readonly string[] }): void {
-  describe('what is not its sender’s to say', () => {
+  describe('a forged message', () => {
     let store: KafkaStore;
     let opened: KafkaMessages[];
     beforeEach(async () => {
@@ -57,7 +55,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
     }
     const put = (topic: string, ...messages: OutgoingMessage[]) =>
       store.publisher.send({ topic: store.prefix + topic, messages });
-    /** All that lies there. */
+    /** All messages of the topic. */
     async function lying(topic: string): Promise<KafkaMessage[]> {
       const found: KafkaMessage[] = [];
       await readTopic(store.connection, store.prefix + topic, (message) => found.push(message));
@@ -66,7 +64,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
     const sign = (identity: Identity, topic: string, message: OutgoingMessage, from: Service, to: Service) =>
       new Signatures(identity).sign(store.prefix + topic, message, from, [to]);
 
-    it('is quarantined with its reason and counted, and holds up nobody; what is genuine passes', async () => {
+    it('is quarantined with its reason and counted, and blocks no genuine message', async () => {
       const received = new Received();
       const gateway = open('gateway');
       gateway.consume(TOPIC, SUITE_GROUP, received.handler);
@@ -84,7 +82,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         [{ key: 'a', value }, /not signed for gateway/],
         [{ key: 'a', value, headers }, /does not fit/],
         [{ key: 'b', value: genuine!.value, headers }, /does not fit/],
-        [auth, /signed by auth, which has nothing to say here \(billing\)/],
+        [auth, /signed by auth, but only billing may send it/],
         [{ ...auth, headers: { 'tollgate-mac-gateway': lied } }, /does not fit/],
         [sign(keysOf('billing'), 'budget-events', { key: 'a', value }, 'billing', 'gateway'), /does not fit/],
       ];
@@ -101,18 +99,15 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         expect(dead.map((letter) => letter.reason)).toContainEqual(expect.stringMatching(reason));
       await eventually(async () => expect(await forged(TOPIC)).toBe(before + forgeries.length));
 
-      // Replayed by an operator who means well, they are what they were.
+      // An operator replays them in good faith. They are still forged.
       await replayDead(store.connection, dead, { topicPrefix: store.prefix });
       await eventually(async () => expect(await forged(TOPIC)).toBe(before + 2 * forgeries.length), JOIN);
       expect(await store.deadLetters(TOPIC, SUITE_GROUP)).toHaveLength(forgeries.length);
-      expect(received.messages.map(({ tenantId, version }) => `${tenantId}/${version}`).sort()).toEqual([
-        'a/1',
-        'a/2',
-        'b/1',
-      ]);
+      const handled = received.messages.map(({ tenantId, version }) => `${tenantId}/${version}`).sort();
+      expect(handled).toEqual(['a/1', 'a/2', 'b/1']);
     });
 
-    it('is not published, asked, consumed or answered by a process that is somebody else', async () => {
+    it('cannot be published, requested, consumed or answered by a process with another identity', async () => {
       const gateway = open('gateway');
       expect(() => gateway.consume('charges', 'billing', async () => {})).toThrow(/which this process is not/);
       expect(() => gateway.handle('auth.tenants.get', async () => null as never)).toThrow(/not for this process/);
@@ -149,7 +144,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         expect(booked).toEqual(['genuine', 'after']);
       };
 
-      it('is not handled and counted: unsigned, altered, or by a service that may not ask it', async () => {
+      it('is counted and not handled: unsigned, altered, or by a service that may not send it', async () => {
         const { gateway, genuine } = await start();
         const before = await forged('requests.billing');
         const { headers, value, key } = genuine;
@@ -167,7 +162,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
           { key, partition, value: json({ subject: SUBJECT, request }), headers: headers! },
           { key, partition, value, headers: fresh },
           { key, partition, value, headers: { ...headers, 'tollgate-deadline': fresh['tollgate-deadline'] } },
-          // A gateway that was broken into says what auth alone may say; and auth what the gateway may.
+          // A compromised gateway sends what only auth may send, and auth what the gateway may send.
           sign(
             keysOf('gateway'),
             'requests.billing',
@@ -187,7 +182,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         await passed(gateway, before, 7);
       });
 
-      it('that is repeated is handled once: not on its partition again, and on no other at all', async () => {
+      it('is not handled as a repeat of a genuine one, on the same partition or another', async () => {
         const { gateway, genuine } = await start();
         const before = await forged('requests.billing');
         const { headers, value, key } = genuine;
@@ -199,7 +194,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       });
     });
 
-    it('as a reply is not believed, and the genuine one is waited for', async () => {
+    it('is ignored as a reply, and the genuine reply is awaited', async () => {
       let answer = () => {};
       const held = new Promise<void>((resolve) => (answer = resolve));
       const auth = open('auth');
@@ -228,7 +223,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
         { ...own, value: json({ reply: { id: 'held', name: 'forged' } }) },
         { ...own, value: json({ refusal: { code: 'not_found', message: 'forged' } }) },
         { ...own, value: json({ unavailable: true }) },
-        // The answer to another question, and that of a service that was not asked.
+        // The answer to another request, and an answer of a service that was not asked.
         { ...own, value: genuine!.value, headers: { ...genuine!.headers, ...own.headers } },
         sign(
           keysOf('billing'),
@@ -243,7 +238,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
       expect(await reply).toEqual({ id: 'held', name: 'genuine' });
     });
 
-    it('while keys are changed, step by step, no message is lost or taken for a forgery', async () => {
+    it('is never suspected in a genuine message while keys are rotated step by step, and none is lost', async () => {
       const folder = mkdtempSync(join(tmpdir(), 'tollgate-keys-'));
       createMessageKeys(folder);
       const files = new Map(
@@ -289,7 +284,7 @@ export function forgedSuite(kafka: { brokers: readonly string[] }): void {
               for (const id of now) expect(file.named(pair, id)).toBeDefined();
             }
           }, JOIN);
-          // What the old key signed is handled before it is removed.
+          // Messages signed with the old key are handled before it is removed.
           await some();
         }
         ended = true;

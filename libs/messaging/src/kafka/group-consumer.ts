@@ -14,11 +14,11 @@ import type { Names } from './topic-plan';
 
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 5_000;
-/** Members tell the group so often that they live; a rebalance is noticed as late as that. */
+/** The interval of heartbeats to the group. A rebalance is noticed this late at most. */
 const HEARTBEAT_MS = 500;
 /**
- * How long a rebalance waits for a member whose handler is at work; longer, and the batch comes again in another
- * process meanwhile.
+ * How long a rebalance waits for a member whose handler is still running. After that the batch is redelivered to
+ * another process.
  */
 const REBALANCE_TIMEOUT_MS = 30_000;
 
@@ -26,7 +26,7 @@ export interface ConsumedGroup {
   topic: Topic;
   group: string;
   definition: TopicDefinition;
-  /** That consumes as the group. */
+  /** The service that consumes as the group. */
   service: Service;
   handler: BatchHandler<unknown>;
   validate: WhyNot | undefined;
@@ -34,49 +34,47 @@ export interface ConsumedGroup {
 
 export interface ConsumerTuning {
   /**
-   * A member that is silent for so long is out of its group: bounds the pause after a process died. Brokers refuse less
-   * than 6 s unless told otherwise.
+   * A member that is silent for this time leaves its group. Limits the pause after a process died. Brokers allow less
+   * than 6 s only if configured.
    */
   sessionTimeoutMs: number;
-  /** Partitions whose batches are in handlers' hands at the same time. */
+  /** The maximum number of partitions whose batches are handled at the same time. */
   concurrentPartitions: number;
 }
 
 interface Quarantined {
   letter: DeadLetter;
-  /** It is not its producer's word. */
+  /** Forged: not from a service that may publish it. */
   forged: boolean;
 }
 
-/** What goes to the handler in one call, all of one partition. */
+/** The messages of one handler call, all of one partition. */
 interface Batch {
   messages: unknown[];
   dead: Quarantined[];
-  /** Of the oldest message, epoch milliseconds. */
+  /** The time of the oldest message, epoch milliseconds. */
   oldestMs: number;
 }
 
 /**
- * Consumes one group of one topic. Per partition, in order:
- *
- *   fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine what cannot be believed or read ─▶ 2. handler ─▶ 3. commit
- *   the offset ─▶ next part
- *                    ▲                                    │ threw
- *                    └──── fetched again ◀── backoff, partition paused
- *
- * While a handler works, the group is told that we live; a rebalance waits until it has returned (REBALANCE_TIMEOUT_MS
- * at the most), so a partition changes hands between batches. A paused partition holds up no other one. Who has lost a
- * partition cannot commit for it: its broker refuses the old generation.
+ * Consumes one group of one topic. For each partition, in order:
+ * fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine forged and unreadable messages ─▶ 2. handler
+ * ▲ ▲ │ threw │ returned
+ * │ └──── next part ◀── 3. commit the offset
+ * ◀────────────────────────────┼───────┘
+ * └──── fetched again ◀── backoff, partition paused
+ * ◀───────────────────────────────┘
+ * While a handler runs, heartbeats go to the group. A rebalance waits until the handler has returned
+ * (REBALANCE_TIMEOUT_MS at most), so a partition moves between batches. A paused partition delays no other one. A
+ * process that has lost a partition cannot commit for it: the broker refuses its old generation.
  */
 export class GroupConsumer {
   private readonly consumer: SupervisedConsumer;
   private readonly attempts = new Map<number, number>();
   private readonly retries = new Map<number, NodeJS.Timeout>();
-  /**
-   * By partition, the last offset that was quarantined: a batch that comes again does not quarantine its dead again.
-   */
+  /** The last quarantined offset by partition. A redelivered batch does not quarantine its messages again. */
   private readonly quarantinedUntil = new Map<number, bigint>();
-  /** By partition, the offset behind the last one that was committed here. */
+  /** The offset behind the last one that was committed here, by partition. */
   private readonly committed = new Map<number, bigint>();
   private inHand = 0;
 
@@ -122,7 +120,7 @@ export class GroupConsumer {
     this.forgetRetries();
   }
 
-  /** The right that it lacks to consume. */
+  /** The right that the user lacks for consuming. */
   get lack(): RightMissingError | undefined {
     return this.consumer.lack;
   }
@@ -136,7 +134,7 @@ export class GroupConsumer {
     const { partition } = batch;
     for (let start = 0; start < batch.messages.length; start += MAX_BATCH_MESSAGES) {
       if (!isRunning()) return;
-      // Rejects when the group rebalances: what is not resolved is fetched again by whoever gets the partition.
+      // Rejects when the group rebalances. Unresolved messages are fetched again by the partition's next owner.
       await heartbeat();
       const part = batch.messages.slice(start, start + MAX_BATCH_MESSAGES);
       this.noticeNewOffsets(partition, BigInt(part[0]!.offset));
@@ -146,7 +144,7 @@ export class GroupConsumer {
       }
       const last = part.at(-1)!.offset;
       resolveOffset(last);
-      // Not `consumer.commitOffsets`, which does nothing once the consumer is being stopped.
+      // Not `consumer.commitOffsets`, which does nothing once the consumer is stopping.
       const next = BigInt(last) + 1n;
       const partitions = [{ partition, offset: String(next) }];
       await commitOffsetsIfNecessary({ topics: [{ topic: batch.topic, partitions }] });
@@ -155,8 +153,8 @@ export class GroupConsumer {
   }
 
   /**
-   * Before what was committed: the topic was made anew, or the group set back. What has these offsets now was not
-   * quarantined.
+   * These offsets are before the committed one: the topic was recreated, or the group was reset. The messages that have
+   * them now were not quarantined.
    */
   private noticeNewOffsets(partition: number, first: bigint): void {
     if (first >= (this.committed.get(partition) ?? 0n)) return;
@@ -164,18 +162,18 @@ export class GroupConsumer {
     this.quarantinedUntil.delete(partition);
   }
 
-  /** False when it has to come again. */
+  /** False: the batch must be redelivered. */
   private async handle(batch: Batch, partition: number, heartbeat: () => Promise<void>): Promise<boolean> {
     const { topic, group, handler } = this.consumed;
     const beating = setInterval(() => {
-      // That it failed is learned, and acted upon, when the batch is done.
+      // Its failure is noticed and acted upon when the batch is done.
       heartbeat().catch((error: unknown) => this.log().debug({ err: error }, 'heartbeat'));
     }, HEARTBEAT_MS);
     this.inHand++;
     try {
       if (batch.dead.length > 0) await this.quarantine(batch.dead, partition);
       if (batch.messages.length > 0) {
-        // The publisher's clock may be ahead of ours.
+        // The publisher's clock may be ahead of this one.
         messageAge.observe({ topic, group }, Math.max(0, Date.now() - batch.oldestMs) / 1000);
         await handler(batch.messages);
         handledMessages.inc({ topic, group }, batch.messages.length);
@@ -184,7 +182,10 @@ export class GroupConsumer {
       return true;
     } catch (error) {
       failedBatches.inc({ topic, group });
-      this.log().error({ err: error, partition, count: batch.messages.length }, 'a batch failed and comes again');
+      this.log().error(
+        { err: error, partition, count: batch.messages.length },
+        'a batch failed and will be redelivered',
+      );
       return false;
     } finally {
       this.inHand--;
@@ -192,7 +193,7 @@ export class GroupConsumer {
     }
   }
 
-  /** Not resolved, it is the next thing that is fetched from the partition once that is resumed. */
+  /** The unresolved batch is the next to be fetched from the partition once that is resumed. */
   private comeAgain(partition: number, resume: () => void): void {
     const attempt = this.attempts.get(partition) ?? 0;
     this.attempts.set(partition, attempt + 1);
@@ -216,7 +217,7 @@ export class GroupConsumer {
     for (const { letter, forged } of fresh) {
       const { offset, reason } = letter;
       if (forged) forgedMessages.inc({ topic, group });
-      const message = `a message cannot be ${forged ? 'believed' : 'read'} and was quarantined`;
+      const message = forged ? 'a forged message was quarantined' : 'an unreadable message was quarantined';
       logCapped(this.log(), 'error', { partition, offset, reason }, message);
     }
   }

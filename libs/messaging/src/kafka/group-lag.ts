@@ -3,8 +3,7 @@ import type { ConsumedGroup } from './group-consumer';
 import type { Names } from './topic-plan';
 
 /**
- * How many messages of its topic a group has yet to handle, as the brokers know it: whoever consumes, and whether
- * anybody does.
+ * The number of messages that a group has yet to handle, according to the brokers, with or without running consumers.
  */
 export async function groupLag(admin: Admin, { topic, group }: ConsumedGroup, names: Names): Promise<number> {
   const name = names.topic(topic);
@@ -14,7 +13,7 @@ export async function groupLag(admin: Admin, { topic, group }: ConsumedGroup, na
   ]);
   const offsets = new Map(committed?.partitions.map(({ partition, offset }) => [partition, Number(offset)]));
   return ends.reduce((sum, { partition, low, high }) => {
-    // Nothing committed yet: it begins with what is there.
+    // Without a committed offset, the group starts with the oldest message.
     const from = Math.max(offsets.get(partition) ?? -1, Number(low));
     return sum + Math.max(0, Number(high) - from);
   }, 0);

@@ -33,32 +33,32 @@ import { RightMissingError } from './rights';
 import { Signatures, type Identity } from './sign/signatures';
 import { Names, type Topics } from './topic-plan';
 
-/** The least that brokers accept unless told otherwise. */
+/** The minimum of brokers with default settings. */
 const DEFAULT_SESSION_TIMEOUT_MS = 6_000;
 /**
- * One: a handler is called with one batch at a time, as the seam says. More is for handlers that bear to be called at
- * the same time for different keys.
+ * One: a handler is called with one batch at a time, as the seam says. Only handlers that allow concurrent calls for
+ * different keys may use more.
  */
 const DEFAULT_CONCURRENT_PARTITIONS = 1;
 
 export interface KafkaMessagesOptions extends Partial<ConsumerTuning> {
   connection: KafkaConnection;
-  /** By which others believe what is said here. */
+  /** The identity with which this process signs its messages. */
   identity: Identity;
-  /** In front of the name of each topic and group; empty by default. */
+  /** A prefix of each topic and group name. Empty by default. */
   topicPrefix?: string;
   topics?: Topics;
-  /** `start` does not wait for brokers that are away: they are connected to in the background. False by default. */
+  /** `start` does not wait for brokers that are down, and connects in the background. False by default. */
   startsWithoutBrokers?: boolean;
 }
 
 type State = 'new' | 'starting' | 'started' | 'closed';
 
 /**
- * Messages on Kafka. See README.md for what carries each guarantee. `start` rejects within 10 s when the brokers cannot
- * be reached or a topic is missing or wrong; it creates nothing (`applyTopics` does). With `startsWithoutBrokers` only
- * brokers that answer make it reject. After that Kafka may come and go: `publish` and `request` reject with
- * UnavailableError within a bounded time meanwhile, and consuming goes on by itself.
+ * Messages on Kafka. README.md says how each guarantee is kept. `start` rejects within 10 s when the brokers cannot be
+ * reached or a topic is missing or wrong; it creates nothing (`applyTopics` does). With `startsWithoutBrokers`, only
+ * brokers that answer make it reject. Later Kafka may go down and return: meanwhile `publish` and `request` reject with
+ * UnavailableError in bounded time, and consuming recovers by itself.
  */
 export class KafkaMessages extends Messages {
   private readonly connection: KafkaConnection;
@@ -76,7 +76,7 @@ export class KafkaMessages extends Messages {
   private servers: RequestServer[] = [];
   private stopMeasuring: () => void = () => {};
   private state: State = 'new';
-  /** Where it may start without brokers. */
+  /** Only if it may start without brokers. */
   private readonly patient: PatientStart | undefined;
   private stopsConsuming = false;
   private closing: Promise<void> | undefined;
@@ -94,7 +94,7 @@ export class KafkaMessages extends Messages {
     this.publisher = new Publisher(connection);
     this.signatures = new Signatures(options.identity);
     const { service } = this.signatures;
-    // Of a service only its own topics: its user may not look at others.
+    // A service checks only its own topics: its user may not see others.
     this.topicsToCheck = { topics, topicPrefix, ...(service && { service }) };
     this.client = new RequestClient(connection, this.names, this.publisher, this.signatures);
     this.probe = new BrokerProbe(connection);
@@ -142,14 +142,14 @@ export class KafkaMessages extends Messages {
     if (!this.patient) this.begin();
   }
 
-  /** Can be tried again after it has failed. */
+  /** May be repeated after a failure. */
   private async connect(): Promise<void> {
     try {
-      // Before anything else connects: what asks for a topic that is missing only fails again and again.
+      // Comes first: with a topic missing, everything that connects would only fail again and again.
       await checkTopics(this.connection, this.topicsToCheck);
       await this.client.start();
     } catch (error) {
-      // They went away in the middle of the start, or refuse what it takes.
+      // The brokers went down during the start, or refuse a necessary right.
       const known = error instanceof UnavailableError || error instanceof RightMissingError;
       throw known ? unusable(this.connection, error) : error;
     }
@@ -164,7 +164,7 @@ export class KafkaMessages extends Messages {
     const services = new Set([...this.handlers.keys()].map(serviceOf));
     this.servers = [...services].map((service) => this.serverOf(service));
     this.state = 'started';
-    // Joining a group can take as long as another member's handler: not waited for.
+    // Not awaited: joining a group can take as long as another member's handler.
     for (const consumer of [...this.consumers, ...this.servers]) consumer.start();
   }
 
@@ -173,7 +173,7 @@ export class KafkaMessages extends Messages {
     const definition = this.topics[topic];
     if (!definition) throw new MessagesRefusedError(`there is no topic "${topic}"`);
     const from = this.signatures.asOneOf(definition.producers);
-    if (!from) throw new MessagesRefusedError(`"${topic}" is published by ${definition.producers.join(', ')} alone`);
+    if (!from) throw new MessagesRefusedError(`only ${definition.producers.join(', ')} may publish "${topic}"`);
     const named = this.names.topic(topic);
     const to = consumersOf(definition);
     const signed = seal(definition, messages).map((envelope) => {
@@ -194,13 +194,13 @@ export class KafkaMessages extends Messages {
     return (await this.client.request(subject, request, deadlineMs)) as ReplyOf<S>;
   }
 
-  /** Rejects with the reason when the brokers do not answer now, or do not let us consume. */
+  /** Rejects with the reason when the brokers do not answer now, or do not allow consuming. */
   async check(): Promise<void> {
     await this.probe.ask((admin) => admin.describeCluster());
     const { problem } = this.patient ?? {};
-    if (problem !== undefined) throw new UnavailableError(`Kafka is not connected to yet: ${problem}`);
+    if (problem !== undefined) throw new UnavailableError(`not connected to Kafka yet: ${problem}`);
     for (const { lack } of [...this.consumers, ...this.servers, this.client])
-      if (lack) throw new UnavailableError(`Kafka does not let us consume: ${lack.message}`);
+      if (lack) throw new UnavailableError(`Kafka does not allow consuming: ${lack.message}`);
   }
 
   async stopConsuming(): Promise<void> {
@@ -218,15 +218,15 @@ export class KafkaMessages extends Messages {
   private async end(): Promise<void> {
     this.stopMeasuring();
     this.probe.close();
-    // 1. Batches and requests in hand are finished, while their handlers can still publish; 2. requests that wait for
-    //    an answer are told, and what waits is sent.
+    // 1. Finish batches and requests in progress, while their handlers can still publish. 2. Fail requests that await a
+    //    reply, and send queued messages.
     await this.stopConsuming();
     this.state = 'closed';
     await Promise.all([this.client.close(), this.publisher.close()]);
     this.signatures.close();
   }
 
-  /** Breaks all connections, as a fault of the network does; for tests. */
+  /** Breaks all connections, like a network fault. For tests. */
   protected cutConnections(): void {
     for (const part of [...this.consumers, ...this.servers, this.client, this.publisher]) part.cut();
   }

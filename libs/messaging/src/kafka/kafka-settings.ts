@@ -9,9 +9,9 @@ const BROKERS = /^\s*[^\s,:]+:\d{1,5}\s*(,\s*[^\s,:]+:\d{1,5}\s*)*$/;
 const USER = /^[^\0]{1,1024}$/;
 type Mechanism = NonNullable<KafkaConnection['sasl']>['mechanism'];
 
-/** Of every process that talks over Kafka. */
+/** The settings of every process that uses Kafka. */
 export class KafkaSettings implements ChecksItself {
-  @Setting('Brokers that are asked first for the others.')
+  @Setting('The first brokers to connect to. They name the others.')
   @Text(BROKERS, 'host:port of one or more brokers, with commas between them')
   KAFKA_BROKERS!: string;
   @Setting('Whether the brokers are reached by TLS.')
@@ -39,7 +39,7 @@ export class KafkaSettings implements ChecksItself {
   @Setting('Prefix of each topic and consumer group. `tollgate topics apply` needs the same one.')
   @Text(/^[A-Za-z0-9._-]{0,100}$/, 'letters, digits and . _ -')
   KAFKA_TOPIC_PREFIX: string = '';
-  /** Brokers refuse less than 6 s unless told otherwise (group.min.session.timeout.ms). */
+  /** Brokers refuse less than 6 s unless their group.min.session.timeout.ms is lower. */
   @Setting('A replica that is silent for this long loses its partitions. The brokers must allow less than 6000.')
   @WholeNumber(1_000, 300_000)
   KAFKA_SESSION_TIMEOUT_MS: number = 6_000;
@@ -63,14 +63,14 @@ export class KafkaSettings implements ChecksItself {
   }
 }
 
-/** Of every process that speaks for a service. */
+/** The settings of every process that acts as a service. */
 export class MessageKeysSettings {
   @Setting('Keys with which this service signs and verifies messages. Read again when the file changes.')
   @Path('the path of the message keys of this service (make them with: tollgate message-keys create DIR)')
   TOLLGATE_MESSAGE_KEYS_FILE!: string;
 }
 
-/** How the settings say that the brokers are reached. `clientId` names this process there. */
+/** The connection by these settings. `clientId` names this process at the brokers. */
 export function kafkaConnection(settings: KafkaSettings, clientId: string): KafkaConnection {
   const { KAFKA_CA_FILE: ca, KAFKA_SASL_MECHANISM: mechanism } = settings;
   return {
@@ -83,7 +83,7 @@ export function kafkaConnection(settings: KafkaSettings, clientId: string): Kafk
   };
 }
 
-/** Messages by the settings of a service. StartError: its keys cannot be used. */
+/** Messages by the settings of a service. Throws a StartError if its keys cannot be used. */
 export function kafkaMessages(
   settings: KafkaSettings & MessageKeysSettings,
   service: Service,

@@ -1,15 +1,15 @@
 import { backoffMs, logger, StartError, WakeableDelay, withTimeout } from '@tollgate/runtime';
 import { BrokersAwayError } from './apply-topics';
 
-/** So long the start waits for brokers that say nothing. */
+/** How long the start waits for silent brokers. */
 const START_PATIENCE_MS = 5_000;
 const RETRY_BASE_MS = 500;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * The start of a process that serves without Kafka too: it does not wait for brokers that are away, and connects in the
- * background as soon as they are there. Brokers that answer, and that it cannot work with (a wrong password, missing
- * topics), end the start as they end anybody's. Once it has started they end nothing: it is logged, and tried on.
+ * The start of a process that also serves without Kafka. It does not wait for brokers that are down, and connects in
+ * the background as soon as they answer. If the brokers answer and cannot be used (a wrong password, missing topics),
+ * the start fails like any other. After the start such an error is only logged, and the connection is retried.
  */
 export class PatientStart {
   /** Why it is not connected yet. */
@@ -18,13 +18,13 @@ export class PatientStart {
   private readonly woken = new WakeableDelay();
   private stopped = false;
 
-  /** @param connect tries once, in bounded time, and may be called again after it has failed */
+  /** @param connect tries once, in bounded time, and may be called again after a failure */
   constructor(
     private readonly connect: () => Promise<void>,
     private readonly onConnected: () => void,
   ) {}
 
-  /** Resolves when it is connected, or goes on in the background. Rejects with StartError. */
+  /** Resolves when it is connected, or continues in the background. Rejects with StartError. */
   async start(): Promise<void> {
     const first = this.connect();
     const late = () => new BrokersAwayError(`Kafka has not answered within ${START_PATIENCE_MS} ms`);
@@ -39,7 +39,7 @@ export class PatientStart {
     this.onConnected();
   }
 
-  /** Begins nothing more. */
+  /** Starts no further attempt. */
   stop(): void {
     this.stopped = true;
     this.woken.wake();
@@ -60,12 +60,12 @@ export class PatientStart {
     }
   }
 
-  /** Said once as long as it is the same. */
+  /** Logged once for as long as the reason is the same. */
   private failed(error: Error): void {
     const { message } = error;
     if (message === this.problem || this.stopped) return;
     this.problem = message;
     const reason = error instanceof StartError ? { reason: message } : { err: error };
-    this.log.warn(reason, 'serving without Kafka, and trying on to connect');
+    this.log.warn(reason, 'serving without Kafka; retrying the connection');
   }
 }

@@ -4,11 +4,11 @@ import { BrokerClock } from './broker-clock';
 import type { KafkaConnection } from './connection';
 import { MAX_SEND_BYTES, sizeOf, TopicPublisher, type OutgoingMessage } from './topic-publisher';
 
-/** The largest single message, so that it fits with its framing. */
+/** The maximum size of a single message, so that it fits with its framing. */
 export const MAX_MESSAGE_BYTES = MAX_SEND_BYTES;
-/** What waits for the sends under way; beyond this, publishing fails at once. */
+/** The maximum size of queued messages. Beyond it, publishing fails at once. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** Of these, what one topic may take: one that cannot be written leaves room for the others. */
+/** The maximum share of one topic, so that a topic that cannot be written leaves room for the others. */
 const MAX_TOPIC_WAITING_BYTES = 48 * 1024 * 1024;
 const MAX_CLOCK_TRIES = 3;
 const CLOCK_RECORD = Buffer.from('{}');
@@ -24,12 +24,12 @@ interface Lane {
 }
 
 /**
- * Sends to Kafka, durably. Each topic has a producer of its own: one that cannot be written (a partition without a
- * leader, fewer replicas in sync than it wants) fails alone. With one for all, kafkajs would fail what goes along with
- * it, and not read where the others' leaders are either.
+ * Publishes durably to Kafka. Each topic has its own producer, so a topic that cannot be written (a partition without a
+ * leader, too few replicas in sync) fails alone. With one producer for all topics, kafkajs would fail what is sent
+ * together with it, and would not find the leaders of other topics either.
  */
 export class Publisher {
-  /** Kept right by what is sent to topics that the broker stamps. */
+  /** Updated by each send to a topic that the broker stamps. */
   readonly clock = new BrokerClock();
   private readonly lanes = new Map<string, Lane>();
   private waitingBytes = 0;
@@ -39,7 +39,7 @@ export class Publisher {
   constructor(private readonly connection: KafkaConnection) {}
 
   /**
-   * Resolves when all messages are durable; rejects with UnavailableError when that is not known. Messages of one key
+   * Resolves when all messages are durable. Rejects with UnavailableError when that is uncertain. Messages of one key
    * keep their order.
    */
   async send({ topic, messages }: Outgoing): Promise<void> {
@@ -51,7 +51,7 @@ export class Publisher {
       isOver(this.waitingBytes, bytes, MAX_WAITING_BYTES) ||
       isOver(lane.waitingBytes, bytes, MAX_TOPIC_WAITING_BYTES)
     )
-      throw new UnavailableError('too much waits to be published');
+      throw new UnavailableError('too many messages wait to be published');
     this.waitingBytes += bytes;
     lane.waitingBytes += bytes;
     try {
@@ -63,8 +63,8 @@ export class Publisher {
   }
 
   /**
-   * Sets the clock by records that mean nothing to who reads them, in a topic that the broker stamps: more than one, as
-   * the first may wait for connections.
+   * Sets the clock by publishing records without meaning to a topic that the broker stamps. Several, because the first
+   * may wait for connections.
    */
   async setClock(topic: string): Promise<void> {
     for (let tries = 0; tries < MAX_CLOCK_TRIES && !(tries > 0 && this.clock.isExact); tries++) {
@@ -72,18 +72,18 @@ export class Publisher {
     }
   }
 
-  /** Breaks the connections, as a fault of the network does. */
+  /** Breaks the connections, like a network fault. */
   cut(): void {
     for (const { publisher } of this.lanes.values()) publisher.cut();
   }
 
-  /** The process ends: no send takes longer than some seconds from now on. */
+  /** The process is ending: from now on no send takes longer than a few seconds. */
   hurry(): void {
     this.hurried = true;
     for (const { publisher } of this.lanes.values()) publisher.hurry();
   }
 
-  /** Sends what waits, and ends. */
+  /** Sends queued messages, and ends. */
   async close(): Promise<void> {
     this.closed = true;
     await Promise.all([...this.lanes.values()].map(({ publisher }) => publisher.close()));
@@ -100,7 +100,7 @@ export class Publisher {
   }
 }
 
-/** One of `setClock`, of any process. */
+/** Whether a record is one of `setClock`, of any process. */
 export const isClockRecord = ({ value, headers = {} }: KafkaMessage): boolean =>
   value !== null && CLOCK_RECORD.equals(value) && Object.keys(headers).length === 0;
 

@@ -5,10 +5,10 @@ import { withAdmin } from './apply-topics';
 import type { KafkaConnection } from './connection';
 import { SupervisedConsumer } from './supervised-consumer';
 
-/** A topic that is read as a whole is a small one. */
+/** Only small topics are read as a whole. */
 const READ_TIMEOUT_MS = 60_000;
 
-/** Hands over all that a topic holds at this moment, in order within each partition. */
+/** Passes on everything that a topic holds at this moment, in order within each partition. */
 export async function readTopic(
   connection: KafkaConnection,
   topic: string,
@@ -24,7 +24,7 @@ export async function readTopic(
     connection,
     topic,
     fromBeginning: true,
-    // A group of its own, which commits nothing and so is gone when it is left.
+    // A group of its own. It commits nothing, so it disappears when it is left.
     config: () => ({ groupId: `${topic}.reader.${randomUUID()}` }),
     run: () => ({
       autoCommit: false,

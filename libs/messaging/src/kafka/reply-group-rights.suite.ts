@@ -15,9 +15,9 @@ interface Installation {
   as: (service: Service) => KafkaConnection;
 }
 
-/** Which groups a service's user may remove; on brokers that check rights, with those of the table. */
+/** The groups that a service's user may remove, on brokers that check the rights of the table. */
 export function itRemovesGroupsOfItsOwnRepliesAlone({ topics, names, administrator, as }: Installation): void {
-  it('removes groups of its own replies, and no others: not those that it reads, and none of another service', async () => {
+  it('may remove the groups of its own replies, but not those in use or of another service', async () => {
     const administer = <T>(work: (admin: Admin) => Promise<T>) => withAdmin(administrator(), LIMIT_MS, work);
     const remove = (service: Service, group: string) =>
       withAdmin(as(service), LIMIT_MS, (admin) => admin.deleteGroups([group]));
@@ -27,7 +27,7 @@ export function itRemovesGroupsOfItsOwnRepliesAlone({ topics, names, administrat
       await administer((admin) => admin.setOffsets({ groupId: groupOf(service), ...position }));
 
     for (const service of SERVICES) {
-      // It may not even ask for their coordinator.
+      // The user may not even look up their coordinator.
       for (const other of SERVICES.filter((each) => each !== service))
         await expect(remove(service, groupOf(other))).rejects.toThrow(/group coordinator/);
       const { name: reads } = planRights(topics, names).find(

@@ -23,18 +23,18 @@ import type { Signatures } from './sign/signatures';
 import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 
-/** Requests of this process that wait for their answers. */
+/** The maximum number of this process's requests that await replies. */
 const MAX_PENDING_REQUESTS = 10_000;
-/** At the start: a broker lets a new group wait for more members (3 s by default). */
+/** At the start: a broker makes a new group wait for more members (3 s by default). */
 const READY_TIMEOUT_MS = 8_000;
 const SESSION_TIMEOUT_MS = 30_000;
 const HEARTBEAT_MS = 1_000;
-/** For the end, which waits for nobody that is silent. */
+/** At the end, which does not wait for silent brokers. */
 const REMOVE_GROUPS_TIMEOUT_MS = 1_000;
 const MAX_REMEMBERED_GROUPS = 100;
 
 interface Pending {
-  /** Who answers, and as whom it was asked. */
+  /** The service that answers, and the identity that asked. */
   by: RequestService;
   asker: Service;
   resolve: (reply: unknown) => void;
@@ -42,22 +42,22 @@ interface Pending {
 }
 
 /**
- * The asking side of request–reply. This replica alone reads one partition of `replies`, chosen at random, in a group
- * of its own with a fixed assignment: replicas that come and go never make it rebalance. Two that share a partition
- * each take the replies to their own requests.
+ * The requesting side of request–reply. Only this replica reads one randomly chosen partition of `replies`, in its
+ * own group with a fixed assignment. So replicas that come and go never make it rebalance. If two replicas share a
+ * partition, each takes the replies to its own requests.
  */
 export class RequestClient {
   private readonly pending = new Map<string, Pending>();
   private readonly partition = randomInt(REQUEST_TOPICS.replies.partitions);
   private readonly replies: SupervisedConsumer;
   /**
-   * The next reply to read, known before anything is asked: the group commits nothing, and a consumer that joins it
-   * again, also before its first reply, would skip to the end.
+   * The next reply to read. It is known before the first request: the group commits nothing, and a consumer that
+   * rejoins it, even before its first reply, would otherwise skip to the end.
    */
   private nextOffset = '0';
   private reads = false;
   private groupId = '';
-  /** Those that it has been in: one, unless connections broke. */
+  /** The groups that it has used: one, unless connections broke. */
   private readonly joined = new Set<string>();
   private closed = false;
 
@@ -77,8 +77,8 @@ export class RequestClient {
       fromBeginning: false,
       alone: true,
       config: () => ({
-        // Another group for each consumer: in the same one it would wait for its dead predecessor until that one's
-        // session is over.
+        // A new group for each consumer. In the same group it would wait until the session of its dead predecessor is
+        // over.
         groupId: (this.groupId = groups + randomUUID()),
         partitionAssigners: [onlyPartition(partition)],
         sessionTimeout: SESSION_TIMEOUT_MS,
@@ -98,10 +98,10 @@ export class RequestClient {
     });
   }
 
-  /** Resolves when replies are read. May be called again after it has failed. */
+  /** Resolves when replies are read. May be repeated after a failure. */
   async start(): Promise<void> {
     const topic = this.names.topic('replies');
-    // It also shows that publishing works.
+    // This also checks that publishing works.
     await this.publisher.setClock(topic);
     const end = await endOf(this.connection, topic, this.partition);
     if (this.closed) throw new UnavailableError('messages are closed');
@@ -113,7 +113,7 @@ export class RequestClient {
     const refused = this.replies.refused.then(() => Promise.reject(this.replies.lack!));
     // eslint-disable-next-line no-restricted-syntax -- ready or refused, whichever comes first
     const outcome = Promise.race([this.replies.ready, refused]);
-    // If it takes longer, requests wait for it as they wait for their answers.
+    // If it takes longer, requests wait for it as they wait for their replies.
     if (await settlesWithin(READY_TIMEOUT_MS, outcome)) await outcome;
   }
 
@@ -121,8 +121,8 @@ export class RequestClient {
     if (this.closed) throw new UnavailableError('messages are closed');
     const by = serviceOf(subject);
     const asker = this.signatures.asOneOf(ASKERS[subject]);
-    if (!asker) throw new MessagesRefusedError(`"${subject}" is asked by ${ASKERS[subject].join(', ')} alone`);
-    if (this.pending.size >= MAX_PENDING_REQUESTS) throw new UnavailableError('too many requests wait for an answer');
+    if (!asker) throw new MessagesRefusedError(`only ${ASKERS[subject].join(', ')} may request "${subject}"`);
+    if (this.pending.size >= MAX_PENDING_REQUESTS) throw new UnavailableError('too many requests await replies');
     const id = newId('msg');
     let timer: NodeJS.Timeout | undefined;
     try {
@@ -138,7 +138,7 @@ export class RequestClient {
     }
   }
 
-  /** The right that it lacks to consume. */
+  /** The right that the user lacks for consuming. */
   get lack(): RightMissingError | undefined {
     return this.replies.lack;
   }
@@ -155,8 +155,8 @@ export class RequestClient {
   }
 
   /**
-   * Nobody joins them again. Those that it cannot remove (it was killed, lacks the right, or the brokers are silent)
-   * the brokers remove when they look for groups without members and offsets.
+   * Removes the groups, which nobody joins again. Those that it cannot remove (the process was killed, the right is
+   * missing, or the brokers are silent) are removed by the brokers, as groups without members and offsets.
    */
   private async removeGroups(): Promise<void> {
     if (this.joined.size === 0) return;
@@ -164,7 +164,7 @@ export class RequestClient {
       admin.deleteGroups([...this.joined]),
     );
     await removing.catch((error: unknown) =>
-      logger('kafka').debug({ err: error }, 'groups of replies are left to the brokers'),
+      logger('kafka').debug({ err: error }, 'the brokers will remove the groups of replies'),
     );
   }
 
@@ -189,16 +189,16 @@ export class RequestClient {
     const at = { topic: 'replies', partition: this.partition, offset: message.offset };
     if (!readable && !isClockRecord(message)) {
       unreadableRequests.inc({ topic: 'replies' });
-      logCapped(logger('messaging'), 'warn', at, 'a reply cannot be read');
+      logCapped(logger('messaging'), 'warn', at, 'an unreadable reply was ignored');
     }
-    // Not there: it was too late, or is another replica's.
+    // Absent: the reply was too late, or is another replica's.
     const pending = this.pending.get(id);
     if (!pending) return;
     const verified = this.signatures.verify(this.names.topic('replies'), message, pending.asker, [pending.by]);
     if ('reason' in verified) {
       forgedMessages.inc({ topic: 'replies', group: 'replies' });
       const about = { ...at, reason: verified.reason };
-      logCapped(logger('messaging'), 'error', about, 'a reply is not believed; the genuine one is waited for');
+      logCapped(logger('messaging'), 'error', about, 'a forged reply was ignored; waiting for the genuine one');
       return;
     }
     if ('reply' in outcome) pending.resolve(outcome.reply);
@@ -207,7 +207,7 @@ export class RequestClient {
   }
 }
 
-/** Every member of the group gets this partition and no other; there is one member. */
+/** Assigns this partition, and no other, to every member of the group. There is one member. */
 function onlyPartition(partition: number): PartitionAssigner {
   const name = 'tollgate-one-partition';
   const version = 0;

@@ -2,7 +2,7 @@ import type { RequestService, RequestTopic } from '@tollgate/contracts';
 import type { IHeaders, KafkaMessage } from 'kafkajs';
 import type { OutgoingMessage } from './topic-publisher';
 
-/** Version of the forms below; a request of another one is answered as unavailable. */
+/** Version of the forms below. A request of another version is answered as unavailable. */
 const VERSION = 1;
 
 const HEADER = {
@@ -14,22 +14,22 @@ const HEADER = {
   asked: 'tollgate-asked',
 } as const;
 
-/** A request as it travels. */
+/** A request on the wire. */
 export interface RequestMessage {
   id: string;
-  /** The partition of `replies` that the asking replica reads. */
+  /** The partition of `replies` that the requesting replica reads. */
   replyPartition: number;
-  /** By the brokers' clock, epoch milliseconds: past it nobody waits for the answer. */
+  /** By the brokers' clock, epoch milliseconds. After it the reply is no longer awaited. */
   deadlineMs: number;
-  /** The partition of its topic that it is asked in: somewhere else it was put by somebody else. */
+  /** The partition of the topic that the request was sent to. In another partition it is a copy by someone else. */
   partition: number;
-  /** When it was asked by the asker's own clock, epoch milliseconds: the brokers have no say in it. */
+  /** The time of the request by the requester's own clock, epoch milliseconds. The brokers cannot influence it. */
   askedMs: number;
   subject: string;
   request: unknown;
 }
 
-/** What comes back: the reply, the handler's refusal, or neither. */
+/** The answer: the reply, the handler's refusal, or neither. */
 export type Outcome = { reply: unknown } | { refusal: Refusal } | { unavailable: true };
 type Refusal = { code: string; message: string };
 
@@ -52,7 +52,7 @@ export function writeRequest(message: RequestMessage): OutgoingMessage {
   };
 }
 
-/** Undefined when it cannot be answered; `request` is undefined when it cannot be understood. */
+/** Undefined if it cannot be answered. `request` is undefined if it cannot be understood. */
 export function readRequest({ headers = {}, value }: KafkaMessage): RequestMessage | undefined {
   const id = text(headers, HEADER.id);
   const replyPartition = number(headers, HEADER.replyPartition);
@@ -76,8 +76,8 @@ export function writeReply({ id, replyPartition }: RequestMessage, outcome: Outc
 }
 
 /**
- * `readable`: it has an id and one of the forms of an outcome; otherwise who asked, if anybody can be told, is told
- * that there is none.
+ * `readable`: it has an id and one of the forms of an outcome. If it has only an id, its requester learns that there is
+ * no reply.
  */
 export function readReply({ headers = {}, value }: KafkaMessage): { id: string; outcome: Outcome; readable: boolean } {
   const { reply, refusal, unavailable } = parse(value) as Record<string, unknown> & { refusal?: Partial<Refusal> };
@@ -98,7 +98,7 @@ function parse(value: Buffer | null): Record<string, unknown> {
     const body: unknown = JSON.parse(value?.toString() ?? '');
     return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
   } catch {
-    // Not ours; the caller finds nothing in it and says so.
+    // Not ours. The caller finds nothing in it and reports that.
     return {};
   }
 }

@@ -9,14 +9,14 @@ interface RequestQueue {
   scheduleCheckPendingRequests(): void;
 }
 
-/** A request that waits for a place in flight is looked at again after so long. */
+/** The interval at which a request that waits for a free place in flight is checked. */
 const CHECK_PENDING_MS = 10;
 let mended = false;
 
 /**
- * Mends a defect of kafkajs 2.2.4 (its issues 1704 and 1751): after a connection's first answer, each check of its
- * queue schedules the next one at a negative time, which makes Node 24 warn (TimeoutNegativeWarning) and every
- * connection wake up each millisecond for as long as it lives. Mended: a check is scheduled only while something waits.
+ * Works around a defect of kafkajs 2.2.4 (its issues 1704 and 1751). After a connection's first answer, each check of
+ * its queue schedules the next one at a negative time. Node 24 then warns (TimeoutNegativeWarning), and every
+ * connection wakes up each millisecond for its whole life. Here a check is scheduled only while a request waits.
  */
 export function mendRequestQueue(): void {
   if (mended) return;

@@ -13,22 +13,22 @@ import { SupervisedConsumer } from './supervised-consumer';
 import type { Names } from './topic-plan';
 import type { OutgoingMessage } from './topic-publisher';
 
-/** In handlers' hands at the same time; more wait their turn. */
+/** The maximum number of requests that are handled at the same time. Further ones wait. */
 const MAX_CONCURRENT_REQUESTS = 256;
-/** Requests that are remembered, lest a repetition be handled. */
+/** The maximum number of remembered requests, which must not be handled again. */
 const MAX_SEEN = 10_000;
-/** A handler that takes longer has no place any more, whatever deadline the request named. */
+/** A handler that takes longer loses its place, whatever deadline the request has. */
 const MAX_HANDLING_MS = 10_000;
 /**
- * Each clock is right to some minutes. A request that was asked longer ago, or will be, by its asker's clock is a
- * repetition, whatever time the brokers say that it is.
+ * Clocks are right to some minutes. A request whose age by its sender's clock is greater is a repeat, whatever the
+ * brokers' clock says.
  */
 const MAX_CLOCK_DIFFERENCE_MS = 10 * 60_000;
 const HEARTBEAT_MS = 500;
-/** Its handlers hold up no rebalance, so it need not wait for them. */
+/** Its handlers delay no rebalance, so the rebalance need not wait for them. */
 const REBALANCE_TIMEOUT_MS = 10_000;
 
-/** A request and who asked it, by its signature. */
+/** A request and its sender, by its signature. */
 interface Asked extends RequestMessage {
   from: Service;
 }
@@ -36,18 +36,18 @@ interface Asked extends RequestMessage {
 export type AnyHandler = (request: unknown) => Promise<unknown>;
 
 /**
- * The answering side of request–reply, for the subjects of one service; its replicas share the requests. A request is
- * handed to its handler and is done with for the consumer, so a handler that takes its time, or for ever, holds up
- * nobody. As a rule it is handled once; a replica that dies may leave it undone or to another one. A request that is
- * past its deadline is not handled at all: what waited through an outage has no late effects. Nor is one that cannot be
- * believed: it gets no answer, and is counted.
+ * The answering side of request–reply, for the subjects of one service, whose replicas share the requests. The
+ * consumer passes a request to its handler and moves on, so a slow or hanging handler blocks nothing. Usually a request
+ * is handled once. A replica that dies may leave it unhandled, or leave it to another one. A request past its deadline
+ * is not handled, so a request that waited through an outage has no late effects. A forged request is not handled
+ * either: it gets no reply, and is counted.
  */
 export class RequestServer {
   private readonly topic: string;
   private readonly askers: readonly Service[];
   private readonly consumer: SupervisedConsumer;
   private readonly inHand = new Set<Promise<void>>();
-  /** Deadlines of the last requests by id. */
+  /** The deadlines of the last requests by id. */
   private readonly seen = new Map<string, number>();
 
   constructor(
@@ -84,13 +84,13 @@ export class RequestServer {
     this.consumer.start();
   }
 
-  /** Takes no more, and answers those in hand, for as long as somebody waits for that. */
+  /** Accepts no more requests, and answers those in progress while their replies are awaited. */
   async stop(): Promise<void> {
     await this.consumer.stop();
     await Promise.all(this.inHand);
   }
 
-  /** The right that it lacks to consume. */
+  /** The right that the user lacks for consuming. */
   get lack(): RightMissingError | undefined {
     return this.consumer.lack;
   }
@@ -99,7 +99,7 @@ export class RequestServer {
     this.consumer.cut();
   }
 
-  /** Resolves when there was a place for it. */
+  /** Resolves when there was a free place for it. */
   private async take(message: KafkaMessage, partition: number, heartbeat: () => Promise<void>): Promise<void> {
     const verified = this.signatures.verify(this.topic, message, this.service, this.askers);
     if ('reason' in verified) return this.disbelieve(message, partition, verified.reason);
@@ -107,10 +107,10 @@ export class RequestServer {
     const request = read && { ...read, from: verified.from };
     const lie = request && lieOf(request, partition);
     if (lie) return this.disbelieve(message, partition, lie);
-    // Without a subject it is answered all the same: somebody may wait, for a replica of another version.
+    // A request without a subject is still answered: it may be from a replica of another version.
     if (!request || request.subject === '') {
       unreadableRequests.inc({ topic: requestTopic(this.service) });
-      logCapped(this.log(), 'warn', { partition, offset: message.offset }, 'a request cannot be read');
+      logCapped(this.log(), 'warn', { partition, offset: message.offset }, 'an unreadable request was ignored');
     }
     if (!request) return;
     if (this.isRepeated(request)) return;
@@ -125,10 +125,10 @@ export class RequestServer {
 
   private disbelieve({ offset }: KafkaMessage, partition: number, reason: string): void {
     forgedMessages.inc({ topic: requestTopic(this.service), group: 'handlers' });
-    logCapped(this.log(), 'error', { partition, offset, reason }, 'a request is not believed and not handled');
+    logCapped(this.log(), 'error', { partition, offset, reason }, 'a forged request was not handled');
   }
 
-  /** Resolves with the work, or when nobody waits for it any more. */
+  /** Resolves when the work is done, or when its reply is no longer awaited. */
   private async whileAwaited({ deadlineMs }: RequestMessage, work: Promise<void>): Promise<void> {
     const leftMs = deadlineMs - this.publisher.clock.earliestMs();
     await settlesWithin(Math.max(0, Math.min(MAX_HANDLING_MS, leftMs)), work);
@@ -140,8 +140,8 @@ export class RequestServer {
       const messages = outcome ? [this.reply(request, outcome)] : [];
       await this.publisher.send({ topic: this.names.topic('replies'), messages });
     } catch (error) {
-      // Whoever asked learns it at its deadline.
-      this.log().warn({ err: error }, 'a reply could not be sent');
+      // The requester learns it at its deadline.
+      this.log().warn({ err: error }, 'sending a reply failed');
     }
   }
 
@@ -158,7 +158,7 @@ export class RequestServer {
     return sign(writeReply(request, { unavailable: true }));
   }
 
-  /** Nothing for a request that nobody waits for any more. */
+  /** Undefined for a request whose reply is no longer awaited. */
   private async answer(request: RequestMessage): Promise<Outcome | undefined> {
     if (await this.isLate(request)) {
       expiredRequests.inc({ service: this.service });
@@ -168,7 +168,7 @@ export class RequestServer {
     const { subject } = request;
     const handler = this.handlers.get(subject);
     if (!handler) {
-      this.log().warn({ subject }, 'nobody answers this subject');
+      this.log().warn({ subject }, 'this subject has no handler');
       return { unavailable: true };
     }
     try {
@@ -181,12 +181,12 @@ export class RequestServer {
   private async isLate({ deadlineMs }: RequestMessage): Promise<boolean> {
     const { clock } = this.publisher;
     if (clock.latestMs() <= deadlineMs) return false;
-    // Refused only by a clock that was set just now, lest one wrong sample shut everybody out.
+    // A request is refused only by a fresh clock, so that one wrong sample does not refuse all of them.
     if (!clock.isFresh || !clock.isExact) await this.publisher.setClock(this.names.topic('replies'));
     return clock.earliestMs() > deadlineMs;
   }
 
-  /** Whether it was here before: a publisher that is not sure repeats. */
+  /** Whether the request was received before: an uncertain publisher repeats. */
   private isRepeated({ id, deadlineMs }: RequestMessage): boolean {
     if (this.seen.has(id)) return true;
     if (this.seen.size >= MAX_SEEN) {
@@ -202,14 +202,15 @@ export class RequestServer {
   }
 }
 
-/**
- * What is wrong with a request whose signature is right: it is said by somebody who has no say, or for the second time.
- */
+/** Why a request with a valid signature is forged all the same: its sender may not send it, or it is a repeat. */
 function lieOf({ subject, from, partition: signed, askedMs }: Asked, partition: number): string | undefined {
   if (Object.hasOwn(ASKERS, subject) && !ASKERS[subject as Subject].includes(from))
-    return `"${subject}" is not for ${from} to ask`;
-  if (signed !== partition) return `it was asked in partition ${signed}: repeated by somebody`;
+    return `${from} may not request "${subject}"`;
+  if (signed !== partition) return `repeated by someone else: it was sent to partition ${signed}`;
   const agoMs = Date.now() - askedMs;
   if (Math.abs(agoMs) <= MAX_CLOCK_DIFFERENCE_MS) return undefined;
-  return `asked ${Math.round(agoMs / 1_000)} s ago by the clock of ${from}: repeated by somebody, or one of the two clocks is wrong`;
+  return (
+    `repeated by someone else, or one of two clocks is wrong: ` +
+    `sent ${Math.round(agoMs / 1_000)} s ago by the clock of ${from}`
+  );
 }

@@ -9,7 +9,7 @@ import { KafkaStore, TEST_BROKER } from './test-store.fixture';
 
 const kafka = useKafka(TEST_BROKER);
 const SUBJECT = 'auth.tenants.get';
-/** Somebody answers by then, also on a busy machine where a group is just being divided. */
+/** Reached only if no replica answers, also on a busy machine where a group is still rebalancing. */
 const PATIENT = { deadlineMs: 15_000 };
 const AWAY_MS = 3_000;
 const row = (id: string, name = 'any') => ({ id, name, plan: 'default', status: 'active' as const, createdAt: '' });
@@ -33,7 +33,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     return messages;
   }
 
-  it('each replica that asks gets the replies to its own requests', async () => {
+  it('gives each requesting replica the replies to its own requests', async () => {
     await Promise.all([start(async (id) => row(id)), start(async (id) => row(id))]);
     const asking = await Promise.all([start(), start(), start(), start(), start()]);
     const replies = await Promise.all(
@@ -47,8 +47,8 @@ describe('request–reply on Kafka, with several replicas', () => {
     expect(replies).toEqual(Array.from({ length: 200 }, () => true));
   });
 
-  it('a reply that is too large fails alone and at once; a request that is too large is refused', async () => {
-    // No compression makes it fit.
+  it('fails a reply that is too large alone and at once, and refuses a request that is too large', async () => {
+    // Not even compression makes it fit.
     const large = randomBytes(1_000_000).toString('base64');
     await start(async (id) => row(id, id === 'large' ? large : 'any'));
     const asking = await start();
@@ -58,13 +58,13 @@ describe('request–reply on Kafka, with several replicas', () => {
     const asked = Array.from({ length: 20 }, (_, index) => asking.request(SUBJECT, { tenantId: `t${index}` }, PATIENT));
     expect(await Promise.all(asked)).toHaveLength(20);
     expect(await failed).toMatchObject({ message: 'the request could not be answered' });
-    // Not at the deadline.
+    // Before the deadline.
     expect(performance.now() - from).toBeLessThan(2_000);
     await expect(asking.request(SUBJECT, { tenantId: large })).rejects.toThrow(MessagesRefusedError);
     await asking.request(SUBJECT, { tenantId: 'after' }, PATIENT);
   });
 
-  it('a reply that comes before its reader is back is read, the very first one too', async () => {
+  it('reads a reply that arrives before its reader is back, even the very first one', async () => {
     let asked = false;
     let answer = () => {};
     const held = new Promise<void>((resolve) => (answer = resolve));
@@ -76,7 +76,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     const asking = await start();
     const reply = asking.request(SUBJECT, { tenantId: 'a' }, { deadlineMs: 60_000 });
     await eventually(() => expect(asked).toBe(true));
-    // For so long that the reader has given up, and begins again a while later.
+    // Long enough for the reader to give up. It starts again a while later.
     await kafka.kill();
     await new Promise((resolve) => setTimeout(resolve, AWAY_MS));
     await kafka.start();
@@ -84,7 +84,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     expect(await reply).toMatchObject({ id: 'a' });
   });
 
-  it('handlers that never return hold up nobody else', async () => {
+  it('is not blocked by handlers that never return', async () => {
     let hanging = 0;
     await start(async (id) => {
       if (id !== 'hang') return row(id);
@@ -107,7 +107,7 @@ describe('request–reply on Kafka, with several replicas', () => {
     for (const error of await Promise.all(hung)) expect(error).toBeInstanceOf(UnavailableError);
   });
 
-  it('handlers that come and go in an orderly way cost no request', async () => {
+  it('loses no request to handlers that come and go in an orderly way', async () => {
     await start(async (id) => row(id, 'first'));
     const asking = await start();
     let ended = false;
@@ -138,14 +138,14 @@ describe('request–reply on Kafka, with several replicas', () => {
       for (let round = 0; round < 3; round++)
         expect(await leastMs(DEFAULT_REQUEST_DEADLINE_MS, comeAndGo)).toBeLessThan(DEFAULT_REQUEST_DEADLINE_MS);
     } finally {
-      // Also when it failed: on a client that is closed the load would never let go of the loop.
+      // Also after a failure: the load on a closed client would block the event loop.
       ended = true;
     }
     await Promise.all(load);
     expect(failures).toEqual([]);
   });
 
-  it('a request past its deadline is not handled by who comes late', async () => {
+  it('does not handle a request past its deadline on a handler that joins late', async () => {
     const asking = await start();
     const late = asking.request(SUBJECT, { tenantId: 'late' }, { deadlineMs: 300 }).catch((error: unknown) => error);
     expect(await late).toBeInstanceOf(UnavailableError);
@@ -159,21 +159,21 @@ describe('request–reply on Kafka, with several replicas', () => {
       const { values } = await metrics.getSingleMetric('tollgate_requests_expired_total')!.get();
       expect(values[0]?.value).toBeGreaterThan(0);
     });
-    // What is asked anew because nobody had joined yet may be handled more than once.
+    // Requests that are repeated because no handler had joined yet may be handled more than once.
     expect(handled).toContain('now');
     expect(handled).not.toContain('late');
   });
 });
 
 describe('the group in which a replica reads its replies', () => {
-  // Of the brokers, ten minutes unless told otherwise.
+  // The setting of the brokers; ten minutes by default.
   const tidy = useKafka({
     settings: { ...TEST_BROKER.settings, KAFKA_OFFSETS_RETENTION_CHECK_INTERVAL_MS: '1000' },
   });
   const TIDY_TIMEOUT_MS = 150_000;
 
   it(
-    'goes with it: removed by itself in the end, and by the brokers where it died',
+    'disappears with it: removed by itself at the end, or by the brokers where the process died',
     async () => {
       const store = await KafkaStore.create(tidy.brokers);
       const groups = () =>
@@ -186,7 +186,7 @@ describe('the group in which a replica reads its replies', () => {
       const dying = await store.spawnConsumer(0);
       await eventually(async () => expect(await groups()).toHaveLength(2), { timeoutMs: TIDY_TIMEOUT_MS });
       await dying.kill();
-      // When its session is over. The one that somebody reads in stays.
+      // When its session is over. The group of a reading replica remains.
       await eventually(async () => expect(await groups()).toEqual([own]), {
         timeoutMs: TIDY_TIMEOUT_MS,
         everyMs: 500,

@@ -7,7 +7,7 @@ import { Names, planTopics } from './topic-plan';
 const DOCUMENT = resolve(__dirname, '../../../../docs/rights-kafka.md');
 const NO_PREFIX = new Names('');
 
-/** As the document's table has them. */
+/** The rights in the document's table. */
 function rowsOf(service: Service): string[] {
   const own = planRights(TOPICS, NO_PREFIX).filter(({ principal }) => principal === `User:${service}`);
   const names = new Set(own.map(({ resource, name, prefixed }) => `${resource} \`${name}${prefixed ? '*' : ''}\``));
@@ -20,7 +20,7 @@ function rowsOf(service: Service): string[] {
   });
 }
 
-it('each service has the rights that the document says, and no others', () => {
+it('each service has exactly the rights of the document', () => {
   const rows = readFileSync(DOCUMENT, 'utf8').matchAll(
     /^\| (`\w+`) +\| (topic|group) +\| (`[^`]+`) +\| ([A-Z, ]+?) +\|/gm,
   );
@@ -30,7 +30,7 @@ it('each service has the rights that the document says, and no others', () => {
   expect(SERVICES.flatMap(rowsOf).sort()).toEqual(documented.sort());
 });
 
-it('a service sees the topics that it has rights for, under the prefix, and looks at no others', () => {
+it('a service sees the topics that it has rights for, under the prefix, and checks no others', () => {
   const names = new Names('one.');
   for (const service of SERVICES) {
     const own = topicsOf(service, TOPICS, names);
@@ -42,6 +42,6 @@ it('a service sees the topics that it has rights for, under the prefix, and look
   expect(topicsOf('gateway', TOPICS, names).has('one.charges')).toBe(false);
 });
 
-it('no right is for names of another installation', () => {
+it('no right reaches names of another installation', () => {
   for (const { name } of planRights(TOPICS, new Names('one.'))) expect(name).toMatch(/^one\../);
 });

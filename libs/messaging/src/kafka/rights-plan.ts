@@ -11,14 +11,14 @@ import {
 import { requestTopic } from './request-message';
 import type { Names, Topics } from './topic-plan';
 
-/** What a service's user may do at the brokers. READ, WRITE and DELETE let it DESCRIBE, too. */
+/** A right of a service's user at the brokers. READ, WRITE and DELETE include DESCRIBE. */
 export interface Right {
-  /** As the brokers name the user: `User:gateway`. */
+  /** The brokers' name for the user: `User:gateway`. */
   principal: string;
   operation: 'READ' | 'WRITE' | 'DELETE' | 'DESCRIBE_CONFIGS';
   resource: 'topic' | 'group';
   name: string;
-  /** All resources whose names begin so, rather than the one of this name. */
+  /** True: all resources with this prefix. False: the one of this name. */
   prefixed: boolean;
 }
 
@@ -33,14 +33,14 @@ const REQUEST_SERVICES = Object.keys(REQUEST_TOPICS)
   .map((topic) => topic.slice('requests.'.length)) as RequestService[];
 
 /**
- * The least that each service needs, as the tables of who may say what have it: a new topic, producer, group or asker
- * needs nothing here.
+ * The least rights of each service, from the tables of producers, groups, subjects and askers. A new entry there needs
+ * no change here.
  */
 export function planRights(topics: Topics, names: Names, principals: Principals = DEFAULT_PRINCIPALS): Right[] {
   return SERVICES.flatMap((service) => rightsOf(service, topics, names, principals[service]));
 }
 
-/** Names of the topics that a service has to do with: those that it finds and checks when it starts. */
+/** The topics that a service uses, and checks at its start. */
 export function topicsOf(service: Service, topics: Topics, names: Names): Set<string> {
   const rights = rightsOf(service, topics, names, '');
   return new Set(rights.filter(({ resource }) => resource === 'topic').map(({ name }) => name));
@@ -50,7 +50,7 @@ function rightsOf(service: Service, topics: Topics, names: Names, principal: str
   const rights: Right[] = [];
   const add = (operation: Right['operation'], resource: Right['resource'], name: string, prefixed = false) =>
     rights.push({ principal, operation, resource, name, prefixed });
-  /** The start looks whether a topic is as it must be. */
+  /** The start checks the topic's settings. */
   const addTopic = (name: string, ...operations: ('READ' | 'WRITE')[]) => {
     for (const operation of [...operations, 'DESCRIBE_CONFIGS'] as const) add(operation, 'topic', name);
   };
@@ -60,7 +60,7 @@ function rightsOf(service: Service, topics: Topics, names: Names, principal: str
     const produces = topics[topic].producers.includes(service);
     if (consumes || produces)
       addTopic(names.topic(topic), ...(consumes ? ['READ' as const] : []), ...(produces ? ['WRITE' as const] : []));
-    // A consumer quarantines what it cannot read; what was quarantined is for an administrator to read.
+    // A consumer writes what it quarantines. Only an administrator may read it.
     if (consumes) addTopic(names.dead(topic), 'WRITE');
     for (const [group, owner] of Object.entries(topics[topic].groups))
       if (owner === service) add('READ', 'group', names.group(topic, group));
@@ -73,10 +73,10 @@ function rightsOf(service: Service, topics: Topics, names: Names, principal: str
       addTopic(names.topic(topic), ...(answers ? ['READ' as const] : []), ...(asks ? ['WRITE' as const] : []));
     if (answers) add('READ', 'group', names.handlers(answerer));
   }
-  // Each asks for the brokers' time by a record of its own in the replies.
+  // Each replica asks for the brokers' time by a record of its own in the replies.
   addTopic(names.topic('replies'), 'READ', 'WRITE');
-  // A replica removes its own group when it stops. The brokers refuse that of one that still reads, and none of these
-  // keeps an offset: nothing can be lost with them.
+  // A replica removes its own group when it stops. The brokers refuse to remove a group in use. These groups keep no
+  // offsets, so their removal loses nothing.
   for (const operation of ['READ', 'DELETE'] as const) add(operation, 'group', names.replyGroups(service), true);
   return rights;
 }

@@ -12,14 +12,14 @@ const USERS = ['whole', 'mute', 'groupless', 'blind', 'stranger'] as const;
 type User = (typeof USERS)[number];
 const PASSWORD = 'the password of a test';
 const START_LIMIT_MS = 10_000;
-/** Until a group is joined, on a busy machine. */
+/** Reached only if a group is not joined, also on a busy machine. */
 const JOIN_LIMIT_MS = 30_000;
 /** On a busy machine. */
 const RULES_LIMIT_MS = 30_000;
 const { READ, WRITE, DESCRIBE_CONFIGS } = AclOperationTypes;
 const { TOPIC: TOPICS, GROUP: GROUPS } = AclResourceTypes;
 
-// Real: a broker that lets its logged-in clients do what its rules say. Who comes by the plain listener is its
+// Real: a broker that allows its logged-in clients what its rules say. A client of the plain listener is its
 // administrator.
 const kafka = useKafka({
   secured: 'SASL_PLAINTEXT',
@@ -30,7 +30,9 @@ const kafka = useKafka({
     KAFKA_LISTENER_NAME_SECURE_SASL_ENABLED_MECHANISMS: 'PLAIN,SCRAM-SHA-512',
     KAFKA_LISTENER_NAME_SECURE_SCRAM___SHA___512_SASL_JAAS_CONFIG:
       'org.apache.kafka.common.security.scram.ScramLoginModule required;',
-    KAFKA_LISTENER_NAME_SECURE_PLAIN_SASL_JAAS_CONFIG: `org.apache.kafka.common.security.plain.PlainLoginModule required ${USERS.map((user) => `user_${user}="${PASSWORD}"`).join(' ')};`,
+    KAFKA_LISTENER_NAME_SECURE_PLAIN_SASL_JAAS_CONFIG:
+      'org.apache.kafka.common.security.plain.PlainLoginModule required ' +
+      `${USERS.map((user) => `user_${user}="${PASSWORD}"`).join(' ')};`,
   },
 });
 
@@ -63,7 +65,7 @@ describe('a user of Kafka', () => {
     await allow('blind', GROUPS, prefix, [READ]);
     await allow('whole', GROUPS, prefix, [READ]);
     await allow('whole', TOPICS, prefix, [READ, WRITE, DESCRIBE_CONFIGS]);
-    // They come into force in their order, somewhat later.
+    // The brokers apply them in order, somewhat later.
     await eventually(
       () =>
         withAdmin(connectionOf('whole'), START_LIMIT_MS, async (admin) =>
@@ -95,7 +97,7 @@ describe('a user of Kafka', () => {
     expect(performance.now() - from).toBeLessThan(START_LIMIT_MS);
   }
 
-  it('with the rights that docs/operating/distributed.md names publishes, consumes, asks and answers', async () => {
+  it('publishes, consumes, requests and answers with the rights of docs/operating/distributed.md', async () => {
     const received = new Received();
     const messages = open('whole', received);
     await messages.start();
@@ -107,27 +109,28 @@ describe('a user of Kafka', () => {
     await eventually(() => messages.check());
   });
 
-  it('that may not write ends the start with one line that names the right', async () => {
+  it('without the right to write fails the start with one line that names the right', async () => {
     await expectRefusal(
       'mute',
       new RegExp(
-        `^Kafka at .* refuses "mute": it lacks WRITE on topic "${prefix}replies".*: grant it \\(docs/operating/distributed\\.md\\)$`,
+        `^Kafka at .* refuses "mute": it lacks WRITE on topic "${prefix}replies".*: ` +
+          'grant it \\(docs/operating/distributed\\.md\\)$',
       ),
     );
   });
 
-  it('that may not read its group is not ready and says why', async () => {
+  it('without the right to read its group is not ready and says why', async () => {
     const messages = open('groupless');
     await messages.start();
     const lack = new RegExp(`it lacks READ on group "${prefix}(${TOPIC}|requests\\.auth)\\.`);
     await eventually(() => expect(messages.check()).rejects.toThrow(lack), { timeoutMs: JOIN_LIMIT_MS });
   });
 
-  it('that may not see the topics is told so', async () => {
-    await expectRefusal('stranger', /missing: .* or not to be seen by "stranger", who needs DESCRIBE on them/);
+  it('without the right to see the topics is told so', async () => {
+    await expectRefusal('stranger', /missing: .* or hidden from "stranger", which needs DESCRIBE/);
   });
 
-  it('that may not read a topic is not ready and says why, until it may: without a restart', async () => {
+  it('without the right to read a topic is not ready and says why, and recovers without a restart', async () => {
     const received = new Received();
     const messages = open('blind', received);
     await messages.start();

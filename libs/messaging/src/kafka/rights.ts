@@ -1,7 +1,7 @@
-/** How deep kafkajs wraps an error at most. */
+/** The maximum depth at which kafkajs wraps an error. */
 const MAX_CAUSES = 8;
 
-/** The brokers know this user, and do not let it do something: to try again is of no use until somebody grants it. */
+/** The brokers know this user, and refuse it an operation. A retry is useless until the right is granted. */
 export class RightMissingError extends Error {
   /** `right`: operation and resource, e.g. `WRITE on topic "charges"`. */
   constructor(right: string, cause: unknown) {
@@ -10,7 +10,7 @@ export class RightMissingError extends Error {
   }
 }
 
-/** The error itself and what caused it, outermost first; of several that came together, the first. */
+/** The error and its causes, outermost first. Of several combined errors, the first. */
 function* causesOf(error: unknown): Generator<object> {
   for (let n = 0; n < MAX_CAUSES && typeof error === 'object' && error !== null; n++) {
     yield error;
@@ -19,7 +19,7 @@ function* causesOf(error: unknown): Generator<object> {
   }
 }
 
-/** The brokers' own name of what went wrong. */
+/** The brokers' own name of the error. */
 export function errorTypeOf(error: unknown): string | undefined {
   for (const { type } of causesOf(error) as Iterable<{ type?: unknown }>) if (typeof type === 'string') return type;
   return undefined;
@@ -32,15 +32,15 @@ const refusalOf = (error: unknown): string | undefined => {
 
 export const isRefused = (error: unknown): boolean => refusalOf(error) !== undefined;
 
-/** What who asked has found out to be lacking. */
+/** The missing right that an error reports. */
 export function rightMissingIn(error: unknown): RightMissingError | undefined {
   for (const cause of causesOf(error)) if (cause instanceof RightMissingError) return cause;
   return undefined;
 }
 
 /**
- * Undefined when it failed for something else. kafkajs says of a group that may not even be asked for (DESCRIBE) what
- * it says of one whose coordinator is away: only the name of that error is left, and the text names both.
+ * The missing right, or undefined if the failure has another cause. kafkajs reports a group without DESCRIBE like one
+ * whose coordinator is down. Only the name of that error is left, so the text names both.
  */
 export function lackOfReading(error: unknown, topic: string, group: string): RightMissingError | undefined {
   const refusal = refusalOf(error);

@@ -13,14 +13,14 @@ export interface ScramUser {
 }
 
 const APPLY_TIMEOUT_MS = 30_000;
-/** More than the brokers' least, 4,096; each login computes as much. */
+/** More than the brokers' minimum of 4,096. Each login computes this many. */
 const ITERATIONS = 8_192;
 const SALT_BYTES = 24;
 const HASH_BYTES = 64;
 const SHA_512 = 2;
 const ALTER_USER_SCRAM_CREDENTIALS = { apiKey: 51, apiVersion: 0, apiName: 'AlterUserScramCredentials' };
 
-/** The parts of kafkajs that speak to one broker: it has everything for this request but the request itself. */
+/** The parts of kafkajs that talk to one broker. They have everything for this request except the request itself. */
 interface Encoder {
   buffer: Buffer;
   writeInt8(value: number): Encoder;
@@ -50,9 +50,8 @@ const load = createRequire(__filename);
 const silent = { namespace: () => silent, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /**
- * Makes these users at the brokers, or gives them these passwords. Those who are logged in stay so. Brokers keep no
- * password, only what a login is checked by; whether it was this one already they do not tell, so it is set anew each
- * time.
+ * Creates these users at the brokers, or sets their passwords. Logged-in clients stay logged in. Brokers store no
+ * password, only the data to verify one, and do not tell whether it is the same already. So it is set each time.
  */
 export async function applyScramUsers(connection: KafkaConnection, users: readonly ScramUser[]): Promise<void> {
   if (users.length === 0) return;
@@ -76,7 +75,7 @@ async function ask(connection: KafkaConnection, sockets: Sockets, upsertions: Up
   return broker.connectionPool.send({ request, response: { decode, parse: async (results: Result[]) => results } });
 }
 
-/** Any will do: it passes the request on to the controller. */
+/** Any broker: it passes the request on to the controller. */
 async function anyBroker({ brokers, clientId, tls, sasl }: KafkaConnection, sockets: Sockets): Promise<Broker> {
   const ConnectionPool = load('kafkajs/src/network/connectionPool') as new (options: object) => object;
   const OneBroker = load('kafkajs/src/broker') as new (options: object) => Broker;
@@ -117,7 +116,7 @@ async function upsertionOf({ name, password }: ScramUser): Promise<Upsertion> {
   return { name, salt, saltedPassword: await promisify(pbkdf2)(password, salt, ITERATIONS, HASH_BYTES, 'sha512') };
 }
 
-/** As the protocol's version 0 has it: https://kafka.apache.org/protocol#The_Messages_AlterUserScramCredentials */
+/** Version 0 of the protocol: https://kafka.apache.org/protocol#The_Messages_AlterUserScramCredentials */
 function encode(upsertions: Upsertion[]): Encoder {
   const OneEncoder = load('kafkajs/src/protocol/encoder') as new () => Encoder;
   const fields = upsertions.map(({ name, salt, saltedPassword }) =>
@@ -129,7 +128,7 @@ function encode(upsertions: Upsertion[]): Encoder {
       .writeUVarIntBytes(saltedPassword)
       .writeUVarIntBytes(),
   );
-  // The first and the last are tags, of the header and of the request: none.
+  // The first and the last are the tags of the header and of the request: none.
   return new OneEncoder().writeUVarIntBytes().writeUVarIntArray([]).writeUVarIntArray(fields).writeUVarIntBytes();
 }
 

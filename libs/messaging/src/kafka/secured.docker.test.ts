@@ -14,10 +14,10 @@ const PASSWORD = 'the password of a test';
 const JAAS = 'org.apache.kafka.common.security';
 const LISTENER = 'KAFKA_LISTENER_NAME_SECURE_';
 const START_LIMIT_MS = 10_000;
-/** Until a group is joined, on a busy machine. */
+/** Reached only if a group is not joined, also on a busy machine. */
 const JOIN_LIMIT_MS = 30_000;
 
-// Real: a broker with a listener that takes logged-in clients over TLS alone.
+// Real: a broker with a listener that accepts only logged-in clients over TLS.
 const kafka = useKafka({
   secured: 'SASL_SSL',
   files: { '/tls/server.pem': `${LOCALHOST_KEY}${LOCALHOST_CERTIFICATE}` },
@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** As a service reads them. */
+/** The settings as a service reads them. */
 const settings = (more: Record<string, string>, service: Service = 'gateway'): KafkaSettings & MessageKeysSettings =>
   readSettings(
     {
@@ -54,11 +54,11 @@ const settings = (more: Record<string, string>, service: Service = 'gateway'): K
     [KafkaSettings, MessageKeysSettings],
   );
 
-describe.each(MECHANISMS)('a broker that asks for a user by %s, over TLS', (mechanism) => {
+describe.each(MECHANISMS)('a broker that requires a user by %s, over TLS', (mechanism) => {
   const login = (service?: Service) =>
     settings({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_TOPIC_PREFIX: `${mechanism}.` }, service);
 
-  it('lets us create topics, publish, consume, ask and answer', async () => {
+  it('allows creating topics, publishing, consuming, requesting and answering', async () => {
     await applyTopics(kafkaConnection(login(), 'test'), { topicPrefix: `${mechanism}.` });
     const messages = kafkaMessages(login('metering'), 'metering');
     const answering = kafkaMessages(login('auth'), 'auth');
@@ -90,14 +90,17 @@ describe.each(MECHANISMS)('a broker that asks for a user by %s, over TLS', (mech
     }
   });
 
-  it('a wrong password ends the start in time, with one line that names the settings and not the password', async () => {
+  it('ends the start on a wrong password with one line that names the settings, not the password', async () => {
     const wrong = kafkaMessages(
       settings({ KAFKA_SASL_MECHANISM: mechanism, KAFKA_PASSWORD: 'not-to-be-shown' }),
       'gateway',
     );
     const from = performance.now();
     await expect(wrong.start()).rejects.toThrow(
-      /^Kafka at 127\.0\.0\.1:\d+ \(with TLS, as "tollgate" by [a-z0-9-]+\) refuses the user: (?!.*not-to-be-shown).*: correct KAFKA_USERNAME, KAFKA_PASSWORD or KAFKA_SASL_MECHANISM$/,
+      new RegExp(
+        '^Kafka at 127\\.0\\.0\\.1:\\d+ \\(with TLS, as "tollgate" by [a-z0-9-]+\\) refuses the user: ' +
+          '(?!.*not-to-be-shown).*: correct KAFKA_USERNAME, KAFKA_PASSWORD or KAFKA_SASL_MECHANISM$',
+      ),
     );
     expect(performance.now() - from).toBeLessThan(START_LIMIT_MS);
     await wrong.close();

@@ -35,8 +35,8 @@ const passwords = Object.fromEntries(SERVICES.map((service) => [service, randomB
 >;
 
 /**
- * Each service's own user with the rights of the tables, on a real broker that checks them; `kafka`'s plain listener is
- * the administrator's.
+ * Each service's own user with the rights of the tables, on a real broker that checks them. The plain listener of
+ * `kafka` is the administrator's.
  */
 export function describeServiceRights(kafka: KafkaServer): void {
   const administrator = (): KafkaConnection => ({ brokers: kafka.brokers, clientId: 'test' });
@@ -60,14 +60,14 @@ export function describeServiceRights(kafka: KafkaServer): void {
 
   describe("a service's user", () => {
     beforeAll(async () => {
-      // Some hundred refusals are what is tried here.
+      // Some hundred refusals are expected here.
       configureLogging({ level: 'silent', pretty: false });
       await makeUsers();
       await applyRights(administrator(), { topicPrefix: prefix });
       await applyTopics(administrator(), { topicPrefix: prefix });
     }, LIMIT_MS);
 
-    it('can do all that its service does: every topic from its producers to its consumers, every subject from its askers to its service', async () => {
+    it('can do everything its service does, on every topic and every subject', async () => {
       const received = new Map<string, string[]>();
       const services = SERVICES.map((service) => {
         const messages = new KafkaMessages({
@@ -115,7 +115,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
       }
     });
 
-    it.each(SERVICES)('%s writes no topic that is not its to write', async (service) => {
+    it.each(SERVICES)('%s cannot write topics that it must not write', async (service) => {
       const forbidden = topicNames.filter((topic) => !may(service, 'WRITE', topic));
       expect(forbidden.length).toBeGreaterThan(5);
       const publisher = new Publisher(as(service));
@@ -144,7 +144,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
       expect(may(service, 'WRITE', prefix + topic)).toBe(false);
     });
 
-    it.each(SERVICES)('%s reads no topic that is not its to read, and no dead letters', async (service) => {
+    it.each(SERVICES)('%s cannot read topics that it must not read, nor dead letters', async (service) => {
       const forbidden = topicNames.filter((topic) => !may(service, 'READ', topic));
       expect(forbidden).toEqual(expect.arrayContaining(topicNames.filter((topic) => topic.endsWith('.dead'))));
       const read: string[] = [];
@@ -165,7 +165,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
       }
     });
 
-    it("joins no group of another service's", async () => {
+    it('cannot join a group of another service', async () => {
       const config = () => ({ groupId: names.group('usage-events', 'metering') });
       const topic = names.topic('replies');
       const consumer = new SupervisedConsumer({
@@ -180,7 +180,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
     });
 
     it.each(SERVICES)(
-      '%s makes and deletes no topic, changes no setting, gives no right and makes no user',
+      '%s cannot create or delete topics, change settings, grant rights or create users',
       async (service) => {
         const [topic = ''] = rights
           .filter(({ principal, operation }) => principal === `User:${service}` && operation === 'WRITE')
@@ -209,7 +209,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
 
     itRemovesGroupsOfItsOwnRepliesAlone({ topics: TOPICS, names, administrator, as });
 
-    it('that does not log in, or not with its password, is refused', async () => {
+    it('is refused without a login or with a wrong password', async () => {
       const open = (connection: KafkaConnection) => {
         const messages = new KafkaMessages({
           connection,
@@ -223,7 +223,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
       await open(connectionOf('nobody', passwords.gateway)).toThrow(/refuses the user/);
     });
 
-    it('logs in with its new password alone, once that was set', async () => {
+    it('logs in only with its new password once that was set', async () => {
       const before = as('auth');
       passwords.auth = randomBytes(24).toString('hex');
       await makeUsers();
@@ -247,7 +247,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
       (await findRights(administrator(), { topicPrefix: prefix })).filter(({ state }) => state !== 'there');
     const apply = () => applyRights(administrator(), { topicPrefix: prefix });
 
-    it('are those of the tables: what is missing is given, what is too much is taken, and a repeat changes nothing', async () => {
+    it('are those of the tables: missing ones are granted, surplus ones revoked, repeats are harmless', async () => {
       await apply();
       await grant(
         tooMuch('User:gateway'),
@@ -274,7 +274,7 @@ export function describeServiceRights(kafka: KafkaServer): void {
       expect((await apply())!.every(({ state }) => state === 'there')).toBe(true);
     });
 
-    it('of other installations and users, and what is forbidden, are left alone', async () => {
+    it('leave other installations, other users and denials alone', async () => {
       const others = [
         tooMuch('User:gateway', { resourceName: 'another.charges' }),
         tooMuch('User:somebody'),

@@ -5,57 +5,56 @@ import { isRefused, lackOfReading, type RightMissingError } from './rights';
 
 const RESTART_BASE_MS = 100;
 const MAX_RESTART_MS = 2_000;
-/** Batches whose handlers take longer than this after `stop` are abandoned: they come again. */
+/** Batches whose handlers take longer than this after `stop` are abandoned and redelivered. */
 export const STOP_TIMEOUT_MS = 15_000;
 /**
- * To commit what was in hand and to tell the group. It takes milliseconds; a broker that is gone or silent would have
- * it tried for much longer.
+ * The time limit for committing finished work and leaving the group. Usually milliseconds. Retries against a broker
+ * that is down or silent would take much longer.
  */
 const LEAVE_TIMEOUT_MS = 3_000;
-/** A consumer that is not in its group, or alone in it, or that has failed with nothing in hand, has nobody to tell. */
+/** The shorter limit of a consumer that has no batch in progress and is not in its group, alone in it, or failed. */
 const DROP_TIMEOUT_MS = 1_000;
 /**
- * A consumer that has shown no sign of life for so long, and has no batch in hand, hangs. Longer than any one request
+ * A consumer without any activity for this time, and without a batch in progress, hangs. Longer than any single request
  * of it may take.
  */
 const MAX_SILENCE_MS = 90_000;
 const SILENCE_CHECK_MS = 5_000;
 /**
- * How long a fetch waits at the broker when there is nothing: bounds how late a pause, a rebalance or a stop is
- * noticed, not how late a message comes.
+ * How long a fetch waits at the broker when there are no messages. Limits the delay of a pause, a rebalance or a stop,
+ * not the delay of a message.
  */
 const FETCH_WAIT_MS = 250;
 
 export interface ConsumerSettings {
   connection: KafkaConnection;
   topic: string;
-  /** Where a group without offsets begins. */
+  /** Where a group without offsets starts. */
   fromBeginning: boolean;
-  /** Made anew for each consumer. */
+  /** Called for each new consumer. */
   config(): ConsumerConfig;
-  /** Made anew for each consumer. */
+  /** Called for each new consumer. */
   run(): ConsumerRunConfig;
-  /** Called at each joining of the group, before anything is fetched. */
+  /** Called each time the group is joined, before anything is fetched. */
   onJoin?: (consumer: Consumer) => void;
-  /** Whether a batch is in a handler's hands. */
+  /** Whether a handler has a batch in progress. */
   busy?: () => boolean;
-  /** Its group is its own: there is nobody who waits for it to leave. */
+  /** The group has no other members, so nobody waits for it to leave. */
   alone?: boolean;
 }
 
 /**
- * A kafkajs consumer that is there until it is stopped. kafkajs goes on by itself after some failures and ends silently
- * after others, so any failure that reaches here ends the consumer, with its connections, and begins another one:
- *
- *   starting ──joined──▶ consuming ──crash, silence──▶ ended ──backoff──▶ starting …      stop: the batches in hand are
- *   finished, the group is left
+ * A kafkajs consumer that runs until it is stopped. kafkajs recovers from some failures and ends silently after others.
+ * So any failure that gets here ends the consumer with its connections, and starts a new one:
+ * starting ──joined──▶ consuming ──crash, silence──▶ ended ──backoff──▶ starting …
+ * stop: finish the batches in progress, leave the group
  */
 export class SupervisedConsumer {
   private sockets = new Sockets();
   private stopping = false;
   private groupId = '';
   private joined = false;
-  /** Settled when the consumer is in its group, or will not be. */
+  /** Settled when the consumer has joined its group, or has failed to. */
   private entering: Promise<void> = Promise.resolve();
   private failures = 0;
   private silenceTimer: NodeJS.Timeout | undefined;
@@ -63,13 +62,13 @@ export class SupervisedConsumer {
   private becomeReady: () => void = () => {};
   private tellStopped: () => void = () => {};
   private readonly stopped = new Promise<void>((resolve) => (this.tellStopped = resolve));
-  /** Resolves when the first fetch has been answered: from then on, nothing new is missed. */
+  /** Resolves when the first fetch has been answered. From then on no new message is missed. */
   readonly ready = new Promise<void>((resolve) => (this.becomeReady = resolve));
 
   private tellRefused: () => void = () => {};
-  /** Resolves when the brokers have refused the user for the first time: `lack` says what. */
+  /** Resolves when the brokers have refused the user for the first time: `lack` has the reason. */
   readonly refused = new Promise<void>((resolve) => (this.tellRefused = resolve));
-  /** What the user may not do, as far as is known: until something could be fetched. */
+  /** The known missing right, until something could be fetched. */
   lack: RightMissingError | undefined;
 
   constructor(private readonly settings: ConsumerSettings) {}
@@ -79,8 +78,8 @@ export class SupervisedConsumer {
   }
 
   /**
-   * Finishes the batches in hand, for STOP_TIMEOUT_MS at the most, and leaves the group; with nothing in hand it takes
-   * twice LEAVE_TIMEOUT_MS at the most.
+   * Finishes the batches in progress, within STOP_TIMEOUT_MS, and leaves the group. Without a batch in progress it
+   * takes at most twice LEAVE_TIMEOUT_MS.
    */
   async stop(): Promise<void> {
     this.stopping = true;
@@ -88,7 +87,7 @@ export class SupervisedConsumer {
     await this.done;
   }
 
-  /** Breaks the connections, as a fault of the network does. */
+  /** Breaks the connections, like a network fault. */
   cut(): void {
     this.sockets.cut();
   }
@@ -109,7 +108,7 @@ export class SupervisedConsumer {
         // eslint-disable-next-line no-restricted-syntax -- a failure or the stop, whichever comes first
         await Promise.race([this.consume(consumer), this.stopped]);
       } catch (error) {
-        this.log().warn({ err: error }, 'cannot consume at the moment');
+        this.log().warn({ err: error }, 'consuming failed; retrying');
         this.lack = lackOfReading(error, this.settings.topic, this.groupId) ?? this.lack;
         if (isRefused(error)) this.tellRefused();
       }
@@ -128,10 +127,10 @@ export class SupervisedConsumer {
       consumer.on(events.CRASH, ({ payload }) => reject(payload.error));
       this.silenceTimer = setInterval(() => {
         if (Date.now() - lastSignMs > MAX_SILENCE_MS && !this.settings.busy?.())
-          reject(new Error(`no sign of life for ${MAX_SILENCE_MS} ms`));
+          reject(new Error(`no activity for ${MAX_SILENCE_MS} ms`));
       }, SILENCE_CHECK_MS);
     });
-    // It may reject while the steps below are still at work; it counts when they are done.
+    // It may reject during the steps below. That counts when they are done.
     failed.catch(() => {});
     for (const event of [events.FETCH_START, events.HEARTBEAT, events.REBALANCING, events.END_BATCH_PROCESS])
       consumer.on(event, alive);
@@ -151,7 +150,7 @@ export class SupervisedConsumer {
     return failed;
   }
 
-  /** Resolves in the group, or when it has failed. */
+  /** Resolves when the group is joined, or when that failed. */
   private async enter(consumer: Consumer): Promise<void> {
     const { topic, fromBeginning } = this.settings;
     await consumer.connect();
@@ -159,11 +158,11 @@ export class SupervisedConsumer {
     if (!this.stopping) await consumer.run(this.settings.run());
   }
 
-  /** Leaves nothing behind: a connection, a timer, a member of the group. */
+  /** Leaves nothing behind: no connection, no timer, no member of the group. */
   private async end(consumer: Consumer): Promise<void> {
     clearInterval(this.silenceTimer);
-    // Who is just entering the group cannot leave it yet. It would stay there for a session, and what it was given
-    // would be nobody's.
+    // A consumer that is just joining the group cannot leave it yet. It would stay a member for a session, and nobody
+    // would consume its partitions.
     if (this.stopping && !this.settings.alone) await settlesWithin(LEAVE_TIMEOUT_MS, this.entering);
     const leaving = consumer.disconnect().catch((error: unknown) => this.log().debug({ err: error }, 'disconnecting'));
     const untilMs = Date.now() + STOP_TIMEOUT_MS;
@@ -174,9 +173,10 @@ export class SupervisedConsumer {
       const missed = this.joined && this.stopping && !this.settings.alone;
       const waitMs = busy || missed ? LEAVE_TIMEOUT_MS : DROP_TIMEOUT_MS;
       left = await settlesWithin(Math.min(waitMs, untilMs - Date.now()), leaving);
-      // What was in hand just now has to be committed yet.
+      // Finished work has yet to be committed.
     } while (!left && busy && Date.now() < untilMs);
-    if (!left && this.settings.busy?.()) this.log().warn('a handler did not return in time; its batch comes again');
+    if (!left && this.settings.busy?.())
+      this.log().warn('a handler did not return in time; its batch will be redelivered');
     this.sockets.destroy();
   }
 

@@ -12,16 +12,16 @@ import { Signatures } from './sign/signatures';
 import { TEST_IDENTITY, TEST_KEYS } from './sign/test-identity.fixture';
 import type { Topics } from './topic-plan';
 
-/** Settings of the test's Kafka: members of a group that were killed are missed soon. */
+/** Settings for the test's Kafka: killed members of a group are missed soon. */
 export const TEST_BROKER = { settings: { KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS: '1000' } };
 
-/** No member that lives is missed on a machine that does much else. */
+/** No live member is missed on a busy machine. */
 const SESSION_TIMEOUT_MS = 10_000;
-/** Of a member that is to be killed: below the brokers' usual least, which the test's broker allows. */
+/** For a member that will be killed: below the brokers' usual minimum, which the test's broker allows. */
 const SOON_MISSED = { sessionTimeoutMs: 2_000 };
 
 const ADMIN_TIMEOUT_MS = 20_000;
-/** Few, as each test has topics of its own. */
+/** Few, because each test has its own topics. */
 const PARTITIONS = 3;
 export const TEST_TOPICS = Object.fromEntries(
   Object.entries(SUITE_TOPICS).map(([topic, definition]) => [topic, { ...definition, partitions: PARTITIONS }]),
@@ -33,7 +33,7 @@ export class CuttableMessages extends KafkaMessages {
   }
 }
 
-/** A store of its own in the test's cluster: a set of topics. */
+/** A set of topics of its own in the test's cluster. */
 export class KafkaStore implements MessagesStore {
   readonly prefix = `test-${randomBytes(5).toString('hex')}.`;
   readonly connection: KafkaConnection;
@@ -79,7 +79,7 @@ export class KafkaStore implements MessagesStore {
     await this.publishBytes(topic, Buffer.from(JSON.stringify(value)));
   }
 
-  /** Puts any bytes into a topic, signed: as a producer would that has a defect, or is of another version. */
+  /** Puts any bytes into a topic, signed, as a faulty producer or one of another version might. */
   async publishBytes(topic: Topic, value: Buffer | null, key = 'raw'): Promise<void> {
     const { producers } = TEST_TOPICS[topic];
     const message = new Signatures(TEST_IDENTITY).sign(

@@ -11,14 +11,14 @@ import {
 
 export type Topics = Record<Topic, TopicDefinition>;
 
-/** The largest batch of messages that a broker takes, compressed. */
+/** The largest compressed batch of messages that a broker accepts. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
-/** A message that is quarantined carries its headers besides, so it may be larger. */
+/** A quarantined message also carries its headers, so it may be larger. */
 const MAX_DEAD_MESSAGE_BYTES = 2 * MAX_MESSAGE_BYTES;
-/** Deleting goes by whole segments: one must be over well before its messages expire. */
+/** Deletion works by whole segments: a segment must be closed well before its messages expire. */
 const MAX_SEGMENT_MS = 24 * 60 * 60 * 1000;
 
-/** A topic as it must be in the cluster. */
+/** A topic with the necessary settings in the cluster. */
 export interface PlannedTopic {
   name: string;
   partitions: number;
@@ -37,23 +37,23 @@ export class Names {
     return `${this.prefix}${topic}.dead`;
   }
 
-  /** Of a topic and one of its groups, which so rebalances alone. */
+  /** The group of a topic and one of its consumer groups, so that it rebalances alone. */
   group(topic: Topic | RequestTopic, group: string): string {
     return `${this.prefix}${topic}.${group}`;
   }
 
-  /** The group of those who answer a service's requests. */
+  /** The group of the replicas that answer a service's requests. */
   handlers(service: RequestService): string {
     return this.group(`requests.${service}`, 'handlers');
   }
 
-  /** What the groups begin with in which a service's replicas read replies, one each. */
+  /** The prefix of the groups in which a service's replicas read replies, one each. */
   replyGroups(service: Service): string {
     return this.group('replies', `${service}.`);
   }
 }
 
-/** Every topic that the tables call for. */
+/** Every topic that the tables need. */
 export function planTopics(topics: Topics, names: Names): PlannedTopic[] {
   return [
     ...(Object.entries(topics) as [Topic, TopicDefinition][]).flatMap(([topic, definition]) => [
@@ -61,7 +61,7 @@ export function planTopics(topics: Topics, names: Names): PlannedTopic[] {
       plan(names.dead(topic), DEAD_TOPIC, { 'max.message.bytes': String(MAX_DEAD_MESSAGE_BYTES) }),
     ]),
     ...(Object.entries(REQUEST_TOPICS) as [RequestTopic, TopicStorage][]).map(([topic, storage]) =>
-      // The broker's clock stamps them: by it both sides tell whether a request is past its deadline (broker-clock.ts).
+      // The broker's clock stamps them. By it both sides know whether a request is past its deadline (broker-clock.ts).
       plan(names.topic(topic), storage, { 'message.timestamp.type': 'LogAppendTime' }),
     ),
   ];
@@ -78,7 +78,7 @@ function plan(name: string, storage: TopicStorage, more: Record<string, string>)
   return {
     name,
     partitions: storage.partitions,
-    // The broker recompresses what a foreign program sends otherwise: a codec that kafkajs lacks would stop a consumer.
+    // The broker recompresses what a foreign program sends: a codec that kafkajs lacks would stop a consumer.
     config: { ...retention, 'max.message.bytes': String(MAX_MESSAGE_BYTES), 'compression.type': 'gzip', ...more },
   };
 }

@@ -7,33 +7,33 @@ import { createKafka, Sockets, type KafkaConnection } from './connection';
 import { isRefused, RightMissingError } from './rights';
 
 /**
- * Uncompressed bytes of one send, unless a single message is larger. Even if all of it falls to one partition, it is
- * less than the topics' `max.message.bytes`.
+ * The maximum uncompressed bytes of one send, unless a single message is larger. Even if all of it goes to one
+ * partition, it is less than the topics' `max.message.bytes`.
  */
 export const MAX_SEND_BYTES = 900 * 1024;
-/** A send that has not succeeded by then fails, and what waits behind it; it may have happened all the same. */
+/** A send without success by then fails, together with the queue behind it. It may have succeeded all the same. */
 const SEND_TIMEOUT_MS = 10_000;
 /**
- * The same when the process ends: what fails then is published by the next one, and this one must not be killed
- * meanwhile.
+ * The limit while the process ends. A failed message is then published by the next process, and this one must not be
+ * killed before.
  */
 const HURRIED_SEND_TIMEOUT_MS = 3_000;
 const DISCONNECT_TIMEOUT_MS = 1_000;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** Framing of a message, roughly. */
+/** The approximate framing of a message. */
 const MESSAGE_OVERHEAD_BYTES = 100;
 
 /**
- * A message and its place: by key or by partition. With neither, kafkajs would choose another partition at each of its
- * tries, under sequence numbers that the broker may have seen there: it would take the message for a repetition of
+ * A message and its place: by key or by partition. With neither, kafkajs would choose another partition at each
+ * attempt, with sequence numbers that the broker may have seen there. The broker would take the message for a repeat of
  * another one and drop it.
  */
 export type OutgoingMessage = { value: Buffer | null; headers?: IHeaders } & (
   { key: Buffer | string; partition?: number } | { key: Buffer | null; partition: number }
 );
 
-/** One call of `send`; it may go out in several sends, one after the other. */
+/** One call of `send`. It may go out in several consecutive sends. */
 interface Waiting {
   messages: readonly OutgoingMessage[];
   next: number;
@@ -47,25 +47,24 @@ interface Link {
 }
 
 /**
- * Sends to one topic (idempotent producer, all replicas, gzip). One send is under way at a time; what gathers meanwhile
- * is the next one.
- *
- * A producer that failed is never used again. kafkajs gives the sequence numbers of a failed batch to the next one; if
- * the broker had stored the failed one after all, it would take the next one for its repetition and drop it, and say
- * that all is well. A new producer has a new id.
+ * Sends to one topic (idempotent producer, all replicas, gzip). One send is in flight at a time. Messages that gather
+ * meanwhile form the next one.
+ * A producer that failed is never used again. kafkajs gives the sequence numbers of a failed batch to the next one. If
+ * the broker had stored the failed batch after all, it would take the next one for a repeat, drop it, and report
+ * success. A new producer has a new id.
  */
 export class TopicPublisher {
   private readonly waiting: Waiting[] = [];
   private link: Promise<Link> | undefined;
-  /** Of the link, also while it is being opened. */
+  /** The close function of the link, also while it is being opened. */
   private sockets = new Sockets();
   private done: Promise<void> = Promise.resolve();
   private sending = false;
   private closed = false;
   private sendTimeoutMs = SEND_TIMEOUT_MS;
-  /** Until when the send under way is tried, epoch milliseconds. */
+  /** Until when the send in flight is tried, epoch milliseconds. */
   private tryUntilMs = 0;
-  /** Ends the try under way. */
+  /** Ends the current attempt. */
   private giveUp: (error: Error) => void = () => {};
   private hurrying: NodeJS.Timeout | undefined;
 
@@ -75,7 +74,7 @@ export class TopicPublisher {
     private readonly clock: BrokerClock,
   ) {}
 
-  /** Resolves when all messages are durable; rejects with UnavailableError when that is not known. */
+  /** Resolves when all messages are durable. Rejects with UnavailableError when that is uncertain. */
   send(messages: readonly OutgoingMessage[]): Promise<void> {
     const sent = new Promise<void>((resolve, reject) => {
       this.waiting.push({ messages, next: 0, resolve, reject });
@@ -87,24 +86,24 @@ export class TopicPublisher {
     return sent;
   }
 
-  /** Breaks the connections, as a fault of the network does. */
+  /** Breaks the connections, like a network fault. */
   cut(): void {
     this.sockets.cut();
   }
 
-  /** The process ends: each send, the one under way too, is given up after HURRIED_SEND_TIMEOUT_MS. */
+  /** The process is ending: each send, including the one in flight, is given up after HURRIED_SEND_TIMEOUT_MS. */
   hurry(): void {
     if (this.hurrying) return;
     this.sendTimeoutMs = HURRIED_SEND_TIMEOUT_MS;
     const untilMs = Date.now() + HURRIED_SEND_TIMEOUT_MS;
     if (this.tryUntilMs > untilMs) this.tryUntilMs = untilMs;
     this.hurrying = setTimeout(() => {
-      // Not a later one, which has its own time.
+      // Not a later attempt, which has its own time.
       if (this.tryUntilMs <= untilMs) this.giveUp(new Error(`no answer within ${HURRIED_SEND_TIMEOUT_MS} ms`));
     }, HURRIED_SEND_TIMEOUT_MS);
   }
 
-  /** Sends what waits, and ends. */
+  /** Sends queued messages, and ends. */
   async close(): Promise<void> {
     this.closed = true;
     this.hurry();
@@ -116,7 +115,7 @@ export class TopicPublisher {
   }
 
   private async sendAll(): Promise<void> {
-    // What else is published in this turn of the event loop goes along.
+    // Other messages of this turn of the event loop go along.
     await new Promise((resolve) => setImmediate(resolve));
     while (this.waiting.length > 0) {
       const { messages, finished } = this.gather();
@@ -126,14 +125,14 @@ export class TopicPublisher {
         this.waiting.splice(0, finished.length);
       } catch (error) {
         logger('kafka').warn({ err: error, topic: this.topic }, 'could not publish');
-        // Those that wait would wait as long again: they fail now, and have not been sent.
+        // Queued messages would wait as long again. They fail now, and have not been sent.
         for (const entry of this.waiting.splice(0)) entry.reject(unavailable(error, this.topic));
       }
     }
     this.sending = false;
   }
 
-  /** Bridges what passes within SEND_TIMEOUT_MS: a restart, a new leader (which kafkajs does not retry). */
+  /** Bridges short failures within SEND_TIMEOUT_MS: a restart, or a new leader (which kafkajs does not retry). */
   private async sendOrGiveUp(messages: OutgoingMessage[]): Promise<void> {
     this.tryUntilMs = Date.now() + this.sendTimeoutMs;
     for (let attempt = 0; ; attempt++) {
@@ -146,13 +145,13 @@ export class TopicPublisher {
         this.abandon();
         const waitMs = backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS);
         if (this.closed || isRefused(error) || Date.now() + waitMs > this.tryUntilMs) throw error;
-        logger('kafka').debug({ err: error, attempt }, 'publishing is tried again');
+        logger('kafka').debug({ err: error, attempt }, 'retrying to publish');
         await pause(waitMs);
       }
     }
   }
 
-  /** The next send: from the front, whole calls as far as they fit. */
+  /** The next send: whole calls from the front of the queue, as far as they fit. */
   private gather(): { messages: OutgoingMessage[]; finished: Waiting[] } {
     const messages: OutgoingMessage[] = [];
     const finished: Waiting[] = [];

@@ -10,13 +10,16 @@ const prefix = () => `test-${randomBytes(5).toString('hex')}.`;
 const withPartitions = (partitions: number): Topics => ({ ...TOPICS, charges: { ...TOPICS.charges, partitions } });
 
 describe('topics apply', () => {
-  it('a start without topics names each one and the cure', async () => {
+  it('fails a start without topics with an error that names each topic and the cure', async () => {
     await expect(checkTopics(connection(), { topicPrefix: 'none.' })).rejects.toThrow(
-      /missing: .*"none\.charges".*"none\.charges\.dead".*"none\.requests\.auth".*"none\.replies".*tollgate topics apply/,
+      new RegExp(
+        'missing: .*"none\\.charges".*"none\\.charges\\.dead".*"none\\.requests\\.auth".*"none\\.replies"' +
+          '.*tollgate topics apply',
+      ),
     );
   });
 
-  it('creates what the tables say, says what it did, and finds nothing to do the second time', async () => {
+  it('creates the topics of the tables, reports it, and finds nothing to do the second time', async () => {
     const topicPrefix = prefix();
     const lines: string[] = [];
     await applyTopics(connection(), { topicPrefix, print: (line) => lines.push(line) });
@@ -34,7 +37,7 @@ describe('topics apply', () => {
     await checkTopics(connection(), { topicPrefix });
   });
 
-  it('adds partitions only when told to, and says so otherwise', async () => {
+  it('adds partitions only when told to, and otherwise reports that they are too few', async () => {
     const topicPrefix = prefix();
     await applyTopics(connection(), { topicPrefix, topics: withPartitions(2) });
     const wanted = { topicPrefix, topics: withPartitions(4) };
@@ -44,7 +47,7 @@ describe('topics apply', () => {
     await expect(applyTopics(connection(), wanted)).rejects.toThrow(/charges" has 2 partitions, not 4/);
     await applyTopics(connection(), { ...wanted, growPartitions: true });
     await checkTopics(connection(), wanted);
-    // More than the table says is no defect.
+    // More partitions than in the table are no error.
     await checkTopics(connection(), { topicPrefix, topics: withPartitions(2) });
   });
 

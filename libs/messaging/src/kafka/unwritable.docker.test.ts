@@ -10,19 +10,19 @@ import { KafkaStore, TEST_BROKER, TEST_TOPICS } from './test-store.fixture';
 const kafka = useKafka(TEST_BROKER);
 const database = useTestDatabase();
 const ADMIN_TIMEOUT_MS = 20_000;
-/** Of a broker that has nothing else to do; well below what the topic that cannot be written takes to fail. */
+/** Enough for an idle broker, and far less than a topic that cannot be written takes to fail. */
 const PROMPT_MS = 3_000;
 const OUTAGE_MS = 12_000;
 const BAD_TOPIC = 'tenant-news';
 const tenantUpdate = { tenantId: 'a', plan: 'default', status: 'active' } as never;
 
-/** Nobody knows its leaders: kafkajs then reads those of no topic that is asked for along with it. */
+/** Its leaders are unknown. kafkajs then reads those of no topic that it asks for in the same request. */
 const remove = (store: KafkaStore) =>
   withAdmin(store.connection, ADMIN_TIMEOUT_MS, (admin) => admin.deleteTopics({ topics: [store.prefix + BAD_TOPIC] }));
 
 /**
- * Its leader is there, and refuses whatever comes. (Kafka 4 asks for no more replicas in sync than a topic has, so one
- * broker cannot lack any.)
+ * Its leader is up, and refuses every message. (Kafka 4 never requires more replicas in sync than a topic has, so a
+ * single broker cannot lack any.)
  */
 async function close(store: KafkaStore): Promise<void> {
   const topic = store.prefix + BAD_TOPIC;
@@ -33,7 +33,7 @@ async function close(store: KafkaStore): Promise<void> {
       resources: [{ type: ConfigResourceTypes.TOPIC, name: topic, configEntries }],
     }),
   );
-  // It is in force only some time after that is answered.
+  // The setting is in force only some time after the answer.
   const producer = new Kafka({
     brokers: [...kafka.brokers],
     retry: { retries: 0 },
@@ -57,7 +57,7 @@ describe('a topic that cannot be written', () => {
   it.each([
     ['is not there', remove],
     ['is refused by its leader', close],
-  ])('because it %s fails alone: all else is published meanwhile, and requests are answered', async (_, spoil) => {
+  ])('fails alone because it %s: other topics are published meanwhile, and requests answered', async (_, spoil) => {
     const messages = store.open();
     messages.handle('auth.tenants.get', async ({ tenantId }) => ({ id: tenantId }) as never);
     await messages.start();
@@ -90,7 +90,7 @@ describe('a topic that cannot be written', () => {
     }
   });
 
-  it('holds up its own rows of an outbox, and no others; they follow when it can be written', async () => {
+  it('delays only its own rows of an outbox, which follow when it can be written', async () => {
     await database.query('CREATE SCHEMA shop');
     const dataSource = await openDataSource({
       url: database.url,
@@ -107,7 +107,7 @@ describe('a topic that cannot be written', () => {
     const left = () => dataSource.query<unknown[]>('SELECT topic, count(*)::int AS rows FROM outbox GROUP BY topic');
     try {
       await close(store);
-      // More than a batch of them, all older than the others.
+      // More than a batch of its rows, all older than the others.
       await transaction(dataSource, (tx) =>
         enqueue(
           tx,

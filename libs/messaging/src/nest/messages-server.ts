@@ -6,16 +6,15 @@ import type { TopicExtras } from './patterns';
 import { stopConsuming } from './stop-consuming';
 
 /**
- * Nest's transport over the messages seam: whatever implements `Messages` carries the patterns of all controllers.
- *
- * - Nest hands over every handler before it calls a lifecycle hook. It is registered in the seam at once, so a subject
- *   that has a handler already, or a group that is not in the table, fails the start.
- * - `MessagesModule` starts the seam, and not `listen`: Nest listens after all hooks, and modules publish in theirs.
- * - `close` stops consuming. Nest calls it before the hooks of the shutdown, in which modules flush.
+ * Nest's transport over the messages seam: the implementation of `Messages` carries the patterns of all controllers.
+ * - Nest passes on every handler before it calls a lifecycle hook. The seam registers it at once, so a second handler
+ *   of a subject, or a group that is not in the table, fails the start.
+ * - `MessagesModule` starts the seam, not `listen`: Nest listens after all hooks, and modules publish in theirs.
+ * - `close` stops consuming. Nest calls it before the shutdown hooks, in which modules flush.
  */
 export class MessagesServer extends Server implements CustomTransportStrategy {
   override readonly transportId = Symbol('tollgate-messages');
-  /** The seam logs a batch that failed, and redelivers it. */
+  /** The seam logs and redelivers a failed batch. */
   override readonly propagatesEventHandlerErrors = true;
 
   constructor(private readonly messages: Messages) {

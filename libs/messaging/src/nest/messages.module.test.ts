@@ -9,7 +9,7 @@ import { MessagePattern } from './patterns';
 const steps: string[] = [];
 const step = (name: string) => async () => void steps.push(name);
 
-/** What the life of an application asks of the seam, and when. */
+/** The calls of the seam during an application's lifecycle, in order. */
 const messages = {
   handle: (subject: string) => void steps.push(`answers ${subject}`),
   start: step('messages start'),
@@ -54,7 +54,7 @@ it('messages start before any module publishes, and stop consuming before any mo
     'publisher starts',
   ]);
   await app.close();
-  // Asked for by the transport and by the module: which of them comes first depends on the form.
+  // Both the transport and the module call it. Their order depends on the form.
   expect([...new Set(steps)]).toEqual(['messages stop consuming', 'publisher flushes', 'publisher closes']);
 });
 
@@ -67,7 +67,7 @@ it('a service whose messages do not start does not start', async () => {
   expect(steps).not.toContain('publisher starts');
 });
 
-it('a shutdown goes on when consuming cannot be stopped', async () => {
+it('a shutdown continues when consuming cannot be stopped', async () => {
   const stuck = Object.assign(Object.create(messages) as Messages, {
     stopConsuming: () => Promise.reject(new Error('the connection is gone')),
   });

@@ -4,13 +4,12 @@ import { ServiceClient } from './service-client';
 import { stopConsuming } from './stop-consuming';
 
 /**
- * Gives all modules of a program its messages, and carries their life. A global module's hooks come first:
- *
- * 1. every handler has been registered (`MessagesServer`), and every module has had its `onModuleInit`;
- * 2. the messages start, before any `onApplicationBootstrap`: what publishes by itself starts in that hook;
- * 3. at the end consuming stops, before any `beforeApplicationShutdown`: modules flush in that hook, and can publish.
- *
- * Whoever made the messages closes them, after the application.
+ * Provides the messages to all modules of a program, and manages their lifecycle. The hooks of a global module come
+ * first:
+ * 1. Every handler has been registered (`MessagesServer`), and every module has had its `onModuleInit`.
+ * 2. The messages start before any `onApplicationBootstrap`, in which modules may begin to publish.
+ * 3. At the end, consuming stops before any `beforeApplicationShutdown`, in which modules flush and can still publish.
+ * The program that created the messages closes them, after the application.
  */
 @Module({})
 export class MessagesModule implements OnApplicationBootstrap, OnModuleDestroy {

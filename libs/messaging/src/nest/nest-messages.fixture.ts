@@ -10,15 +10,15 @@ import { MessagesServer } from './messages-server';
 import { ServiceClient } from './service-client';
 
 /**
- * The seam as services have it: each handler is a method of a controller, Nest binds them to `MessagesServer` at the
- * start, and what is asked and published goes through `ServiceClient`. So the conformance suites prove Nest's way too.
+ * The seam as the services use it: each handler is a method of a controller, Nest binds it to `MessagesServer` at the
+ * start, and requests and events go through `ServiceClient`. The conformance suites thus cover Nest's way too.
  */
 class NestMessages extends Messages {
   private readonly controllers: Type[] = [];
   private readonly client: ServiceClient;
   private app: INestMicroservice | undefined;
 
-  /** @param rehearsal never started: a seam refuses what is wrong as it is registered, and Nest registers later */
+  /** @param rehearsal never started: a seam rejects a wrong registration at once, and Nest registers later */
   constructor(
     readonly inner: Messages,
     private readonly rehearsal: Messages,
@@ -65,7 +65,7 @@ class NestMessages extends Messages {
   }
 
   request<S extends Subject>(subject: S, request: RequestOf<S>, options?: RequestOptions): Promise<ReplyOf<S>> {
-    // Without a deadline of its own as Nest asks: both ways are held to the suite.
+    // Without a deadline, requests go as Nest sends them. Both ways must pass the suite.
     return options
       ? this.client.request(subject, request, options)
       : firstValueFrom(this.client.send(subject, request));
@@ -85,7 +85,7 @@ class NestMessages extends Messages {
   }
 }
 
-/** The same store, whose instances are reached through Nest. */
+/** The same store. Its instances are reached through Nest. */
 export async function throughNest(opening: Promise<MessagesStore>): Promise<MessagesStore> {
   const store = await opening;
   return {

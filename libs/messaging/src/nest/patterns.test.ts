@@ -1,9 +1,9 @@
 import type { Charge, KeyRow } from '@tollgate/contracts';
 import { EventPattern, MessagePattern } from './patterns';
 
-// Each line below `@ts-expect-error` must not compile: the type check fails when one does.
+// The line below each `@ts-expect-error` must not compile. The type check fails if it does.
 
-/** As in every service: what the tables say. */
+/** A controller as in every service, with patterns of the tables. */
 class Fits {
   @MessagePattern('auth.keys.create')
   async create({ name }: { name: string }): Promise<KeyRow> {
@@ -40,7 +40,7 @@ class DoesNotFit {
   @EventPattern('changes', 'billing')
   async unknownTopic(): Promise<void> {}
 
-  // @ts-expect-error: of each message, and not of a batch
+  // @ts-expect-error: takes each message instead of a batch
   @EventPattern('charges', 'billing')
   async oneByOne(_charge: Charge): Promise<void> {}
 
@@ -51,8 +51,8 @@ class DoesNotFit {
   }
 }
 
-it('a pattern that is not in the tables, or a method that does not fit its pattern, does not compile', () => {
-  // The compiler has judged it. The decorators themselves mark the methods for Nest either way.
+it('a pattern outside the tables, or a method that does not fit its pattern, does not compile', () => {
+  // The compiler has checked that. The decorators mark the methods for Nest either way.
   for (const { prototype } of [Fits, DoesNotFit])
     for (const method of Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor'))
       expect(Reflect.hasMetadata('microservices:pattern', prototype[method as never])).toBe(true);

@@ -4,14 +4,14 @@ import type { Subject, Topic, TopicTypes } from '@tollgate/contracts';
 import type { BatchHandler, RequestHandler, WhyNot } from '../messages';
 import { SeamErrors } from './seam-errors';
 
-/** Decorates a method that takes and returns what `Handler` does. Another method does not compile. */
+/** Decorates a method with the signature of `Handler`. Any other method does not compile. */
 type HandlerDecorator<Handler> = <Method extends Handler>(
   target: object,
   key: string | symbol,
   descriptor: TypedPropertyDescriptor<Method>,
 ) => void;
 
-/** What the decorator of a topic tells the transport. */
+/** The options of a topic's decorator for the transport. */
 export interface TopicExtras {
   group: string;
   validate?: WhyNot;
@@ -27,8 +27,8 @@ export function MessagePattern<S extends Subject>(subject: S): HandlerDecorator<
 
 /**
  * Nest's `@EventPattern`, typed by the table of topics: the method takes each batch of the consumer group. A batch is
- * acknowledged after the method returned, and redelivered when it throws. A message for which `validate` gives a reason
- * goes to the dead letters instead. The group is checked at the start, against `TOPICS`.
+ * acknowledged after the method returned, and redelivered if it throws. A message that `validate` rejects goes to the
+ * dead letters. The group is checked against `TOPICS` at the start.
  */
 export function EventPattern<T extends Topic>(
   topic: T,
@@ -39,7 +39,7 @@ export function EventPattern<T extends Topic>(
   return decorate(NestEventPattern<string>(topic, extras));
 }
 
-/** The filter is bound to the method: in the standalone form, a global one would take the errors of HTTP as well. */
+/** The filter is bound to the method: in the standalone form, a global one would also take HTTP errors. */
 function decorate(pattern: MethodDecorator): MethodDecorator & HandlerDecorator<unknown> {
   return applyDecorators(pattern, UseFilters(SeamErrors));
 }

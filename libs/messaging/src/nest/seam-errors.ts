@@ -2,8 +2,8 @@ import { Catch, type RpcExceptionFilter } from '@nestjs/common';
 import { throwError, type Observable } from 'rxjs';
 
 /**
- * Hands what a handler threw to the messages seam as it is. The seam decides what the caller may know
- * (`request-failure.ts`), or redelivers the batch. Without this filter, Nest would replace the error by its own.
+ * Passes a handler's error to the messages seam unchanged. The seam decides what the caller may see
+ * (`request-failure.ts`), or redelivers the batch. Without this filter Nest would replace the error with its own.
  */
 @Catch()
 export class SeamErrors implements RpcExceptionFilter {

@@ -4,8 +4,8 @@ import { InProcessRequests } from '../in-process-requests';
 import type { Messages } from '../messages';
 import { ServiceClient } from './service-client';
 
-// `request` and `emit` are proven by the conformance suites; `send` is what Nest's own clients have beside them.
-describe("ServiceClient asked as Nest's own clients are", () => {
+// The conformance suites cover `request` and `emit`. This file covers `send`, which Nest's own clients have as well.
+describe("ServiceClient used like Nest's own clients", () => {
   const requests = new InProcessRequests();
   const client = new ServiceClient(requests as unknown as Messages);
   requests.handle('auth.tenants.get', async ({ tenantId: id }) => ({ id }) as ReplyOf<'auth.tenants.get'>);
@@ -14,7 +14,7 @@ describe("ServiceClient asked as Nest's own clients are", () => {
     throw new RequestError('invalid_parameter', 'limit');
   });
 
-  it('gives the one reply, and completes', async () => {
+  it('emits the one reply, and completes', async () => {
     expect(await firstValueFrom(client.send('auth.tenants.get', { tenantId: 'ten_1' }))).toEqual({ id: 'ten_1' });
     expect(await firstValueFrom(client.send('billing.credit.news', { tenantId: 'ten_1' }))).toBeNull();
   });

@@ -1,11 +1,11 @@
 import { logger } from '@tollgate/runtime';
 import type { Messages } from '../messages';
 
-/** At the end of a program. Never rejects: the modules flush after it, whatever became of the consumers. */
+/** Runs at the end of a program. Never rejects: the modules flush after it, whatever happened to the consumers. */
 export async function stopConsuming(messages: Messages): Promise<void> {
   try {
     await messages.stopConsuming();
   } catch (error) {
-    logger('messaging').error({ err: error }, 'consuming could not be stopped; the shutdown goes on');
+    logger('messaging').error({ err: error }, 'stopping the consumers failed; the shutdown continues');
   }
 }

@@ -5,20 +5,20 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { outboxAge, refusedRows } from '../message-metrics';
 import { MAX_BATCH_MESSAGES, MessagesRefusedError, type Messages } from '../messages';
 
-/** A look without a wake: for rows whose process died between commit and publication. */
+/** The poll interval, for rows whose process died between commit and publication. */
 const IDLE_POLL_MS = 1_000;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 1_000;
 /**
- * A topic stays apart until some of it was published, or so long after it failed last here: another relay may have its
- * rows in hand, and give them back.
+ * The maximum time after its last failure that a topic keeps a loop of its own. Ends sooner when a message was
+ * published. Another relay may be holding the topic's rows, and may put them back.
  */
 const APART_MS = 60_000;
-/** Time that `stop` gives to what is there; the rest is published after the next start. */
+/** The maximum time that `stop` spends on publishing. Remaining rows are published after the next start. */
 const DRAIN_TIMEOUT_MS = 5_000;
 
 export interface OutboxRelayOptions {
-  /** Names the outbox in metrics and logs, e.g. the schema. */
+  /** The outbox's name in metrics and logs, e.g. the schema. */
   name: string;
 }
 
@@ -35,28 +35,26 @@ interface RefusedRow {
   reason: string;
 }
 
-/** What became of the rows that were taken; those of the topics in `failed` are back in the outbox. */
+/** The outcome for the rows that were taken. Rows of the topics in `failed` are back in the outbox. */
 interface Taken {
   rows: number;
   failed: Map<Topic, unknown>;
 }
 
 /**
- * Publishes what `enqueue` stored: takes rows in the order of their ids, publishes them, and commits their removal
- * after that; so each is published at least once. Any number of relays may work on one table (each takes rows that no
- * other has in hand), and a row's id is not its moment of commit: messages of one key may therefore change places. A
- * row that is refused goes to `outbox_refused` and blocks nobody; the others of its batch keep their order. Consumers
- * de-duplicate by id and compare versions.
- *
- * A topic that cannot be published is set apart: a loop of its own tries it until it can be again, and the main one
- * publishes the others meanwhile.
+ * Publishes what `enqueue` stored. Takes rows in the order of their ids, publishes them, and then commits their
+ * removal, so each is published at least once.
+ * Any number of relays may work on one table: each takes rows that no other holds. A row's id does not follow the order
+ * of commits. So messages of one key may change places. Consumers de-duplicate by id and compare versions. A refused
+ * row goes to `outbox_refused` and blocks no other; the other rows of its batch keep their order.
+ * A topic that cannot be published gets a loop of its own until it can be, while the main loop publishes the others.
  */
 export class OutboxRelay {
   private readonly news = new WakeableDelay();
   private readonly interrupt = new AbortController();
-  /** The loops of the topics that are set apart. */
+  /** The loops of the topics that currently cannot be published. */
   private readonly apart = new Map<Topic, Promise<unknown>>();
-  /** Seconds, of the oldest row of each loop. */
+  /** The age in seconds of the oldest row of each loop. */
   private readonly ages = new Map<Topic | null, number>();
   private stopping = false;
   private done: Promise<void> = Promise.resolve();
@@ -71,14 +69,14 @@ export class OutboxRelay {
     this.done = this.run();
   }
 
-  /** There are new rows: call after the commit. */
+  /** There are new rows. Call it after the commit. */
   wake(): void {
     this.news.wake();
   }
 
   /**
-   * Publishes what is there, for DRAIN_TIMEOUT_MS at the most and as long as it succeeds. Call it before
-   * `Messages.close` and before the data source is destroyed.
+   * Publishes the remaining rows while that succeeds, for at most DRAIN_TIMEOUT_MS. Call it before `Messages.close` and
+   * before the data source is destroyed.
    */
   async stop(): Promise<void> {
     this.stopping = true;
@@ -97,8 +95,8 @@ export class OutboxRelay {
   }
 
   /**
-   * Of this topic that is set apart, or of all that are not. True when nothing is left; false when told to give up, or
-   * after `maxFailures`.
+   * Publishes the rows of one failing topic, or of all topics that are not failing. True when no row is left. False
+   * when told to give up, or after `maxFailures`.
    */
   private async publishAll(only: Topic | null, giveUp: () => boolean, maxFailures = Infinity): Promise<boolean> {
     let failedAtMs = performance.now();
@@ -118,7 +116,7 @@ export class OutboxRelay {
         failedAtMs = performance.now();
         logger('messaging').warn(
           { err: error, outbox: this.options.name, ...(only !== null && { topic: only }) },
-          'the outbox could not be published and is tried again',
+          'publishing the outbox failed; retrying',
         );
         const waitMs = backoffMs(failures++, RETRY_BASE_MS, MAX_RETRY_MS);
         await delayUntilAborted(waitMs, this.interrupt.signal);
@@ -130,7 +128,7 @@ export class OutboxRelay {
   private setApart(topic: Topic, error: unknown): void {
     logger('messaging').warn(
       { err: error, outbox: this.options.name, topic },
-      'a topic cannot be published: tried apart',
+      'publishing a topic failed; retrying it separately',
     );
     const loop = this.publishAll(topic, () => this.stopping).finally(() => {
       this.apart.delete(topic);
@@ -145,7 +143,7 @@ export class OutboxRelay {
     const set = only === null ? [...this.apart.keys()] : [only];
     const work = transaction(this.dataSource, async (tx) => {
       failed.clear();
-      // 1. Take rows: gone when this transaction commits, untouched when it does not.
+      // 1. Take rows: they are gone when this transaction commits, and untouched otherwise.
       const rows = await query<OutboxRow>(
         tx,
         `DELETE FROM outbox
@@ -200,8 +198,8 @@ export class OutboxRelay {
   }
 
   /**
-   * Publishes rows of one topic in their order, and returns those that were refused: all in one call, or one by one
-   * when that call is refused.
+   * Publishes rows of one topic in their order and returns the refused ones. Sends all in one call, or one by one if
+   * that call is refused.
    */
   private async publishRows(rows: readonly OutboxRow[]): Promise<RefusedRow[]> {
     try {
@@ -230,12 +228,13 @@ function byTopic(rows: OutboxRow[]): Map<Topic, OutboxRow[]> {
   return topics;
 }
 
-/** As and where they were. */
+/** Puts rows back with their ids and times. */
 async function putBack(tx: EntityManager, rows: readonly OutboxRow[]): Promise<void> {
   if (rows.length === 0) return;
   await tx.query(
     `INSERT INTO outbox (id, topic, data, created_at) OVERRIDING SYSTEM VALUE
-     SELECT id, topic, data, created_at FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, topic text, data jsonb, created_at timestamptz)`,
+     SELECT id, topic, data, created_at
+     FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, topic text, data jsonb, created_at timestamptz)`,
     [JSON.stringify(rows)],
   );
 }

@@ -11,7 +11,10 @@ import { enqueue, OUTBOX_TABLE_SQL } from './outbox';
 import { OutboxRelay } from './outbox-relay';
 
 const database = useTestDatabase();
-const WAITING_FOR_ROWS = `SELECT FROM pg_stat_activity WHERE application_name = 'shop' AND datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FOR UPDATE'`;
+const WAITING_FOR_ROWS = `
+  SELECT FROM pg_stat_activity
+  WHERE application_name = 'shop' AND datname = current_database() AND wait_event_type = 'Lock'
+    AND query LIKE '%FOR UPDATE'`;
 function gate(): { open: () => void; opened: Promise<void> } {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -61,11 +64,11 @@ describe('outbox', () => {
       ),
     );
 
-  it('publishes what was committed, in order, at once after a wake, and keeps no row', async () => {
+  it('publishes committed rows in order, at once after a wake, and keeps no row', async () => {
     await messages.start();
     const woken = relay();
     woken.start();
-    // The first of all has the way to lay.
+    // The first message of all also sets up its queue.
     await put('a', [1]);
     woken.wake();
     await eventually(() => received.assertAllInOrder(['a'], 1));
@@ -78,7 +81,7 @@ describe('outbox', () => {
       await eventually(() => received.assertAllInOrder(['a'], last), { everyMs: 2 });
       took.push(performance.now() - before);
     }
-    expect(took.sort((a, b) => a - b)[2]).toBeLessThan(900); // by its own look it would be 1 s
+    expect(took.sort((a, b) => a - b)[2]).toBeLessThan(900); // its own poll would take 1 s
     expect(received.messages).toEqual(Array.from({ length: last }, (_, index) => balanceUpdate('a', index + 1)));
     await eventually(async () => expect(await rows()).toBe(0));
   });
@@ -97,7 +100,7 @@ describe('outbox', () => {
     expect(received.messages).toEqual([balanceUpdate('a', 1)]);
   });
 
-  it('finds rows that nobody told of, those of a process that died after its commit', async () => {
+  it('finds rows without a wake, as after a process died behind its commit', async () => {
     await messages.start();
     await put('a', [1]);
     relay().start();
@@ -106,7 +109,7 @@ describe('outbox', () => {
     await eventually(() => received.assertAllInOrder(['a'], 2));
   });
 
-  it('keeps rows while they cannot be published, tells their age, and goes on when they can', async () => {
+  it('keeps rows that cannot be published, reports their age, and publishes them when it can', async () => {
     await put('a', [1]);
     relay().start();
     await eventually(async () => {
@@ -122,7 +125,7 @@ describe('outbox', () => {
     await eventually(async () => expect(await rows()).toBe(0));
   });
 
-  it('keeps a topic apart that cannot be published while another relay has its rows in hand', async () => {
+  it('keeps retrying a failing topic separately while another relay holds its rows', async () => {
     const bad = 'tenant-news';
     const [released, ended] = [gate(), gate()];
     let tries = 0;
@@ -137,8 +140,8 @@ describe('outbox', () => {
     const failing = {
       async publish(topic: string, rows: readonly unknown[]) {
         if (topic !== bad) return void published.push(...rows);
-        // Set apart after the first failure; after the second somebody else has the rows; the third try hangs.
-        if (tries === 2 && !held) throw new UnavailableError('not now'); // it was faster than the other
+        // Separate after the first failure. After the second, another relay holds the rows. The third try hangs.
+        if (tries === 2 && !held) throw new UnavailableError('not now'); // the other relay was slower
         if (++tries === 2) {
           otherRelay = dataSource.transaction(takeRows);
           await eventually(async () => expect(await database.query(WAITING_FOR_ROWS)).toHaveLength(1));
@@ -154,7 +157,7 @@ describe('outbox', () => {
       await put('a', [1]);
       relay.start();
       await eventually(() => expect([published.length, tries]).toEqual([1, 2]));
-      // It has looked, and found nothing that it could take.
+      // It has polled, and found no row that it could take.
       await eventually(async () =>
         expect(await metrics.getSingleMetricAsString('tollgate_outbox_oldest_seconds')).toMatch(/"apart"} 0$/m),
       );
@@ -171,7 +174,7 @@ describe('outbox', () => {
     }
   });
 
-  it('several relays share one outbox: every row once, none lost', async () => {
+  it('publishes every row once from several relays on one outbox', async () => {
     await messages.start();
     const tenants = Array.from({ length: 40 }, (_, index) => `t${index}`);
     await Promise.all(
@@ -188,7 +191,7 @@ describe('outbox', () => {
     await eventually(async () => expect(await rows()).toBe(0));
   });
 
-  it('publishes everything when relays lose their connections in between', async () => {
+  it('publishes everything although relays lose their connections', async () => {
     await messages.start();
     for (let index = 0; index < 2; index++) relay().start();
     for (let version = 1; version <= 20; version++) {
@@ -196,7 +199,8 @@ describe('outbox', () => {
       relays[version % 2]!.wake();
       if (version % 7 === 0) {
         await database.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'shop' AND datname = current_database()`,
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+             WHERE application_name = 'shop' AND datname = current_database()`,
         );
         await store.cut();
       }
@@ -208,7 +212,7 @@ describe('outbox', () => {
 
   it('quarantines what can never be published, and publishes all others in their order', async () => {
     await messages.start();
-    // The store refuses one message by its content, as it would one that is too large.
+    // The store rejects one message by its content, like one that is too large.
     await database.query(
       `ALTER TABLE ${store.schema}.job ADD CONSTRAINT no_poison CHECK (data::text NOT LIKE '%poison%')`,
     );
@@ -225,13 +229,13 @@ describe('outbox', () => {
       { topic: 'no-such-topic', data: {}, refused_reason: 'there is no topic "no-such-topic"' },
       { topic: 'toString', data: {}, refused_reason: 'there is no topic "toString"' },
     ]);
-    // Counted once that is committed.
+    // Counted once the quarantine is committed.
     await eventually(async () =>
       expect(await metrics.getSingleMetricAsString('tollgate_outbox_refused_total')).toContain('{outbox="shop"} 3'),
     );
   });
 
-  it('quarantines nothing while the store itself is at fault', async () => {
+  it('quarantines nothing while the store itself has a fault', async () => {
     await messages.start();
     await database.query(`ALTER SCHEMA ${store.schema} RENAME TO away`);
     await put('a', [1]);
@@ -245,7 +249,7 @@ describe('outbox', () => {
     expect(await dataSource.query('SELECT FROM outbox_refused')).toEqual([]);
   });
 
-  it('stop publishes what is there, and does not hang when it cannot', async () => {
+  it('publishes remaining rows on stop, and does not hang when it cannot', async () => {
     const blocked = relay();
     blocked.start();
     await put('a', [1]);

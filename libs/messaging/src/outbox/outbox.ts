@@ -2,9 +2,10 @@ import type { Topic, TopicTypes } from '@tollgate/contracts';
 import type { EntityManager } from 'typeorm';
 
 /**
- * The outbox of a service, in the service's own schema, and where rows rest that can never be published, with the
- * reason: its migrations contain these statements verbatim. Once the reason is mended, a person puts such rows back:
- * `INSERT INTO outbox (topic, data) SELECT topic, data FROM outbox_refused …`.
+ * The outbox of a service, in the service's own schema, and the table for rows that can never be published, with the
+ * reason. The service's migrations contain these statements verbatim, which is why the lines are long. Once the reason
+ * is fixed, an operator puts such rows back: `INSERT INTO outbox (topic, data) SELECT topic, data FROM outbox_refused
+ * …`.
  */
 export const OUTBOX_TABLE_SQL = `\
 CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, topic text NOT NULL, data jsonb NOT NULL, created_at timestamptz NOT NULL DEFAULT now());
@@ -12,8 +13,8 @@ CREATE TABLE outbox_refused (id bigint PRIMARY KEY, topic text NOT NULL, data js
 `;
 
 /**
- * Stores messages with the changes that they tell of: published if and only if the transaction commits. Call
- * `OutboxRelay.wake` after the commit.
+ * Stores messages in the transaction of the change that they announce. They are published if and only if it commits.
+ * Call `OutboxRelay.wake` after the commit.
  */
 export async function enqueue<T extends Topic>(
   tx: EntityManager,

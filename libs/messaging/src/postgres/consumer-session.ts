@@ -3,22 +3,22 @@ import { Client, type ClientConfig, type QueryConfig, type QueryResult, type Que
 import type { Db } from 'pg-boss';
 import { MAX_BATCH_MESSAGES } from '../messages';
 
-/** Compressed bytes that one read may bring, unless the first job alone is larger: bounds the memory of a backlog. */
+/** The maximum compressed bytes of one read, unless the first job alone is larger. Limits memory during a backlog. */
 const MAX_READ_BYTES = 1024 * 1024;
-/** A server that does not answer for so long is taken for lost. */
+/** A server without an answer for this time counts as lost. */
 const QUERY_TIMEOUT_MS = 10_000;
 
-/** What every session sets, and why. */
+/** The settings of every session, and why. */
 const SESSION_SETTINGS = [
-  // An acknowledgement that a crash of the server undoes makes a batch come twice, which consumers bear; waiting for
-  // the disk would cost each batch a flush.
+  // A crash of the server may undo an acknowledgement, and the batch is redelivered. Consumers allow that. Waiting for
+  // the disk would cost a flush for each batch.
   'SET synchronous_commit = off',
-  // `read` must walk the index in order, whatever the statistics of a table that fills and empties all day say: sorting
-  // a backlog at each read took 70 ms at 20,000 jobs.
+  // `read` must use the index order, whatever the statistics of a table that fills and empties all day say: sorting a
+  // backlog at each read took 70 ms at 20,000 jobs.
   'SET enable_bitmapscan = off',
   'SET enable_seqscan = off',
-  // A machine that vanishes without closing its connections loses its locks after 5 + 3 × 2 s; by default that takes
-  // hours. (Without effect on unix sockets, which need none.)
+  // A machine that disappears without closing its connections loses its locks after 5 + 3 × 2 s. The default is hours.
+  // (No effect on unix sockets, which need none.)
   'SET tcp_keepalives_idle = 5',
   'SET tcp_keepalives_interval = 2',
   'SET tcp_keepalives_count = 3',
@@ -28,14 +28,14 @@ export interface SessionOptions {
   url: string;
   applicationName: string;
   schema: string;
-  /** The LISTEN channel on which pg-boss tells of new jobs. */
+  /** The LISTEN channel on which pg-boss announces new jobs. */
   channel: string;
-  /** Called with the queue that has news: new jobs, or (`released`) no consumer any more. */
+  /** Called with the queue that has new jobs, or (`released`) no consumer any more. */
   onNews: (queue: string, released: boolean) => void;
   onLost: () => void;
 }
 
-/** A waiting job as it is read. */
+/** A waiting job, as read. */
 export interface WaitingJob {
   id: string;
   data: unknown;
@@ -44,16 +44,15 @@ export interface WaitingJob {
 const RELEASED = ' released';
 
 /**
- * The one connection on which a process consumes: it listens, it holds the locks that make this process the only
- * consumer of a queue, and it reads and acknowledges. All on one session on purpose: whoever has lost the lock has lost
- * the means to acknowledge with it, and when a process dies the server frees its locks in that moment.
- *
+ * The one connection on which a process consumes. It listens, holds the locks that make this process the only consumer
+ * of a queue, and reads and acknowledges. One session on purpose: a process that has lost the lock can no longer
+ * acknowledge, and when a process dies the server frees its locks immediately.
  * open → (lock → read, acknowledge … → unlock)* → close, or `lost` at any time, which is final: open another.
  */
 export class ConsumerSession implements Db {
   private ended = false;
   private established = false;
-  /** Groups share the session; its statements go out one after the other. */
+  /** Groups share the session. It runs their statements one after the other. */
   private last: Promise<unknown> = Promise.resolve();
   private readonly held = new Set<string>();
 
@@ -87,7 +86,7 @@ export class ConsumerSession implements Db {
     return this.ended;
   }
 
-  /** Becomes the queue's only consumer, among all processes; false when another one is. */
+  /** Becomes the queue's only consumer among all processes. False: another process is. */
   async tryLock(queue: string): Promise<boolean> {
     if (this.held.has(queue)) return true;
     const { rows } = await this.query<{ locked: boolean }>(
@@ -98,7 +97,7 @@ export class ConsumerSession implements Db {
     return this.held.has(queue);
   }
 
-  /** Gives the queue up and tells those who wait for it. */
+  /** Releases the queue and notifies waiting processes. */
   async unlock(queue: string): Promise<void> {
     if (!this.held.delete(queue)) return;
     await this.query('SELECT pg_advisory_unlock(hashtextextended($1, 0))', [this.lockName(queue)]);
@@ -106,10 +105,10 @@ export class ConsumerSession implements Db {
   }
 
   /**
-   * The next waiting jobs in the order in which they were published: by the server's time of their transaction, and
-   * within one call by id (WITH TIES, as a call must not be cut in the middle before its jobs are in order). Not by
-   * `PgBoss.fetch`: that leaves the order of jobs of one call open, and marks each job as taken (another write, and
-   * something to put right after a crash), which the lock makes needless.
+   * Reads the next waiting jobs in publication order: by their transaction's time on the server, and by id within one
+   * call. WITH TIES, because the jobs of a call must be complete before they can be ordered.
+   * `PgBoss.fetch` is not used. It leaves the order within a call open, and marks each job as taken, which is another
+   * write and needs a repair after a crash. The lock makes that unnecessary.
    */
   async read(queue: string): Promise<WaitingJob[]> {
     const { rows } = await this.query<WaitingJob>({
@@ -141,14 +140,14 @@ export class ConsumerSession implements Db {
   }
 
   /**
-   * Ends the session at once, with its locks, and tells the consumers; one that never came about is told by `open`
-   * alone.
+   * Ends the session at once, with its locks, and notifies the consumers. `open` itself reports a session that was
+   * never established.
    */
   drop(): void {
     if (this.ended) return;
     this.ended = true;
     if (this.established) this.options.onLost();
-    // After an error on the socket this only tidies up; it has nobody to report to.
+    // After an error on the socket this only cleans up; there is nothing to report.
     this.client.end().catch(() => {});
   }
 

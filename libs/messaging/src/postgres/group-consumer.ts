@@ -8,9 +8,9 @@ import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages'
 import type { ConsumerSession, WaitingJob } from './consumer-session';
 import { deadQueueName, queueName, type DeadMessage } from './queues';
 
-/** A look without news: the safety net for a lost notification, and the heartbeat of the connection. */
+/** The poll interval without notifications. It finds lost notifications, and checks the connection. */
 const IDLE_POLL_MS = 1_000;
-/** How often a process that does not consume a queue asks whether it may: bounds the pause after a process died. */
+/** How often a standby process tries to become the consumer. Limits the pause after a process died. */
 const STANDBY_POLL_MS = 200;
 const RETRY_BASE_MS = 50;
 const MAX_RETRY_MS = 5_000;
@@ -25,25 +25,25 @@ export interface ConsumedGroup {
   validate: WhyNot | undefined;
 }
 
-/** Jobs that go to the handler in one call. */
+/** The jobs of one handler call. */
 interface Batch {
   jobIds: string[];
   messages: unknown[];
   dead: (DeadMessage & { id: string })[];
-  /** Of the oldest message, epoch milliseconds. */
+  /** The time of the oldest message, epoch milliseconds. */
   oldestMs: number;
 }
 
 /**
  * Consumes one group of one topic.
- *
- *   connecting ──session──▶ standby ──lock──▶ consuming: read → (quarantine → handle → acknowledge)* → read …
- *        ▲                     │                  │
- *        └──── session lost ───┴──────────────────┘      stop: the batch in hand is finished, the lock released, done
- *
- * Only the holder of the queue's lock consumes, one batch at a time and in order, so order per key needs nothing more.
- * The lock belongs to the session: when that is lost, a batch in hand is not acknowledged and nothing further is taken;
- * it comes again, here or in another process.
+ * connecting ──session──▶ standby ──lock──▶ consuming: read → (quarantine → handle →
+ * acknowledge)* → read …
+ * ▲ │ │
+ * └──── session lost ───┴──────────────────┘ stop: finish the
+ * batch in progress, release the lock
+ * Only the holder of the queue's lock consumes, one batch at a time and in order. This keeps the order for each key.
+ * The lock belongs to the session. If the session is lost, a batch in progress is not acknowledged and no further batch
+ * is read. The batch is redelivered here or in another process.
  */
 export class GroupConsumer {
   private readonly queue: string;
@@ -65,7 +65,7 @@ export class GroupConsumer {
     this.done = this.run();
   }
 
-  /** New jobs matter to the consumer, a released queue to those on standby. */
+  /** New jobs concern the consumer; a released queue concerns the standbys. */
   onNews(queue: string, released: boolean): void {
     if (queue === this.queue && released !== this.consuming) this.news.wake();
   }
@@ -75,7 +75,7 @@ export class GroupConsumer {
     this.interrupt.wake();
   }
 
-  /** Resolves when the batch in hand is finished and acknowledged. */
+  /** Resolves when the batch in progress is finished and acknowledged. */
   async stop(): Promise<void> {
     this.stopping = true;
     this.news.wake();
@@ -97,10 +97,10 @@ export class GroupConsumer {
           await this.news.wait(STANDBY_POLL_MS);
         }
       } catch (error) {
-        // Whatever went wrong on it, its state is unknown: a new session starts from what is stored.
+        // After any error the session's state is unknown. A new session starts from what is stored.
         session?.drop();
         if (this.stopping) return;
-        this.log().warn({ err: error }, 'cannot consume at the moment');
+        this.log().warn({ err: error }, 'consuming failed; retrying');
         await this.interrupt.wait(backoffMs(failures++, RECONNECT_BASE_MS, MAX_RECONNECT_MS));
       } finally {
         this.consuming = false;
@@ -114,24 +114,24 @@ export class GroupConsumer {
       if (jobs.length === 0) await this.news.wait(IDLE_POLL_MS);
       for (const batch of this.batchesOf(jobs)) {
         if (this.stopping || session.lost) return;
-        // 1. What cannot be read is quarantined, before the acknowledgement, and under ids that make a repeat harmless.
+        // 1. Quarantine unreadable messages before the acknowledgement, with ids that make a repeat harmless.
         if (batch.dead.length > 0) await this.quarantine(session, batch.dead);
-        // 2. The handler, until it returns.
+        // 2. Run the handler until it returns.
         if (batch.messages.length > 0 && !(await this.handle(session, batch))) return;
-        // 3. Only now the batch is gone.
+        // 3. Acknowledge: only now the batch is gone.
         await this.boss.deleteJob(this.queue, batch.jobIds, { db: session });
       }
     }
   }
 
   /**
-   * False when the batch was not handled and must not be acknowledged: the session is lost, or stopping while the
-   * handler fails.
+   * False: the batch was not handled and must not be acknowledged, because the session is lost, or the handler fails
+   * during a stop.
    */
   private async handle(session: ConsumerSession, batch: Batch): Promise<boolean> {
     const { topic, group, handler } = this.consumed;
     for (let attempt = 0; ; attempt++) {
-      // The publisher's clock may be ahead of ours.
+      // The publisher's clock may be ahead of this one.
       messageAge.observe({ topic, group }, Math.max(0, Date.now() - batch.oldestMs) / 1000);
       try {
         await handler(batch.messages);
@@ -139,7 +139,10 @@ export class GroupConsumer {
         return !session.lost;
       } catch (error) {
         failedBatches.inc({ topic, group });
-        this.log().error({ err: error, attempt, count: batch.messages.length }, 'a batch failed and comes again');
+        this.log().error(
+          { err: error, attempt, count: batch.messages.length },
+          'a batch failed and will be redelivered',
+        );
       }
       await this.interrupt.wait(backoffMs(attempt, RETRY_BASE_MS, MAX_RETRY_MS));
       if (this.stopping || session.lost) return false;
@@ -149,14 +152,14 @@ export class GroupConsumer {
   private async quarantine(session: ConsumerSession, dead: Batch['dead']): Promise<void> {
     const { topic, group } = this.consumed;
     const jobs = dead.map(({ id, ...data }) => ({ id, data }));
-    // Skips those that lie there already: it happened before, and the process died before the acknowledgement.
+    // Skips messages that are already there: an earlier process died between quarantine and acknowledgement.
     await this.boss.insert(deadQueueName(topic, group), jobs, { db: session });
     deadMessages.inc({ topic, group }, dead.length);
     for (const { id, reason } of dead)
-      logCapped(this.log(), 'error', { id, reason }, 'a message cannot be read and was quarantined');
+      logCapped(this.log(), 'error', { id, reason }, 'an unreadable message was quarantined');
   }
 
-  /** Whole jobs, as many as one handler call may get. */
+  /** Whole jobs, up to the limit of one handler call. */
   private *batchesOf(jobs: WaitingJob[]): Generator<Batch> {
     let batch = emptyBatch();
     for (const job of jobs) {
@@ -196,7 +199,7 @@ function messagesOf(data: unknown): unknown[] | undefined {
   return Array.isArray(messages) && messages.length <= MAX_BATCH_MESSAGES ? messages : undefined;
 }
 
-/** The same id each time the message is quarantined: a UUID (version 8) of its place. */
+/** The same id each time the message is quarantined: a UUID (version 8) of its position. */
 function deadId(jobId: string, index: number): string {
   const hex = createHash('sha256').update(`${jobId}/${index}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

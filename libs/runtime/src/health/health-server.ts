@@ -9,7 +9,7 @@ import type { Health } from './health';
 const SETTINGS: AddressSettings = { host: 'TOLLGATE_HEALTH_HOST', port: 'TOLLGATE_HEALTH_PORT' };
 const REQUEST_TIMEOUT_MS = 5_000;
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
-/** What proxies send. */
+/** The headers of proxies. */
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'];
 
 interface Answer {
@@ -22,18 +22,15 @@ interface Answer {
 const PROBES = ['/livez', '/readyz', '/trafficz', '/metrics'] as const;
 export type ProbePath = (typeof PROBES)[number];
 
-/** Who asks. */
+/** What the caller may see. */
 export interface ProbeCaller {
-  /** /metrics: who sent the token, or everybody where there is none. */
+  /** /metrics: with the token, or for everybody if there is none. */
   mayReadMetrics: boolean;
-  /**
-   * /readyz, with what is wrong rather than that something is: who sent the token, or asks from the process's own
-   * machine and no proxy of it.
-   */
+  /** The reasons in /readyz: with the token, or for a caller on the same machine that is not a proxy. */
   mayReadReasons: boolean;
 }
 
-/** `metricsToken`: undefined where there is none. */
+/** `metricsToken`: undefined if there is none. */
 export function probeCaller({ headers, socket }: IncomingMessage, metricsToken: string | undefined): ProbeCaller {
   const hasToken = metricsToken !== undefined && isBearer(headers.authorization, metricsToken);
   const isForwarded = FORWARDED.some((name) => headers[name] !== undefined);
@@ -41,7 +38,7 @@ export function probeCaller({ headers, socket }: IncomingMessage, metricsToken: 
   return { mayReadMetrics: metricsToken === undefined || hasToken, mayReadReasons: hasToken || isLocal };
 }
 
-/** What a probe or a scraper is told. */
+/** The answer to a probe or a scraper. */
 export async function answerProbe(path: ProbePath, health: Health, caller: ProbeCaller): Promise<Answer> {
   switch (path) {
     case '/livez':
@@ -51,8 +48,8 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
       const { status } = readiness;
       return json(status === 'ok' ? 200 : 503, caller.mayReadReasons ? readiness : { status });
     }
-    // For load balancers. 404 and not 503: HAProxy then sends nothing new and lets what runs go on, where it would end
-    // it for a process that is down.
+    // For load balancers. 404 and not 503: on 404 HAProxy sends nothing new and lets running requests finish. On 503 it
+    // would treat the process as down and end them.
     case '/trafficz':
       return health.takesWork() ? json(200, { status: 'ok' }) : json(404, { status: 'no new work' });
     case '/metrics':
@@ -63,9 +60,9 @@ export async function answerProbe(path: ProbePath, health: Health, caller: Probe
 }
 
 /**
- * /livez (the event loop turns), /readyz (every required dependency answers), /trafficz (send it new work) and
- * /metrics, for the platform, load balancers and Prometheus: a port of its own, without a secret but for /metrics where
- * there is a token. What is wrong /readyz tells not everybody.
+ * /livez (the event loop turns), /readyz (every required dependency answers), /trafficz (send new work) and /metrics,
+ * for the platform, load balancers and Prometheus. Has its own port. Only /metrics can require a token. Only privileged
+ * callers see the reasons in /readyz.
  */
 export class HealthServer {
   private constructor(
@@ -73,11 +70,11 @@ export class HealthServer {
     readonly url: string,
   ) {}
 
-  /** Rejects with StartError when the port cannot be had. */
+  /** Rejects with StartError when the port cannot be opened. */
   static async listen(health: Health, host: string, port: number, metricsToken?: string): Promise<HealthServer> {
     const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
       answer(request, response, health, metricsToken).catch((error: unknown) => {
-        logger('health').error({ err: error }, 'a probe was not answered');
+        logger('health').error({ err: error }, 'answering a probe failed');
         response.destroy();
       });
     });
@@ -115,7 +112,7 @@ async function answer(
   response.end(request.method === 'HEAD' ? undefined : body);
 }
 
-/** By hashes, in constant time. */
+/** Compares by hashes, in constant time. */
 function isBearer(authorization = '', token: string): boolean {
   const given = /^Bearer +(.*)$/is.exec(authorization)?.[1]?.trim() ?? '';
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', token, 'buffer'));

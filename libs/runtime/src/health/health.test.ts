@@ -19,7 +19,7 @@ async function readyz(): Promise<{ code: number; body: Readiness }> {
 }
 
 describe('readiness', () => {
-  it('is refused while the process starts and from the moment it stops, alive all along', async () => {
+  it('is refused during the start and from the beginning of the stop, while liveness stays', async () => {
     expect(await readyz()).toEqual({ code: 503, body: { status: 'starting', dependencies: {} } });
     health.state = 'serving';
     expect(await readyz()).toEqual({ code: 200, body: { status: 'ok', dependencies: {} } });
@@ -28,7 +28,7 @@ describe('readiness', () => {
     expect((await fetch(`${server.url}/livez`)).status).toBe(200);
   });
 
-  it('names each dependency; only a required one makes it refuse, and one that hangs is one that is away', async () => {
+  it('names each dependency, refuses only for required ones, and counts one that hangs as failed', async () => {
     health.state = 'serving';
     health.depend('fine', { required: true, check: async () => {} });
     health.depend('spare', { required: false, check: () => Promise.reject(new Error('gone')) });
@@ -47,7 +47,7 @@ describe('readiness', () => {
     expect(body.dependencies['silent']).toEqual({ ok: false, required: true, reason: 'no answer within 1000 ms' });
   });
 
-  it('asks a dependency once for probes that come together', async () => {
+  it('asks a dependency once for simultaneous probes', async () => {
     let asked = 0;
     health.depend('counted', {
       required: true,
@@ -60,7 +60,7 @@ describe('readiness', () => {
   });
 });
 
-it('tells what is wrong to its own machine and to who has the token, and to others only that something is', async () => {
+it('gives reasons to callers on its own machine or with the token, and to others only the fact', async () => {
   health.state = 'serving';
   health.depend('redis', { required: true, check: () => Promise.reject(new Error('10.0.0.7 does not answer')) });
   const asked = async (remoteAddress: string, headers: Record<string, string> = {}, token?: string) => {
@@ -72,7 +72,7 @@ it('tells what is wrong to its own machine and to who has the token, and to othe
   const least = { code: 503, body: { status: 'unavailable' } };
   for (const own of ['127.0.0.1', '127.8.8.8', '::ffff:127.0.0.1', '::1']) {
     expect(await asked(own)).toEqual(all);
-    // Whom a proxy on this machine asks for.
+    // A proxy on this machine asks for someone else.
     expect(await asked(own, { 'x-forwarded-for': '203.0.113.9' })).toEqual(least);
   }
   for (const other of ['10.0.0.1', '::ffff:10.0.0.1', '2001:db8::1', '1.127.0.1']) {
@@ -81,17 +81,17 @@ it('tells what is wrong to its own machine and to who has the token, and to othe
       await asked(other, { authorization: 'Bearer the-token-of-the-scraper' }, 'the-token-of-the-scraper'),
     ).toEqual(all);
     expect(await asked(other, { authorization: 'Bearer another' }, 'the-token-of-the-scraper')).toEqual(least);
-    // Where there is none, none is right.
+    // Without a token, no token is right.
     expect(await asked(other, { authorization: 'Bearer undefined' })).toEqual(least);
   }
   const response = await fetch(`${server.url}/readyz`, { headers: { forwarded: 'for=203.0.113.9' } });
   expect([response.status, await response.json()]).toEqual([503, { status: 'unavailable' }]);
 });
 
-describe('what a load balancer is told', () => {
+describe('the answer to a load balancer', () => {
   const trafficz = async () => (await fetch(`${server.url}/trafficz`)).status;
 
-  it('is 404 while nothing new is to come: in the start, without what is required, and from the stop on', async () => {
+  it('is 404 when no new work may come: in the start, without a required dependency, from the stop on', async () => {
     let away = false;
     health.depend('store', {
       required: true,
@@ -109,7 +109,7 @@ describe('what a load balancer is told', () => {
     expect(await trafficz()).toBe(404);
   });
 
-  it('waits for no dependency: one that is silent changes the answer, and makes none late', async () => {
+  it('waits for no dependency: a silent one changes the answer, and delays none', async () => {
     let silent = false;
     let looks = 0;
     const check = () => {
@@ -123,7 +123,7 @@ describe('what a load balancer is told', () => {
     const before = looks;
     const now = jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 300);
     try {
-      // In this very turn of the event loop, by what was known, and it has looked again.
+      // Within this turn of the event loop, from the known state. It has started another check.
       expect([health.takesWork(), looks]).toEqual([true, before + 1]);
     } finally {
       now.mockRestore();
@@ -131,7 +131,7 @@ describe('what a load balancer is told', () => {
     await eventually(() => expect(health.takesWork()).toBe(false));
   });
 
-  it('is 404 for a process that stood still, until it has looked again', async () => {
+  it('is 404 for a process that stood still, until it has checked again', async () => {
     health.state = 'serving';
     await eventually(() => expect(health.takesWork()).toBe(true));
     const now = jest.spyOn(performance, 'now');
@@ -154,7 +154,7 @@ it('serves the metrics of the process, and nothing else', async () => {
   expect(await (await fetch(`${server.url}/livez`, { method: 'HEAD' })).text()).toBe('');
 });
 
-it('wants the token for the metrics where there is one, and for nothing else', async () => {
+it('requires the token for the metrics if there is one, and for nothing else', async () => {
   const guarded = await HealthServer.listen(health, '127.0.0.1', 0, 'token-of-the-scraper');
   try {
     const asked = (authorization?: string) =>

@@ -1,23 +1,23 @@
 import { withTimeout } from '../timing';
 
-/** Whether a process can do its work, dependency by dependency. A check that takes longer counts as failed. */
+/** The time limit of a check. A check that takes longer counts as failed. */
 const CHECK_TIMEOUT_MS = 1_000;
-/** However often somebody asks, a dependency is not asked more often than this. */
+/** The minimum time between two checks of a dependency, however often somebody asks. */
 const CACHE_MS = 250;
-/** What was found longer ago is not known any more: this process stood still, or nobody has asked. */
+/** Older results are discarded: this process stood still, or nobody has asked. */
 const KNOWN_FOR_MS = 3_000;
 
 export interface Dependency {
-  /** Without it the process is not ready; the others are only reported. */
+  /** Without it the process is not ready. The others are only reported. */
   required: boolean;
-  /** Rejects with the reason while it does not answer. */
+  /** Rejects with the reason while the dependency does not answer. */
   check(): Promise<unknown>;
 }
 
 export interface DependencyState {
   ok: boolean;
   required: boolean;
-  /** Why not, without addresses of users or secrets: for operators. */
+  /** The reason, without users or secrets: for operators. */
   reason?: string;
 }
 
@@ -26,13 +26,13 @@ export interface Readiness {
   dependencies: Record<string, DependencyState>;
 }
 
-/** The readiness of this process: asked by probes, several at once share one look. */
+/** The readiness of this process. Simultaneous probes share one check. */
 export class Health {
-  /** `stopping` is set first thing when the process stops: nobody shall send it anything new. */
+  /** `stopping` is set first when the process stops, so that it gets no new work. */
   state: 'starting' | 'serving' | 'stopping' = 'starting';
   private readonly dependencies = new Map<string, Dependency>();
   private last: { atMs: number; states: Promise<[string, DependencyState][]> } | undefined;
-  /** What the last look to come to its end found, by when it began. */
+  /** The result of the last finished check, by its start. */
   private known: { atMs: number; lacking: boolean } | undefined;
 
   depend(name: string, dependency: Dependency): void {
@@ -40,7 +40,7 @@ export class Health {
     this.last = undefined;
   }
 
-  /** Within CHECK_TIMEOUT_MS. */
+  /** Resolves within CHECK_TIMEOUT_MS. */
   async readiness(): Promise<Readiness> {
     const states = await this.states();
     const status = this.state !== 'serving' ? this.state : isLacking(states) ? 'unavailable' : 'ok';
@@ -48,8 +48,9 @@ export class Health {
   }
 
   /**
-   * The same for load balancers, which take a late answer for a dead process: whether to send it new work, at once, by
-   * what is known. A dependency that is silent changes it within CHECK_TIMEOUT_MS; asking looks again.
+   * The same for load balancers, which take a late answer for a dead process: whether to send new work, answered at
+   * once from the known state. A silent dependency changes the state within CHECK_TIMEOUT_MS. Asking starts another
+   * check.
    */
   takesWork(): boolean {
     void this.states();

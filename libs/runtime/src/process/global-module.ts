@@ -5,12 +5,12 @@ export interface GlobalValue<T = unknown> {
   useValue: T;
 }
 
-/** So that a value is never given for another class. */
+/** Ensures that a value is never provided for another class. */
 export const provide = <T>(token: Token<T>, value: T): GlobalValue<T> => ({ provide: token, useValue: value });
 
 /**
- * What a program gives to all its modules: values by their class, as a Nest module (its form only: this library knows
- * no framework).
+ * The values that a program provides to all its modules, by their class. Has the form of a Nest module; this library
+ * itself knows no framework.
  */
 export function globalModule(values: readonly GlobalValue[]) {
   class GlobalModule {}

@@ -1,6 +1,6 @@
 import { stopSignal } from './stop-signal';
 
-// The first import of a program that runs in containers. The system has no action of its own for signals of process 1:
-// one that comes before somebody listens is lost, and loading the rest takes a second. What comes from now on is found
-// when the program runs. As any other process it is ended at once by a signal while it loads (143).
+// The first import of a program that runs in containers. The system has no default action for signals to process 1: a
+// signal before the first listener is lost, and loading the program takes a second. From here on a signal is kept until
+// the program runs. Any other process is ended at once by a signal while it loads (143).
 if (process.pid === 1) void stopSignal();

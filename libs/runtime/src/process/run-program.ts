@@ -8,7 +8,7 @@ import { StartError } from './start-error';
 import { stopSignal } from './stop-signal';
 import { TakeDown } from './take-down';
 
-/** Of what has been started when a signal comes before the start is through: nobody has been served yet. */
+/** The time limit for taking down an unfinished start after a signal. Nobody has been served yet. */
 const TAKE_DOWN_IN_START_LIMIT_MS = 1_000;
 
 export interface Program<S extends ProcessSettings> {
@@ -19,34 +19,35 @@ export interface Program<S extends ProcessSettings> {
   /** Throws SettingsError. */
   settings(env: NodeJS.ProcessEnv): S;
   /**
-   * For --validate: what else can be judged without a server. Throws ConfigError. Returns what was found valid, for
-   * people.
+   * For --validate: checks what can be checked without a server. Throws ConfigError. Returns a sentence for the user.
    */
   validate(settings: S): string;
-  /** Instead of running on: what an option does. Returns what it says on stdout. */
+  /** Runs an option instead of the program. Returns its output on stdout. */
   jobs?: Record<string, (settings: S) => Promise<string>>;
-  /** Options that `start` itself looks at. */
+  /** Options that `start` itself reads. */
   flags?: readonly string[];
   /**
-   * A signal ends the start where it stands; without this it is heeded when the start is through. For programs of which
-   * a part may be left half started.
+   * True: a signal interrupts the start. Otherwise it takes effect after the start. For programs that may leave a part
+   * half started.
    */
   startMayBeCut?: boolean;
   /**
-   * Resolves when it serves. What it has started goes to `takeDown`, which is called at the end, or when it rejects.
+   * Resolves when the program serves. Started parts register with `takeDown`, which is called at the end, or when it
+   * rejects.
    */
   start(settings: S, takeDown: TakeDown, flags: ReadonlySet<string>): Promise<void>;
 }
 
 /**
- * Runs a program until a signal asks it to stop, and ends the process: exit code 0 after a clean stop or a job, 1 when
- * it cannot start, with one clear line on stderr for each reason; that of the signal (143, 130) when a job is cut off.
- * A signal is heeded from the beginning, also while it starts; further ones are the same wish again.
+ * Runs a program until a signal stops it, and ends the process. Exit codes: 0 after a clean stop or a job; 1 when it
+ * cannot start, with one line on stderr for each reason; that of the signal (143, 130) when a job is interrupted.
+ * Signals count from the beginning, also during the start. Further signals are ignored.
  */
 export function runProgram<S extends ProcessSettings>(program: Program<S>, args: readonly string[]): void {
   run(program, args).then(
     (code) => {
-      // After what is still on its way into a pipe. An exit all the same: nothing that was forgotten open may keep us.
+      // After the last output has reached its pipe. An explicit exit, because forgotten handles must not keep the
+      // process alive.
       process.stdout.write('', () => process.exit(code));
     },
     (error: unknown) => {
@@ -77,7 +78,7 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
     // eslint-disable-next-line no-restricted-syntax -- the job or a signal, whichever comes first
     const ended = await Promise.race([jobs[job]!(settings), signal]);
     if (typeof ended !== 'string') {
-      process.stderr.write(`tollgate: ${job} was cut off (${ended.reason}).\n`);
+      process.stderr.write(`tollgate: ${job} was interrupted (${ended.reason}).\n`);
       return ended.exitCode;
     }
     console.log(ended);
@@ -99,12 +100,12 @@ async function run<S extends ProcessSettings>(program: Program<S>, args: readonl
   return 0;
 }
 
-/** What the operator can mend is said in a line; anything else is a defect, and its stack tells more. */
+/** One line for an error that the operator can fix. Any other error is a defect and is shown with its stack. */
 function explain(error: unknown): string {
   if (error instanceof StartError || error instanceof ConfigError) return error.message;
   if (!(error instanceof Error)) return String(error);
-  // By its name, as this library knows no contracts: a store that answered at first and then did not.
+  // By its name, because this library does not depend on the contracts: a store answered first and then stopped.
   if (error.name === 'UnavailableError')
-    return `${error.message}: it went away during the start; try again when it answers.`;
+    return `${error.message}: it stopped answering during the start. Try again when it answers.`;
   return error.stack ?? error.message;
 }

@@ -8,27 +8,27 @@ import { runProgram } from './run-program';
 import type { TakeDown } from './take-down';
 
 export interface RunningService {
-  /** What the service starts is taken down in the opposite order. */
+  /** The parts that the service starts. They are taken down in reverse order. */
   takeDown: TakeDown;
-  /** What its readiness depends on is told here. */
+  /** The dependencies of its readiness are registered here. */
   health: Health;
 }
 
 export interface Service<C extends readonly SettingsClass[]> {
   name: string;
-  /** What it does, in a few words: shown by --help. */
+  /** A short description for --help. */
   purpose: string;
-  /** Besides those of every service. */
+  /** In addition to those of every service. */
   settings: C;
-  /** Brings the service's own schema up to date, with the rights of its owner, and says what it did: --migrate. */
+  /** --migrate: updates the service's own schema with the rights of its owner, and returns what was done. */
   migrate?(settings: Settings<C>): Promise<string>;
-  /** Resolves when it serves. */
+  /** Resolves when the service serves. */
   start(settings: Settings<C>, running: RunningService): Promise<void>;
 }
 
 type Settings<C extends readonly SettingsClass[]> = Together<C> & Together<typeof SERVICE_SETTINGS>;
 
-/** Runs one of the deployables: `runProgram` with /livez, /readyz and /metrics from its beginning to its end. */
+/** Runs one of the deployables: `runProgram` with /livez, /readyz and /metrics for the whole run. */
 export function runService<const C extends readonly SettingsClass[]>(
   service: Service<C>,
   args: readonly string[],
@@ -42,7 +42,7 @@ export function runService<const C extends readonly SettingsClass[]>(
       settings: (env) => readSettings(env, classes) as Settings<C>,
       validate: (settings) => validate(settings, classes.includes(ConfigSecretsSettings)),
       ...(service.migrate ? { jobs: { '--migrate': (settings) => service.migrate!(settings) } } : {}),
-      // Consumers that have begun are as safe as when they are killed.
+      // Consumers that have started are as safe as when they are killed.
       startMayBeCut: true,
       async start(settings, takeDown) {
         const health = new Health();
@@ -55,7 +55,7 @@ export function runService<const C extends readonly SettingsClass[]>(
         takeDown.add(() => server.close());
         logger(name).info({ health: server.url }, 'starting');
         await service.start(settings, { takeDown, health });
-        // Added last, so done first.
+        // Added last, so taken down first.
         takeDown.add(() => (health.state = 'stopping'));
         health.state = 'serving';
         logger(name).info('ready');
@@ -65,7 +65,7 @@ export function runService<const C extends readonly SettingsClass[]>(
   );
 }
 
-/** tollgate.yaml too, where the service reads it; and its secrets, where it has a use for them. */
+/** Checks tollgate.yaml too if the service reads it, and its secrets if the service uses them. */
 function validate(settings: object, withSecrets: boolean): string {
   const { TOLLGATE_CONFIG: file } = settings as { TOLLGATE_CONFIG?: string };
   if (file === undefined) return 'The settings are valid.';

@@ -1,16 +1,16 @@
 /**
- * Something of the operator's stands in the way of a start; `message` is what is shown, a line for each thing, with its
+ * A start failed for a reason that the operator can fix. `message` is shown as it is: a line for each problem, with its
  * cure.
  */
 export class StartError extends Error {}
 
-/** Names of the settings that a listening address comes from. */
+/** The names of the settings for a listening address. */
 export interface AddressSettings {
   host: string;
   port: string;
 }
 
-/** The line for a port that cannot be had; other errors are given back as they are. */
+/** Converts the error of a port that cannot be opened to its line. Returns other errors unchanged. */
 export function explainListen(error: unknown, host: string, port: number, settings: AddressSettings): unknown {
   const { code } = error as { code?: string };
   const cause = { cause: error };
@@ -27,8 +27,8 @@ export function explainListen(error: unknown, host: string, port: number, settin
 }
 
 /**
- * The base URL of a listening address, without a slash at its end. One that means "all" cannot be called: it is shown
- * as this machine.
+ * The base URL of a listening address, without a trailing slash. An address for all interfaces cannot be called, so it
+ * is shown as this machine.
  */
 export function baseUrl(host: string, port: number): string {
   const shown = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;

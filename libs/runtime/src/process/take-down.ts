@@ -2,19 +2,19 @@ import { logger } from '../logging';
 
 export type Step = () => Promise<unknown> | unknown;
 
-/** What was started is taken down in the opposite order, also when a later part does not start. */
+/** Takes started parts down in reverse order, also when a later part fails to start. */
 export class TakeDown {
   private readonly steps: Step[] = [];
   private running: Promise<void> | undefined;
 
   constructor(private readonly component: string) {}
 
-  /** Called when a part runs; several steps of one call are taken last first, too. */
+  /** Called when a part runs. Several steps of one call are also taken in reverse order. */
   add(...steps: readonly Step[]): void {
     this.steps.push(...steps);
   }
 
-  /** Once, whoever asks. Never rejects: a step that fails is logged, and the others go on. */
+  /** Runs once, however often it is called. Never rejects: a failed step is logged, and the others follow. */
   run(): Promise<void> {
     return (this.running ??= this.runSteps());
   }
@@ -24,7 +24,7 @@ export class TakeDown {
       try {
         await step();
       } catch (error) {
-        logger(this.component).error({ err: error }, 'a step of the shutdown failed; the others go on');
+        logger(this.component).error({ err: error }, 'a step of the shutdown failed; the others follow');
       }
     }
   }

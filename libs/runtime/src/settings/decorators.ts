@@ -13,8 +13,8 @@ import {
 } from 'class-validator';
 import { entropyBits } from './entropy';
 
-// The forms that a setting of the environment can have. Each problem is one line with the name of the setting and what
-// it must be. A value is never in it.
+// The forms of environment settings. Each problem is one line with the name of the setting and what it must be. It
+// never contains the value.
 
 const readableFromFile = new Map<object, Set<string>>();
 const described = new Map<object, Map<string, SettingText>>();
@@ -33,20 +33,20 @@ export function Setting(description: string, more: Omit<SettingText, 'descriptio
   };
 }
 
-/** One decorator for several, as if they stood above the property in this order. For settings of several classes. */
+/** Combines several decorators in this order, for settings that several classes share. */
 export function combine(...decorators: readonly PropertyDecorator[]): PropertyDecorator {
   return (target, name) => {
     for (const decorate of decorators.toReversed()) decorate(target, name);
   };
 }
 
-/** The setting may be absent. Above the form: `@Optional() @Text(…) NAME?: string`. */
+/** The setting may be absent. Place it above the form: `@Optional() @Text(…) NAME?: string`. */
 export const Optional = IsOptional;
 
 /** `what` completes "NAME must be …". */
 export const Text = (form: RegExp, what: string) => Matches(form, { message: must(what) });
 
-/** Any text of a reasonable length. */
+/** Text of a limited length. */
 export const Path = (what: string) => Text(/^[^\0]{1,4096}$/, what);
 
 export function WholeNumber(min: number, max: number): PropertyDecorator {
@@ -57,7 +57,7 @@ export function WholeNumber(min: number, max: number): PropertyDecorator {
   };
 }
 
-/** 0 is any free port. */
+/** 0 means any free port. */
 export const Port = () => WholeNumber(0, 65_535);
 
 export function Flag(): PropertyDecorator {
@@ -69,7 +69,7 @@ export function Flag(): PropertyDecorator {
 
 export const OneOf = (...values: readonly string[]) => IsIn(values, { message: must(`one of ${values.join(', ')}`) });
 
-/** The value may also be in a file that `<NAME>_FILE` names, because platforms hand out secrets as files. */
+/** The value may also be in a file that `<NAME>_FILE` names, because platforms provide secrets as files. */
 export function Secret(): PropertyDecorator {
   return (target, name) => {
     const names = readableFromFile.get(target) ?? new Set();
@@ -77,7 +77,7 @@ export function Secret(): PropertyDecorator {
   };
 }
 
-/** At least `minBits` by `entropyBits`: secrets that people make up can be guessed. */
+/** Requires at least `minBits` by `entropyBits`: secrets that people make up can be guessed. */
 export const HardToGuess = (minBits: number) =>
   ValidateBy({
     name: 'hardToGuess',
@@ -88,14 +88,14 @@ export const HardToGuess = (minBits: number) =>
   });
 
 export const tooEasy = (name: string, minBits: number): string =>
-  `${name} is too easy to guess: it needs at least ${minBits} bits of chance. Make one with: openssl rand -hex 32`;
+  `${name} is too easy to guess: it needs at least ${minBits} bits of entropy. Make one with: openssl rand -hex 32`;
 
 /** The texts of `Setting` in a class, by property. */
 export function textsOf(type: { prototype: object }): ReadonlyMap<string, SettingText> {
   return described.get(type.prototype) ?? new Map();
 }
 
-/** The names of a settings class for which there is a `<NAME>_FILE`. */
+/** The names of a class's settings that may be in a `<NAME>_FILE`. */
 export function secretsOf(type: { prototype: object }): ReadonlySet<string> {
   return readableFromFile.get(type.prototype) ?? new Set();
 }

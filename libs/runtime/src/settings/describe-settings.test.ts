@@ -21,7 +21,7 @@ class Undescribed {
   @Port() PORT: number = 1;
 }
 
-it('a settings class says of each setting its default, what it must be and what it is for', () => {
+it('a settings class describes the default, the values and the purpose of each setting', () => {
   expect(describeSettings(Server)).toEqual([
     expect.objectContaining({ name: 'PORT', byDefault: '`8080`', values: 'a whole number from 0 to 65535' }),
     { name: 'NAME', byDefault: 'required', values: 'a word', description: 'Name of the server.', secret: false },
@@ -30,14 +30,14 @@ it('a settings class says of each setting its default, what it must be and what 
   ]);
 });
 
-it('a setting that may be absent says what holds then', () => {
+it('a setting that may be absent describes its absence', () => {
   expect(describeSettings(Client)).toEqual([
     expect.objectContaining({ name: 'PASSWORD', byDefault: 'asked for', description: 'Password of the server.' }),
     expect.objectContaining({ name: 'USER', byDefault: '–' }),
   ]);
 });
 
-it('combined decorators check as if each stood above the property', () => {
+it('combined decorators check like separate ones', () => {
   expect(readSettings({}, [Client])).toEqual({});
   expect(() => readSettings({ PASSWORD: 'short' }, [Client])).toThrow(/^PASSWORD must be at least 8 characters$/);
 });

@@ -10,7 +10,7 @@ export interface DescribedSetting {
   values: string;
   /** In Markdown. */
   byDefault: string;
-  /** May also stand in a file that `<NAME>_FILE` names. */
+  /** May also be in a file that `<NAME>_FILE` names. */
   secret: boolean;
 }
 
@@ -32,7 +32,7 @@ function defaultOf(value: unknown, optional: boolean): string {
   return value === '' ? '–' : `\`${String(value)}\``;
 }
 
-/** What the decorators of a setting say that it must be, taken from their messages. */
+/** What a setting must be, taken from the messages of its decorators. */
 function rulesOf(type: SettingsClass, name: string): { values: string; optional: boolean } {
   const rules = getMetadataStorage()
     .getTargetValidationMetadatas(type, '', false, false)

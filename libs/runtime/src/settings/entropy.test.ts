@@ -12,7 +12,7 @@ it.each([
   'x',
 ])('finds %j easy to guess', (secret) => expect(entropyBits(secret)).toBeLessThan(NEEDED_BITS));
 
-it('finds what a machine made hard to guess, in every form and each time', () => {
+it('finds every form of random secret hard to guess, each time', () => {
   for (let time = 0; time < 1_000; time++) {
     const made = [
       randomBytes(32).toString('hex'),

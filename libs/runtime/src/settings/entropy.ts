@@ -6,9 +6,9 @@ const CLASSES: readonly [RegExp, number][] = [
 ];
 
 /**
- * An upper bound of the secret's entropy in bits. It is the lower of two: by length and kinds of characters, and by how
- * often characters repeat (Shannon, with the correction of Miller and Madow for short texts). A secret that a person
- * made up is easier to guess than that.
+ * An upper bound of the secret's entropy in bits: the lower of two estimates. One uses length and kinds of characters,
+ * the other how often characters repeat (Shannon, with the correction of Miller and Madow for short texts). A secret
+ * that a person made up is easier to guess than that.
  */
 export function entropyBits(secret: string): number {
   const characters = [...secret];

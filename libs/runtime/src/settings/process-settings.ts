@@ -3,21 +3,21 @@ import { OneOf, Optional, Path, Port, Secret, Setting, Text, WholeNumber } from 
 const HOST = /^[A-Za-z0-9.:_-]{1,255}$/;
 export const hostText = () => Text(HOST, 'a name or an address of this machine');
 
-/** Read by every process that keeps running. */
+/** Settings of every process that keeps running. */
 export class ProcessSettings {
   @Setting('Least severe level that is logged. `debug` also logs each request.')
   @OneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent')
   TOLLGATE_LOG_LEVEL: string = 'info';
 }
 
-/** Read by the processes that serve user requests. */
+/** Settings of the processes that serve user requests. */
 export class DrainSettings {
   @Setting('Seconds that running requests may take to finish after a signal (of a service: after its lame duck time).')
   @WholeNumber(0, 3_600)
   TOLLGATE_DRAIN_SECONDS: number = 30;
 }
 
-/** Access to /metrics, on whatever port a process serves it. */
+/** Access to /metrics, on any port that serves it. */
 export class MetricsSettings {
   @Setting('Bearer token that `/metrics` requires. `/readyz` gives reasons to callers that send it.')
   @Secret()
@@ -26,7 +26,7 @@ export class MetricsSettings {
   TOLLGATE_METRICS_TOKEN?: string;
 }
 
-/** Where /livez, /readyz and /metrics are served. */
+/** The address of /livez, /readyz and /metrics. */
 export class HealthSettings {
   @Setting('Address that serves `/livez`, `/readyz`, `/trafficz` and `/metrics`.')
   @hostText()
@@ -36,17 +36,17 @@ export class HealthSettings {
   TOLLGATE_HEALTH_PORT: number = 9090;
 }
 
-/** Read by `runService` for every service. */
+/** Settings that `runService` reads for every service. */
 export const SERVICE_SETTINGS = [ProcessSettings, HealthSettings, MetricsSettings] as const;
 
-/** Read by the processes that need models, prices and plans. */
+/** Settings of the processes that need models, prices and plans. */
 export class ConfigFileSettings {
   @Setting('Models, prices, plans and backends. The shipped file explains itself in comments.')
   @Path('the path of a tollgate.yaml')
   TOLLGATE_CONFIG: string = 'tollgate.yaml';
 }
 
-/** Read by the processes that call backends with secrets. The reader of the configuration takes it from `env`. */
+/** Settings of the processes that call backends with secrets. The reader of the configuration takes them from `env`. */
 export class ConfigSecretsSettings {
   @Setting('What `tollgate.yaml` names as `${NAME}`. Read again whenever `tollgate.yaml` is.')
   @Optional()
@@ -54,7 +54,7 @@ export class ConfigSecretsSettings {
   TOLLGATE_CONFIG_SECRETS_FILE?: string;
 }
 
-/** Read by the processes that call backends, or read their metrics pages. */
+/** Settings of the processes that call backends, or read their metrics pages. */
 export class SimulatorSettings {
   @Setting('What the backend URL `simulator:` in `tollgate.yaml` stands for. Its metrics page is beside it.')
   @Optional()

@@ -31,13 +31,13 @@ const linesOf = (env: NodeJS.ProcessEnv): string[] => {
 };
 
 describe('settings', () => {
-  it('are read from all classes together, with their types and defaults; empty is unset', () => {
+  it('are read from all classes together, with types and defaults; an empty one counts as unset', () => {
     const settings = readSettings({ NAME: 'x', PORT: '', TLS: 'true', OTHER_PORT: '7', UNKNOWN: '1' }, [Server, Other]);
     expect(settings).toMatchObject({ NAME: 'x', PORT: 8080, TLS: true, OTHER_PORT: 7 });
     expect(settings).not.toHaveProperty('UNKNOWN');
   });
 
-  it('that are wrong are a line each, of all classes, with the name and what it must be, and never the value', () => {
+  it('give one line for each invalid setting of any class, with its name and form, and never its value', () => {
     expect(
       linesOf({ PORT: '8o80', TLS: 'yes', MECHANISM: 'md5', PASSWORD: 'pass', OTHER_PORT: '70000' }).sort(),
     ).toEqual([
@@ -50,11 +50,11 @@ describe('settings', () => {
     ]);
   });
 
-  it('that contradict each other are found when each is in order by itself', () => {
+  it('are checked for contradictions when each is valid by itself', () => {
     expect(linesOf({ NAME: 'x', MECHANISM: 'plain' })).toEqual(['MECHANISM is set: PASSWORD must be, too']);
   });
 
-  it('that are secrets may stand in a file; the variable comes first', () => {
+  it('may be in a file if they are secrets; the variable takes precedence', () => {
     const directory = mkdtempSync(join(tmpdir(), 'settings-'));
     try {
       const file = join(directory, 'password');

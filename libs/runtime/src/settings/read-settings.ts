@@ -4,21 +4,21 @@ import { readFileSync } from 'node:fs';
 import { StartError } from '../process/start-error';
 import { secretsOf } from './decorators';
 
-/** Settings that cannot be used. `message` has a line for each, with its name and the cure, and never a secret. */
+/** Invalid settings. `message` has a line for each, with its name and the cure, and never a secret. */
 export class SettingsError extends StartError {}
 
-/** A class whose properties are named after environment variables. Decorators check and describe each of them. */
+/** A class whose properties are named like environment variables. Decorators check and describe each of them. */
 export interface SettingsClass<T extends object = object> {
   new (): T;
 }
 
-/** Checks that concern several settings together. */
+/** Checks of several settings together. */
 export interface ChecksItself {
-  /** A line for each problem. Called when each setting by itself is valid. */
+  /** Returns a line for each problem. Called when each setting by itself is valid. */
   problems(): string[];
 }
 
-/** All the settings of several classes in one object. */
+/** The settings of several classes in one object. */
 export type Together<C extends readonly SettingsClass[]> = C extends readonly [
   SettingsClass<infer First>,
   ...infer Rest extends readonly SettingsClass[],
@@ -27,7 +27,7 @@ export type Together<C extends readonly SettingsClass[]> = C extends readonly [
   : object;
 
 /**
- * Reads and checks the settings of all these classes together. An empty value counts as not set. Throws SettingsError
+ * Reads and checks the settings of all these classes together. An empty value counts as unset. Throws SettingsError
  * with a line for every problem.
  */
 export function readSettings<const C extends readonly SettingsClass[]>(
@@ -57,7 +57,7 @@ function gatherValues(env: NodeJS.ProcessEnv, type: SettingsClass, problems: str
   return values;
 }
 
-/** Every property with a rule. The others are no settings. */
+/** Every property with a rule. Other properties are not settings. */
 export function namesOf(type: SettingsClass): Set<string> {
   const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
   return new Set(rules.map(({ propertyName }) => propertyName));

@@ -6,7 +6,7 @@ describe('a Kafka in a container', () => {
   const kafka = useKafka({ settings: { KAFKA_MESSAGE_MAX_BYTES: '2000000' } });
   const listens = (): Promise<Buffer> => ask(kafka.port, apiVersions(), (bytes) => bytes.length >= 4);
 
-  it('takes settings, answers the host, and comes back with its data on the same port after stop and kill', async () => {
+  it('accepts settings, answers the host, and keeps data and port after stop and kill', async () => {
     await listens();
     expect(await kafka.logs()).toMatch(/message\.max\.bytes = 2000000/);
     const cluster = await clusterId();

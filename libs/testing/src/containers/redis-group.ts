@@ -152,7 +152,9 @@ function sentinelNode(port: number, primaryPort: number) {
     `sentinel failover-timeout ${PRIMARY_NAME} ${FAILOVER_TIMEOUT_MS}`,
   ];
   // It writes what it learns into its own file.
-  const start = `[ -e /data/sentinel.conf ] || printf '${settings.join('\\n')}\\n' >/data/sentinel.conf; exec redis-server /data/sentinel.conf --sentinel`;
+  const start =
+    `[ -e /data/sentinel.conf ] || printf '${settings.join('\\n')}\\n' >/data/sentinel.conf; ` +
+    'exec redis-server /data/sentinel.conf --sentinel';
   return { ...redisNode(port, []), command: ['sh', '-c', start] };
 }
 

@@ -9,7 +9,7 @@ export interface RedisOptions {
   files?: Record<string, string>;
 }
 
-/** A real Redis 8. Its data outlive stop, kill and start; `exec(['redis-cli', …])` asks it behind the clients' back. */
+/** A real Redis 8. Its data survive stop, kill and start. `exec(['redis-cli', …])` bypasses the clients. */
 export class RedisServer extends TestContainer {
   get url(): string {
     return `redis://127.0.0.1:${this.port}`;

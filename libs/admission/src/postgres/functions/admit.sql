@@ -1,7 +1,7 @@
 -- Admission: limits, credit, budgets, hold. The rules have the numbers of the table in libs/admission/README.md.
 
--- The most output tokens that `p_nanos` pays for beside the prompt; −1 where it does not even pay for the prompt. In
--- numeric: the femtos of a large request exceed a bigint.
+-- The most output tokens that `p_nanos` pays for in addition to the prompt; −1 if it does not even pay for the
+-- prompt. Numeric, because the femtos of a large request exceed a bigint.
 CREATE OR REPLACE FUNCTION afford(p_nanos bigint, p_prompt_femtos numeric, p_output_femtos numeric) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE
@@ -11,9 +11,9 @@ LANGUAGE sql IMMUTABLE AS $$
   END::bigint
 $$;
 
--- Admits a batch of requests, one array element a request, in the given order within each tenant. An id must not be in
--- it twice. One row of answer an element; `n` is its position from 1. code: 'held', a refusal of admission-store.ts, or
--- 'id_used' (the id belongs to a hold that is settled, or of another key).
+-- Admits a batch of requests, one array element for each, in the given order within each tenant. No id may occur twice.
+-- Returns one row for each element; `n` is its position from 1. code: 'held', a refusal of admission-store.ts, or
+-- 'id_used' (the id belongs to a settled hold, or to one of another key).
 CREATE OR REPLACE FUNCTION admit(
   p_now_ms bigint, p_lease_ms bigint,
   p_id text[], p_tenant_id text[], p_key_id text[], p_draft text[],
@@ -22,7 +22,7 @@ CREATE OR REPLACE FUNCTION admit(
   p_key_budget_nanos bigint[], p_tenant_budget_nanos bigint[],
   p_prompt_tokens bigint[], p_prompt_femtos numeric[], p_output_femtos numeric[],
   p_want_tokens bigint[], p_min_tokens bigint[], p_bound_is_exact boolean[],
-  -- What the request costs at most with all that it wants, and with one output token (none where it wants none).
+  -- The maximum cost of the request with all tokens that it wants, and with one output token (none if it wants none).
   p_want_nanos bigint[], p_least_nanos bigint[])
 RETURNS TABLE (
   n bigint, code text, scope text, retry_ms bigint, granted_nanos bigint, granted_tokens bigint,
@@ -37,20 +37,20 @@ DECLARE
   v_repeats boolean;
   r record;
   h record;
-  -- The tenant and the key in hand: as stored, then as changed by the requests before.
+  -- The current tenant and key: as stored, then as changed by the requests before.
   t record;
   t_id text;
   t_changed boolean;
   k record;
   k_id text;
   k_changed boolean;
-  -- Where the four buckets would stand with this request.
+  -- The four buckets with this request in them.
   v_key_requests_us bigint;
   v_tenant_requests_us bigint;
   v_key_tokens_us bigint;
   v_tenant_tokens_us bigint;
   v_credit bigint;
-  -- Null: there is no budget. Less what is spent; and less what is held too.
+  -- Null: there is no budget. First less what is spent, then less what is held too.
   v_key_unspent bigint;
   v_tenant_unspent bigint;
   v_key_budget bigint;
@@ -59,7 +59,7 @@ DECLARE
   v_money_scope text;
   v_target bigint;
   v_least bigint;
-  -- By position: what was granted; null: nothing.
+  -- What was granted, by position. Null: nothing.
   v_nanos bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
   v_tokens bigint[] := array_fill(NULL::bigint, ARRAY[cardinality(p_id)]);
 BEGIN
@@ -84,7 +84,7 @@ BEGIN
     WINDOW w AS (ORDER BY a.tenant_id COLLATE "C", a.n)
     ORDER BY a.tenant_id COLLATE "C", a.n
   LOOP
-    -- The tenant's and the key's state, when they change from one request to the next.
+    -- The state of the tenant and the key, loaded when either changes from one request to the next.
     -- rule 1: a clock that was ahead
     IF r.tenant_id IS DISTINCT FROM t_id THEN
       SELECT s.balance_nanos - s.settled_nanos AS spendable, s.pending_nanos, s.in_flight, s.hold_mean_ms,
@@ -99,7 +99,7 @@ BEGIN
         FROM tenant s LEFT JOIN bucket b ON b.tenant_id = s.tenant_id AND b.key_id = ''
         WHERE s.tenant_id = r.tenant_id;
       t_id := r.tenant_id;
-      -- Written also when all are refused: the bucket fills from now on, instead of anew from each look at it.
+      -- Written even if all requests are refused: the bucket then fills from now on, and not anew from each read.
       t_changed := t.is_ahead;
       k_id := NULL;
     END IF;
@@ -138,8 +138,8 @@ BEGIN
 
     IF code IS NULL THEN
       -- rule 3: spendable and unspent
-      -- Spendable is the balance less what is settled; unspent is a budget less what was spent in the month. What
-      -- running holds take comes off both: v_credit and the two v_…_budget are what is available.
+      -- Spendable is the balance less what is settled. Unspent is a budget less what was spent in the month. Running
+      -- holds are subtracted from both: v_credit and the two v_…_budget are what is available.
       v_credit := t.spendable - t.pending_nanos;
       v_key_unspent := coalesce(k.budget_nanos, r.key_budget) - k.spent_nanos;
       v_tenant_unspent := coalesce(t.budget_nanos, r.tenant_budget) - t.spent_nanos;
@@ -148,8 +148,8 @@ BEGIN
       v_money := NULL;
       v_money_scope := 'tenant';
       -- rule 4: requests that cost nothing
-      -- They need no credit and no budget, whatever is owed or spent. The rest is usually granted whole: the exact
-      -- arithmetic below is for when credit or a budget does not reach.
+      -- They need no credit and no budget, whatever is owed or spent. All other requests usually get everything they
+      -- want: the exact arithmetic below is for insufficient credit or budgets.
       IF r.want_nanos = 0 OR r.want_nanos <= least(v_credit, v_key_budget, v_tenant_budget) THEN
         granted_tokens := r.want_tokens;
         granted_nanos := r.want_nanos;
@@ -180,7 +180,7 @@ BEGIN
             v_money_scope := 'key';
           END IF;
         ELSE
-          -- Rounded up by whole numbers: a quotient of numeric loses its fraction from 17 digits on.
+          -- Rounded up in whole numbers: a quotient of numeric loses its fraction from 17 digits on.
           granted_nanos := div(r.prompt_femtos + granted_tokens * r.output_femtos + 999999, 1000000);
         END IF;
       END IF;
@@ -205,7 +205,7 @@ BEGIN
           WHEN (code = 'requests' AND v_key_requests_us > v_full_us)
             OR (code = 'tokens' AND v_key_tokens_us > v_full_us) THEN 'key'
           ELSE 'tenant' END;
-        -- All four must have room again for the same request to pass.
+        -- The same request passes once all four buckets have room.
         retry_ms := (greatest(v_key_requests_us, v_tenant_requests_us, v_key_tokens_us, v_tenant_tokens_us)
           - v_full_us + 999) / 1000;
       -- rule 13: concurrency
@@ -220,7 +220,7 @@ BEGIN
           WHEN v_money = 'credit_held'
           THEN passing_ms(t.hold_mean_ms, CASE WHEN scope = 'key' THEN k.in_flight ELSE t.in_flight END) END;
       ELSE
-        -- Admitted: the sums and buckets that it moves.
+        -- Admitted: update the sums and buckets.
         v_nanos[r.n] := granted_nanos;
         v_tokens[r.n] := granted_tokens;
         code := 'held';
@@ -243,7 +243,7 @@ BEGIN
     tokens_reset_ms := (k.tokens_us - v_now_us + 999) / 1000;
     RETURN NEXT;
 
-    -- Written once for a run of requests of the same key, and once a tenant.
+    -- Written once for consecutive requests of the same key, and once for each tenant.
     IF k_changed AND (r.next_key_id, r.next_tenant_id) IS DISTINCT FROM (r.key_id, r.tenant_id) THEN
       UPDATE key_state s SET pending_nanos = k.pending_nanos, in_flight = k.in_flight
         WHERE s.tenant_id = t_id AND s.key_id = k_id;
@@ -259,7 +259,7 @@ BEGIN
     END IF;
   END LOOP;
 
-  -- The holds themselves, in one statement: a third of the time of one each.
+  -- The holds themselves, in one statement: a third of the time of single statements.
   INSERT INTO hold (
       id, tenant_id, key_id, hold_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute,
       key_budget_nanos, tenant_budget_nanos, deadline_ms, progressed_ms, admitted_ms, record)

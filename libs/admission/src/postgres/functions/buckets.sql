@@ -1,16 +1,15 @@
--- Rate limits by GCRA: a bucket is stored as the instant at which it is full again (table bucket).
+-- Rate limits by GCRA: a bucket is stored as the time at which it will be full again (table bucket).
 
 -- rule 9: bucket arithmetic
--- How far `p_amount` moves that instant in a bucket of `p_per_minute`. More than the whole bucket counts as the whole
--- bucket: it could never pass otherwise. Rounded down, so that a burst up to the limit always fits.
+-- How far `p_amount` moves that time in a bucket of `p_per_minute`. An amount above the whole bucket counts as the
+-- whole bucket, because it could never pass otherwise. Rounded down, so that a burst up to the limit always fits.
 CREATE OR REPLACE FUNCTION bucket_us(p_amount bigint, p_per_minute bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT least(p_amount, p_per_minute) * 60000000 / p_per_minute
 $$;
 
 -- rule 1: a clock that was ahead
--- By how much the clock was ahead when a bucket was written. The requests bucket alone tells it too, to the minute: it
--- is never further from full than that. The tokens bucket can be, because settlements may honestly have moved it
--- further.
+-- How far the clock was ahead when a bucket was written. The requests bucket also tells it, to the minute, because it
+-- never needs more than a minute to fill. The tokens bucket may need more, because settlements correct it.
 CREATE OR REPLACE FUNCTION ahead_us(p_written_us bigint, p_requests_full_us bigint, p_now_us bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$
   SELECT greatest(0, p_written_us - p_now_us, p_requests_full_us - 60000000 - p_now_us)
@@ -30,8 +29,8 @@ END
 $$;
 
 -- rule 20: token correction
--- Moves a token bucket by the difference between the real number of tokens and the number counted at admission: back
--- where fewer were used, on where more were used. Starts from where the bucket stands by this clock.
+-- Moves a token bucket by the difference between the actual tokens and those counted at admission: back for unused
+-- tokens, forward for additional ones. Starts at the bucket's state by this clock.
 CREATE OR REPLACE FUNCTION correct_tokens(p_tenant_id text, p_key_id text, p_now_us bigint, p_by_us bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN

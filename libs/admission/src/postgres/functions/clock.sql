@@ -1,6 +1,6 @@
 -- The store's clock and calendar.
 
--- Ask after locking: a call that waited for a lock must not go by an old time.
+-- Call it after locking: a call that waited for a lock must not use an old time.
 CREATE OR REPLACE FUNCTION now_us(p_now_ms bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT CASE
     WHEN p_now_ms IS NULL THEN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION now_us(p_now_ms bigint) RETURNS bigint LANGUAGE sql V
   END
 $$;
 
--- The month of an instant in UTC: year × 12 + month − 1.
+-- The month of a time in UTC: year × 12 + month − 1.
 CREATE OR REPLACE FUNCTION month_of(p_now_us bigint) RETURNS int LANGUAGE sql STABLE AS $$
   SELECT (extract(year FROM d) * 12 + extract(month FROM d) - 1)::int
   FROM (SELECT to_timestamp(p_now_us / 1000000) AT TIME ZONE 'UTC' AS d)

@@ -1,9 +1,9 @@
 -- rule 18: the end of a hold
--- The one place where holds end: gives back what was held, the place in the concurrency limits and the difference of
--- the token limits. A cost makes the hold settled with this record; no cost (null) removes it. A hold ends once: its
--- first end stands. `p_month` is the month in which the request ended. The tenants are locked; an id must not be in it
--- twice. One row of answer an element; `n` is its position from 1. code: 'settled', 'repeated' (with the record that
--- stands), 'void', 'over_hold' (nothing changed), 'forbidden'.
+-- The only place where holds end. Gives back the held amount, the concurrency slot and the difference of tokens. With a
+-- cost, the hold becomes settled with this record. Without a cost (null), it is removed. A hold ends once: its first
+-- end stands. `p_month` is the month in which the request ended. The caller has locked the tenants, and no id may occur
+-- twice. Returns one row for each element; `n` is its position from 1. code: 'settled', 'repeated' (with the record in
+-- force), 'void', 'over_hold' (nothing changed), 'forbidden'.
 CREATE OR REPLACE FUNCTION end_holds(
   p_now_us bigint,
   p_id text[], p_tenant_id text[], p_cost_nanos bigint[], p_tokens bigint[], p_month int[], p_record text[])
@@ -11,7 +11,7 @@ RETURNS TABLE (n bigint, code text, record text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-  -- No hold counts as longer: a clock that jumped would be in the mean for the next hundred holds.
+  -- The longest length that counts. Without it, a jump of the clock would distort the mean of the next hundred holds.
   LONGEST_HOLD_MS constant bigint := 3600000;
   v_month int := month_of(p_now_us);
   r record;
@@ -21,7 +21,7 @@ DECLARE
   v_costs bigint[] := '{}';
   v_records text[] := '{}';
   v_count bigint;
-  -- Sums of the tenant and of the key in hand.
+  -- Sums of the current tenant and key.
   t_held bigint := 0;
   t_settled bigint := 0;
   t_spent bigint := 0;
@@ -39,7 +39,7 @@ BEGIN
       lead(a.tenant_id) OVER w AS next_tenant_id, lead(h.key_id) OVER w AS next_key_id
     FROM unnest(p_id, p_tenant_id, p_cost_nanos, p_tokens, p_month, p_record)
       WITH ORDINALITY AS a (id, tenant_id, cost_nanos, tokens, month, record, n)
-    -- LIMIT keeps this a look-up by primary key, whatever size the planner thinks the table has.
+    -- LIMIT keeps this a look-up by primary key, whatever size the planner assumes for the table.
     LEFT JOIN LATERAL (SELECT o.* FROM hold o WHERE o.id = a.id AND o.tenant_id = a.tenant_id LIMIT 1) h ON true
     WINDOW w AS (ORDER BY a.tenant_id COLLATE "C", h.key_id, a.n)
     ORDER BY a.tenant_id COLLATE "C", h.key_id, a.n
@@ -80,9 +80,9 @@ BEGIN
       IF r.cost_nanos IS NOT NULL THEN
         t_settled := t_settled + r.cost_nanos;
         -- rule 19: spent in the month
-        -- A cost of an older month does not count against this month's budget. A sum of a month that is to come by this
-        -- clock goes on as this month's: otherwise it would stay until the clock gets there, which after a jump of
-        -- years is for good.
+        -- The cost of an older month does not count against this month's budget. A sum of a month in the future by this
+        -- clock continues as this month's. Otherwise it would stay until the clock gets there, which may be years after
+        -- a jump.
         IF r.month >= v_month THEN
           k_spent := k_spent + r.cost_nanos;
         END IF;
@@ -118,8 +118,8 @@ BEGIN
     END IF;
   END LOOP;
 
-  -- The rows themselves, in one statement each. Looked up by key and not joined: a plan made while the table was small
-  -- must not scan it when it is large.
+  -- The rows themselves, in one statement each. Looked up by key and not joined: a plan made for a small table must not
+  -- scan a large one.
   IF v_settled <> '{}' THEN
     UPDATE hold o SET state = 'settled', cost_nanos = v_costs[array_position(v_settled, o.id)],
         record = v_records[array_position(v_settled, o.id)]::json,
@@ -152,7 +152,7 @@ BEGIN
 END
 $$;
 
--- Answers the positions of the holds that were pending.
+-- Returns the positions of the holds that were pending.
 CREATE OR REPLACE FUNCTION void_holds(p_now_ms bigint, p_id text[], p_tenant_id text[]) RETURNS SETOF bigint
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,7 +1,7 @@
 -- rule 16: extension
--- Enlarges holds by what is wanted, or by what is available where that reaches the least. One array element a hold; `n`
--- is its position from 1. code: 'extended', 'refused' (credit or budget do not reach the least), 'forbidden' (no such
--- pending hold).
+-- Extends holds by the wanted amount, or by what is available if that reaches the minimum. One array element for each
+-- hold; `n` is its position from 1. code: 'extended', 'refused' (credit or a budget is below the minimum), 'forbidden'
+-- (no such pending hold).
 CREATE OR REPLACE FUNCTION extend(
   p_now_ms bigint, p_id text[], p_tenant_id text[], p_want_nanos bigint[], p_min_nanos bigint[])
 RETURNS TABLE (n bigint, code text, granted_nanos bigint, total_nanos bigint)

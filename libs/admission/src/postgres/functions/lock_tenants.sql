@@ -1,5 +1,5 @@
--- Locks the tenants' rows in ascending order, after making the missing ones (without a balance). The missing ones are
--- made before any row is locked, in the same order: a caller that holds a lock never waits for an insert.
+-- Locks the tenants' rows in ascending order, after creating missing ones (without a balance). They are created in the
+-- same order before any row is locked, so a caller that holds a lock never waits for an insert.
 CREATE OR REPLACE FUNCTION lock_tenants(p_tenant_ids text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   v_ids text[] := array(SELECT DISTINCT u COLLATE "C" FROM unnest(p_tenant_ids) u ORDER BY 1);

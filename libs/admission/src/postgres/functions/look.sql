@@ -1,14 +1,14 @@
 -- rule 15: the least request
--- What `admit` would answer to a request of one output token that costs a nano (nothing where `p_is_paid` is false):
--- the same rules in the same order. Reads what is committed, locks nothing and writes nothing: an unknown tenant stays
--- unknown, and has no credit.
+-- What `admit` would return for a request of one output token that costs a nano (or nothing if `p_is_paid` is false):
+-- the same rules in the same order. Reads what is committed, locks nothing and writes nothing. An unknown tenant has no
+-- credit and is not created.
 CREATE OR REPLACE FUNCTION look(
   p_now_ms bigint,
   p_tenant_id text[], p_key_id text[],
   p_key_requests bigint[], p_key_tokens bigint[], p_key_concurrency bigint[],
   p_tenant_requests bigint[], p_tenant_tokens bigint[], p_tenant_concurrency bigint[],
   p_key_budget_nanos bigint[], p_tenant_budget_nanos bigint[], p_is_paid boolean[])
--- code: a refusal of admission-store.ts, or null: nothing is in the way.
+-- code: a refusal of admission-store.ts, or null if the request would be admitted.
 RETURNS TABLE (
   n bigint, code text, scope text, retry_ms bigint,
   requests_left bigint, requests_reset_ms bigint, tokens_left bigint, tokens_reset_ms bigint)
@@ -22,7 +22,7 @@ DECLARE
   r record;
   t record;
   k record;
-  -- Where the four buckets would stand with this request.
+  -- The four buckets with this request in them.
   v_key_requests_us bigint;
   v_tenant_requests_us bigint;
   v_key_tokens_us bigint;
@@ -41,7 +41,7 @@ BEGIN
         key_requests, key_tokens, key_concurrency, tenant_requests, tenant_tokens, tenant_concurrency,
         key_budget, tenant_budget, is_paid, n)
   LOOP
-    -- The tenant's and the key's state.
+    -- The state of the tenant and the key.
     -- rule 1: a clock that was ahead
     SELECT coalesce(s.balance_nanos - s.settled_nanos, 0) AS spendable, coalesce(s.pending_nanos, 0) AS pending_nanos,
         coalesce(s.in_flight, 0) AS in_flight, coalesce(s.hold_mean_ms, 0) AS hold_mean_ms,

@@ -1,7 +1,7 @@
--- What the books say: balances, releases, budgets.
+-- Balance updates: balances, releases, budgets.
 
--- p_release_tenant_id and p_release_id are the releases of all news. One transaction: a settled hold goes together with
--- the arrival of the balance that includes its cost.
+-- p_release_tenant_id and p_release_id are the releases of all balance updates. One transaction: a settled hold is
+-- deleted when the balance that includes its cost arrives.
 CREATE OR REPLACE FUNCTION apply_news(
   p_tenant_id text[], p_version bigint[], p_balance_nanos bigint[], p_suspended boolean[],
   p_release_tenant_id text[], p_release_id text[])
@@ -20,7 +20,7 @@ BEGIN
     SELECT * FROM unnest(p_tenant_id, p_version, p_balance_nanos, p_suspended)
       AS a (tenant_id, version, balance_nanos, suspended)
   LOOP
-    -- A balance from before a withdrawal does not undo it.
+    -- A balance from before a withdrawal does not undo the withdrawal.
     IF v_any_withdrawn THEN
       SELECT coalesce(sum(nanos), 0) INTO v_withdrawn
         FROM withdrawal w WHERE w.tenant_id = r.tenant_id AND w.version > r.version;
@@ -49,8 +49,8 @@ END
 $$;
 
 -- rule 28: newer budgets
--- Budgets that the operator set, each only if it is newer than the one that stands: in any order, any number of times.
--- Key '' is the tenant's own.
+-- Budgets of the operator. Each is applied only if it is newer than the stored one, so order and repeats do not matter.
+-- Key '' is the tenant's own budget.
 CREATE OR REPLACE FUNCTION apply_budgets(p_tenant_id text[], p_key_id text[], p_version bigint[], p_nanos bigint[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- rule 17: sign of life
--- Renews the deadlines of the pending holds among these and records what was delivered. Answers the positions of those
--- holds.
+-- rule 17: heartbeat
+-- Renews the deadlines of the given holds that are pending, and records what was delivered. Returns the positions of
+-- those holds.
 CREATE OR REPLACE FUNCTION progress(
   p_now_ms bigint, p_lease_ms bigint, p_id text[], p_tenant_id text[], p_delivered text[])
 RETURNS SETOF bigint LANGUAGE plpgsql AS $$

@@ -1,18 +1,17 @@
 -- rule 30: repair
--- A tenant's state made anew from the books and from its holds, whatever version stands there.
+-- Computes a tenant's state anew from the books and from its holds, whatever is stored.
 --
--- Spent in this month: key '' is the tenant's own; where nothing of this month is told, the sum stays as it is.
--- Otherwise it is brought between what metering has recorded and that plus everything that is settled here. Budgets:
--- none but these. No withdrawal is left: the books are locked, so a withdrawal that they do not include will never be
--- booked.
+-- Spent in this month: key '' is the tenant's own sum. Without a sum for this month the stored one stays. Otherwise it
+-- is limited to the range between metering's sum and that plus everything settled here. Only the given budgets remain.
+-- No withdrawal remains: the books are locked, so a withdrawal that they do not include will never be booked.
 CREATE OR REPLACE FUNCTION repair(
   p_now_ms bigint, p_tenant_id text, p_version bigint, p_balance_nanos bigint, p_suspended boolean,
   p_spent_month int[], p_spent_key_id text[], p_spent_nanos bigint[],
   p_budget_key_id text[], p_budget_version bigint[], p_budget_nanos bigint[], p_release_id text[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  -- No honest request leaves a bucket further from full. A token bucket may be beyond its minute: settlements correct
-  -- it.
+  -- No genuine request leaves a bucket further from full. A token bucket may exceed its minute, because settlements
+  -- correct it.
   LONGEST_REFILL_US constant bigint := 3600000000;
   MINUTE_US constant bigint := 60000000;
   v_now_us bigint;
@@ -70,7 +69,7 @@ BEGIN
     LEFT JOIN unnest(p_budget_key_id, p_budget_version, p_budget_nanos) AS b (key_id, version, nanos)
       ON b.key_id = ''
     WHERE t.tenant_id = p_tenant_id;
-  -- Where they stand now, as `admit` reads them; full where no honest request can have left them so.
+  -- The buckets' current state, as `admit` reads it. Full if no genuine request can have left them in that state.
   UPDATE bucket b SET
       requests_full_us = v_now_us + CASE WHEN o.requests_us BETWEEN 0 AND MINUTE_US THEN o.requests_us ELSE 0 END,
       tokens_full_us = v_now_us + CASE WHEN o.tokens_us BETWEEN 0 AND LONGEST_REFILL_US THEN o.tokens_us ELSE 0 END,

@@ -1,5 +1,5 @@
--- One statement: all of it at one instant. Reads all holds of the page's tenants: for reconcile and a tenant's page,
--- not for a request.
+-- One statement, so everything is from one instant. Reads all holds of the page's tenants, so it is for reconcile and a
+-- tenant's page, not for a request.
 CREATE OR REPLACE FUNCTION snapshot(p_tenant_id text, p_after text, p_limit int)
 RETURNS TABLE (
   tenant_id text, version bigint, balance_nanos bigint, settled_nanos bigint, pending_nanos bigint,

@@ -1,8 +1,8 @@
--- Between the holds and the books: what died, and what the ledger still owes.
+-- The sweep: expired holds, and settlements that the ledger has not confirmed.
 
 -- rule 24: the expired event
--- The usage event of a pending hold that expired: its draft, what was recorded as delivered, and the cost, at most what
--- was held.
+-- The usage event of an expired pending hold: its draft, what was recorded as delivered, and the cost, which is at most
+-- the held amount.
 CREATE OR REPLACE FUNCTION expired_event(h hold, p_cost_nanos bigint) RETURNS text LANGUAGE sql STABLE AS $$
   SELECT (h.record::jsonb || h.delivered || jsonb_build_object(
     'costNanos', p_cost_nanos::text,
@@ -13,8 +13,8 @@ CREATE OR REPLACE FUNCTION expired_event(h hold, p_cost_nanos bigint) RETURNS te
       to_timestamp(h.progressed_ms / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))::text
 $$;
 
--- The records of at most `p_limit` holds that expire now, and of at most `p_limit` settled ones of which the ledger has
--- said nothing for p_confirm_after_ms.
+-- The records of at most `p_limit` holds that expire now, and of at most `p_limit` settled holds that the ledger has
+-- not confirmed for p_confirm_after_ms.
 CREATE OR REPLACE FUNCTION sweep(p_now_ms bigint, p_limit int, p_confirm_after_ms bigint) RETURNS SETOF text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -28,12 +28,12 @@ BEGIN
     PERFORM lock_tenants(array(SELECT tenant_id FROM hold WHERE id = ANY (v_ids)));
     v_now_us := now_us(p_now_ms);
     -- rule 22: dates in the future
-    -- A last sign of life that is to come by this clock is now, whatever the clock said then.
+    -- A last heartbeat in the future by this clock counts as now.
     UPDATE hold SET deadline_ms = v_now_us / 1000 + deadline_ms - progressed_ms, progressed_ms = v_now_us / 1000
       WHERE id = ANY (v_ids) AND state = 'pending' AND progressed_ms > v_now_us / 1000;
     -- rule 23: expiry
-    -- Under the lock only those that are still pending and past their deadline: another sweeper or a sign of life may
-    -- have come first. Each is settled at the recorded progress, or removed where nothing was recorded.
+    -- Under the lock, only holds that are still pending and past their deadline: another sweeper or a heartbeat may
+    -- have come first. Each is settled at the recorded progress, or removed if nothing was recorded.
     SELECT array_agg(id) AS ids, array_agg(tenant_id) AS tenant_ids, array_agg(cost_nanos_now) AS costs,
         array_agg(tokens) AS tokens, array_agg(month_of(progressed_ms * 1000)) AS months,
         array_agg(record_now) AS records
@@ -54,14 +54,14 @@ BEGIN
   END IF;
 
   -- rule 22: dates in the future
-  -- Unconfirmed since an instant to come: since now. As the next statement, it waits for nothing.
+  -- Unconfirmed since a time in the future counts as since now. Like the next statement, it waits for no lock.
   UPDATE hold SET unconfirmed_since_ms = v_now_us / 1000
     WHERE id = ANY (array(
       SELECT id FROM hold WHERE state = 'settled' AND unconfirmed_since_ms > v_now_us / 1000
       ORDER BY unconfirmed_since_ms LIMIT p_limit FOR UPDATE SKIP LOCKED));
   -- rule 25: unconfirmed settlements
-  -- Handed out again, to one sweeper at a time: the others pass by locked rows and by those that were moved on. It
-  -- waits for nothing, so its row locks cannot close a circle with the tenants' locks.
+  -- Each is handed out again, to one sweeper at a time: the others skip locked rows and rows whose time was moved. The
+  -- statement waits for no lock, so its row locks cannot deadlock with the tenants' locks.
   RETURN QUERY UPDATE hold SET unconfirmed_since_ms = v_now_us / 1000
     WHERE id = ANY (array(
       SELECT id FROM hold

@@ -1,7 +1,7 @@
 -- rule 29: withdrawals
--- Takes the amount of a refund out of the balance, all or nothing. code: 'withdrawn', 'refused' (with what is
--- available), 'overtaken' (the books have that version without this debit). A repeat for the same version replaces the
--- first one: two of one version cannot both be booked.
+-- Takes the amount of a refund out of the balance, all or nothing. code: 'withdrawn', 'refused' (with the available
+-- amount), 'overtaken' (the books have that version without this debit). A repeat for the same version replaces the
+-- first one, because two of one version cannot both be booked.
 CREATE OR REPLACE FUNCTION withdraw(p_tenant_id text, p_version bigint, p_nanos bigint)
 RETURNS TABLE (code text, available_nanos bigint)
 LANGUAGE plpgsql AS $$

@@ -1,13 +1,13 @@
--- Exact integers of any size. An amount is a Lua number where it fits a double exactly (|n| < 2^53), which it does as a
--- rule, and a decimal string otherwise: so every amount has one form, and what is stored or answered needs no
+-- Exact integers of any size. An amount is a Lua number if a double holds it exactly (|n| < 2^53), which is usual, and
+-- a decimal string otherwise. So every amount has one representation, and stored and returned values need no
 -- conversion.
 local SAFE = 9007199254740992
--- Seven digits a limb: a product of two limbs and all that is carried stay far below SAFE.
+-- Seven digits in a limb: a product of two limbs and all carries stay far below SAFE.
 local LIMB_DIGITS = 7
 local LIMB = 10000000
 local MILLION = 1000000
 
--- As stored and answered: digits only, never an exponent.
+-- The stored and returned form: digits only, never an exponent.
 local function text(amount)
   return type(amount) == 'number' and string.format('%.0f', amount + 0) or amount
 end
@@ -21,7 +21,7 @@ local function amount_of(value)
   return (number < SAFE and number > -SAFE) and number or value
 end
 
--- Sign and limbs, the least first.
+-- Sign and limbs, the least significant limb first.
 local function to_limbs(amount)
   local digits = text(amount)
   local negative = digits:sub(1, 1) == '-'
@@ -85,7 +85,7 @@ local function add_signed(a, b, b_sign)
   return from_limbs(b_negative, combine_limbs(y, x, -1))
 end
 
--- Rounding is monotone: a result below SAFE has not been rounded.
+-- Rounding is monotone: a result below SAFE was not rounded.
 local function add(a, b)
   if type(a) == 'number' and type(b) == 'number' then
     local sum = a + b
@@ -168,7 +168,7 @@ local function ceil_million(a)
 end
 
 -- How many whole times `price` fits into `left`, at most `want` (a number). Both ≥ 0. The quotient of the doubles is
--- off by one at the most, as `want` is far below SAFE.
+-- off by one at most, because `want` is far below SAFE.
 local function times(left, price, want)
   if price == 0 then
     return want

@@ -1,4 +1,4 @@
--- Instants. `now_ms` is given by tests only; otherwise the server's clock counts.
+-- Time. Only tests pass `now_ms`; otherwise the server's clock counts.
 local function now_us(now_ms)
   if now_ms ~= '' then
     return tonumber(now_ms) * 1000
@@ -7,8 +7,8 @@ local function now_us(now_ms)
   return tonumber(time[1]) * 1000000 + tonumber(time[2])
 end
 
--- Year, month and day of a day counted from 1970-01-01 (the proleptic Gregorian calendar; years from March, so that the
--- leap day comes last).
+-- Year, month and day of a day counted from 1970-01-01 (the proleptic Gregorian calendar; years start in March, so that
+-- the leap day comes last).
 local function civil(days)
   local z = days + 719468
   local era = math.floor(z / 146097)

@@ -1,21 +1,21 @@
--- What is kept of a tenant, in five keys of one slot:
---   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us, tokens_us
---   (the tenant's buckets), budget, …; life: made with the first hold after the store
---                         was emptied, so that a hold that went with everything else is told from one that ended
---   2 keys         hash   key id → the same per inference key; and its budget, apart, under key id .. BUDGET
+-- The state of a tenant, in five keys of one slot:
+--   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us and
+-- tokens_us (the tenant's buckets), budget, …; life: the store epoch, made with the first hold
+--                         after the store was emptied. It distinguishes a lost hold from one that ended.
+--   2 keys         hash   key id → the same for each inference key; its budget separately, under key id .. BUDGET
 --   3 pending      hash   hold id → hold
 --   4 settled      hash   hold id → cost and record
---   5 unconfirmed  zset   hold id by the instant (ms) since which the ledger owes its release
--- A newer version of this library may add fields and append to the packed tuples; it must read what this one writes,
--- and the other way round.
+--   5 unconfirmed  zset   hold id by the time (ms) since which its release is awaited
+-- A newer version of this library may add fields and append to the packed tuples. Each version must read what the other
+-- one writes.
 local CREDIT, KEYS_OF, PENDING, SETTLED, UNCONFIRMED = 1, 2, 3, 4, 5
 local BUDGET = ':budget'
 local MINUTE_US = 60000000
--- Arguments of one command: Lua's stack bears a few thousand.
+-- Arguments of one command: Lua's stack holds a few thousand.
 local MAX_UNPACKED = 1000
 
--- A budget that the operator set, packed with its version: nanos, or false where what the request brings from the
--- configuration stands; then the version.
+-- A budget of the operator and its version, packed together. False instead of nanos: the budget that the request brings
+-- from the configuration is in force.
 local function unpack_budget(packed)
   if not packed then
     return false, 0
@@ -25,28 +25,29 @@ end
 
 local function load_tenant(keys)
   local v = redis.call('HMGET', keys[CREDIT], 'version', 'balance', 'settled', 'pending', 'in_flight', 'month', 'spent',
-    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life', 'hold_mean_ms', 'progressed_ms', 'written_us')
+    'requests_us', 'tokens_us', 'suspended', 'deadline_ms', 'restored', 'budget', 'life', 'hold_mean_ms',
+    'progressed_ms', 'written_us')
   return {
     exists = v[1] ~= false,
     version = amount_of(v[1]), balance = amount_of(v[2]), settled = amount_of(v[3]), pending = amount_of(v[4]),
     in_flight = tonumber(v[5] or 0), month = tonumber(v[6] or 0), spent = amount_of(v[7]),
     requests_us = tonumber(v[8] or 0), tokens_us = tonumber(v[9] or 0), suspended = v[10] == '1',
-    -- Not above the least deadline of all pending holds; nil: there are none.
+    -- At most the earliest deadline of all pending holds; nil: there are none.
     deadline_ms = v[11] and v[11] ~= '' and tonumber(v[11]) or nil,
-    -- Credit and what was spent in the month were asked for and taken over.
+    -- The books were asked for credit and for what was spent in the month.
     restored = v[12] == '1',
     own_budget = (unpack_budget(v[13])),
     life = v[14] or nil,
-    -- How long holds last: a mean over those that ended, the newer ones weighing more; 0: none ended yet.
+    -- The mean length of ended holds, weighted towards the newer ones. 0: none has ended yet.
     hold_mean_ms = tonumber(v[15] or 0),
-    -- Not below the last sign of life of any pending hold.
+    -- At least the last heartbeat of any pending hold.
     progressed_ms = tonumber(v[16] or 0),
-    -- When the buckets were; 0: not told.
+    -- When the buckets were written; 0: unknown.
     written_us = tonumber(v[17] or 0),
   }
 end
 
--- Writes these fields, which the call has changed; every known tenant has a version.
+-- Writes the fields that the call has changed. Every known tenant has a version.
 local function save_tenant(keys, t, ...)
   local values = {}
   if not t.exists then
@@ -61,7 +62,7 @@ local function save_tenant(keys, t, ...)
   end
 end
 
--- `loaded`: the key states that this call has in hand, by id.
+-- `loaded`: the key states that this call uses, by id.
 local function load_key(keys, loaded, key_id)
   local k = loaded[key_id]
   if not k then
@@ -80,12 +81,13 @@ end
 local function save_keys(keys, loaded)
   for key_id, k in pairs(loaded) do
     if k.changed then
-      redis.call('HSET', keys[KEYS_OF], key_id, cmsgpack.pack(k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us, k.written_us))
+      redis.call('HSET', keys[KEYS_OF], key_id,
+        cmsgpack.pack(k.pending, k.in_flight, k.month, k.spent, k.requests_us, k.tokens_us, k.written_us))
     end
   end
 end
 
--- The life of a tenant in which holds are admitted from now on: its first instant.
+-- The store epoch of a tenant's new holds: the time of its first hold.
 local function live(keys, t)
   if not t.life then
     t.life = table.concat(redis.call('TIME'), '.')
@@ -93,33 +95,34 @@ local function live(keys, t)
   end
 end
 
--- Whether a hold that was admitted in this life (false: not told) and is not there was lost with all others of the
--- tenant.
+-- Whether a missing hold that was admitted in this store epoch (false: unknown) was lost with all others of the tenant.
 local function is_lost(keys, life)
   return life and life ~= redis.call('HGET', keys[CREDIT], 'life')
 end
 
 -- rule 3: spendable and unspent
--- What may be spent in the month of the call and is not yet (an older month's sum counts for nothing), or false where
--- there is no budget. `default` is what the request brings from the configuration, or false.
+-- What is not yet spent of a budget in the month of the call, or false if there is no budget. An older month's sum does
+-- not count. `default` is the budget that the request brings from the configuration, or false.
 local function unspent(month, of, default)
   local budget = of.own_budget or default
   return budget and sub(budget, of.month >= month and of.spent or 0)
 end
 
 local function pack_hold(h)
-  return cmsgpack.pack(h.key_id, h.nanos, h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
+  return cmsgpack.pack(
+    h.key_id, h.nanos, h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
     h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft, h.admitted_ms)
 end
 
 local function unpack_hold(packed)
   local h = {}
   h.key_id, h.nanos, h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute,
-    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft, h.admitted_ms = cmsgpack.unpack(packed)
+    h.key_budget, h.tenant_budget, h.deadline_ms, h.progressed_ms, h.delivered, h.draft, h.admitted_ms =
+    cmsgpack.unpack(packed)
   return h
 end
 
--- For each id what is kept of it, or false.
+-- The stored value of each id, or false.
 local function fetch(key, ids)
   local found = {}
   for first = 1, #ids, MAX_UNPACKED do
@@ -131,7 +134,7 @@ local function fetch(key, ids)
   return found
 end
 
--- `command key` with all of `args`, `step` of which belong together.
+-- `command key` with all of `args`, in groups of `step`.
 local function in_parts(command, key, args, step)
   local size = MAX_UNPACKED - MAX_UNPACKED % step
   for first = 1, #args, size do
@@ -140,15 +143,15 @@ local function in_parts(command, key, args, step)
 end
 
 -- rule 9: bucket arithmetic
--- How far `amount` moves the instant at which a bucket of `per_minute` is full: ⌊min(amount, per_minute) × 60 s /
--- per_minute⌋ in µs. More than the whole bucket counts as the whole bucket: it could never pass otherwise. Rounded
--- down, so that a burst up to the limit always fits.
+-- How far `amount` moves the time at which a bucket of `per_minute` is full: ⌊min(amount, per_minute) × 60 s /
+-- per_minute⌋ in µs. An amount above the whole bucket counts as the whole bucket, because it could never pass
+-- otherwise. Rounded down, so that a burst up to the limit always fits.
 local function bucket_us(amount, per_minute)
   local counted = math.min(amount, per_minute)
   if counted * MINUTE_US < SAFE then
     return math.floor(counted * MINUTE_US / per_minute)
   end
-  -- In three steps, each within a double's exact range: per_minute is at most 10^12.
+  -- In three steps, each within the exact range of a double: per_minute is at most 10^12.
   local quotient, rest = 0, counted
   for _, factor in ipairs({ 1000, 1000, 60 }) do
     local scaled = rest * factor
@@ -160,12 +163,11 @@ local function bucket_us(amount, per_minute)
 end
 
 -- rule 1: a clock that was ahead
--- Where the buckets of `of` (a tenant or a key) stand by this clock: full at the earliest now. Where they were written
--- at an instant that is to come by it, as it was ahead, they stand now as they stood then. The requests bucket alone
--- tells by how much it was ahead too, to the minute (an older version of this library does not tell more): it is never
--- further from full than that. The tokens bucket is: what settlements corrected may honestly have moved it further.
--- Answers whether it was: then that is to be kept, so that the bucket fills from now on, and not from each look at it
--- anew.
+-- Reads the buckets of `of` (a tenant or a key) by this clock; they are full now at the earliest. Buckets written at a
+-- time in the future, by a clock that was ahead, have the state now that they had then. The requests bucket also tells
+-- how far the clock was ahead, to the minute, because it never needs more than a minute to fill; an older version of
+-- this library records only that. The tokens bucket may need more, because settlements correct it. Returns whether the
+-- clock was ahead. The caller then writes the buckets, so that they fill from now on, and not anew from each read.
 local function read_buckets(of, now)
   local ahead = math.max(0, of.written_us - now, of.requests_us - MINUTE_US - now)
   of.requests_us = math.max(of.requests_us - ahead, now)

@@ -3,14 +3,14 @@
 local SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1000, 60000
 
 -- rule 14: waiting for running requests
--- When the next hold is expected to end: the mean length divided by the number of holds that run, between a second and
--- a minute.
+-- When the next hold is expected to end: the mean length divided by the number of running holds, between a second and a
+-- minute.
 local function passing_ms(mean_ms, in_flight)
   return math.min(LONGEST_WAIT_MS, math.max(SHORTEST_WAIT_MS, math.floor(mean_ms / math.max(1, in_flight))))
 end
 
--- The most output tokens, up to `want`, that `nanos` pays for beside the prompt; −1 where it does not even pay for the
--- prompt.
+-- The most output tokens, up to `want`, that `nanos` pays for in addition to the prompt; −1 if it does not even pay
+-- for the prompt.
 local function afford(nanos, r)
   local left = sub(mul(nanos, MILLION), r.prompt_femtos)
   if less(left, 0) then
@@ -19,7 +19,7 @@ local function afford(nanos, r)
   return times(left, r.output_femtos, r.want_tokens)
 end
 
--- What credit and budgets grant: tokens and nanos; or nil, the refusal and whose it is.
+-- What credit and budgets grant: tokens and nanos; or nil, the refusal and its scope.
 local function grant(r, t, k, month)
   -- rule 3: spendable and unspent
   local spendable = sub(t.balance, t.settled)
@@ -75,16 +75,17 @@ local function read_request(a, draft)
   return {
     id = a[1], key_id = a[2], key_requests = a[3], key_tokens = a[4], key_concurrency = a[5],
     tenant_requests = a[6], tenant_tokens = a[7], tenant_concurrency = a[8], key_budget = a[9], tenant_budget = a[10],
-    prompt_tokens = a[11], prompt_femtos = a[12], output_femtos = a[13], want_tokens = a[14], min_tokens = a[15], bound_is_exact = a[16],
+    prompt_tokens = a[11], prompt_femtos = a[12], output_femtos = a[13],
+    want_tokens = a[14], min_tokens = a[15], bound_is_exact = a[16],
     want_nanos = a[17], least_nanos = a[18], draft = draft,
   }
 end
 
--- args: now_ms or '', lease_ms, '1' to refuse tenants for which the books were not asked since the store was emptied,
--- the requests as JSON, their drafts. News alone does not make a tenant known: it may be an old one that comes again.
--- Answers { 'unknown' }, or whether the tenant was new and the life in which holds are admitted, then nine values a
--- request: code, scope, retry_ms, nanos, tokens, and where the key's two buckets stand. code: 'held', a refusal of
--- admission-store.ts, or 'id_used'.
+-- args: now_ms or '', lease_ms, '1' to refuse tenants whose credit was not requested since the store was emptied, the
+-- requests as JSON, their drafts. A balance update alone does not make a tenant known: it may be an old one,
+-- redelivered. Returns { 'unknown' }, or whether the tenant was new and the store epoch of the holds, then nine values
+-- for each request: code, scope, retry_ms, nanos, tokens, and the state of the key's two buckets. code: 'held', a
+-- refusal of admission-store.ts, or 'id_used'.
 local function admit(keys, args)
   local now = now_us(args[1])
   local deadline_ms = math.floor(now / 1000) + tonumber(args[2])
@@ -142,7 +143,7 @@ local function admit(keys, args)
         else
           code, scope = 'tokens', key_tokens_us > full and 'key' or 'tenant'
         end
-        -- All four must have room again for the same request to pass.
+        -- The same request passes once all four buckets have room.
         retry_ms = math.floor((last_us - full + 999) / 1000)
       -- rule 13: concurrency
       elseif k.in_flight >= r.key_concurrency or t.in_flight >= r.tenant_concurrency then
@@ -150,27 +151,34 @@ local function admit(keys, args)
         retry_ms = passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
       elseif refusal then
         code, scope = refusal, refused_by
-        retry_ms = refusal == 'credit_held' and passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
+        retry_ms = refusal == 'credit_held'
+          and passing_ms(t.hold_mean_ms, scope == 'key' and k.in_flight or t.in_flight)
       else
-        -- Admitted: the hold, and the sums and buckets that it moves.
+        -- Admitted: create the hold, and update sums and buckets.
         code = 'held'
         h = {
-          key_id = r.key_id, nanos = nanos, output_tokens = tokens, tokens = counted, key_tokens_per_minute = r.key_tokens,
+          key_id = r.key_id, nanos = nanos, output_tokens = tokens, tokens = counted,
+          key_tokens_per_minute = r.key_tokens,
           tenant_tokens_per_minute = r.tenant_tokens, key_budget = r.key_budget, tenant_budget = r.tenant_budget,
-          deadline_ms = deadline_ms, progressed_ms = math.floor(now / 1000), delivered = false, draft = r.draft, admitted_ms = math.floor(now / 1000),
+          deadline_ms = deadline_ms, progressed_ms = math.floor(now / 1000), delivered = false, draft = r.draft,
+          admitted_ms = math.floor(now / 1000),
         }
         fresh[r.id] = h
         writes[#writes + 1] = r.id
         writes[#writes + 1] = pack_hold(h)
-        t.pending, t.in_flight, t.requests_us, t.tokens_us = add(t.pending, nanos), t.in_flight + 1, tenant_requests_us, tenant_tokens_us
-        k.pending, k.in_flight, k.requests_us, k.tokens_us = add(k.pending, nanos), k.in_flight + 1, key_requests_us, key_tokens_us
+        t.pending, t.in_flight = add(t.pending, nanos), t.in_flight + 1
+        t.requests_us, t.tokens_us = tenant_requests_us, tenant_tokens_us
+        k.pending, k.in_flight = add(k.pending, nanos), k.in_flight + 1
+        k.requests_us, k.tokens_us = key_requests_us, key_tokens_us
         k.changed = true
       end
     end
     local n = #out
     out[n + 1], out[n + 2], out[n + 3], out[n + 4], out[n + 5] = code, scope, retry_ms, nanos, tokens or false
-    out[n + 6], out[n + 7] = left_in_bucket(full, k.requests_us, r.key_requests), math.floor((k.requests_us - now + 999) / 1000)
-    out[n + 8], out[n + 9] = left_in_bucket(full, k.tokens_us, r.key_tokens), math.floor((k.tokens_us - now + 999) / 1000)
+    out[n + 6] = left_in_bucket(full, k.requests_us, r.key_requests)
+    out[n + 7] = math.floor((k.requests_us - now + 999) / 1000)
+    out[n + 8] = left_in_bucket(full, k.tokens_us, r.key_tokens)
+    out[n + 9] = math.floor((k.tokens_us - now + 999) / 1000)
   end
 
   if #writes > 0 then
@@ -179,7 +187,8 @@ local function admit(keys, args)
     local is_first = not t.deadline_ms or deadline_ms < t.deadline_ms
     t.deadline_ms = is_first and deadline_ms or t.deadline_ms
     t.progressed_ms = math.max(t.progressed_ms, math.floor(now / 1000))
-    save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', 'written_us', 'progressed_ms', is_first and 'deadline_ms' or nil)
+    save_tenant(keys, t, 'pending', 'in_flight', 'requests_us', 'tokens_us', 'written_us', 'progressed_ms',
+      is_first and 'deadline_ms' or nil)
   elseif t_moved or k_moved then
     save_keys(keys, loaded)
     if t_moved then

@@ -1,6 +1,6 @@
 -- rule 15: the least request
--- What `admit` would answer to a request of one output token that costs a nano, or nothing where it is not paid: the
--- same rules in the same order. Takes nothing, writes nothing.
+-- What `admit` would return for a request of one output token that costs a nano, or nothing if it is not paid: the same
+-- rules in the same order. Takes and writes nothing.
 local ONE_NANO = 1
 
 -- Code and scope, or nothing.
@@ -29,10 +29,10 @@ local function money_in_the_way(a, t, k, month)
   end
 end
 
--- args: now_ms or '', '1' to refuse tenants for which the books were not asked (as `admit`), and as JSON, for each that
--- asks: key id, the key's requests and tokens a minute and concurrency, the tenant's, their budgets by default (false:
--- none), whether it pays. Answers { 'unknown' }, or seven values for each: code (false: nothing in the way), scope,
--- retry_ms, and where the key's two buckets stand.
+-- args: now_ms or '', '1' to refuse tenants whose credit was not requested (as in `admit`), and as JSON for each look:
+-- key id, the key's requests and tokens a minute and concurrency, the tenant's, their default budgets (false: none),
+-- whether it is paid. Returns { 'unknown' }, or seven values for each look: code (false: it would be admitted), scope,
+-- retry_ms, and the state of the key's two buckets.
 local function look(keys, args)
   local now = now_us(args[1])
   local t = load_tenant(keys)

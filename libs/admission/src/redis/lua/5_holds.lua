@@ -1,6 +1,6 @@
--- What happens to a hold between admission and its end. Each answers one value (or group) an element, in order.
+-- Operations on a hold between admission and its end. Each returns one value (or group) for each element, in order.
 
--- The holds in hand: `fetch`ed once, unpacked on first use.
+-- The holds of this call: `fetch`ed once, unpacked on first use.
 local function hold_at(held, i, ids, seen)
   local h = seen[ids[i]]
   if h == nil then
@@ -19,8 +19,9 @@ local function ids_of(list)
 end
 
 -- rule 16: extension
--- args: now_ms or '', [[id, want_nanos, min_nanos, life or false], …] as JSON. Three values an element: 'extended',
--- 'refused' (also of a hold that the store lost: what was granted is all) or 'forbidden'; granted; total.
+-- args: now_ms or '', [[id, want_nanos, min_nanos, store epoch or false], …] as JSON. Three values for each element:
+-- 'extended', 'refused' (also for a hold that the store lost, which keeps what was granted) or 'forbidden'; granted;
+-- total.
 local function extend(keys, args)
   local month = month_of(now_us(args[1]))
   local list = cjson.decode(args[2])
@@ -67,10 +68,10 @@ local function extend(keys, args)
   return out
 end
 
--- rule 17: sign of life
--- args: now_ms or '', lease_ms, [[id, delivered or false, life or false], …] as JSON, delivered = [promptTokens,
--- cachedTokens, completionTokens, costNanos]. Renews deadlines and records what was delivered. 1 for each that was
--- pending, or that the store lost.
+-- rule 17: heartbeat
+-- args: now_ms or '', lease_ms, [[id, delivered or false, store epoch or false], …] as JSON, delivered =
+-- [promptTokens, cachedTokens, completionTokens, costNanos]. Renews deadlines and records what was delivered. Returns 1
+-- for each hold that was pending, or that the store lost.
 local function progress(keys, args)
   local now_ms = math.floor(now_us(args[1]) / 1000)
   local deadline_ms = now_ms + tonumber(args[2])
@@ -90,7 +91,7 @@ local function progress(keys, args)
   if #writes > 0 then
     in_parts('HSET', keys[PENDING], writes, 2)
     local bounds = redis.call('HMGET', keys[CREDIT], 'deadline_ms', 'progressed_ms')
-    -- Only a clock that went back, or a shorter lease, moves a deadline forward.
+    -- Only a clock that went back, or a shorter lease, makes a deadline earlier.
     if bounds[1] and bounds[1] ~= '' and deadline_ms < tonumber(bounds[1]) then
       redis.call('HSET', keys[CREDIT], 'deadline_ms', text(deadline_ms))
     end
@@ -101,7 +102,7 @@ local function progress(keys, args)
   return out
 end
 
--- Sums up what one end gives back and costs, on the tenant or on the key.
+-- Adds what one end gives back and costs to the sums of the tenant or the key.
 local function tally(of, h, end_of, per_minute, month)
   of.changed = true
   of.in_flight = of.in_flight - 1
@@ -109,8 +110,8 @@ local function tally(of, h, end_of, per_minute, month)
   -- rule 20: token correction
   of.tokens_by_us = (of.tokens_by_us or 0) + bucket_us(end_of.tokens, per_minute) - bucket_us(h.tokens, per_minute)
   -- rule 19: spent in the month
-  -- A sum of a month that is to come by this clock goes on as this month's, and not until the clock gets there: after a
-  -- jump of years that would be for good.
+  -- A sum of a month in the future by this clock continues as this month's. Otherwise it would stay until the clock
+  -- gets there, which may be years after a jump.
   if of.month < month then
     of.spent = 0
   end
@@ -123,8 +124,8 @@ local function tally(of, h, end_of, per_minute, month)
 end
 
 -- rule 20: token correction
--- Moves the token bucket by the difference of the real numbers to those counted at admission: back (unused), or on
--- (used beyond).
+-- Moves the token bucket by the difference between the actual tokens and those counted at admission: back for unused
+-- tokens, forward for additional ones.
 local function correct_tokens(of, now)
   if of.tokens_by_us and of.tokens_by_us ~= 0 then
     read_buckets(of, now)
@@ -132,20 +133,20 @@ local function correct_tokens(of, now)
   end
 end
 
--- None counts as longer in the mean: a clock that jumped would be in it for the next hundred holds.
+-- The longest length that counts. Without it, a jump of the clock would distort the mean of the next hundred holds.
 local LONGEST_HOLD_MS = 3600000
 
 -- rule 21: mean length of holds
--- The holds that end in one call weigh an eighth, with the mean of their lengths.
+-- The holds that end in one call together weigh an eighth, with the mean of their lengths.
 local function next_mean_ms(mean_ms, length_ms)
   return mean_ms == 0 and length_ms or math.floor((mean_ms * 7 + length_ms) / 8)
 end
 
 -- rule 18: the end of a hold
--- The one place where holds end: gives back what was held, the place in the concurrency limits and the token limits'
--- difference. `ends`: { id, cost, tokens, month, record }: a cost makes the hold settled with this record, none takes
--- it away. `month` is that of the instant at which the request ended: an older one does not count against this month's
--- budget. Two values an element: 'settled', 'repeated' (and the record that stands), 'void', 'over_hold' (nothing
+-- The only place where holds end. Gives back the held amount, the concurrency slot and the difference of tokens.
+-- `ends`: { id, cost, tokens, month, record }. With a cost, the hold becomes settled with this record; without one it
+-- is removed. `month` is the month in which the request ended: an older month does not count against this month's
+-- budget. Two values for each element: 'settled', 'repeated' (and the record in force), 'void', 'over_hold' (nothing
 -- changed), 'lost' (the store was emptied since its admission) or 'forbidden'.
 local function end_holds(keys, now, ends)
   local ids = {}
@@ -177,7 +178,7 @@ local function end_holds(keys, now, ends)
       tally(load_key(keys, loaded, h.key_id), h, e, h.key_tokens_per_minute, month)
       seen[e.id] = false
       gone[#gone + 1] = e.id
-      -- Of a hold that an older version of this library wrote it is not known: it counts as ended at once.
+      -- A hold of an older version of this library has no time of admission: its length counts as zero.
       lengths_ms = lengths_ms + math.min(LONGEST_HOLD_MS, math.max(0, now_ms - (h.admitted_ms or now_ms)))
       if e.cost then
         t.settled = add(t.settled, e.cost)
@@ -201,12 +202,13 @@ local function end_holds(keys, now, ends)
       correct_tokens(k, now)
     end
     save_keys(keys, loaded)
-    save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'requests_us', 'tokens_us', 'written_us', 'hold_mean_ms')
+    save_tenant(keys, t, 'settled', 'pending', 'in_flight', 'month', 'spent', 'requests_us', 'tokens_us', 'written_us',
+      'hold_mean_ms')
   end
   return out
 end
 
--- args: now_ms or '', [[id, cost, tokens, month, life or false], …] as JSON, their records.
+-- args: now_ms or '', [[id, cost, tokens, month, store epoch or false], …] as JSON, their records.
 local function settle(keys, args)
   local ends = {}
   for i, a in ipairs(cjson.decode(args[2])) do
@@ -215,7 +217,7 @@ local function settle(keys, args)
   return end_holds(keys, now_us(args[1]), ends)
 end
 
--- args: now_ms or '', ids. Two values an element, as end_holds.
+-- args: now_ms or '', ids. Two values for each element, as end_holds returns them.
 local function void(keys, args)
   local ends = {}
   for i = 2, #args do

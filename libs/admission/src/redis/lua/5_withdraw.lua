@@ -1,6 +1,6 @@
 -- rule 29: withdrawals
--- Money that leaves by the books (a refund). Field `withdrawals` of the tenant's hash: { version, nanos } of each debit
--- on its way; the balance beside it is already without them.
+-- Debits that leave by the books (refunds). Field `withdrawals` of the tenant's hash: { version, nanos } of each debit
+-- that is not booked yet. The balance beside it excludes them.
 local function withdrawals_of(keys)
   local packed = redis.call('HGET', keys[CREDIT], 'withdrawals')
   return packed and cmsgpack.unpack(packed) or {}
@@ -14,7 +14,7 @@ local function save_withdrawals(keys, list)
   end
 end
 
--- Those that news of this version does not have inside, and their sum.
+-- The withdrawals that a balance update of this version does not include, and their sum.
 local function withdrawals_after(keys, version)
   local kept, sum = {}, 0
   local list = withdrawals_of(keys)
@@ -30,8 +30,8 @@ local function withdrawals_after(keys, version)
   return sum
 end
 
--- args: '1' to refuse a tenant for which the books were not asked since the store was emptied, version, nanos. Answers
--- { 'unknown' }, or the code and what is available.
+-- args: '1' to refuse a tenant whose credit was not requested since the store was emptied, version, nanos. Returns {
+-- 'unknown' }, or the code and the available amount.
 local function withdraw(keys, args)
   local t = load_tenant(keys)
   if args[1] == '1' and not t.restored then

@@ -1,23 +1,24 @@
--- Between the holds and the books: what died, what the ledger still owes, what it has taken in.
+-- Between the holds and the books: expired holds, unconfirmed settlements, balance updates.
 
 -- rule 24: the expired event
--- The usage event of a pending hold that expired: its draft, what was recorded as delivered, and the cost, at most what
--- was held. Also answers the cost and the tokens.
+-- The usage event of an expired pending hold: its draft, what was recorded as delivered, and the cost, which is at most
+-- the held amount. Also returns the cost and the tokens.
 local function expired_event(h)
   local prompt_tokens, cached_tokens, completion_tokens, delivered_nanos = cmsgpack.unpack(h.delivered)
   local cost = least(delivered_nanos, h.nanos)
-  -- The draft is a JSON object: the rest of the event goes in before its last brace.
+  -- The draft is a JSON object: the other fields of the event go before its last brace.
   local event = h.draft:sub(1, -2) .. string.format(
     ',"promptTokens":%.0f,"cachedTokens":%.0f,"completionTokens":%.0f,"costNanos":"%s","overrunNanos":"%s",'
       .. '"estimated":true,"outcome":"expired","endedAt":"%s"}',
-    prompt_tokens, cached_tokens, completion_tokens, text(cost), text(sub(delivered_nanos, cost)), iso_time(h.progressed_ms))
+    prompt_tokens, cached_tokens, completion_tokens, text(cost), text(sub(delivered_nanos, cost)),
+    iso_time(h.progressed_ms))
   return event, cost, prompt_tokens + completion_tokens
 end
 
 -- rule 23: expiry
--- Ends the pending holds past their deadline, at most `limit`: settled at what was delivered, or away at none. The
--- records of the settled ones. Of a hold whose last sign of life is to come by this clock (it went back) it is now: it
--- has a lease from now on, whatever the clock said then.
+-- Ends at most `limit` pending holds past their deadline: settled at what was delivered, or removed if nothing was.
+-- Returns the records of the settled ones. A last heartbeat in the future by this clock (it went back) counts as now,
+-- so the hold has a lease from now on.
 local function expire(keys, now, limit)
   local now_ms = math.floor(now / 1000)
   local bounds = redis.call('HMGET', keys[CREDIT], 'deadline_ms', 'progressed_ms')
@@ -25,7 +26,7 @@ local function expire(keys, now, limit)
   if not bounds[1] or bounds[1] == '' or (tonumber(bounds[1]) > now_ms and not is_ahead) then
     return {}
   end
-  -- 1. Read all pending holds, which are no more than the requests that run: about once a lease.
+  -- 1. Read all pending holds, one for each running request: about once a lease.
   local ends, next_ms, writes = {}, nil, {}
   local all = redis.call('HGETALL', keys[PENDING])
   for i = 1, #all, 2 do
@@ -48,7 +49,7 @@ local function expire(keys, now, limit)
     end
   end
   in_parts('HSET', keys[PENDING], writes, 2)
-  -- 2. Settled or away.
+  -- 2. Settle or remove them.
   local records = {}
   if #ends > 0 then
     end_holds(keys, now, ends)
@@ -63,23 +64,27 @@ local function expire(keys, now, limit)
   return records
 end
 
--- args: now_ms or '', at most so many expired ones, at most so many settled ones, confirm_after_ms. Answers how many
--- expired ones were settled, how many pending and settled holds there are now, and the records: those, then the settled
--- ones that were not confirmed in time, the oldest first.
+-- args: now_ms or '', the maximum number of expired holds, the maximum number of settled ones, confirm_after_ms.
+-- Returns the number of expired holds that were settled, the numbers of pending and settled holds now, and the records:
+-- those of the expired holds, then those of the settled holds that were not confirmed in time, the oldest first.
 local function sweep(keys, args)
   local now = now_us(args[1])
   local now_ms = math.floor(now / 1000)
-  -- Settled just now, they are not owed yet, whatever the waiting time: so the others are looked up first.
+  -- A hold that was settled just now is not overdue, whatever the waiting time. So the others are looked up first.
   local limit = tonumber(args[3])
   -- rule 22: dates in the future
-  -- Owed since an instant to come: since now.
+  -- Unconfirmed since a time in the future counts as since now.
   local ahead = {}
-  for _, id in ipairs(limit > 0 and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '(' .. text(now_ms), '+inf', 'LIMIT', 0, limit) or {}) do
+  local in_future = limit > 0
+    and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '(' .. text(now_ms), '+inf', 'LIMIT', 0, limit) or {}
+  for _, id in ipairs(in_future) do
     ahead[#ahead + 1] = text(now_ms)
     ahead[#ahead + 1] = id
   end
   in_parts('ZADD', keys[UNCONFIRMED], ahead, 2)
-  local owed = limit > 0 and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '-inf', text(now_ms - tonumber(args[4])), 'LIMIT', 0, limit) or {}
+  local latest = text(now_ms - tonumber(args[4]))
+  local owed = limit > 0
+    and redis.call('ZRANGEBYSCORE', keys[UNCONFIRMED], '-inf', latest, 'LIMIT', 0, limit) or {}
   local out = expire(keys, now, tonumber(args[2]))
   local expired = #out
   -- rule 25: unconfirmed settlements
@@ -97,12 +102,14 @@ local function sweep(keys, args)
 end
 
 -- rule 26: newer balance
--- The balance only if it is newer, the releases always: settled holds go, and their cost comes off what is settled, at
--- the instant of the balance that has them inside. A balance of before a withdrawal does not undo it.
+-- Applies the balance only if it is newer, and the releases always: settled holds are deleted, and their cost leaves
+-- the settled sum together with the arrival of the balance that includes it. A balance from before a withdrawal does
+-- not undo the withdrawal.
 local function take_news(keys, version, balance, suspended, releases)
   if less(amount_of(redis.call('HGET', keys[CREDIT], 'version')), version) then
     local left = sub(balance, withdrawals_after(keys, version))
-    redis.call('HSET', keys[CREDIT], 'version', text(version), 'balance', text(left), 'suspended', suspended and '1' or '0')
+    redis.call('HSET', keys[CREDIT], 'version', text(version), 'balance', text(left),
+      'suspended', suspended and '1' or '0')
   else
     redis.call('HSETNX', keys[CREDIT], 'version', '0')
   end
@@ -124,8 +131,8 @@ local function take_news(keys, version, balance, suspended, releases)
 end
 
 -- rule 28: newer budgets
--- `budgets`: [[key id or '', version, nanos or false], …]. Each only if it is newer than what is there: any order, any
--- repeat.
+-- `budgets`: [[key id or '', version, nanos or false], …]. Each is applied only if it is newer than the stored one,
+-- so order and repeats do not matter.
 local function take_budgets(keys, budgets)
   for _, one in ipairs(budgets) do
     local key_id, version, nanos = one[1], one[2], one[3]
@@ -140,8 +147,8 @@ local function take_budgets(keys, budgets)
   end
 end
 
--- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON. Whether the books were asked for the tenant since
--- the store was emptied.
+-- args: [[version, balance, suspended, [ids], [budgets]], …] as JSON. Returns whether the tenant's credit was
+-- requested since the store was emptied.
 local function apply_news(keys, args)
   for _, a in ipairs(cjson.decode(args[1])) do
     take_news(keys, a[1], a[2], a[3], a[4])
@@ -151,14 +158,14 @@ local function apply_news(keys, args)
 end
 
 local function take_spent(of, month, spent)
-  -- Both sums have what was settled here and has reached metering since: the larger one is nearer.
+  -- Both sums include what was settled here and has reached metering. The larger one is nearer to the truth.
   of.spent = month > of.month and spent or most(of.spent, spent)
   of.month = month
 end
 
--- What was asked for because the store had lost it, or never had it. args: now_ms or '', version, balance, suspended,
--- ids and [[month, spent by the tenant in it, [[key id, spent by the key], …]], …] and the budgets, as one JSON array.
--- Of the months the one that is now by this clock counts: who asked may have another.
+-- Restores a tenant that the store lost or never had. args: now_ms or '', version, balance, suspended, ids and [[month,
+-- spent by the tenant in it, [[key id, spent by the key], …]], …] and the budgets, as one JSON array. The current
+-- month by this clock counts: the caller's may differ.
 local function restore(keys, args)
   local a = cjson.decode(args[2])
   take_news(keys, a[1], a[2], a[3], a[4])
@@ -208,30 +215,31 @@ local function read_snapshot(keys)
     end
   end
   return {
-    text(t.version), text(t.balance), text(t.settled), text(t.pending), pending_holds, settled_holds, text(pending), text(settled), oldest,
+    text(t.version), text(t.balance), text(t.settled), text(t.pending), pending_holds, settled_holds,
+    text(pending), text(settled), oldest,
     t.suspended and '1' or '0', text(t.in_flight), text(withdrawn),
   }
 end
 
--- Reads all of the tenant's holds: for reconcile, not for a request. Nothing, or version, balance, settled, pending,
--- numbers of pending and settled holds, their sums, the least id among the settled ones, whether it is suspended, how
--- many requests run, and what was withdrawn for versions to come; or 'unreadable' and why: what stands there was not
--- written by this library.
+-- Reads all of the tenant's holds, so it is for reconcile and not for a request. Returns nothing, or version, balance,
+-- settled, pending, numbers of pending and settled holds, their sums, the lowest id among the settled ones, whether the
+-- tenant is suspended, the number of running requests, and the withdrawals for versions to come. Or 'unreadable' and
+-- the reason: this library did not write the stored state.
 local function snapshot(keys)
   local ok, found = pcall(read_snapshot, keys)
   if ok then
     return found
   end
   local why = tostring(type(found) == 'table' and found.err or found)
-  -- A right that is missing says nothing of what stands there.
+  -- A missing right says nothing about the stored state.
   if why:find('NOPERM', 1, true) then
     return redis.error_reply(why)
   end
   return { 'unreadable', why }
 end
 
--- args: now_ms or '', an id, a limit. Now (ms), then of the holds with greater ids, ascending: id, state, nanos, and
--- the instant (ms) of the last sign of life, or the record.
+-- args: now_ms or '', an id, a limit. Returns now (ms), then for each hold with a greater id, ascending: id, state,
+-- nanos, and the time (ms) of the last heartbeat, or the record.
 local function holds(keys, args)
   local all = { pending = redis.call('HGETALL', keys[PENDING]), settled = redis.call('HGETALL', keys[SETTLED]) }
   local ids, found = {}, {}
@@ -261,8 +269,8 @@ local function holds(keys, args)
   return out
 end
 
--- Of the registry, not of a tenant. args: an instant (ms), tenants without holds. Takes those out of `keys[1]` (zset:
--- tenant by the last instant at which a process told that it serves it) of which no process has told since.
+-- For the registry, not for a tenant. args: a time (ms), tenants without holds. Removes them from `keys[1]` (zset:
+-- tenant by the time at which a process last registered it), except those that a process registered after that time.
 local function forget_idle(keys, args)
   for i = 2, #args do
     local told_ms = redis.call('ZSCORE', keys[1], args[i])

@@ -1,12 +1,12 @@
 -- rule 30: repair
--- A tenant's state made anew from the books and from its holds, whatever stands there: forged, half written or
+-- Computes a tenant's state anew from the books and from its holds, whatever is stored: forged, incomplete or
 -- unreadable.
 
--- Buckets further from full than this were never an honest request's: a token bucket may be moved beyond its minute by
--- what settlements corrected.
+-- No genuine request leaves a bucket further from full than this. A token bucket may exceed its minute, because
+-- settlements correct it.
 local LONGEST_REFILL_US = 3600000000
 
--- Of what may be anything: a whole number that a double has exactly, or the default.
+-- A whole number that a double holds exactly, or the default. The input may be anything.
 local function whole(value, default)
   local number = tonumber(value)
   if number and number > -SAFE and number < SAFE and math.floor(number) == number then
@@ -15,7 +15,7 @@ local function whole(value, default)
   return default
 end
 
--- The same for amounts, of any size.
+-- The same for amounts of any size.
 local function readable_amount(value)
   if type(value) == 'number' then
     return whole(value, nil)
@@ -41,9 +41,11 @@ end
 local function readable_hold(packed)
   local ok, h = pcall(unpack_hold, packed)
   if not ok or type(h.key_id) ~= 'string' or type(h.draft) ~= 'string' or not is_cost(h.nanos)
-    or not all_whole(h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute, h.deadline_ms, h.progressed_ms)
+    or not all_whole(h.output_tokens, h.tokens, h.key_tokens_per_minute, h.tenant_tokens_per_minute)
+    or not all_whole(h.deadline_ms, h.progressed_ms)
     or h.key_tokens_per_minute < 1 or h.tenant_tokens_per_minute < 1
-    or (h.key_budget and not readable_amount(h.key_budget)) or (h.tenant_budget and not readable_amount(h.tenant_budget))
+    or (h.key_budget and not readable_amount(h.key_budget))
+    or (h.tenant_budget and not readable_amount(h.tenant_budget))
     or (h.admitted_ms and not all_whole(h.admitted_ms)) or not pcall(cjson.decode, h.draft) then
     return nil
   end
@@ -68,7 +70,7 @@ local function readable_settled(packed)
   return cost, event.keyId
 end
 
--- What of this may be read as a hash, after a key of another type was taken away; and whether one was.
+-- Removes a key of another type, so that it can be read as a hash. Returns whether there was one.
 local function fields_of(key, type_name)
   local its_type = redis.call('TYPE', key).ok
   if its_type ~= type_name then
@@ -78,7 +80,7 @@ local function fields_of(key, type_name)
   return redis.call('HGETALL', key)
 end
 
--- Where the buckets stand now, as `read_buckets` has it; full where no honest request can have left them so.
+-- The buckets' current state, as `read_buckets` reads it. Full if no genuine request can have left them in that state.
 local function honest_buckets(requests_us, tokens_us, written_us, now)
   requests_us, tokens_us = whole(requests_us, 0), whole(tokens_us, 0)
   local from = math.max(now, whole(written_us, 0))
@@ -87,14 +89,14 @@ local function honest_buckets(requests_us, tokens_us, written_us, now)
   return now + math.max(requests_left, 0), now + math.max(tokens_left, 0)
 end
 
--- What was spent in a month: at least what metering has, at most that and all that is settled here.
+-- What was spent in a month: at least metering's sum, at most that plus everything settled here.
 local function clamp_spent(value, spent, settled)
   return least(most(readable_amount(value) or 0, spent), add(spent, settled))
 end
 
 -- args: now_ms or '', [version, balance, suspended, [[month, spent by the tenant in it, [[key id, spent by the key],
--- …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to release] as JSON. Answers the number
--- of holds that could not be read, and are gone.
+-- …]], …], [[key id or '', version, nanos or false], …], ids of settled holds to release] as JSON. Returns the
+-- number of unreadable holds, which it has dropped.
 local function repair(keys, args)
   local now = now_us(args[1])
   local now_ms, month = math.floor(now / 1000), month_of(now)
@@ -106,7 +108,7 @@ local function repair(keys, args)
   end
   local dropped, deadline_ms, progressed_ms = 0, nil, 0
 
-  -- 1. The holds, from which all sums follow; what cannot be read holds up every sweep.
+  -- 1. The holds, from which all sums follow. Unreadable ones would block every sweep.
   local all, gone = fields_of(keys[PENDING], 'hash'), {}
   for i = 1, #all, 2 do
     local h = readable_hold(all[i + 1])
@@ -144,7 +146,7 @@ local function repair(keys, args)
   end
   in_parts('HDEL', keys[SETTLED], gone, 1)
 
-  -- 2. What the ledger owes a release: the settled ones, each at its instant, or now.
+  -- 2. The settled holds that await their release, each since its own time, or since now.
   if redis.call('TYPE', keys[UNCONFIRMED]).ok ~= 'zset' then
     redis.call('DEL', keys[UNCONFIRMED])
   end
@@ -164,7 +166,7 @@ local function repair(keys, args)
   end
   in_parts('ZADD', keys[UNCONFIRMED], missing, 2)
 
-  -- 3. What was spent in the month, and the budgets: none but those of the books.
+  -- 3. What was spent in the month, and the budgets: only those of the books.
   local spent, spent_by = nil, {}
   for _, one in ipairs(a[4]) do
     if one[1] == month then
@@ -184,7 +186,7 @@ local function repair(keys, args)
     end
   end
 
-  -- 4. The keys: those that have a state, holds, or something spent.
+  -- 4. The keys that have a state, holds, or something spent.
   local states, is_lost_spent = {}, nil
   all, is_lost_spent = fields_of(keys[KEYS_OF], 'hash')
   for i = 1, #all, 2 do
@@ -199,11 +201,13 @@ local function repair(keys, args)
   redis.call('DEL', keys[KEYS_OF])
   local writes = {}
   for key_id, sum in pairs(sums.keys) do
-    local ok, _, _, its_month, its_spent, requests_us, tokens_us, written_us = pcall(cmsgpack.unpack, states[key_id] or '')
+    local ok, _, _, its_month, its_spent, requests_us, tokens_us, written_us =
+      pcall(cmsgpack.unpack, states[key_id] or '')
     if not ok then
       its_month, its_spent, requests_us, tokens_us, written_us = 0, 0, 0, 0, 0
     end
-    is_lost_spent = is_lost_spent or not ok or not states[key_id] or not whole(its_month, nil) or not readable_amount(its_spent)
+    is_lost_spent = is_lost_spent or not ok or not states[key_id]
+      or not whole(its_month, nil) or not readable_amount(its_spent)
     its_month, its_spent = whole(its_month, 0), readable_amount(its_spent) or 0
     if spent then
       its_spent = clamp_spent(its_month >= month and its_spent or 0, spent_by[key_id] or 0, sum.settled)
@@ -219,7 +223,7 @@ local function repair(keys, args)
   end
   in_parts('HSET', keys[KEYS_OF], writes, 2)
 
-  -- 5. The tenant. No withdrawal is left: the books are locked, so none that they have not inside will be booked.
+  -- 5. The tenant. No withdrawal remains: the books are locked, so one that they do not include will never be booked.
   local was = {}
   all = fields_of(keys[CREDIT], 'hash')
   for i = 1, #all, 2 do
@@ -234,11 +238,14 @@ local function repair(keys, args)
   end
   local requests_us, tokens_us = honest_buckets(was.requests_us, was.tokens_us, was.written_us, now)
   local fields = {
-    version = text(a[1]), balance = text(a[2]), suspended = a[3] and '1' or '0', settled = text(sums.tenant.settled), pending = text(sums.tenant.pending),
-    in_flight = text(sums.tenant.in_flight), month = text(its_month), spent = text(its_spent), requests_us = text(requests_us), tokens_us = text(tokens_us), written_us = text(now),
-    deadline_ms = deadline_ms and text(deadline_ms) or '', progressed_ms = text(progressed_ms), hold_mean_ms = text(math.max(0, whole(was.hold_mean_ms, 0))),
-    -- The books were asked, just now. What was spent in the month is asked for again, as after a loss of all, where
-    -- neither metering told it nor what stood here can be read.
+    version = text(a[1]), balance = text(a[2]), suspended = a[3] and '1' or '0',
+    settled = text(sums.tenant.settled), pending = text(sums.tenant.pending),
+    in_flight = text(sums.tenant.in_flight), month = text(its_month), spent = text(its_spent),
+    requests_us = text(requests_us), tokens_us = text(tokens_us), written_us = text(now),
+    deadline_ms = deadline_ms and text(deadline_ms) or '', progressed_ms = text(progressed_ms),
+    hold_mean_ms = text(math.max(0, whole(was.hold_mean_ms, 0))),
+    -- The books were asked just now. What was spent in the month is requested again, as after a complete loss, if
+    -- neither metering nor the stored state has it.
     restored = (spent or not is_lost_spent) and '1' or nil, life = was.life, budget = own_budget,
   }
   writes = {}

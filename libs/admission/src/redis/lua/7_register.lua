@@ -1,5 +1,5 @@
--- Names are the library's own, so that several versions live side by side. What ends holds, lets them go or lets what
--- runs go on must work in a full memory too: it writes over what is there.
+-- Names are the library's own, so that several versions exist side by side. Functions that end or release holds, or let
+-- running requests continue, must also work when memory is full: they overwrite existing data.
 local function register(name, callback, flags)
   redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = callback, flags = flags })
 end

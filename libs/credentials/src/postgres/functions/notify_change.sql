@@ -1,4 +1,4 @@
--- A notification says only that something changed; the receiver asks what, as it does on its timer.
+-- A notification only says that something changed. The receiver then asks what, as it does on its timer.
 CREATE OR REPLACE FUNCTION notify_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('tollgate_credentials', '');

@@ -1,3 +1,3 @@
--- Which function fires on which table: all triggers of the schema.
+-- All triggers of the schema: which function fires on which table.
 
 CREATE TRIGGER notify_change AFTER INSERT OR UPDATE ON credential FOR EACH STATEMENT EXECUTE FUNCTION notify_change();

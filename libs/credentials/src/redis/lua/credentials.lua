@@ -1,25 +1,24 @@
--- What the edge must know of each credential: auth's projection. All in one slot, as the order of all changes is what
--- keeps every process's memory young:
+-- What the gateway must know of each credential: auth's projection. All in one slot, because the order of all changes
+-- keeps every process's memory fresh:
 --   1 records  hash  credential hash → version and record (JSON)
 --   2 changes  zset  credential hash by the number of its last change
 --   3 meta     hash  number: of the last change; generation: a token made by the first write into an empty store;
---   complete: the run id of the server on which auth has
---                    last written all credentials; filler, filler_until: who is at it, and until when (ms) nobody else
---                    need be; ended: the last change of which `forget` knows the end
---   4 ends     zset  hash of a credential that was revoked, or expires, by when (ms) it is forgotten
--- A store without `complete` may lack credentials: nothing is read from it. A store that is complete on another server
--- than this one (a restart, a failover, a slot that moved) serves, and auth writes all anew, as its last moments may be
--- lost.
+--                    complete: the run id of the server on which auth last wrote all credentials; filler, filler_until:
+--                    the filling process, and its lease (ms); ended: the last change whose end `forget` knows
+--   4 ends     zset  hash of a credential that was revoked, or expires, by the time (ms) when it is forgotten
+-- A store without `complete` may lack credentials, so nothing is read from it. A store that was complete on another
+-- server (before a restart, a failover, a moved slot) serves, and auth writes everything again, because its last
+-- moments may be lost.
 local RECORDS, CHANGES, META, ENDS = 1, 2, 3, 4
--- A credential that was revoked or has expired is remembered for so long, and since it was last written for so long:
--- until every process has heard of it, or knows that it has not.
+-- How long a credential is remembered after it was revoked or expired, and after it was last written: until every
+-- process has read the change, or knows that it has not.
 local OVER_MS, WRITTEN_MS = 30 * 86400000, 86400000
--- What was read from the books longer ago may be from before a revocation that is forgotten here: half of the former.
--- As much the clocks of the two servers may differ.
+-- Records that were read from the books longer ago may predate a revocation that is forgotten here. Half of OVER_MS:
+-- the other half is for the difference between the clocks of the two servers.
 local MAX_READ_AGE_MS = 15 * 86400000
--- Forgotten by one call, and as many changes whose end is looked up.
+-- The maximum that one call forgets, and the maximum number of changes whose end it looks up.
 local MAX_FORGOTTEN = 200
--- Arguments of one command: Lua's stack bears a few thousand.
+-- Arguments of one command: Lua's stack holds a few thousand.
 local MAX_UNPACKED = 1000
 
 local function now_us()
@@ -35,9 +34,9 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
--- When it is forgotten; nil: not at all.
+-- When a credential is forgotten; nil: never.
 local function end_of(record, now_ms)
-  -- As it is written by everybody: nothing is decoded for the many that are good.
+  -- The exact text that every writer produces, so valid credentials, the majority, are not decoded.
   if record:find('"revokedAtMs":null', 1, true) and record:find('"expiresAtMs":null', 1, true) then
     return nil
   end
@@ -48,10 +47,10 @@ local function end_of(record, now_ms)
   return over_ms < math.huge and math.max(over_ms + OVER_MS, now_ms + WRITTEN_MS) or nil
 end
 
--- args: the channel, a token for the case that the store is empty, the writer and its lease (ms), when (ms) the records
--- were read from the books or '', and hash, version, record of each. Keeps those that are newer than what is there,
--- each as a change of its own. Numbers follow the clock: what is written into an emptied store, or into an older copy,
--- is behind all that anybody has seen, and if the clock was set back it is far before it, which a reader notices.
+-- args: the channel, a token in case the store is empty, the writer and its lease (ms), when (ms) the records were read
+-- from the books or '', and hash, version, record of each. Keeps records that are newer than the stored ones, each as a
+-- separate change. Numbers follow the clock: a change written into an emptied store, or into an older copy, comes after
+-- everything that a reader has seen. If the clock was set back, it comes far before, which a reader notices.
 local function put(keys, args)
   redis.call('HSETNX', keys[META], 'generation', args[2])
   local now = now_us()
@@ -80,8 +79,8 @@ local function put(keys, args)
   end
   if changed then
     redis.call('HSET', keys[META], 'number', whole(number))
-    -- It says only that something changed; each process asks, as it does on its timer. Without the right to publish
-    -- that must do.
+    -- Says only that something changed. Each process then asks, as it does on its timer. Without the right to publish,
+    -- the timer alone must do.
     redis.pcall('PUBLISH', args[1], '')
   end
   return 1
@@ -103,13 +102,14 @@ local function records_of(keys, hashes)
   return records
 end
 
--- What is over is unknown from now on, and refused as such; `put` lets nobody bring an older version back. What an
--- earlier release wrote has no end yet: it gets one as `ended` passes over its change. Answers whether there may be
--- more to do.
+-- Forgets credentials past their end. They are unknown from now on, and refused as such; `put` prevents that an older
+-- version returns. A record of an earlier release has no end yet, and gets one when `ended` passes its change. Returns
+-- whether there may be more to do.
 local function forget(keys)
   local now_ms = now_us() / 1000
   local ended = redis.call('HGET', keys[META], 'ended') or '0'
-  local found = redis.call('ZRANGEBYSCORE', keys[CHANGES], '(' .. ended, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_FORGOTTEN)
+  local found =
+    redis.call('ZRANGEBYSCORE', keys[CHANGES], '(' .. ended, '+inf', 'WITHSCORES', 'LIMIT', 0, MAX_FORGOTTEN)
   local hashes = {}
   for i = 1, #found, 2 do
     hashes[#hashes + 1] = found[i]
@@ -132,8 +132,8 @@ local function forget(keys)
   return (#hashes == MAX_FORGOTTEN or #over == MAX_FORGOTTEN) and 1 or 0
 end
 
--- args: hashes. Whether the store is complete, and the records (nil where there is none). Of an incomplete one nothing:
--- a late writer may have put an older record there than the one that was lost.
+-- args: hashes. Returns whether the store is complete, and the records (nil for a missing one). Returns no records of
+-- an incomplete store: a late writer may have put an older record there than the one that was lost.
 local function read(keys, args)
   if redis.call('HEXISTS', keys[META], 'complete') == 0 then
     return { 0, {} }
@@ -141,8 +141,8 @@ local function read(keys, args)
   return { 1, records_of(keys, args) }
 end
 
--- args: number of a change, at most so many. The generation, whether the store is complete, whether it is so on this
--- server, the number of the last change, and what was changed after that change, in order: number and record of each.
+-- args: number of a change, a limit. Returns the generation, whether the store is complete, whether it was completed on
+-- this server, the number of the last change, and the changes after the given one, in order: number and record of each.
 local function changes(keys, args)
   local generation, complete, number = unpack(redis.call('HMGET', keys[META], 'generation', 'complete', 'number'))
   local found = redis.call('ZRANGEBYSCORE', keys[CHANGES], '(' .. args[1], '+inf', 'WITHSCORES', 'LIMIT', 0, args[2])
@@ -156,9 +156,9 @@ local function changes(keys, args)
   return { generation or '', complete and 1 or 0, complete == run_id() and 1 or 0, tonumber(number or 0), list }
 end
 
--- args: a token for the case that the store is empty, the writer, its lease (ms). Auth wants to write all credentials.
--- Answers the generation when it is to, nothing when all is written or another is at it: the lease is renewed with each
--- `put`, so who died of it, or hangs, is replaced.
+-- args: a token in case the store is empty, the writer, its lease (ms). Auth asks to write all credentials. Returns the
+-- generation if it should, and nothing if the store is complete or another process is filling it. Each `put` renews the
+-- lease, so a process that died or hangs is replaced.
 local function begin_filling(keys, args)
   redis.call('HSETNX', keys[META], 'generation', args[1])
   local generation, complete, filler, filler_until =
@@ -171,8 +171,8 @@ local function begin_filling(keys, args)
   return generation
 end
 
--- args: the generation in which it began. All are written. 0: the store was emptied meanwhile, so some of them are gone
--- again.
+-- args: the generation in which the filling began. All credentials are written. Returns 0 if the store was emptied
+-- meanwhile, so that some of them are gone again.
 local function end_filling(keys, args)
   if redis.call('HGET', keys[META], 'generation') ~= args[1] then
     return 0
@@ -182,7 +182,7 @@ local function end_filling(keys, args)
   return 1
 end
 
--- args: the generation. Somebody saw later changes than there are: it is an older copy, to be filled again.
+-- args: the generation. A reader saw later changes than the store has: it is an older copy, to be filled again.
 local function not_complete(keys, args)
   if redis.call('HGET', keys[META], 'generation') == args[1] then
     redis.call('HDEL', keys[META], 'complete')
@@ -193,7 +193,7 @@ end
 local function register(name, callback, flags)
   redis.register_function({ function_name = LIBRARY .. '_' .. name, callback = callback, flags = flags })
 end
--- A full Redis still takes revocations, and lets go of what is over.
+-- A full Redis still accepts revocations, and forgets what is past its end.
 register('put', put, { 'allow-oom' })
 register('forget', forget, { 'allow-oom' })
 register('read', read, { 'no-writes' })

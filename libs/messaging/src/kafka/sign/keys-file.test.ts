@@ -34,7 +34,7 @@ function open(service: (typeof SERVICES)[number], path = keysFileOf(folder, serv
   return file;
 }
 
-test('each service gets the keys of its own pairs and no other, and nobody else may read them; to repeat it changes nothing', () => {
+test('each service gets only its own keys, no one else may read them, and a repeat changes nothing', () => {
   expect(createMessageKeys(folder)).toMatchObject({
     files: SERVICES.map((each) => keysFileOf(folder, each)),
     pairs: 12,
@@ -50,7 +50,7 @@ test('each service gets the keys of its own pairs and no other, and nobody else 
   expect(SERVICES.map(textOf)).toEqual(texts);
 });
 
-test('what one of the files lacks is made up for from the other one', () => {
+test('a key that is missing in one of two files is copied from the other one', () => {
   createMessageKeys(folder);
   const before = textOf('auth');
   rmSync(keysFileOf(folder, 'auth'));
@@ -59,37 +59,37 @@ test('what one of the files lacks is made up for from the other one', () => {
   expect(createMessageKeys(folder)).toEqual({ files: [], pairs: 0 });
 });
 
-test('a rotation goes step by step: added, signing, alone; any other order is refused and changes nothing', () => {
+test('a rotation goes step by step (add, promote, remove), and any other order changes nothing', () => {
   expect(() => rotateMessageKeys(folder, 'add')).toThrow(/there are no message keys .*message-keys create/);
   createMessageKeys(folder);
   const file = keysFileOf(folder, 'billing');
   chmodSync(file, 0o444);
   const { ino } = statSync(file);
   const [first] = idsOf('billing');
-  expect(() => rotateMessageKeys(folder, 'promote')).toThrow(/begin with "add"/);
-  expect(() => rotateMessageKeys(folder, 'remove')).toThrow(/begin with "add"/);
+  expect(() => rotateMessageKeys(folder, 'promote')).toThrow(/start with "add"/);
+  expect(() => rotateMessageKeys(folder, 'remove')).toThrow(/start with "add"/);
   rotateMessageKeys(folder, 'add');
   const [, second] = idsOf('billing');
   expect(idsOf('metering')).toEqual([first, second]);
-  expect(() => rotateMessageKeys(folder, 'add')).toThrow(/go on with "promote" or "remove"/);
+  expect(() => rotateMessageKeys(folder, 'add')).toThrow(/continue with "promote" or "remove"/);
   rotateMessageKeys(folder, 'promote');
   expect(idsOf('billing')).toEqual([second, first]);
   rotateMessageKeys(folder, 'remove');
   expect([idsOf('metering'), idsOf('billing')]).toEqual([[second], [second]]);
-  // The very same file, as containers have it mounted, with the rights that it had.
+  // The very same file, as containers have it mounted, with its permissions.
   expect(statSync(file)).toMatchObject({ ino });
   expect(statSync(file).mode & 0o777).toBe(0o444);
 });
 
-test('files that do not fit each other are left as they are', () => {
+test('files that do not match each other are left unchanged', () => {
   createMessageKeys(folder);
   const file = keysFileOf(folder, 'billing');
   writeFileSync(file, textOf('billing').replace(/^(metering billing \S+) .{8}/m, '$1 00000000'));
   for (const change of [() => createMessageKeys(folder), () => rotateMessageKeys(folder, 'add')])
-    expect(change).toThrow(/"metering billing" are not those of the other service: restore both/);
+    expect(change).toThrow(/"metering billing" differ from those of the other service: restore both/);
 });
 
-test('a change is in force without a restart, at the latest when a key comes that is not known; one that cannot be used is not', async () => {
+test('a valid change is in force without a restart, at the latest at the first use of a new key', async () => {
   createMessageKeys(folder);
   const keys = open('billing');
   const [first] = idsOf('billing');
@@ -107,7 +107,7 @@ test('a change is in force without a restart, at the latest when a key comes tha
   await eventually(() => expect(keys.signing(PAIR)?.id).toBe(second));
 });
 
-test('at every moment of a rotation whoever could read a file can, and finds keys that can be used; a start then goes well', () => {
+test('a file stays readable with usable keys at every moment of a rotation, so a start succeeds', () => {
   createMessageKeys(folder, 0o444);
   const file = keysFileOf(folder, 'billing');
   let looks = 0;
@@ -133,7 +133,7 @@ test('at every moment of a rotation whoever could read a file can, and finds key
   expect(fs.readdirSync(folder)).toEqual(SERVICES.map((each) => `${each}-message-keys`).sort());
 });
 
-test('a disk that takes only half of a file leaves it as it was', () => {
+test('a disk that has space for only half of a file leaves it unchanged', () => {
   createMessageKeys(folder);
   const before = SERVICES.map(textOf);
   const real = fs.writeSync as (fd: number, bytes: Buffer, offset: number, length: number, at: number) => number;
@@ -144,7 +144,7 @@ test('a disk that takes only half of a file leaves it as it was', () => {
   expect(SERVICES.map(textOf)).toEqual(before);
 });
 
-test('a change that cannot be read at first is read again, though nothing of the file changes; it is told of once', async () => {
+test('an unreadable change is read again although the file does not change, and is logged once', async () => {
   createMessageKeys(folder);
   const keys = open('billing');
   const before = await refused();
@@ -165,26 +165,26 @@ test('a change that cannot be read at first is read again, though nothing of the
 test.each<[string, (file: string) => void, RegExp]>([
   ['none', (file) => rmSync(file), /cannot be read \(ENOENT\)/],
   [
-    'that of another service',
+    'a file of another service',
     (file) => writeFileSync(file, textOf('auth')),
     /keys of others \("gateway auth", .*: give billing the file of its own/,
   ],
   [
-    'one that lacks a pair',
+    'a file that lacks a pair',
     (file) => writeFileSync(file, textOf('billing').replace(/^metering billing .*$/m, '')),
     /it has no key for "metering billing"/,
   ],
   [
-    'one with a line that is none',
+    'a file with an invalid line',
     (file) => writeFileSync(file, 'metering billing secret-of-somebody\n'),
     /line 1 must be from, to/,
   ],
   [
-    'one with three keys of a pair',
+    'a file with three keys of a pair',
     (file) => writeFileSync(file, ['1', '2', '3'].map((id) => `metering billing ${id} ${id.repeat(64)}\n`).join('')),
     /line 3: more than 2 keys/,
   ],
-])('%s: the start ends with one line that says what to do, and shows no key', (_, spoil, line) => {
+])('%s ends the start with one line that says what to do, and shows no key', (_, spoil, line) => {
   createMessageKeys(folder);
   const file = keysFileOf(folder, 'billing');
   spoil(file);

@@ -15,15 +15,15 @@ const reloads = new Counter({
 });
 
 /**
- * The keys of one service, from its file: read at construction (throws StartError) and again when the file changes, so
- * a rotation needs no restart. A version that cannot be used is refused, and the old one stays. Polled, as
- * notifications miss a file that is mounted or replaced.
+ * The keys of one service, from its file. Reads the file at construction (throws StartError) and again when it changes,
+ * so a rotation needs no restart. An invalid version is refused, and the old keys stay. The file is polled, because
+ * notifications miss a mounted or replaced file.
  */
 export class KeysFile implements KeyRing {
   private keys: MessageKeys;
-  /** The version that is in force. */
+  /** The version in force. */
   private seen: string;
-  /** What was told of last, lest each look tell it again. */
+  /** The last logged problem, so that it is logged once. */
   private refused = '';
   private lookedAtMs = performance.now();
   private readonly timer: NodeJS.Timeout;
@@ -32,7 +32,7 @@ export class KeysFile implements KeyRing {
     private readonly file: string,
     private readonly service: Service,
   ) {
-    // Looked at before it is read: a change in between is found at the next look.
+    // The state is taken before the file is read, so a change in between is found at the next poll.
     this.seen = this.look();
     try {
       this.keys = this.read();
@@ -47,9 +47,7 @@ export class KeysFile implements KeyRing {
     return this.keys.signing(pair);
   }
 
-  /**
-   * One that is not known may have been added just now: the file is looked at, once in POLL_INTERVAL_MS at the most.
-   */
+  /** An unknown key may just have been added, so the file is checked, at most once in POLL_INTERVAL_MS. */
   named(pair: ServicePair, id: string): MessageKey | undefined {
     const known = this.keys.named(pair, id);
     if (known || performance.now() - this.lookedAtMs < POLL_INTERVAL_MS) return known;
@@ -61,7 +59,7 @@ export class KeysFile implements KeyRing {
     clearInterval(this.timer);
   }
 
-  /** What tells one version of the file from another; empty while there is none. */
+  /** Distinguishes versions of the file. Empty if there is none. */
   private look(): string {
     try {
       const { ino, size, mtimeMs } = statSync(this.file);
@@ -83,17 +81,17 @@ export class KeysFile implements KeyRing {
     if (now === this.seen) return;
     try {
       this.keys = this.read();
-      // Only now: what cannot be read for a moment may be later, without a trace in what `look` sees.
+      // Set only now: after a temporary read error the file must be read again, although its state does not change.
       this.seen = now;
       this.refused = '';
       reloads.inc({ result: 'accepted' });
-      logger('messaging').info({ file: this.file }, 'message keys read again');
+      logger('messaging').info({ file: this.file }, 'the message keys were read again');
     } catch (error) {
       const why = validate(error);
       if (this.refused === `${now} ${why}`) return;
       this.refused = `${now} ${why}`;
       reloads.inc({ result: 'refused' });
-      logger('messaging').error(`refused, the old message keys stay in force: ${this.file} ${why}: ${CURE}`);
+      logger('messaging').error(`the old message keys stay in force: ${this.file} ${why}: ${CURE}`);
     }
   }
 }

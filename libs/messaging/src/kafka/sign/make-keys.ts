@@ -31,12 +31,12 @@ const DIRECTORY_MODE = 0o700;
 const PRIVATE_MODE = 0o600;
 const OWNER_WRITES = 0o200;
 
-/** A rotation, in its order: the new key is believed everywhere, then signs, then is the only one. */
+/** The steps of a rotation: every service accepts the new key, then signs with it, then accepts no other. */
 export const ROTATION_STEPS = ['add', 'promote', 'remove'] as const;
 export type RotationStep = (typeof ROTATION_STEPS)[number];
 
 export interface KeyFiles {
-  /** Those that were written. */
+  /** The files that were written. */
   files: string[];
   pairs: number;
 }
@@ -44,9 +44,9 @@ export interface KeyFiles {
 export const keysFileOf = (directory: string, service: Service): string => join(directory, `${service}-message-keys`);
 
 /**
- * Makes the keys that are missing in the files of a directory, one file for each service; what is there stays, so it is
- * safe to repeat. `mode`: of new files; by default nobody else may read them. BadKeysError: the files do not fit each
- * other.
+ * Creates missing keys in the files of a directory, one file for each service. Existing keys stay, so it is safe to
+ * repeat. `mode`: the permissions of new files; by default no other user may read them. BadKeysError: the files do not
+ * match each other.
  */
 export function createMessageKeys(directory: string, mode = PRIVATE_MODE): KeyFiles {
   mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
@@ -57,8 +57,7 @@ export function createMessageKeys(directory: string, mode = PRIVATE_MODE): KeyFi
 }
 
 /**
- * One step of a rotation, for all pairs. BadKeysError: the files do not fit each other, or the step is not the next
- * one.
+ * One step of a rotation, for all pairs. BadKeysError: the files do not match each other, or the step is out of order.
  */
 export function rotateMessageKeys(directory: string, step: RotationStep): KeyFiles {
   const keys = readAll(directory);
@@ -75,8 +74,8 @@ export function rotateMessageKeys(directory: string, step: RotationStep): KeyFil
   if ([...keys.values()].some((of) => of.length !== expected))
     throw new BadKeysError([
       step === 'add'
-        ? 'there are two keys of a pair already: go on with "promote" or "remove"'
-        : 'there is only one key of a pair: begin with "add"',
+        ? 'there are two keys of a pair already: continue with "promote" or "remove"'
+        : 'there is only one key of a pair: start with "add"',
     ]);
   for (const [name, of] of keys) keys.set(name, each[step](of));
   return { files: writeAll(directory, keys, PRIVATE_MODE), pairs: keys.size };
@@ -86,7 +85,7 @@ const newKey = () => ({ id: randomBytes(ID_BYTES).toString('hex'), secret: rando
 
 const pairsOfAll = () => [...new Map(SERVICES.flatMap(pairsOf).map((pair) => [nameOf(pair), pair])).values()];
 
-/** By pair, as the files of both have them. One that lacks a pair, as after a pair is new, gets it from the other. */
+/** The keys by pair, as both files have them. A file that lacks a pair, such as a new one, gets it from the other. */
 function readAll(directory: string): Map<string, KeyLine[]> {
   const keys = new Map<string, KeyLine[]>();
   for (const service of SERVICES) {
@@ -98,7 +97,7 @@ function readAll(directory: string): Map<string, KeyLine[]> {
       const known = keys.get(name);
       if (known && JSON.stringify(known) !== JSON.stringify(lines))
         throw new BadKeysError([
-          `${file}: its keys "${name}" are not those of the other service: restore both files as they were`,
+          `${file}: its keys "${name}" differ from those of the other service: restore both files`,
         ]);
       keys.set(name, lines);
     }
@@ -124,7 +123,9 @@ function writeAll(directory: string, keys: ReadonlyMap<string, KeyLine[]>, mode:
     .map(({ file }) => file);
 }
 
-/** In place: who has the file mounted reads the new content. False: it says that already. */
+/**
+ * Overwrites in place, so a process that has the file mounted reads the new content. False: the content is the same.
+ */
 function writeInPlace(file: string, text: string, mode: number): boolean {
   if (!existsSync(file)) {
     writeFileSync(file, text, { mode: PRIVATE_MODE, flush: true });
@@ -139,7 +140,7 @@ function writeInPlace(file: string, text: string, mode: number): boolean {
   try {
     overwrite(opened, text, before.length);
   } catch (error) {
-    // Its blocks are there, also on a disk that is full.
+    // Its blocks are allocated, so the write succeeds on a full disk too.
     overwrite(opened, before, text.length);
     throw error;
   } finally {
@@ -150,16 +151,16 @@ function writeInPlace(file: string, text: string, mode: number): boolean {
 }
 
 /**
- * Services read the file while this is done, and one may start: nobody's right to read it is taken away, and at no
- * moment is it empty or half of it, as it is with `writeFileSync`. One write over the whole of what was there, with
- * empty lines to its end, which mean nothing; then they are cut off.
+ * Services read the file meanwhile, and one may be starting. So the file keeps its permissions and is never empty or
+ * incomplete, as it would be with `writeFileSync`. One write replaces the whole content, padded with empty lines, which
+ * mean nothing. Then the file is truncated.
  */
 function overwrite(opened: number, text: string, lengthBefore: number): void {
   const bytes = Buffer.from(text.padEnd(lengthBefore, '\n'));
   const written = writeSync(opened, bytes, 0, bytes.length, 0);
   if (written < bytes.length) throw new Error(`only ${written} of ${bytes.length} bytes could be written`);
   ftruncateSync(opened, Buffer.byteLength(text));
-  // After the content, as the kernel sets it before: who was in between reads it again.
+  // After the content, because the kernel sets the time before it. A reader in between reads the file again.
   const now = new Date();
   futimesSync(opened, now, now);
   fsyncSync(opened);

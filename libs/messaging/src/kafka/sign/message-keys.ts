@@ -5,7 +5,8 @@ import { SERVICES, servicePairs, type Service, type ServicePair } from '@tollgat
 export const MAX_KEYS_PER_PAIR = 2;
 export const KEY_BYTES = 32;
 const FORM =
-  'from, to, the key\'s id (1 to 16 of a-z and 0-9) and the key (64 of 0-9 and a-f), as in "metering billing 3f9a1c20 …"';
+  "from, to, the key's id (1 to 16 of a-z and 0-9) and the key (64 of 0-9 and a-f), " +
+  'as in "metering billing 3f9a1c20 …"';
 const LINE = new RegExp(
   `^(${SERVICES.join('|')}) (${SERVICES.join('|')}) ([a-z0-9]{1,16}) ([0-9a-f]{${2 * KEY_BYTES}})$`,
 );
@@ -22,16 +23,16 @@ export interface MessageKey {
   key: KeyObject;
 }
 
-/** The keys by which services believe each other: one for each ordered pair, two while they are changed. */
+/** The keys with which services verify each other: one for each ordered pair, two during a rotation. */
 export interface KeyRing {
-  /** The one that `from` signs with when it speaks to `to`. */
+  /** The key with which `from` signs messages to `to`. */
   signing(pair: ServicePair): MessageKey | undefined;
-  /** The one of this id, if it is valid. */
+  /** The key with this id, if it is valid. */
   named(pair: ServicePair, id: string): MessageKey | undefined;
   close(): void;
 }
 
-/** A keys file that cannot be used; each problem is a line. */
+/** A keys file that cannot be used. Each problem is a line. */
 export class BadKeysError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(problems.join('\n'));
@@ -39,7 +40,7 @@ export class BadKeysError extends Error {
   }
 }
 
-/** Keys as a file has them. */
+/** The keys of a file. */
 export class MessageKeys implements KeyRing {
   private readonly byPair = new Map<string, MessageKey[]>();
 
@@ -64,13 +65,13 @@ export class MessageKeys implements KeyRing {
 
 export const nameOf = ({ from, to }: ServicePair): string => `${from} ${to}`;
 
-/** The pairs in which a service takes part: what its file must hold, and no other may. */
+/** The pairs of a service: its file must have exactly these. */
 export const pairsOf = (service: Service): ServicePair[] =>
   servicePairs().filter(({ from, to }) => from === service || to === service);
 
 /**
- * Reads the text of a keys file: a key a line, of a pair the first one signs; empty lines and those that begin with #
- * mean nothing. Nothing of a key is in what BadKeysError says.
+ * Reads the text of a keys file: one key in each line. Of a pair the first key signs. Empty lines and lines that begin
+ * with # are ignored. BadKeysError never contains a part of a key.
  */
 export function readKeys(text: string): KeyLine[] {
   const lines: KeyLine[] = [];
@@ -97,7 +98,7 @@ export function readKeys(text: string): KeyLine[] {
   return lines;
 }
 
-/** As `readKeys`, and only if the file is that of this service: every pair in which it takes part, and no other. */
+/** Like `readKeys`, and checks that the file is that of this service: it has exactly the service's pairs. */
 export function readKeysOf(service: Service, text: string): KeyLine[] {
   const lines = readKeys(text);
   const found = new Set(lines.map(nameOf));
@@ -114,7 +115,9 @@ export function readKeysOf(service: Service, text: string): KeyLine[] {
 }
 
 const HEAD = (service: string) =>
-  `# Message keys of ${service}: secret. Made by "tollgate message-keys create", changed by "tollgate message-keys rotate".\n# From, to, id, key: of a pair the first line signs, all are believed.\n`;
+  `# Message keys of ${service}: secret. Made by "tollgate message-keys create", ` +
+  'changed by "tollgate message-keys rotate".\n' +
+  '# From, to, id, key: of a pair the first line signs, all are accepted.\n';
 
 export const writeKeys = (service: string, lines: readonly KeyLine[]): string =>
   HEAD(service) + lines.map(({ from, to, id, secret }) => `${from} ${to} ${id} ${secret}\n`).join('');

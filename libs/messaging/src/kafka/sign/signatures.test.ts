@@ -15,7 +15,7 @@ const all = new Signatures(TEST_IDENTITY);
 const of = (services: readonly Service[], lines: readonly KeyLine[]) =>
   new Signatures({ services, keys: new MessageKeys(lines) });
 const signed = all.sign(TOPIC, MESSAGE, 'metering', ['billing']);
-/** As it is delivered. */
+/** The message as delivered. */
 function delivered({ key, value, headers = {} }: OutgoingMessage) {
   return {
     key: typeof key === 'string' ? Buffer.from(key) : key,
@@ -28,7 +28,7 @@ function delivered({ key, value, headers = {} }: OutgoingMessage) {
 const verify = (message: OutgoingMessage, topic = TOPIC, to: Service = 'billing', allowed: Service[] = ['metering']) =>
   all.verify(topic, delivered(message), to, allowed);
 
-test('what a service has signed for another one is believed, with whatever headers of others', () => {
+test('a message that a service has signed for another one is accepted, whatever headers others add', () => {
   expect(verify(signed)).toEqual({ from: 'metering' });
   expect(verify({ ...signed, headers: { ...signed.headers, traceparent: 'y' } })).toEqual({ from: 'metering' });
   expect(verify(all.sign(TOPIC, { key: null, partition: 0, value: null }, 'metering', ['billing']))).toEqual({
@@ -45,20 +45,20 @@ test.each<[string, Partial<OutgoingMessage>]>([
   ['bytes as a key', { key: Buffer.from([0xff]) }],
   ['another deadline', { headers: { ...signed.headers, 'tollgate-deadline': '18' } }],
   ['a deadline twice', { headers: { ...signed.headers, 'tollgate-deadline': ['17', '17'] } }],
-  ['a header that means something more', { headers: { ...signed.headers, 'tollgate-version': '1' } }],
+  ['another significant header', { headers: { ...signed.headers, 'tollgate-version': '1' } }],
   ['one header less', { headers: { 'tollgate-mac-billing': signed.headers!['tollgate-mac-billing'] } }],
-])('%s under the same signature is not believed', (_, changed) => {
+])('%s under the same signature is refused', (_, changed) => {
   expect(verify({ ...signed, ...changed } as OutgoingMessage)).toEqual({
     reason: 'altered, or not signed by metering: the signature does not fit',
   });
 });
 
-test('in another topic, or that of another installation, it is not believed', () => {
+test('a message in another topic, or in that of another installation, is refused', () => {
   for (const topic of ['a.usage-events', 'b.charges', 'charges'])
     expect(verify(signed, topic)).toMatchObject({ reason: expect.stringContaining('does not fit') });
 });
 
-test('unsigned, or with a signature of no form, it is not believed', () => {
+test('a message that is unsigned, or has a malformed signature, is refused', () => {
   expect(verify(MESSAGE)).toEqual({ reason: 'not signed for billing' });
   const header = signed.headers!['tollgate-mac-billing'] as string;
   for (const bad of ['', header.slice(1), `${header}A`, header.replace('metering', 'mars'), header.replace('1 ', '2 ')])
@@ -70,17 +70,17 @@ test('unsigned, or with a signature of no form, it is not believed', () => {
   });
 });
 
-test('by a service that has no say here it is not believed, whatever its key', () => {
+test('a message of a service that may not send it is refused, whatever its key', () => {
   const gateway = all.sign(TOPIC, MESSAGE, 'gateway', ['billing']);
-  expect(verify(gateway)).toEqual({ reason: 'signed by gateway, which has nothing to say here (metering)' });
-  // It claims to be another one.
+  expect(verify(gateway)).toEqual({ reason: 'signed by gateway, but only metering may send it' });
+  // It claims to be another service.
   const header = (gateway.headers!['tollgate-mac-billing'] as string).replace('gateway', 'metering');
   expect(verify({ ...gateway, headers: { ...gateway.headers, 'tollgate-mac-billing': header } })).toMatchObject({
     reason: expect.stringContaining('does not fit'),
   });
 });
 
-test('meant for one service it is not believed by another one, and the answer is no question', () => {
+test('a message for one service is refused by another one, and a reply is refused as a request', () => {
   const news = all.sign(TOPIC, MESSAGE, 'billing', ['gateway']);
   const moved = { ...news.headers, 'tollgate-mac-auth': news.headers!['tollgate-mac-gateway']! };
   expect(verify({ ...news, headers: moved }, TOPIC, 'auth', ['billing'])).toMatchObject({ reason: expect.any(String) });
@@ -90,7 +90,7 @@ test('meant for one service it is not believed by another one, and the answer is
   });
 });
 
-test('whoever has the keys of one service forges messages to that one alone', () => {
+test('the keys of one service can only forge messages to that service', () => {
   const stolen = TEST_KEYS.filter(({ from, to }) => from === 'gateway' || to === 'gateway');
   const thief = of(SERVICES, stolen);
   const able = SERVICES.flatMap((from) =>
@@ -107,7 +107,7 @@ test('whoever has the keys of one service forges messages to that one alone', ()
   expect(able).not.toContain('metering billing');
 });
 
-test('two keys are believed while they are changed, the first of them signs, and one that was removed is not believed', () => {
+test('both keys are accepted during a rotation, the first of them signs, and a removed one is refused', () => {
   const line = (id: string): KeyLine => ({
     ...{ from: 'metering', to: 'billing', id },
     secret: createHash('sha256').update(id).digest('hex'),
@@ -118,7 +118,7 @@ test('two keys are believed while they are changed, the first of them signs, and
   const believed = (by: Signatures, sender: Signatures) =>
     'from' in
     by.verify(TOPIC, delivered(sender.sign(TOPIC, MESSAGE, 'metering', ['billing'])), 'billing', ['metering']);
-  // Each step beside the one before and the one after: replicas do not take it at the same moment.
+  // Each step together with the one before and the one after, because replicas do not take it at the same moment.
   const steps = [old!, added!, promoted!, removed!];
   for (const [index, step] of steps.entries())
     for (const other of steps.slice(Math.max(0, index - 1), index + 2)) expect(believed(step, other)).toBe(true);

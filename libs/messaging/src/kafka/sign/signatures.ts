@@ -4,47 +4,47 @@ import type { IHeaders, KafkaMessage } from 'kafkajs';
 import type { OutgoingMessage } from '../topic-publisher';
 import type { KeyRing } from './message-keys';
 
-/** In front of the names of headers that mean something; all of them are signed, but for the signatures themselves. */
+/** The prefix of significant headers. All of them are signed, except the signatures themselves. */
 const MEANINGFUL = 'tollgate-';
-/** One for each service that the message is for: `tollgate-mac-billing`. */
+/** One header for each service that gets the message: `tollgate-mac-billing`. */
 const SIGNATURE = 'tollgate-mac-';
 /** `1 <from> <key id> <HMAC-SHA256>` */
 const FORM = /^1 ([a-z]+) ([a-z0-9]{1,16}) ([A-Za-z0-9_-]{43})$/;
 const FORMS_VERSION = 'tollgate-mac/1';
 
-/** Who this process is among the services. */
+/** The identity of this process among the services. */
 export interface Identity {
-  /** One; more only where one process plays the parts of several. */
+  /** One service; several only where one process plays the parts of several. */
   services: readonly Service[];
   keys: KeyRing;
 }
 
-/** Who said it, or why that cannot be believed. */
+/** The sender, or why the message is refused. */
 export type Verified = { from: Service } | { reason: string };
 
 type Signed = Pick<KafkaMessage, 'key' | 'value' | 'headers'>;
 
 /**
- * Signs what this process says and verifies what it is told: HMAC-SHA256 over the topic, the key, the headers that mean
- * something and the payload, by a key that two services share for one direction. Whoever can verify can also sign, so a
- * service that is broken into can forge messages to itself alone; the brokers and who runs them can forge none
+ * Signs this process's messages and verifies those it gets: HMAC-SHA256 over the topic, the key, the significant
+ * headers and the payload, with a key that two services share for one direction. A service that can verify can also
+ * sign, so a compromised service can forge only messages to itself. The brokers and their administrators can forge none
  * (docs/decisions/0011).
  */
 export class Signatures {
   constructor(private readonly identity: Identity) {}
 
-  /** The one service that this process is; undefined: the parts of several. */
+  /** The one service that this process is. Undefined if it plays the parts of several. */
   get service(): Service | undefined {
     const { services } = this.identity;
     return services.length === 1 ? services[0] : undefined;
   }
 
-  /** Which of these this process is. */
+  /** Which of these services this process is. */
   asOneOf(services: readonly Service[]): Service | undefined {
     return services.find((service) => this.identity.services.includes(service));
   }
 
-  /** The message with a signature for each of `to`. `topic`: its full name. Throws when there is no key. */
+  /** The message with a signature for each of `to`. `topic` is its full name. Throws when there is no key. */
   sign(topic: string, message: OutgoingMessage, from: Service, to: readonly Service[]): OutgoingMessage {
     const headers: IHeaders = { ...message.headers };
     const signed = { key: bytesOf(message.key), value: message.value, headers };
@@ -57,15 +57,14 @@ export class Signatures {
     return { ...message, headers };
   }
 
-  /** `to`: the service that this process is to the message; `allowed`: those whose word it may be. */
+  /** `to`: the service that this process is for the message. `allowed`: the services that may send it. */
   verify(topic: string, message: Signed, to: Service, allowed: readonly Service[]): Verified {
     const header = message.headers?.[SIGNATURE + to];
     if (header === undefined) return { reason: `not signed for ${to}` };
     const [, name, id, given] = (single(header) && FORM.exec(header.toString())) || [];
     const from = SERVICES.find((service) => service === name);
     if (!from) return { reason: 'its signature cannot be read' };
-    if (!allowed.includes(from))
-      return { reason: `signed by ${from}, which has nothing to say here (${allowed.join(', ')})` };
+    if (!allowed.includes(from)) return { reason: `signed by ${from}, but only ${allowed.join(', ')} may send it` };
     const pair = { from, to };
     const key = this.identity.keys.named(pair, id!);
     if (!key) return { reason: `signed with the key "${id}" from ${from} to ${to}, which is not valid here` };
@@ -78,9 +77,7 @@ export class Signatures {
   }
 }
 
-/**
- * The payload goes in as it is, last; what is before it is one line of JSON, so no two messages give the same bytes.
- */
+/** The payload goes in last and unchanged. One line of JSON precedes it, so no two messages give the same bytes. */
 function mac(
   topic: string,
   { key, value, headers = {} }: Signed,
@@ -101,9 +98,7 @@ const bytesOf = (key: Buffer | string | null): Buffer | null => (typeof key === 
 
 const single = (header: IHeaders[string]): header is Buffer | string => !Array.isArray(header) && header !== undefined;
 
-/**
- * One byte is one character: other bytes never give the same text. A header that is there several times is not text.
- */
+/** Each byte becomes one character, so different bytes never give the same text. A repeated header is not text. */
 function textOf(value: IHeaders[string] | null): string | string[] | null {
   if (value === null || value === undefined) return null;
   if (Array.isArray(value)) return value.map((each) => textOf(each) as string);

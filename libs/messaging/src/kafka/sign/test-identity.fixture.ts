@@ -13,7 +13,7 @@ export const TEST_KEYS: KeyLine[] = servicePairs().map((pair) => ({
 /** One process that plays the parts of all services. */
 export const TEST_IDENTITY: Identity = { services: SERVICES, keys: new MessageKeys(TEST_KEYS) };
 
-/** Who has the keys of these services and no other. */
+/** The identity of a process that has the keys of these services only. */
 export const keysOf = (...services: Service[]): Identity => ({
   services,
   keys: new MessageKeys(TEST_KEYS.filter(({ from, to }) => services.includes(from) || services.includes(to))),
