@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { checkSchema, migrateSchema } from '@tollgate/postgres';
+import { checkSchema, migrateSchema, query } from '@tollgate/postgres';
 import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { BillingModule } from './billing.module';
 import { BillingDataSource, MIGRATIONS } from './database';
@@ -53,7 +53,7 @@ runService(
       await app.listen();
       takeDown.add(() => app.close());
       const dataSource = app.get(BillingDataSource, { strict: false });
-      health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
+      health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
       // Reconcile and refunds ask it.
       health.depend('redis', { required: false, check: () => admission.check() });

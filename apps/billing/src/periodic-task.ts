@@ -48,6 +48,6 @@ export function periodicTask<Parts extends readonly unknown[]>(
   return {
     provide: Symbol(name),
     inject: [...inject],
-    useFactory: (...parts: unknown[]) => new PeriodicTask(name, everyMs, () => run(...(parts as unknown as Parts))),
+    useFactory: (...parts: Parts) => new PeriodicTask(name, everyMs, () => run(...parts)),
   };
 }

@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { checkSchema, migrateSchema } from '@tollgate/postgres';
+import { checkSchema, migrateSchema, query } from '@tollgate/postgres';
 import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { MeteringDataSource, MIGRATIONS } from './database';
 import { MeteringModule } from './metering.module';
@@ -43,7 +43,7 @@ runService(
       await app.listen();
       takeDown.add(() => app.close());
       const dataSource = app.get(MeteringDataSource, { strict: false });
-      health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
+      health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
       // Usage is recorded without it; only the sweep waits.
       health.depend('redis', { required: false, check: () => admission.check() });

@@ -2,27 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '@tollgate/runtime';
 import { parse } from 'pg-connection-string';
 import { DataSource, type DataSourceOptions, type EntityManager, type EntityTarget, type ObjectLiteral } from 'typeorm';
-import type { Socket } from 'node:net';
-import type { Pool, PoolClient, PoolConfig, QueryConfig } from 'pg';
+import type { Pool, PoolConfig } from 'pg';
+import { ANSWER_TIMEOUT_MS, BreakableClient, STATEMENT_TIMEOUT_MS } from './statements';
 
-/** After so many runs of one transaction the error goes to the caller. */
+/** After this many runs of one transaction the caller gets the error. */
 const MAX_TRANSACTION_TRIES = 6;
 const RETRY_BASE_MS = 10;
 const MAX_RETRY_MS = 320;
 const CONNECT_TIMEOUT_MS = 5_000;
-/**
- * A statement that takes longer is ended by the server, and a transaction whose client has gone silent too: its locks
- * are free again.
- */
-const STATEMENT_TIMEOUT_MS = 60_000;
-/**
- * A server that does not answer at all (a network that swallows packets): its connection is given up, and the pool
- * makes another.
- */
-const QUERY_TIMEOUT_MS = 70_000;
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** serialization_failure, deadlock_detected, lock_not_available: the transaction as a whole may be tried again. */
+/** serialization_failure, deadlock_detected, lock_not_available: a repeat of the whole transaction may succeed. */
 const RETRYABLE = new Set(['40001', '40P01', '55P03']);
 
 export interface DatabaseOptions {
@@ -34,6 +24,8 @@ export interface DatabaseOptions {
   poolSize: number;
   /** Role that every connection takes on, e.g. one without the right to change the journal. */
   role?: string;
+  /** Shorter in tests. */
+  answerTimeoutMs?: number;
 }
 
 /** A TypeORM data source on the service's schema, connected. Rejects when the server cannot be reached. */
@@ -61,21 +53,18 @@ export async function openDataSource(
       ...extra,
       statement_timeout: STATEMENT_TIMEOUT_MS,
       idle_in_transaction_session_timeout: STATEMENT_TIMEOUT_MS,
-      query_timeout: QUERY_TIMEOUT_MS,
+      query_timeout: options.answerTimeoutMs ?? ANSWER_TIMEOUT_MS,
+      Client: BreakableClient,
       keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     },
   } as DataSourceOptions);
   await dataSource.initialize();
-  const pool = (dataSource.driver as unknown as { master: Pool }).master;
-  outliveConnections(pool);
-  breakOffSilent(pool);
   return dataSource;
 }
 
 /**
- * A connection of this pool that breaks, idle or in hand, is learned from the query that fails on it, or not at all:
- * without a listener it would end the process, also in the moment between its hand-over and whatever its user does
- * first.
+ * For a pool without TypeORM. The query that fails on a broken connection reports it; an idle connection breaks
+ * silently. Without a listener a broken connection would end the process, even between its hand-over and its first use.
  */
 export function outliveConnections(pool: Pool): void {
   pool.on('error', () => {});
@@ -83,40 +72,8 @@ export function outliveConnections(pool: Pool): void {
 }
 
 /**
- * A connection on which an answer was given up (QUERY_TIMEOUT_MS) is broken off. node-postgres keeps it, and what comes
- * next on it would wait behind the query that is never answered: the rollback first, and then whoever gets it from the
- * pool.
- */
-function breakOffSilent(pool: Pool): void {
-  pool.on('connect', (client) => {
-    const query = client.query.bind(client) as (...args: unknown[]) => unknown;
-    const watched = (...args: unknown[]): unknown => {
-      const answer = query(...args);
-      if (answer instanceof Promise)
-        answer.catch((error: unknown) => {
-          if (isSilence(error)) breakOff(client, error as Error);
-        });
-      return answer;
-    };
-    client.query = watched as typeof client.query;
-  });
-}
-
-/** What is under way on it fails; whoever has it in hand gives it back as broken, before anybody else gets it. */
-function breakOff(client: PoolClient, reason: Error): void {
-  client.emit('error', reason);
-  socketOf(client).destroy();
-}
-
-/** node-postgres gives it no code. */
-const isSilence = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
-
-const socketOf = (client: PoolClient): Socket =>
-  (client as unknown as { connection: { stream: Socket } }).connection.stream;
-
-/**
- * Runs `work` in one transaction; the whole of it again, a bounded number of times, when Postgres says that a repeat
- * may succeed.
+ * Runs `work` in one transaction. Runs all of it again, a bounded number of times, when PostgreSQL reports an error
+ * that a repeat may cure.
  */
 export async function transaction<T>(dataSource: DataSource, work: (tx: EntityManager) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -128,38 +85,6 @@ export async function transaction<T>(dataSource: DataSource, work: (tx: EntityMa
     }
   }
 }
-
-/**
- * For statements of a transaction that may take longer than a service's own, as those of a proof over all of the books
- * do: each may take `timeoutMs`, by the server and on this side; the others of the transaction, too. The one that is
- * under way when `stopped` is aborted fails with its reason at once, as its connection is broken off. What TypeORM asks
- * has no timeout of its own, so they go to its connection.
- */
-export async function withStatementTimeout(
-  tx: EntityManager,
-  timeoutMs: number,
-  stopped?: AbortSignal,
-): Promise<Query> {
-  await tx.query(`SELECT set_config('statement_timeout', $1, true)`, [String(timeoutMs)]);
-  const client = (await tx.queryRunner!.connect()) as PoolClient;
-  const answerTimeoutMs = timeoutMs + QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
-  const stop = () => breakOff(client, stopped!.reason as Error);
-  return async <R extends object>(text: string, values: unknown[]) => {
-    stopped?.throwIfAborted();
-    stopped?.addEventListener('abort', stop);
-    try {
-      const { rows } = await client.query<R>({ text, values, query_timeout: answerTimeoutMs } as QueryConfig);
-      return rows;
-    } catch (error) {
-      stopped?.throwIfAborted();
-      throw error;
-    } finally {
-      stopped?.removeEventListener('abort', stop);
-    }
-  };
-}
-
-export type Query = <R extends object>(text: string, values: unknown[]) => Promise<R[]>;
 
 /** SQLSTATE of an error of pg or TypeORM, if it has one. */
 export function sqlState(error: unknown): string | undefined {

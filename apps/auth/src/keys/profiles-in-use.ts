@@ -1,4 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { query } from '@tollgate/postgres';
 import { ConfigSource, StartError, type TollgateConfig } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 
@@ -32,7 +33,8 @@ export class ProfilesInUse implements OnModuleInit {
    * answer.
    */
   private async missingIn({ plans }: TollgateConfig): Promise<string[]> {
-    const used = await this.database.dataSource.query<UsedProfile[]>(
+    const used = await query<UsedProfile>(
+      this.database.dataSource,
       `SELECT t.plan, c.profile, count(*)::int AS keys, min(t.id) AS tenant
        FROM credential c JOIN tenant t ON t.id = c.tenant_id
        WHERE c.kind = 'key' AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now())

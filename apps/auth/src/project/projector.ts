@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { UnavailableError, type CredentialKind } from '@tollgate/contracts';
 import { CredentialStore, type CredentialRecord } from '@tollgate/credentials';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { AuthDatabase } from '../database';
 
@@ -61,7 +61,7 @@ export class Projector {
   async project(id: string): Promise<void> {
     try {
       const { dataSource } = this.database;
-      await this.write(dataSource, await dataSource.query<Row[]>(`${SELECT} WHERE credential.id = $1`, [id]));
+      await this.write(dataSource, await query<Row>(dataSource, `${SELECT} WHERE credential.id = $1`, [id]));
     } catch (error) {
       throw new UnavailableError(`${id} is committed and not yet projected: ${(error as Error).message}`);
     }
@@ -73,18 +73,20 @@ export class Projector {
    */
   async projectDue(): Promise<number> {
     const { dataSource } = this.database;
-    const [due] = await dataSource.query<{ any: boolean }[]>(
+    const [due] = await query<{ any: boolean }>(
+      dataSource,
       `SELECT EXISTS (SELECT FROM credential WHERE ${UNPROJECTED}) AS any`,
     );
     if (!due!.any) return 0;
     return transaction(dataSource, async (tx) => {
-      const [lock] = await tx.query<{ mine: boolean }[]>(
+      const [lock] = await query<{ mine: boolean }>(
+        tx,
         `SELECT pg_try_advisory_xact_lock(hashtextextended('tollgate-auth-projection', 0)) AS mine,
                 set_config('idle_in_transaction_session_timeout', $1, true)`,
         [`${MAX_IDLE_IN_BATCH_MS}ms`],
       );
       if (!lock!.mine) return 0;
-      const rows = await tx.query<Row[]>(`${SELECT} WHERE ${UNPROJECTED} ORDER BY credential.id LIMIT $1`, [
+      const rows = await query<Row>(tx, `${SELECT} WHERE ${UNPROJECTED} ORDER BY credential.id LIMIT $1`, [
         MAX_RECORDS_PER_BATCH,
       ]);
       return this.write(tx, rows);
@@ -97,9 +99,9 @@ export class Projector {
    */
   async projectAll(): Promise<number> {
     const { dataSource } = this.database;
-    let written = await this.write(dataSource, await dataSource.query<Row[]>(JUST_REVOKED, [MAX_RECORDS_PER_BATCH]));
+    let written = await this.write(dataSource, await query<Row>(dataSource, JUST_REVOKED, [MAX_RECORDS_PER_BATCH]));
     for (let after = ''; ;) {
-      const rows = await dataSource.query<Row[]>(`${SELECT} WHERE credential.id > $1 ORDER BY credential.id LIMIT $2`, [
+      const rows = await query<Row>(dataSource, `${SELECT} WHERE credential.id > $1 ORDER BY credential.id LIMIT $2`, [
         after,
         MAX_RECORDS_PER_BATCH,
       ]);
@@ -114,7 +116,8 @@ export class Projector {
    * was emptied, or is an older copy.
    */
   async refillIfLost(): Promise<number> {
-    const [newest] = await this.database.dataSource.query<{ hash: string }[]>(
+    const [newest] = await query<{ hash: string }>(
+      this.database.dataSource,
       `SELECT hash FROM credential WHERE projected_version > 0 AND ${KEPT} ORDER BY created_at DESC, id DESC LIMIT 1`,
     );
     if (!newest || (await this.store.lookup(newest.hash))) return 0;
@@ -134,7 +137,7 @@ export class Projector {
   private async write(queries: Queries, rows: Row[]): Promise<number> {
     if (rows.length === 0) return 0;
     await this.store.put(rows.map(toRecord), Number(rows[0]!.read_at_ms));
-    await queries.query(MARK, [rows.map(({ id }) => id), rows.map(({ version }) => version)]);
+    await query(queries, MARK, [rows.map(({ id }) => id), rows.map(({ version }) => version)]);
     return rows.length;
   }
 }

@@ -1,4 +1,5 @@
 import { NANOS_PER_CENT, type BudgetUpdate, type BudgetState, type SetBudget } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 
 export interface BudgetRow {
@@ -36,7 +37,8 @@ export function budgetUpdate(row: BudgetRow): BudgetUpdate {
 
 /** Every budget that was ever set for the tenant or one of its keys: for an admission store that lost them. */
 export async function allBudgetUpdates(tx: EntityManager, tenantId: string): Promise<BudgetUpdate[]> {
-  const rows = await tx.query<BudgetRow[]>(
+  const rows = await query<BudgetRow>(
+    tx,
     'SELECT key_id, version, kind, cents, thresholds FROM budget WHERE tenant_id = $1 ORDER BY key_id',
     [tenantId],
   );
@@ -59,7 +61,7 @@ export async function budgetState(
   { tenantId, keyId, period }: { tenantId: string; keyId: string; period: string },
   defaultThresholds: readonly number[],
 ): Promise<BudgetState> {
-  const [row] = await tx.query<StateRow[]>(`WITH w AS (SELECT $3::text AS key_id) ${STATE}`, [tenantId, period, keyId]);
+  const [row] = await query<StateRow>(tx, `WITH w AS (SELECT $3::text AS key_id) ${STATE}`, [tenantId, period, keyId]);
   return toState(row!, period, defaultThresholds);
 }
 
@@ -69,7 +71,8 @@ export async function budgetStates(
   { tenantId, after, period, limit }: { tenantId: string; after: string; period: string; limit: number },
   defaultThresholds: readonly number[],
 ): Promise<BudgetState[]> {
-  const rows = await tx.query<StateRow[]>(
+  const rows = await query<StateRow>(
+    tx,
     `WITH w AS (SELECT key_id FROM budget WHERE tenant_id = $1 AND key_id > $3 AND kind <> 'default' ORDER BY key_id LIMIT $4) ${STATE}`,
     [tenantId, period, after, limit],
   );

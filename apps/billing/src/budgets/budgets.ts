@@ -8,7 +8,7 @@ import {
   type SetBudget,
 } from '@tollgate/contracts';
 import { enqueue, type Requests } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { enforceAtAdmission } from '../consume/tell-admission';
 import { lockBooks } from '../ledger/books-store';
@@ -98,7 +98,8 @@ export class Budgets {
   /** A budget that is lower now may have been used up to its thresholds already. */
   private async recordReached(tx: EntityManager, tenantId: string, keyId: string): Promise<void> {
     const period = this.period();
-    const watched = await tx.query<WatchedRow[]>(
+    const watched = await query<WatchedRow>(
+      tx,
       `SELECT b.tenant_id, $3::text AS period, b.key_id, coalesce(m.spent_nanos, 0) AS spent_nanos, ${IN_FORCE} AS cents, b.thresholds
        FROM budget b LEFT JOIN budget_month m ON m.tenant_id = b.tenant_id AND m.key_id = b.key_id AND m.period = $3
        WHERE b.tenant_id = $1 AND b.key_id = $2 AND ${IN_FORCE} IS NOT NULL`,
@@ -122,7 +123,8 @@ async function write(
   { tenantId, budgetCents, thresholdsPercent }: SetRequest,
   keyId: string,
 ): Promise<{ row: BudgetRow | undefined; changed: boolean }> {
-  const [before] = await tx.query<BudgetRow[]>(
+  const [before] = await query<BudgetRow>(
+    tx,
     'SELECT key_id, version, kind, cents, thresholds FROM budget WHERE tenant_id = $1 AND key_id = $2',
     [tenantId, keyId],
   );
@@ -132,7 +134,8 @@ async function write(
   if (same) return { row: before, changed: false };
   if (!before && keyId !== '') await assertRoom(tx, tenantId);
   const kind = typeof budgetCents === 'number' ? 'amount' : budgetCents;
-  const [row] = await tx.query<BudgetRow[]>(
+  const [row] = await query<BudgetRow>(
+    tx,
     `INSERT INTO budget AS b (tenant_id, key_id, version, kind, cents, thresholds) VALUES ($1, $2, 1, $3, $4, $5)
      ON CONFLICT (tenant_id, key_id) DO UPDATE
        SET version = b.version + 1, kind = excluded.kind, cents = excluded.cents, thresholds = excluded.thresholds, changed_at = now()
@@ -143,7 +146,8 @@ async function write(
 }
 
 async function assertRoom(tx: EntityManager, tenantId: string): Promise<void> {
-  const [row] = await tx.query<{ count: string }[]>(
+  const [row] = await query<{ count: string }>(
+    tx,
     `SELECT count(*) FROM budget WHERE tenant_id = $1 AND key_id <> ''`,
     [tenantId],
   );

@@ -1,5 +1,6 @@
 import { newId, type BudgetEvent } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import type { ReadCharge } from '../ledger/core/gather';
 import { periodOf } from '../ledger/core/period';
@@ -40,7 +41,8 @@ export async function addSpending(
 ): Promise<void> {
   if (charges.length === 0) return;
   const sums = sumUp(charges);
-  const watched = await tx.query<WatchedRow[]>(
+  const watched = await query<WatchedRow>(
+    tx,
     `WITH m AS (
        INSERT INTO budget_month AS stored (tenant_id, period, key_id, spent_nanos, default_cents)
        SELECT n.tenant_id, n.period, n.key_id, n.nanos, CASE WHEN n.says THEN n.default_cents ELSE before.default_cents END
@@ -89,7 +91,8 @@ export async function recordReached(
     ),
   );
   if (reached.length === 0) return;
-  const fresh = await tx.query<{ id: string }[]>(
+  const fresh = await query<{ id: string }>(
+    tx,
     `INSERT INTO budget_event (id, tenant_id, key_id, period, threshold_percent, budget_cents, spent_nanos, recorded_at)
      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::bigint[], $7::numeric[], $8::timestamptz[])
      ON CONFLICT DO NOTHING RETURNING id`,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Charge } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { sqlState, transaction } from '@tollgate/postgres';
+import { query, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { addSpending } from '../budgets/spending';
@@ -126,7 +126,8 @@ export class ChargeGatherer {
     charges: readonly ReadCharge[],
     refusal?: string,
   ): Promise<{ fresh: ReadCharge[]; ended: ReadCharge[]; refused: Rejected[] }> {
-    const rows = await tx.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
+    const rows = await query<{ id: string; tenant_id: string; cost_nanos: string }>(
+      tx,
       'SELECT id, tenant_id, cost_nanos FROM charge WHERE id = ANY($1)',
       [charges.map((charge) => charge.id)],
     );
@@ -187,7 +188,7 @@ export class ChargeGatherer {
   private async calendar(tx: EntityManager, charges: readonly ReadCharge[]): Promise<Calendar> {
     const running = periodOf(this.options.now?.() ?? new Date());
     if (charges.every((charge) => charge.period === running)) return { running, closedThrough: '0000-00' };
-    const [row] = await tx.query<{ closed_through: string }[]>('SELECT closed_through FROM invoice_counter');
+    const [row] = await query<{ closed_through: string }>(tx, 'SELECT closed_through FROM invoice_counter');
     return { running, closedThrough: row!.closed_through };
   }
 }

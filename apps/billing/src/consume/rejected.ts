@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { jsonText } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 
@@ -23,7 +24,8 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
   }
   // In the order of the digests: two gatherers that count the same rows cannot wait for each other in a circle.
   const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO rejected_charge AS stored (digest, reason, data, times)
      SELECT decode(digest, 'hex'), reason, data, times FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS given (digest, reason, data, times)
      ON CONFLICT (digest) DO UPDATE SET times = stored.times + excluded.times, last_at = greatest(stored.last_at, excluded.last_at)`,

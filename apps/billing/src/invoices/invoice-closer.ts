@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { newId, RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
@@ -161,14 +161,16 @@ function sum(a: Closed, b: Closed): Closed {
 
 /** The last number given; null: the counter is locked, and the caller does not want to wait. */
 async function lockCounter(tx: EntityManager, wait: boolean): Promise<bigint | null> {
-  const [row] = await tx.query<{ last_number: string }[]>(
+  const [row] = await query<{ last_number: string }>(
+    tx,
     `SELECT last_number FROM invoice_counter FOR UPDATE ${wait ? '' : 'SKIP LOCKED'}`,
   );
   return row ? BigInt(row.last_number) : null;
 }
 
 async function saveCounter(tx: EntityManager, lastNumber: bigint, closedThrough: Period | null): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `UPDATE invoice_counter SET last_number = $1, closed_through = greatest(closed_through, $2)
      WHERE last_number <> $1 OR closed_through < $2`,
     [String(lastNumber), closedThrough],
@@ -176,7 +178,8 @@ async function saveCounter(tx: EntityManager, lastNumber: bigint, closedThrough:
 }
 
 async function openTenants(tx: EntityManager, through: Period, after: string): Promise<string[]> {
-  const rows = await tx.query<{ tenant_id: string }[]>(
+  const rows = await query<{ tenant_id: string }>(
+    tx,
     `SELECT DISTINCT tenant_id FROM tenant_month WHERE closed_at IS NULL AND period <= $1 AND tenant_id > $2 ORDER BY tenant_id LIMIT $3`,
     [through, after, MAX_TENANTS_PER_PAGE],
   );
@@ -184,7 +187,8 @@ async function openTenants(tx: EntityManager, through: Period, after: string): P
 }
 
 async function closeMonths(tx: EntityManager, months: readonly Month[], now: Date): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `UPDATE tenant_month m SET closed_at = $3 FROM unnest($1::text[], $2::text[]) AS n (tenant_id, period)
      WHERE m.tenant_id = n.tenant_id AND m.period = n.period`,
     [months.map((month) => month.tenantId), months.map((month) => month.period), now.toISOString()],
@@ -197,7 +201,8 @@ async function insertInvoices(
   lastNumber: bigint,
   now: Date,
 ): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO invoice (accounting_number, tenant_id, period, amount_cents, created_at)
      SELECT n.*, $5 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS n`,
     [

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RequestError, type IssuedInvoice, type Page, type ReplyOf, type RequestOf } from '@tollgate/contracts';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
 import { assertReason, bookEntry, findFirst, type Booked } from '../ledger/booking';
@@ -41,7 +41,8 @@ export class Invoices {
       throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
     if (after !== undefined && !/^\d{1,16}$/.test(after))
       throw new RequestError('invalid_parameter', 'after must be the number of an invoice.');
-    const rows = await this.dataSource.query<InvoiceRow[]>(
+    const rows = await query<InvoiceRow>(
+      this.dataSource,
       `${SELECT_INVOICES} WHERE ($1::text IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR period = $2) AND ($3::bigint IS NULL OR accounting_number < $3)
        ORDER BY accounting_number DESC LIMIT $4`,
       [tenantId, period, after ?? null, limit + 1],
@@ -78,7 +79,7 @@ export class Invoices {
       const first = await findFirst(tx, books, entry);
       const { reply, dueInMs, news }: Booked = first ?? (await bookEntry(tx, books, entry, this.options));
       if (!first)
-        await tx.query('INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
+        await query(tx, 'INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
           accountingNumber,
           reply.entry.id,
         ]);
@@ -89,7 +90,7 @@ export class Invoices {
 
 async function find(tx: EntityManager, accountingNumber: number): Promise<IssuedInvoice> {
   const [row] = Number.isSafeInteger(accountingNumber)
-    ? await tx.query<InvoiceRow[]>(`${SELECT_INVOICES} WHERE accounting_number = $1`, [accountingNumber])
+    ? await query<InvoiceRow>(tx, `${SELECT_INVOICES} WHERE accounting_number = $1`, [accountingNumber])
     : [];
   if (!row) throw new RequestError('not_found', 'No such invoice.');
   return issued(row);

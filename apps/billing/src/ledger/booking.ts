@@ -1,5 +1,6 @@
 import { newId, RequestError, type BalanceUpdate, type LedgerEntry } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { saveBooks } from './books-store';
 import { balanceUpdate, MAX_BALANCE_CENTS, type Books } from './core/books';
@@ -55,7 +56,8 @@ export function assertReason(reason: string | undefined): void {
  * RequestError ref_conflict when it was asked for with other input.
  */
 export async function findFirst(tx: EntityManager, books: Books, entry: EntryRequest): Promise<Booked | undefined> {
-  const [row] = await tx.query<(EntryRow & { input_hash: Buffer; balance_after_cents: string })[]>(
+  const [row] = await query<EntryRow & { input_hash: Buffer; balance_after_cents: string }>(
+    tx,
     `SELECT ${ENTRY_COLUMNS}, input_hash, balance_after_cents FROM journal_entry WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
     [books.tenantId, entry.source, entry.ref],
   );

@@ -1,3 +1,4 @@
+import { query } from '@tollgate/postgres';
 import { logger, StartError, type ConfigSource } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 
@@ -26,7 +27,8 @@ export class BooksCurrency {
 
   /** Rejects when the database does not answer. */
   private async problemWith(currency: string): Promise<string | null> {
-    const [kept] = await this.dataSource.query<{ currency: string }[]>(
+    const [kept] = await query<{ currency: string }>(
+      this.dataSource,
       `SELECT currency FROM books_currency WHERE currency <> $1 AND (EXISTS (SELECT FROM journal_entry) OR EXISTS (SELECT FROM charge))`,
       [currency],
     );
@@ -35,7 +37,8 @@ export class BooksCurrency {
   }
 
   private async keep(currency: string): Promise<void> {
-    await this.dataSource.query(
+    await query(
+      this.dataSource,
       `INSERT INTO books_currency AS b (currency) VALUES ($1)
        ON CONFLICT (one) DO UPDATE SET currency = excluded.currency WHERE b.currency <> excluded.currency`,
       [currency],

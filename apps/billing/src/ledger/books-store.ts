@@ -38,12 +38,14 @@ const SELECT_MONTHS = `SELECT ${MONTH_COLUMNS}, closed_at IS NOT NULL AS closed 
  */
 export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>): Promise<Map<string, Books>> {
   const ids = [...new Set(tenantIds)];
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO tenant_books (tenant_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT DO NOTHING`,
     [ids],
   );
   return booksByTenant(
-    await tx.query<BooksRow[]>(
+    await query<BooksRow>(
+      tx,
       `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = ANY($1) ORDER BY tenant_id FOR UPDATE`,
       [ids],
     ),
@@ -52,7 +54,7 @@ export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>):
 
 /** The books as they are at this instant, without a lock; null where there are none. */
 export async function readBooks(tx: EntityManager, tenantId: string): Promise<Books | null> {
-  const rows = await tx.query<BooksRow[]>(`SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = $1`, [tenantId]);
+  const rows = await query<BooksRow>(tx, `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = $1`, [tenantId]);
   return booksByTenant(rows).get(tenantId) ?? null;
 }
 
@@ -75,7 +77,7 @@ export async function lockDueBooks(
   { limit, early, only = null }: DueBooks,
 ): Promise<Map<string, Books>> {
   return booksByTenant(
-    await tx.query<BooksRow[]>(`SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE ${DUE} FOR UPDATE SKIP LOCKED`, [
+    await query<BooksRow>(tx, `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE ${DUE} FOR UPDATE SKIP LOCKED`, [
       limit,
       early,
       only,
@@ -85,7 +87,8 @@ export async function lockDueBooks(
 
 /** For how long the posting that waits longest has been due; 0 when none is. */
 export async function overdueSeconds(tx: EntityManager): Promise<number> {
-  const [row] = await tx.query<{ seconds: number | null }[]>(
+  const [row] = await query<{ seconds: number | null }>(
+    tx,
     'SELECT extract(epoch FROM now() - min(due_at))::float8 AS seconds FROM tenant_books WHERE due_at IS NOT NULL',
   );
   return Math.max(0, row?.seconds ?? 0);
@@ -100,7 +103,8 @@ export async function coveredPart(
   { month, limitNanos }: { month: Month; limitNanos: bigint },
 ): Promise<Part | null> {
   const { tenantId, period, coveredSeq } = month;
-  const [row] = await tx.query<{ seq: string; nanos: string }[]>(
+  const [row] = await query<{ seq: string; nanos: string }>(
+    tx,
     `SELECT seq, nanos FROM (
        SELECT seq, sum(cost_nanos) OVER (ORDER BY seq) AS nanos FROM charge WHERE tenant_id = $1 AND period = $2 AND seq > $3) c
      WHERE nanos <= $4 ORDER BY seq DESC LIMIT 1`,
@@ -111,7 +115,8 @@ export async function coveredPart(
 
 /** Since when the oldest usage has been over that waits for credit to pay for it, in seconds; 0: none waits. */
 export async function uncoveredSeconds(tx: EntityManager): Promise<number> {
-  const [row] = await tx.query<{ seconds: number | null }[]>(
+  const [row] = await query<{ seconds: number | null }>(
+    tx,
     `SELECT extract(epoch FROM now() - min(c.ended_at))::float8 AS seconds
      FROM tenant_month m JOIN tenant_books b USING (tenant_id)
        JOIN charge c ON c.tenant_id = m.tenant_id AND c.period = m.period AND c.seq = m.covered_seq + 1
@@ -123,7 +128,7 @@ export async function uncoveredSeconds(tx: EntityManager): Promise<number> {
 
 /** The tenants that are due, without a lock. */
 export async function dueTenants(tx: EntityManager, { limit, early, only = null }: DueBooks): Promise<string[]> {
-  const rows = await tx.query<{ tenant_id: string }[]>(`SELECT tenant_id FROM tenant_books WHERE ${DUE}`, [
+  const rows = await query<{ tenant_id: string }>(tx, `SELECT tenant_id FROM tenant_books WHERE ${DUE}`, [
     limit,
     early,
     only,
@@ -133,7 +138,8 @@ export async function dueTenants(tx: EntityManager, { limit, early, only = null 
 
 /** Leaves a tenant alone for a while: its books refuse to be posted. */
 export async function deferPosting(tx: EntityManager, tenantId: string, ms: number): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `UPDATE tenant_books SET due_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE tenant_id = $1 AND due_at IS NOT NULL`,
     [tenantId, ms],
   );
@@ -187,7 +193,8 @@ export async function loadMonths(
   tx: EntityManager,
   wanted: readonly { tenantId: string; period: string }[],
 ): Promise<Month[]> {
-  const rows = await tx.query<MonthRow[]>(
+  const rows = await query<MonthRow>(
+    tx,
     `${SELECT_MONTHS} JOIN (SELECT tenant_id AS id, min(period COLLATE "C") AS oldest FROM unnest($1::text[], $2::text[]) AS w (tenant_id, period) GROUP BY 1) w
        ON m.tenant_id = w.id AND m.period >= w.oldest`,
     [wanted.map((month) => month.tenantId), wanted.map((month) => month.period)],
@@ -197,7 +204,7 @@ export async function loadMonths(
 
 /** All months of these tenants that have charges which are not covered. Call under the tenants' locks. */
 export async function loadUncoveredMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
-  const rows = await tx.query<MonthRow[]>(`${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND covered_seq < last_seq`, [
+  const rows = await query<MonthRow>(tx, `${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND covered_seq < last_seq`, [
     [...tenantIds],
   ]);
   return rows.map(month);
@@ -205,7 +212,8 @@ export async function loadUncoveredMonths(tx: EntityManager, tenantIds: Iterable
 
 /** All months of these tenants that are not closed. Call under the tenants' locks. */
 export async function loadOpenMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
-  const rows = await tx.query<MonthRow[]>(
+  const rows = await query<MonthRow>(
+    tx,
     `${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND closed_at IS NULL ORDER BY tenant_id, period`,
     [[...tenantIds]],
   );
@@ -214,7 +222,8 @@ export async function loadOpenMonths(tx: EntityManager, tenantIds: Iterable<stri
 
 export async function saveMonths(tx: EntityManager, months: readonly Month[]): Promise<void> {
   if (months.length === 0) return;
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO tenant_month (${MONTH_COLUMNS})
      SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::numeric[], $6::bigint[])
      ON CONFLICT (tenant_id, period) DO UPDATE SET last_seq = EXCLUDED.last_seq, covered_seq = EXCLUDED.covered_seq,

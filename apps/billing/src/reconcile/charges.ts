@@ -1,4 +1,5 @@
 import type { EventDigest, EventLine } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 /** A range of ids: above `after`, up to `until` inclusive; null: without an end. */
@@ -19,7 +20,8 @@ export class Charges {
    * not wrong.
    */
   async digest({ after, until }: IdRange): Promise<Omit<EventDigest, 'end'>> {
-    const [row] = await this.dataSource.query<{ events: string; cost_nanos: string; digest: string }[]>(
+    const [row] = await query<{ events: string; cost_nanos: string; digest: string }>(
+      this.dataSource,
       `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
          coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest
        FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2)`,
@@ -30,7 +32,8 @@ export class Charges {
 
   /** The first `limit` of a range, ascending. */
   async list({ after, until }: IdRange, limit: number): Promise<EventLine[]> {
-    const rows = await this.dataSource.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
+    const rows = await query<{ id: string; tenant_id: string; cost_nanos: string }>(
+      this.dataSource,
       `SELECT id, tenant_id, cost_nanos FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2) ORDER BY id LIMIT $3`,
       [after, until, limit],
     );
@@ -39,7 +42,8 @@ export class Charges {
 
   /** Of these ids those that are charged, with the milliseconds since they were gathered. */
   async ages(ids: readonly string[]): Promise<Map<string, number>> {
-    const rows = await this.dataSource.query<{ id: string; age_ms: string }[]>(
+    const rows = await query<{ id: string; age_ms: string }>(
+      this.dataSource,
       `SELECT id, (extract(epoch FROM now() - gathered_at) * 1000)::bigint AS age_ms FROM charge WHERE id = ANY($1)`,
       [ids],
     );

@@ -6,6 +6,7 @@ import {
   type Page,
   type PageQuery,
 } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import { headLine } from './chain';
@@ -31,7 +32,8 @@ export async function journalHeads(
 ): Promise<Page<JournalHead>> {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
-  const rows = await dataSource.query<{ tenant_id: string; sequence: string; hash: Buffer }[]>(
+  const rows = await query<{ tenant_id: string; sequence: string; hash: Buffer }>(
+    dataSource,
     `SELECT b.tenant_id, c.sequence, c.hash FROM tenant_books b JOIN journal_chain c ON c.tenant_id = b.tenant_id AND c.sequence = b.last_sequence
      WHERE b.tenant_id > $1 AND ($3::float8 IS NULL OR EXISTS (
        SELECT FROM journal_entry e WHERE e.tenant_id = b.tenant_id AND e.sequence = b.last_sequence AND e.created_at > now() - $3 * interval '1 ms'))
@@ -59,7 +61,8 @@ export async function compareHeads(
 ): Promise<{ differences: Difference[] }> {
   if (!areHeads(heads))
     throw new RequestError('invalid_parameter', `heads must be at most ${MAX_COMPARED_HEADS}, as they were given.`);
-  const rows = await dataSource.query<{ hash: Buffer | null; id: string | null }[]>(
+  const rows = await query<{ hash: Buffer | null; id: string | null }>(
+    dataSource,
     `SELECT c.hash, e.id FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS kept (tenant_id, sequence, place)
        LEFT JOIN journal_chain c ON c.tenant_id = kept.tenant_id AND c.sequence = kept.sequence
        LEFT JOIN journal_entry e ON e.tenant_id = kept.tenant_id AND e.sequence = kept.sequence

@@ -1,4 +1,5 @@
 import { MAX_NAMED_OF_PART, named, type Found } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 /** Of some tenants, as the other checks of audit.ts. */
@@ -25,7 +26,8 @@ export const INVOICE_CHECKS = [
  * invoice after the gap, none at the end.
  */
 export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found> {
-  const rows = await dataSource.query<{ tenant_id: string; number: string; expected: string }[]>(
+  const rows = await query<{ tenant_id: string; number: string; expected: string }>(
+    dataSource,
     `SELECT tenant_id, number, expected FROM (
        SELECT tenant_id, accounting_number AS number, lag(accounting_number, 1, 0::bigint) OVER (ORDER BY accounting_number) + 1 AS expected FROM invoice
        UNION ALL

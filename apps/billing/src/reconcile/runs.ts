@@ -1,5 +1,6 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { newId, RequestError, UnavailableError, type ReconcileReport, type ReconcileRun } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
 import { Findings } from './findings';
@@ -55,7 +56,8 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
   }
 
   async get({ id }: { id: string }): Promise<ReconcileRun> {
-    const [row] = await this.dataSource.query<Row[]>(
+    const [row] = await query<Row>(
+      this.dataSource,
       `SELECT id, state, started_at, beat_at < now() - $2 * interval '1 millisecond' AS dead, progress, report, reason FROM reconcile_run WHERE id = $1`,
       [id, DEAD_AFTER_MS],
     );
@@ -74,10 +76,10 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
   }
 
   private async begin(id: string): Promise<void> {
-    await this.dataSource.query(`DELETE FROM reconcile_run WHERE started_at < now() - $1 * interval '1 millisecond'`, [
+    await query(this.dataSource, `DELETE FROM reconcile_run WHERE started_at < now() - $1 * interval '1 millisecond'`, [
       KEPT_MS,
     ]);
-    await this.dataSource.query(`INSERT INTO reconcile_run (id, state, progress) VALUES ($1, 'running', $2)`, [
+    await query(this.dataSource, `INSERT INTO reconcile_run (id, state, progress) VALUES ($1, 'running', $2)`, [
       id,
       progress(new Findings()),
     ]);
@@ -107,7 +109,8 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     reason: string | null = null,
   ): Promise<void> {
     try {
-      await this.dataSource.query(
+      await query(
+        this.dataSource,
         `UPDATE reconcile_run SET state = $2, beat_at = now(), progress = $3, report = $4, reason = $5 WHERE id = $1 AND state = 'running'`,
         [id, state, progress(findings), state === 'done' ? JSON.stringify(findings.report()) : null, reason],
       );

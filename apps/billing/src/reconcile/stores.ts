@@ -1,5 +1,6 @@
 import type { AdmissionStore, Snapshot } from '@tollgate/admission';
 import { NANOS_PER_CENT } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { NO_BOOKS, type Head, type TenantView } from './compare';
 
@@ -55,7 +56,8 @@ export class Stores {
    */
   async anyWithdrawing(ids: readonly string[]): Promise<boolean> {
     if (ids.length === 0) return false;
-    const rows = await this.dataSource.query<unknown[]>(
+    const rows = await query<unknown>(
+      this.dataSource,
       'SELECT FROM withdrawal_intent WHERE tenant_id = ANY($1) LIMIT 1',
       [ids],
     );
@@ -63,7 +65,8 @@ export class Stores {
   }
 
   private async billingIds(after = ''): Promise<IdPage> {
-    const rows = await this.dataSource.query<{ tenant_id: string }[]>(
+    const rows = await query<{ tenant_id: string }>(
+      this.dataSource,
       'SELECT tenant_id FROM tenant_books WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2',
       [after, PAGE_TENANTS],
     );
@@ -76,9 +79,14 @@ export class Stores {
   }
 
   private async heads(ids: readonly string[]): Promise<Map<string, Head>> {
-    const rows = await this.dataSource.query<
-      { tenant_id: string; version: string; balance_cents: string; unposted: string; suspended: boolean }[]
-    >(
+    const rows = await query<{
+      tenant_id: string;
+      version: string;
+      balance_cents: string;
+      unposted: string;
+      suspended: boolean;
+    }>(
+      this.dataSource,
       `SELECT tenant_id, version, balance_cents, carried_nanos + gathered_nanos AS unposted, suspended FROM tenant_books WHERE tenant_id = ANY($1)`,
       [ids],
     );

@@ -10,7 +10,7 @@ import {
 } from '@tollgate/contracts';
 import { enqueue, type Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { changedRows, transaction } from '@tollgate/postgres';
+import { changedRows, query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
@@ -78,7 +78,8 @@ export class MoneyOut {
 
   /** Gives back what was withdrawn for debits that nobody booked; returns their number. */
   async releaseAbandoned(): Promise<number> {
-    const rows = await this.dataSource.query<{ id: string; tenant_id: string }[]>(
+    const rows = await query<{ id: string; tenant_id: string }>(
+      this.dataSource,
       `SELECT id, tenant_id FROM withdrawal_intent WHERE created_at < now() - $1 * interval '1 millisecond' LIMIT $2`,
       [ABANDONED_AFTER_MS, MAX_RELEASES_A_ROUND],
     );
@@ -107,7 +108,7 @@ export class MoneyOut {
   private async debit(tenantId: string, entry: EntryRequest): Promise<Booked> {
     await this.services.request('auth.tenants.get', { tenantId });
     const intent = newId('msg');
-    await this.dataSource.query('INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
+    await query(this.dataSource, 'INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
     let mayBeWithdrawn = false;
     try {
       return await transaction(this.dataSource, async (tx) => {

@@ -3,7 +3,7 @@ import { AdmissionStore, askForSpent, parseBalanceUpdate, type MonthSpent, type 
 import { NANOS_PER_CENT, type RequestOf, type TenantRepair } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { allBudgetUpdates } from '../budgets/budget-rows';
@@ -76,7 +76,7 @@ export class TenantRepairs {
 
   private async judge(tx: EntityManager, tenantId: string, heardOf: bigint | undefined) {
     const { books, snapshot } = await this.look(tx, tenantId);
-    const intents = await tx.query<unknown[]>('SELECT FROM withdrawal_intent WHERE tenant_id = $1 LIMIT 1', [tenantId]);
+    const intents = await query<unknown>(tx, 'SELECT FROM withdrawal_intent WHERE tenant_id = $1 LIMIT 1', [tenantId]);
     let poison: Healed['poison'] | null = poisonOf(books, snapshot, intents.length > 0);
     if (poison === null && snapshot && (await isAboveAllSince(tx, books, snapshot))) poison = 'balance';
     if (poison === null && snapshot && heardOf !== undefined && snapshot.version < heardOf) poison = 'behind';
@@ -105,7 +105,7 @@ export class TenantRepairs {
     for (let after: string | undefined; ;) {
       const page = await this.holds(tenantId, after);
       if (page === null) return ids;
-      const rows = await tx.query<{ id: string }[]>('SELECT id FROM charge WHERE id = ANY($1) AND tenant_id = $2', [
+      const rows = await query<{ id: string }>(tx, 'SELECT id FROM charge WHERE id = ANY($1) AND tenant_id = $2', [
         page.filter(({ state }) => state === 'settled').map(({ id }) => id),
         tenantId,
       ]);
@@ -149,7 +149,8 @@ async function isAboveAllSince(tx: EntityManager, books: Books, snapshot: Snapsh
   const passed = books.version - snapshot.version;
   const nanos = capped(snapshot.balanceNanos + snapshot.withdrawnNanos);
   if (passed <= 0n || nanos <= 0n || nanos <= books.balanceCents * NANOS_PER_CENT) return false;
-  const rows = await tx.query<unknown[]>(
+  const rows = await query<unknown>(
+    tx,
     'SELECT FROM journal_entry WHERE tenant_id = $1 AND sequence >= $2 AND balance_after_cents >= $3 LIMIT 1',
     [books.tenantId, String(books.lastSequence - passed), String((nanos + NANOS_PER_CENT - 1n) / NANOS_PER_CENT)],
   );

@@ -1,4 +1,5 @@
 import { RequestError, type BillingSummary, type Invoice, type RequestOf } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { LedgerError } from '../ledger/core/accounts';
 import { periodOf, periodStart } from '../ledger/core/period';
@@ -27,19 +28,10 @@ export async function billingSummary(
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
   }
-  const runner = dataSource.createQueryRunner();
-  try {
-    await runner.startTransaction('REPEATABLE READ');
-    await runner.query('SET TRANSACTION READ ONLY');
-    const summary = await read(runner.manager, request, limit, now);
-    await runner.commitTransaction();
-    return summary;
-  } catch (error) {
-    if (runner.isTransactionActive) await runner.rollbackTransaction();
-    throw error;
-  } finally {
-    await runner.release();
-  }
+  return dataSource.transaction('REPEATABLE READ', async (tx) => {
+    await query(tx, 'SET TRANSACTION READ ONLY');
+    return read(tx, request, limit, now);
+  });
 }
 
 async function read(
@@ -48,12 +40,14 @@ async function read(
   limit: number,
   now: Date,
 ): Promise<BillingSummary> {
-  const [books] = await tx.query<{ balance_cents: string; last_sequence: string; unposted_nanos: string }[]>(
+  const [books] = await query<{ balance_cents: string; last_sequence: string; unposted_nanos: string }>(
+    tx,
     `SELECT balance_cents, last_sequence, carried_nanos + gathered_nanos AS unposted_nanos FROM tenant_books WHERE tenant_id = $1`,
     [tenantId],
   );
   const before = await sequenceOf(tx, tenantId, after);
-  const rows = await tx.query<PageRow[]>(
+  const rows = await query<PageRow>(
+    tx,
     `SELECT ${ENTRY_COLUMNS}, sequence, balance_after_cents FROM journal_entry
      WHERE tenant_id = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3`,
     [tenantId, before ?? String(2n ** 63n - 1n), limit + 1],
@@ -72,7 +66,8 @@ async function read(
 
 async function sequenceOf(tx: EntityManager, tenantId: string, after: string | undefined): Promise<string | null> {
   if (after === undefined) return null;
-  const [row] = await tx.query<{ sequence: string }[]>(
+  const [row] = await query<{ sequence: string }>(
+    tx,
     'SELECT sequence FROM journal_entry WHERE id = $1 AND tenant_id = $2',
     [after, tenantId],
   );
@@ -114,7 +109,8 @@ interface InvoiceRow {
  * A month that was closed without a debit has none.
  */
 async function invoices(tx: EntityManager, tenantId: string, now: Date): Promise<Invoice[]> {
-  const rows = await tx.query<InvoiceRow[]>(
+  const rows = await query<InvoiceRow>(
+    tx,
     `SELECT m.period, coalesce(i.amount_cents, m.debited_cents) AS amount_cents, i.accounting_number, i.created_at, v.accounting_number IS NOT NULL AS is_void
      FROM tenant_month m LEFT JOIN invoice i USING (tenant_id, period) LEFT JOIN invoice_void v USING (accounting_number)
      WHERE m.tenant_id = $1 AND (m.closed_at IS NULL OR i.accounting_number IS NOT NULL) ORDER BY m.period DESC LIMIT $2`,

@@ -8,6 +8,7 @@ import {
   type RequestOf,
   UNKNOWN_BACKEND,
 } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { MAX_ENGINES } from './engines';
 import { EDGE_SLACK_MS, HOUR_MS, hourOf } from './sampler';
@@ -61,7 +62,7 @@ export async function compareBackends(
   const beforeMs = before === undefined ? nowMs + HOUR_MS : Date.parse(before);
   if (Number.isNaN(beforeMs)) throw new RequestError('invalid_parameter', 'before must be a time.');
   const from = new Date(hourOf(nowMs) - hours * HOUR_MS);
-  const rows = await dataSource.query<Row[]>(COMPARE_SQL, [from, new Date(beforeMs), UNKNOWN_BACKEND, MAX_ROWS + 1]);
+  const rows = await query<Row>(dataSource, COMPARE_SQL, [from, new Date(beforeMs), UNKNOWN_BACKEND, MAX_ROWS + 1]);
   // The last hour of a full answer may lack rows: it begins the next one.
   const cut = rows.length > MAX_ROWS ? rows.filter(({ hour }) => +hour !== +rows.at(-1)!.hour) : [];
   const given = cut.length > 0 ? cut : rows;

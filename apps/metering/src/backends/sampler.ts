@@ -1,5 +1,5 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { type EngineReading, readEngine } from './engine-page';
@@ -77,7 +77,8 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
     const engines = this.engines();
     if (engines.length === 0) return true;
     return transaction(this.dataSource, async (tx) => {
-      const [lock] = await tx.query<{ mine: boolean }[]>(
+      const [lock] = await query<{ mine: boolean }>(
+        tx,
         `SELECT pg_try_advisory_xact_lock(hashtextextended('tollgate-metering-engines', 0)) AS mine`,
       );
       if (!lock!.mine) return false;
@@ -124,21 +125,24 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
 async function record(tx: EntityManager, engine: Engine, reading: EngineReading | null, nowMs: number): Promise<void> {
   if (reading === null) {
     // So that the hour is seen to be one without evidence.
-    await tx.query(
+    await query(
+      tx,
       `INSERT INTO engine_hour (hour, engine, backends, counts_cached, prompt_tokens, generation_tokens, restarts)
        VALUES ($1, $2, $3, true, 0, 0, 0) ON CONFLICT DO NOTHING`,
       [new Date(hourOf(nowMs)), engine.name, engine.backends],
     );
     return;
   }
-  const [last] = await tx.query<Stored[]>(
+  const [last] = await query<Stored>(
+    tx,
     'SELECT sampled_at, started_at, prompt_tokens, generation_tokens FROM engine_sample WHERE engine = $1',
     [engine.name],
   );
   // Clocks of two replicas may differ by a little: samples come in the order of the lock.
   const atMs = Math.max(nowMs, last?.sampled_at.getTime() ?? 0);
   for (const part of parts(last, reading, atMs)) await addPart(tx, engine, reading.countsCached, part);
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO engine_sample (engine, sampled_at, started_at, prompt_tokens, generation_tokens) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (engine) DO UPDATE SET sampled_at = excluded.sampled_at, started_at = excluded.started_at,
        prompt_tokens = excluded.prompt_tokens, generation_tokens = excluded.generation_tokens`,
@@ -188,7 +192,8 @@ function hasRestarted(last: Stored, { promptTokens, generationTokens, startedMs 
 }
 
 async function addPart(tx: EntityManager, engine: Engine, countsCached: boolean, part: Part): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO engine_hour AS stored (hour, engine, backends, counts_cached, first_at, last_at, prompt_tokens, generation_tokens, restarts)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT (hour, engine) DO UPDATE SET

@@ -1,12 +1,11 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { sqlState, transaction } from '@tollgate/postgres';
+import { connectionOf, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Prices } from '../price/prices';
 import { rate } from '../price/rate';
 import { chargeOf, storedCharges } from '../publish/charges';
-import { connectionOf } from '../record/copy-in';
 import { addToBackends, sumByBackend } from '../record/backend-hours';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';

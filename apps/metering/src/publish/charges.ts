@@ -1,4 +1,5 @@
 import type { Charge } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import type { RatedEvent } from '../record/record-events';
 
@@ -22,14 +23,15 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
  * Without the budgets of that time, which only the watch over thresholds asks for: it goes on with those that it knows.
  */
 export async function storedCharges(tx: EntityManager, ids: readonly string[]): Promise<Charge[]> {
-  const rows: {
+  const rows = await query<{
     id: string;
     tenant_id: string;
     key_id: string;
     cost_nanos: string;
     overrun_nanos: string;
     ended_at: Date;
-  }[] = await tx.query(
+  }>(
+    tx,
     `SELECT id, tenant_id, key_id, cost_nanos, overrun_nanos, ended_at FROM usage_event WHERE id = ANY($1) ORDER BY id`,
     [ids],
   );

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { MAX_DIGEST_EVENTS, MAX_LISTED_EVENTS, RequestError, type EventRange, type ReplyOf } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 
 /** The first events of a range, by the primary key, whose order is time. `$1` after, `$2` until, `$3` limit. */
@@ -16,9 +17,8 @@ export class EventRanges {
    * What the events of a range add up to; billing adds up its charges alike (apps/billing/src/reconcile/charges.ts).
    */
   async digest(range: EventRange): Promise<ReplyOf<'metering.events.digest'>> {
-    const [row] = await this.dataSource.query<
-      { events: string; cost_nanos: string; digest: string; last: string | null }[]
-    >(
+    const [row] = await query<{ events: string; cost_nanos: string; digest: string; last: string | null }>(
+      this.dataSource,
       `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
          coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest, max(id) AS last
        FROM (${RANGE_SQL}) e`,
@@ -30,7 +30,8 @@ export class EventRanges {
   }
 
   async list(range: EventRange): Promise<ReplyOf<'metering.events.list'>> {
-    const rows = await this.dataSource.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
+    const rows = await query<{ id: string; tenant_id: string; cost_nanos: string }>(
+      this.dataSource,
       RANGE_SQL,
       parameters(range, MAX_LISTED_EVENTS),
     );

@@ -1,4 +1,5 @@
 import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 /** Some 350 KB of reply. */
@@ -22,7 +23,8 @@ export class MonthSpent {
   async page({ tenantId, month, after = '' }: RequestOf<'metering.spent'>): Promise<ReplyOf<'metering.spent'>> {
     if (typeof month !== 'string' || !MONTH.test(month))
       throw new RequestError('invalid_parameter', '"month" is a month as in 2026-11');
-    const rows: SpentRow[] = await this.dataSource.query(
+    const rows = await query<SpentRow>(
+      this.dataSource,
       `SELECT * FROM (
          SELECT key_id, sum(cost_nanos)::text AS nanos, (sum(sum(cost_nanos)) OVER ())::text AS total FROM usage_hour
           WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 GROUP BY key_id) AS spent

@@ -1,4 +1,5 @@
 import { RequestError, type RecordedEvent, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 const MAX_IDS = 200;
@@ -32,7 +33,8 @@ export async function recordedEvents(
 ): Promise<ReplyOf<'metering.usage.events'>> {
   if (!Array.isArray(ids) || ids.length > MAX_IDS || !ids.every((id) => typeof id === 'string' && !id.includes('\0')))
     throw new RequestError('invalid_parameter', `ids must be at most ${MAX_IDS} request ids.`);
-  const rows = await dataSource.query<EventRow[]>(
+  const rows = await query<EventRow>(
+    dataSource,
     `SELECT id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens, cached_tokens, completion_tokens, cost_nanos, overrun_nanos, price_version,
        started_at, ended_at FROM usage_event WHERE id = ANY($1)`,
     [ids],

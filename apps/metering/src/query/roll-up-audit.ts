@@ -6,6 +6,7 @@ import {
   type ReplyOf,
   type RequestOf,
 } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 /**
@@ -37,12 +38,12 @@ export class RollUpAudit {
   async page({ after }: RequestOf<'metering.rollups.audit'>): Promise<ReplyOf<'metering.rollups.audit'>> {
     const from = readCursor(after);
     return this.dataSource.transaction('REPEATABLE READ', async (tx) => {
-      await tx.query(BY_INDEX_SQL);
+      await query(tx, BY_INDEX_SQL);
       const { events, rows } = this.maxPart;
-      const [to] = await tx.query<Cursor[]>(PART_END_SQL, [from.tenantId, from.hour, events, rows]);
+      const [to] = await query<Cursor>(tx, PART_END_SQL, [from.tenantId, from.hour, events, rows]);
       const range = [from.tenantId, from.hour, to?.tenantId ?? null, to?.hour ?? null];
-      const hours = await tx.query<Row[]>(`${HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
-      const tenants = await tx.query<Row[]>(`${TENANTS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, [
+      const hours = await query<Row>(tx, `${HOURS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, range);
+      const tenants = await query<Row>(tx, `${TENANTS_SQL} LIMIT ${MAX_NAMED_OF_PART + 1}`, [
         from.tenantId,
         to?.tenantId ?? null,
       ]);

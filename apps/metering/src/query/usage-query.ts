@@ -8,6 +8,7 @@ import {
   type UsageQuery,
   type UsageSummary,
 } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 
 /** More groups are refused, not cut off: a sum that leaves some out would be a wrong answer. */
@@ -58,17 +59,17 @@ export class UsageQueries {
    * Usage of one tenant that ended in [from, to). Throws RequestError invalid_parameter: a bad time or grouping, from
    * after to, more than MAX_GROUPS groups.
    */
-  async query(query: UsageQuery): Promise<UsageSummary> {
-    const from = parseTime('from', query.from);
-    const to = parseTime('to', query.to);
+  async query(asked: UsageQuery): Promise<UsageSummary> {
+    const from = parseTime('from', asked.from);
+    const to = parseTime('to', asked.to);
     if (from > to) throw new RequestError('invalid_parameter', '"from" is after "to"');
-    const groups = parseGroups(query.groupBy);
+    const groups = parseGroups(asked.groupBy);
     // A range within one hour has no whole hour: all of it comes from the events, as the edge before wholeFrom = to.
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
     const wholeTo = Math.max(Math.floor(to / HOUR_MS) * HOUR_MS, wholeFrom);
     const times = [from, to, wholeFrom, wholeTo].map((ms) => new Date(ms).toISOString());
-    const values = [query.tenantId, ...times, query.model ?? null, query.keyId ?? null];
-    const rows: SumRow[] = await this.dataSource.query(statement(groups), values);
+    const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null];
+    const rows = await query<SumRow>(this.dataSource, statement(groups), values);
     if (rows.length > MAX_GROUPS) {
       throw new RequestError('invalid_parameter', `More than ${MAX_GROUPS} groups: narrow the range or group by less`);
     }

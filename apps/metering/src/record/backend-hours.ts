@@ -1,4 +1,5 @@
 import { UNKNOWN_BACKEND, type UsageEvent } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 
@@ -93,7 +94,8 @@ function hoursBefore({ startedAt, endedAt }: UsageEvent): string[] {
 /** Adds the sums over new events to those that are kept. */
 export async function addToBackends(tx: EntityManager, sums: readonly BackendHourSum[]): Promise<void> {
   const numbers = (name: Exclude<keyof BackendHourSum, 'hour' | 'backend'>) => plainArray(sums.map((sum) => sum[name]));
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO backend_hour AS stored
      SELECT hour, backend, pg_backend_pid() % ${SHARDS}, requests, estimated, prompt, cached, completion, early_prompt, early_completion, late_prompt, late_completion
      FROM unnest($1::timestamptz[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])

@@ -1,6 +1,6 @@
-import { transaction } from '@tollgate/postgres';
+import { connectionOf, transaction } from '@tollgate/postgres';
 import { useMeteringDatabase } from '../metering-database.fixture';
-import { connectionOf, copyIn } from './copy-in';
+import { copyIn } from './copy-in';
 
 const database = useMeteringDatabase();
 const COPY = 'COPY tenant_sum (tenant_id, events, cost_nanos) FROM STDIN';

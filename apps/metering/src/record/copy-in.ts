@@ -1,5 +1,4 @@
-import { Query, type Connection, type PoolClient } from 'pg';
-import type { EntityManager } from 'typeorm';
+import { Query, type Connection, type ClientBase } from 'pg';
 
 /** What pg's Connection has for COPY, and its type declaration lacks. */
 interface CopyConnection extends Connection {
@@ -27,16 +26,11 @@ class CopyInQuery extends Query {
   handleCopyInResponse(): void {}
 }
 
-/** The connection of a transaction, for `copyIn`. */
-export async function connectionOf(tx: EntityManager): Promise<PoolClient> {
-  return (await tx.queryRunner!.connect()) as PoolClient;
-}
-
 /**
  * Runs a `COPY … FROM STDIN`, which is on its way when this returns. `rows` is in COPY's text form: columns between
  * tabs, each row ended by a newline, NULL as \N, backslashes doubled. Rejects as any query does.
  */
-export function copyIn(client: PoolClient, sql: string, rows: string): Promise<void> {
+export function copyIn(client: ClientBase, sql: string, rows: string): Promise<void> {
   return new Promise((resolve, reject) => {
     client.query(new CopyInQuery(sql, rows, (error) => (error ? reject(error) : resolve())));
   });

@@ -1,5 +1,5 @@
 import { Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { sqlState, transaction } from '@tollgate/postgres';
+import { query, sqlState, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
@@ -49,7 +49,7 @@ export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
       const month = monthOf(nowMs, offset);
       if (await isAttached(this.dataSource.manager, month)) continue;
       // By a function of the schema's owner, as this service owns no table: functions/months.sql.
-      await transaction(this.dataSource, (tx) => tx.query('SELECT add_month($1, $2)', [month.year, month.month]));
+      await transaction(this.dataSource, (tx) => query(tx, 'SELECT add_month($1, $2)', [month.year, month.month]));
     }
   }
 
@@ -70,7 +70,8 @@ export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
 }
 
 async function isAttached(tx: EntityManager, { table }: Month): Promise<boolean> {
-  const rows: unknown[] = await tx.query(
+  const rows = await query(
+    tx,
     `SELECT 1 FROM pg_inherits WHERE inhparent = 'usage_event'::regclass AND inhrelid = to_regclass($1)`,
     [table],
   );

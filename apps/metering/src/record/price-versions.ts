@@ -1,5 +1,6 @@
 import type { BeforeApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { PriceStamp, UsageDraft } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { logger, stampPrice, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import type { Prices } from '../price/prices';
@@ -106,7 +107,8 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
   }
 
   private async load(): Promise<void> {
-    const rows = await this.dataSource.query<StoredRow[]>(
+    const rows = await query<StoredRow>(
+      this.dataSource,
       `SELECT model, kind, version, input_femtos, cached_input_femtos, output_femtos, request_nanos FROM price_version`,
     );
     this.add(
@@ -128,7 +130,8 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
     const rows = this.unsaved;
     if (rows.length === 0) return;
     const column = (of: (row: Row) => string) => rows.map(of);
-    await this.dataSource.query(
+    await query(
+      this.dataSource,
       `INSERT INTO price_version (model, kind, version, input_femtos, cached_input_femtos, output_femtos, request_nanos)
        SELECT * FROM unnest($1::text[], $2::inference_kind[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]) AS given
        ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING`,

@@ -1,5 +1,5 @@
 import type { UsageEvent } from '@tollgate/contracts';
-import type { PoolClient } from 'pg';
+import type { ClientBase } from 'pg';
 import type { Rating } from '../price/rate';
 import { backendOf } from './backend-hours';
 import { copyIn } from './copy-in';
@@ -20,7 +20,7 @@ const COPY_EVENTS = `
  * COPY, and not INSERT … ON CONFLICT DO NOTHING: that writes each row speculatively and on its own, at more than twice
  * the time for the same rows (see README).
  */
-export function recordEvents(client: PoolClient, rated: readonly RatedEvent[]): Promise<void> {
+export function recordEvents(client: ClientBase, rated: readonly RatedEvent[]): Promise<void> {
   let rows = '';
   for (const { event, chargeNanos, overrunNanos } of rated) {
     const { price } = event;

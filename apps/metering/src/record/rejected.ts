@@ -8,6 +8,7 @@ import {
   type Found,
   type UsageEvent,
 } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Wrong } from '../consume/metrics';
 
@@ -38,7 +39,8 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
     rows.set(digest, { ...one, text, times: (rows.get(digest)?.times ?? 0) + 1 });
   }
   const sorted = [...rows].sort(([a], [b]) => (a < b ? -1 : 1));
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO rejected_event AS stored (digest, reason, event, times, event_id, tenant_id, price_version)
      SELECT decode(digest, 'hex'), reason, event, times, event_id, tenant_id, price_version
      FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[]) AS given (digest, reason, event, times, event_id, tenant_id, price_version)
@@ -68,7 +70,8 @@ function idIn(value: unknown, name: keyof UsageEvent, prefix: 'req' | 'ten'): st
 /** Hands out those that wait for one of these prices, in parts, each once. */
 export async function* waitingFor(dataSource: DataSource, versions: readonly string[]): AsyncGenerator<unknown[]> {
   for (let after = '', last = false; !last;) {
-    const rows = await dataSource.query<{ digest: string; event: string }[]>(
+    const rows = await query<{ digest: string; event: string }>(
+      dataSource,
       `SELECT encode(digest, 'hex') AS digest, event FROM rejected_event r
        WHERE price_version = ANY($1) AND digest > decode($2, 'hex') AND ${OPEN} ORDER BY r.digest LIMIT $3`,
       [versions, after, AGAIN_PAGE],
@@ -81,7 +84,8 @@ export async function* waitingFor(dataSource: DataSource, versions: readonly str
 
 /** How many wait for a person, or for their price: at most MAX_COUNTED. */
 export async function openRejected(dataSource: DataSource): Promise<number> {
-  const [row] = await dataSource.query<{ open: number }[]>(
+  const [row] = await query<{ open: number }>(
+    dataSource,
     `SELECT count(*)::int AS open FROM (SELECT FROM rejected_event r WHERE ${OPEN} LIMIT ${MAX_COUNTED}) o`,
   );
   return row!.open;
@@ -89,9 +93,8 @@ export async function openRejected(dataSource: DataSource): Promise<number> {
 
 /** The same, for reconcile: what they are about may be served, and is in no books. */
 export async function auditRejected(dataSource: DataSource): Promise<Found> {
-  const rows = await dataSource.query<
-    { event_id: string | null; tenant_id: string | null; reason: string; times: string }[]
-  >(
+  const rows = await query<{ event_id: string | null; tenant_id: string | null; reason: string; times: string }>(
+    dataSource,
     `SELECT event_id, tenant_id, reason, times FROM rejected_event r WHERE ${OPEN} ORDER BY first_at, digest LIMIT ${MAX_NAMED_OF_PART + 1}`,
   );
   return named(

@@ -1,3 +1,4 @@
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 import type { RatedEvent } from './record-events';
@@ -40,7 +41,8 @@ export function sumUp(events: readonly RatedEvent[]): Sums {
 
 /** Adds the sums over new events to those that are kept. */
 export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO usage_hour AS stored
      SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::numeric[])
      ON CONFLICT (tenant_id, hour, model, key_id) DO UPDATE SET
@@ -63,7 +65,8 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
       plainArray(hours.map((sum) => sum.costNanos)),
     ],
   );
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO tenant_sum AS stored SELECT * FROM unnest($1::text[], $2::bigint[], $3::numeric[])
      ON CONFLICT (tenant_id) DO UPDATE SET events = stored.events + excluded.events, cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
     [
