@@ -39,7 +39,7 @@ runService(
       const { dataSource } = app.get(AuthDatabase, { strict: false });
       health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
-      // What cannot be projected now is projected when it is back.
+      // Changes made while Redis is away are projected when it is back.
       health.depend('redis', { required: false, check: () => credentials.check() });
     },
   },

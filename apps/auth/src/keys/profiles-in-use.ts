@@ -11,8 +11,8 @@ interface UsedProfile {
 }
 
 /**
- * Keys that would be good, and would be refused because the configuration lacks their plan or profile, are the
- * operator's mistake: such a configuration is refused, at the start and while running.
+ * If the configuration lacks the plan or profile of an active key, a valid key would be refused. That is a mistake of
+ * the operator, so such a configuration is refused, at the start and while running.
  */
 @Injectable()
 export class ProfilesInUse implements OnModuleInit {
@@ -29,7 +29,7 @@ export class ProfilesInUse implements OnModuleInit {
   }
 
   /**
-   * A line for each profile that active keys have and this configuration lacks. Rejects when the database does not
+   * One line for each profile that active keys have and this configuration lacks. Rejects when the database does not
    * answer.
    */
   private async missingIn({ plans }: TollgateConfig): Promise<string[]> {
@@ -44,7 +44,7 @@ export class ProfilesInUse implements OnModuleInit {
       .filter(({ plan, profile }) => !plans.find(({ id }) => id === plan)?.profiles.some(({ id }) => id === profile))
       .map(
         ({ plan, profile, keys, tenant }) =>
-          `plans: profile ${profile} of plan ${plan} is missing, and active keys have it (${keys} in all, of ${tenant} for one): put it back, or revoke them first (tollgate key revoke).`,
+          `plans: profile ${profile} of plan ${plan} is missing, but active keys use it (${keys} in total, e.g. of ${tenant}). Restore it, or revoke the keys first (tollgate key revoke).`,
       );
   }
 }
