@@ -1,7 +1,7 @@
-// Sound books of two months, by generate_series: October is closed and invoiced, November runs. Every table that
-// reconcile reads has its rows: events, roll-ups, charges (some with an overrun), coverages that carry their rest on,
-// entries and postings, budgets' months, invoices, and an admission store with settled holds that the ledger has not
-// confirmed yet.
+// Generates sound books of two months with generate_series: October is closed and invoiced, November is running. Every
+// table that reconcile reads has rows: events, roll-ups, charges (some with an overrun), coverages that carry their
+// remainders on, entries and postings, the budgets' months, invoices, and an admission store with settled holds that
+// the ledger has not confirmed yet.
 import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
@@ -9,7 +9,7 @@ const { idBound } = require('@tollgate/contracts');
 
 const SLICES = 20;
 const CHARGES_PER_ENTRY = 100;
-/** The newest charges of each tenant, not covered yet. */
+/** The newest charges of each tenant. They are not covered yet. */
 const GATHERING = 3;
 const SETTLED_HOLDS_PER_TENANT = 5;
 const SETTLED_NANOS = 1_000_000;
@@ -24,14 +24,16 @@ const MONTHS = [
 ].map((month) => ({ ...month, prefix: idBound('req', month.startMs + 1_000).slice(0, 14) }));
 
 const tenant = (n) => `'ten_' || lpad(to_hex(${n}), 26, '0')`;
-/** As `tenant` makes it in SQL. */
+/** The same id as `tenant` gives in SQL. */
 export const tenantId = (n) => `ten_${n.toString(16).padStart(26, '0')}`;
-/** The id of a month's event: the month's first instant, then the event's number in hex; ascending with the numbers. */
+/**
+ * The id of a month's event: the month's first instant, then the event's number in hex. Ids ascend with the numbers.
+ */
 export const requestId = (month, n) => MONTHS[month].prefix + n.toString(16).padStart(ID_CHARS - 14, '0');
 
 /**
- * Events `from` to `to` − 1 of one month, each with its charge. i: the event's number in its month, from 0; tenant i %
- * tenants, seq from 1.
+ * Events `from` to `to` − 1 of one month, each with its charge. `i` is the event's number in its month, from 0. Its
+ * tenant is i % tenants, and seq counts from 1.
  */
 function slice({ period, startMs, prefix }, { from, to, perMonth, tenants }) {
   const id = `'${prefix}' || lpad(to_hex(i), ${ID_CHARS - 14}, '0')`;
@@ -49,13 +51,13 @@ function slice({ period, startMs, prefix }, { from, to, perMonth, tenants }) {
 const NO_HASH = `decode(repeat('00', 32), 'hex')`;
 const [CLOSED, RUNNING] = MONTHS.map((month) => month.period);
 
-/** What follows from events and charges. `last`: charges of each tenant and month. */
+/** Everything that is derived from events and charges. `last` is the number of charges per tenant and month. */
 const following = (last) => [
   `INSERT INTO metering.usage_hour SELECT tenant_id, date_trunc('hour', ended_at, 'UTC'), model, key_id, count(*), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), 0, sum(cost_nanos)
    FROM metering.usage_event GROUP BY 1, 2, 3, 4`,
   `INSERT INTO metering.tenant_sum SELECT tenant_id, sum(requests), sum(cost_nanos) FROM metering.usage_hour GROUP BY 1`,
   `CREATE TABLE public.tenant AS SELECT tenant_id, row_number() OVER (ORDER BY tenant_id) AS n FROM metering.tenant_sum`,
-  // Charges in ranges, each covered at once, but for the newest of the running month.
+  // Charges in ranges. Each is covered at once, except the newest of the running month.
   `CREATE TABLE public.cover AS SELECT *, row_number() OVER w AS number, sum(nanos) OVER w AS total
    FROM (SELECT tenant_id, period, min(seq) AS from_seq, max(seq) AS to_seq, sum(cost_nanos) AS nanos FROM billing.charge
      WHERE period = '${CLOSED}' OR seq <= ${last - GATHERING} GROUP BY tenant_id, period, (seq - 1) / ${CHARGES_PER_ENTRY}) c
@@ -89,19 +91,19 @@ const following = (last) => [
   'DROP TABLE public.cover, public.cents, public.gathering, public.overrun, public.entry, public.tenant',
 ];
 
-/** Settled this moment: usage on its way to the books, which is no difference for ten minutes. */
+/** Settled just now: usage on its way to the books, which is no difference for ten minutes. */
 const HOLDS = `
   INSERT INTO admission.hold (id, tenant_id, key_id, state, hold_nanos, cost_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute, deadline_ms, progressed_ms,
     unconfirmed_since_ms, record)
   SELECT 'req_' || h || tenant_id, tenant_id, 'key_0', 'settled', ${SETTLED_NANOS}, ${SETTLED_NANOS}, 1, 1, 1, 1, ms, ms, ms, '{}'
   FROM admission.tenant, generate_series(1, ${SETTLED_HOLDS_PER_TENANT}) h, (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms) t`;
 
-/** Made again when all is there: that is faster than to keep them. */
+/** Created again after all inserts, which is faster than maintaining them. */
 const SECOND_INDEXES = `
   SELECT indexrelid::regclass AS name, replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON ') AS sql FROM pg_index
   WHERE indrelid IN ('metering.usage_event'::regclass, 'billing.charge'::regclass) AND NOT indisprimary`;
 
-/** @param perMonth events of each of the two months, a multiple of `tenants` */
+/** @param perMonth events per month, a multiple of `tenants` */
 export async function fillBooks(client, { perMonth, tenants }) {
   await client.query('SET session_replication_role = replica');
   await client.query('SET synchronous_commit = off');
@@ -122,6 +124,6 @@ export async function fillBooks(client, { perMonth, tenants }) {
   for (const sql of following(perMonth / tenants)) await client.query(sql);
   for (const { sql } of indexes) await client.query(sql);
   await client.query('VACUUM (ANALYZE)');
-  // Last: they must be young when reconcile looks.
+  // Last, because holds must be young when reconcile looks.
   await client.query(HOLDS);
 }

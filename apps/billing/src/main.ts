@@ -11,7 +11,7 @@ import { BillingDataSource, MIGRATIONS } from './database';
 import { SETTINGS } from './settings';
 
 /**
- * Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order.
+ * Batches of different tenants at the same time. Each is a transaction of its own, which locks books in sorted order.
  */
 const CONCURRENT_PARTITIONS = 4;
 
@@ -55,7 +55,7 @@ runService(
       const dataSource = app.get(BillingDataSource, { strict: false });
       health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
-      // Reconcile and refunds ask it.
+      // Reconcile and refunds need it.
       health.depend('redis', { required: false, check: () => admission.check() });
     },
   },

@@ -19,13 +19,13 @@ interface StateRow {
   events: BudgetState['events'] | null;
 }
 
-/** What was set: of a `budget` row, or of none. */
+/** What was set, from a `budget` row or from none. */
 export function setBudget(row: { kind: BudgetRow['kind'] | null; cents: string | null } | undefined): SetBudget {
   if (!row?.kind || row.kind === 'default') return 'default';
   return row.kind === 'none' ? 'none' : Number(row.cents);
 }
 
-/** What admission is told of a budget. */
+/** A budget as admission receives it. */
 export function budgetUpdate(row: BudgetRow): BudgetUpdate {
   const set = setBudget(row);
   return {
@@ -35,7 +35,7 @@ export function budgetUpdate(row: BudgetRow): BudgetUpdate {
   };
 }
 
-/** Every budget that was ever set for the tenant or one of its keys: for an admission store that lost them. */
+/** Every budget that was ever set for the tenant or one of its keys, for an admission store that lost them. */
 export async function allBudgetUpdates(tx: EntityManager, tenantId: string): Promise<BudgetUpdate[]> {
   const rows = await query<BudgetRow>(
     tx,
@@ -55,7 +55,7 @@ const STATE = `
     LEFT JOIN budget_month m ON m.tenant_id = $1 AND m.period = $2 AND m.key_id = w.key_id
   ORDER BY w.key_id`;
 
-/** One budget, of the tenant (key '') or a key; also where none was ever set. */
+/** One budget, of the tenant (key '') or of a key, even if it was never set. */
 export async function budgetState(
   tx: EntityManager,
   { tenantId, keyId, period }: { tenantId: string; keyId: string; period: string },
@@ -65,7 +65,7 @@ export async function budgetState(
   return toState(row!, period, defaultThresholds);
 }
 
-/** Those of keys that have one of their own, ascending by key after `after`; at most `limit`. */
+/** The keys with a budget of their own, ascending, after the key `after`, at most `limit`. */
 export async function budgetStates(
   tx: EntityManager,
   { tenantId, after, period, limit }: { tenantId: string; after: string; period: string; limit: number },

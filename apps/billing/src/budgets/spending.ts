@@ -6,17 +6,20 @@ import type { ReadCharge } from '../ledger/core/gather';
 import { periodOf } from '../ledger/core/period';
 import { reachedThresholds } from './thresholds';
 
-/** Spending of a tenant (key '') or of a key in a month. */
+/** Spending of a tenant (key '') or a key in a month. */
 interface Spending {
   tenantId: string;
   period: string;
   keyId: string;
   nanos: bigint;
-  /** Null: none. Undefined: no charge says, as metering sends one again without; what is stored stays. */
+  /**
+   * Null: there is no default. Undefined: no charge says, because metering sends a repeat without it; the stored one
+   * stays.
+   */
   defaultCents: number | null | undefined;
 }
 
-/** A budget in force, and what is spent of it. */
+/** A budget in force, and the spending against it. */
 export interface WatchedRow {
   tenant_id: string;
   period: string;
@@ -26,13 +29,16 @@ export interface WatchedRow {
   thresholds: number[] | null;
 }
 
-/** Whether a budget is in force, and its amount: of a `budget` row b (or none) and a `budget_month` row m. */
+/**
+ * The amount of the budget in force, or null if there is none, from a `budget` row b (or none) and a `budget_month` row
+ * m.
+ */
 export const IN_FORCE = `CASE coalesce(b.kind, 'default') WHEN 'amount' THEN b.cents WHEN 'default' THEN m.default_cents END`;
 
 /**
- * Adds charges, which were not gathered before, to what their tenants and keys have spent in the month in which they
- * ended, and records the thresholds that are reached by it. In the transaction that gathers them, the tenants' books
- * locked: so each charge counts once, and each threshold is recorded once.
+ * Adds new charges to the spending of their tenants and keys, in the months in which the requests ended. Records the
+ * thresholds that this reaches. It runs in the transaction that gathers the charges, under the lock of the tenants'
+ * books, so each charge counts once and each threshold is recorded once.
  */
 export async function addSpending(
   tx: EntityManager,
@@ -68,8 +74,7 @@ export async function addSpending(
 }
 
 /**
- * Records the thresholds that these budgets have reached and that are not recorded yet; each new one goes to the outbox
- * too.
+ * Records the thresholds that these budgets have reached and that are not recorded yet, and puts each into the outbox.
  */
 export async function recordReached(
   tx: EntityManager,
@@ -115,7 +120,7 @@ export async function recordReached(
   );
 }
 
-/** Each tenant and each key once a month. The configuration's defaults are those of the last charge that says them. */
+/** One sum per tenant, key and month. The defaults are those of the last charge that states them. */
 function sumUp(charges: readonly ReadCharge[]): Spending[] {
   const sums = new Map<string, Spending>();
   const add = ({ tenantId, endedAt, costNanos, defaultBudgets }: ReadCharge, keyId: string, cents?: number) => {

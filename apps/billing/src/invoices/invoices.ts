@@ -25,16 +25,16 @@ const SELECT_INVOICES = `
   SELECT i.accounting_number, i.tenant_id, i.period, i.amount_cents, i.created_at, v.created_at AS voided_at
   FROM invoice i LEFT JOIN invoice_void v USING (accounting_number)`;
 
-/** Invoices that were issued: read, and made void. */
+/** Reads issued invoices, and makes them void. */
 @Injectable()
 export class Invoices {
   constructor(
     private readonly dataSource: BillingDataSource,
-    /** `now`: the clock by which months begin and end. */
+    /** `now`: the clock that decides the month. */
     @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
-  /** Newest number first. RequestError invalid_parameter. */
+  /** By number, newest first. RequestError invalid_parameter. */
   async list(request: RequestOf<'billing.invoices.list'>): Promise<Page<IssuedInvoice>> {
     const { tenantId = null, period = null, limit = DEFAULT_LIMIT, after } = request;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
@@ -53,9 +53,9 @@ export class Invoices {
 
   /**
    * Makes an invoice void and gives its amount back to the tenant by a reversing entry. A repeat returns the first
-   * one's.
-   * @throws RequestError not_found, invalid_parameter (reason), ref_conflict (void already, for another reason),
-   * invalid_amount (the balance would be beyond 2^53 − 1)
+   * entry.
+   * @throws RequestError not_found, invalid_parameter (reason), ref_conflict (already void, for another reason),
+   * invalid_amount (the balance would exceed 2^53 − 1)
    */
   async void({
     accountingNumber,

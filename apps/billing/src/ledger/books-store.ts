@@ -32,8 +32,8 @@ const MONTH_COLUMNS = 'tenant_id, period, last_seq, covered_seq, gathered_nanos,
 const SELECT_MONTHS = `SELECT ${MONTH_COLUMNS}, closed_at IS NOT NULL AS closed FROM tenant_month m`;
 
 /**
- * Locks the books of tenants until the transaction ends, and returns them: zero rows first where there are none, then
- * the locks, both in the order of the ids, so that no two transactions wait for each other. Everything of a tenant
+ * Locks the books of tenants until the transaction ends, and returns them. First it inserts missing rows with zeros,
+ * then it takes the locks, both in the order of the ids, so that transactions never deadlock. Everything of a tenant
  * changes only under this lock.
  */
 export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>): Promise<Map<string, Books>> {
@@ -52,7 +52,7 @@ export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>):
   );
 }
 
-/** The books as they are at this instant, without a lock; null where there are none. */
+/** The current books, without a lock; null if there are none. */
 export async function readBooks(tx: EntityManager, tenantId: string): Promise<Books | null> {
   const rows = await query<BooksRow>(tx, `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = $1`, [tenantId]);
   return booksByTenant(rows).get(tenantId) ?? null;
@@ -60,18 +60,15 @@ export async function readBooks(tx: EntityManager, tenantId: string): Promise<Bo
 
 export interface DueBooks {
   limit: number;
-  /** Also what is not due yet. */
+  /** Includes books that are not due yet. */
   early: boolean;
-  /** This tenant alone, if it is due. */
+  /** Only this tenant, if it is due. */
   only?: string | null;
 }
 
 const DUE = `due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END AND ($3::text IS NULL OR tenant_id = $3) ORDER BY due_at LIMIT $1`;
 
-/**
- * Locks the books that are due, longest due first, passing over those that another replica has in hand: so it never
- * waits for a lock.
- */
+/** Locks the books that are due, longest due first. Skips those that another replica has locked, so it never waits. */
 export async function lockDueBooks(
   tx: EntityManager,
   { limit, early, only = null }: DueBooks,
@@ -85,7 +82,7 @@ export async function lockDueBooks(
   );
 }
 
-/** For how long the posting that waits longest has been due; 0 when none is. */
+/** How long the oldest due posting has been due, in seconds; 0 if none is. */
 export async function overdueSeconds(tx: EntityManager): Promise<number> {
   const [row] = await query<{ seconds: number | null }>(
     tx,
@@ -95,8 +92,8 @@ export async function overdueSeconds(tx: EntityManager): Promise<number> {
 }
 
 /**
- * The longest run of a month's first uncovered charges that adds up to at most so much; null: not one. Call under the
- * tenant's lock.
+ * The longest run of a month's first uncovered charges whose sum is at most this amount; null if even the first is
+ * above it. Call it under the tenant's lock.
  */
 export async function coveredPart(
   tx: EntityManager,
@@ -113,7 +110,7 @@ export async function coveredPart(
   return row ? { period, toSeq: BigInt(row.seq), nanos: BigInt(row.nanos) } : null;
 }
 
-/** Since when the oldest usage has been over that waits for credit to pay for it, in seconds; 0: none waits. */
+/** Age of the oldest usage that waits for credit, in seconds since its request ended; 0 if none waits. */
 export async function uncoveredSeconds(tx: EntityManager): Promise<number> {
   const [row] = await query<{ seconds: number | null }>(
     tx,
@@ -136,7 +133,7 @@ export async function dueTenants(tx: EntityManager, { limit, early, only = null 
   return rows.map((row) => row.tenant_id);
 }
 
-/** Leaves a tenant alone for a while: its books refuse to be posted. */
+/** Defers the posting of a tenant whose books refuse it. */
 export async function deferPosting(tx: EntityManager, tenantId: string, ms: number): Promise<void> {
   await query(
     tx,
@@ -148,7 +145,7 @@ export async function deferPosting(tx: EntityManager, tenantId: string, ms: numb
 /**
  * Writes changed books back and decides when they are due: at once, or `postingIntervalMs` after the tenant's last
  * posting.
- * @returns milliseconds until the first of them is due; null when none is
+ * @returns milliseconds until the first of them is due; null if none is
  */
 export async function saveBooks(
   tx: EntityManager,
@@ -178,7 +175,8 @@ export async function saveBooks(
       changed.map((books) => String(books.gatheredNanos)),
       changed.map((books) => String(books.overrunNanos)),
       changed.map((books) => books.suspended),
-      // What the balance covers of more than it pays for has been posted then: the next change is another chance.
+      // If more has gathered than the balance pays for, the affordable part has been posted by then. The next change is
+      // another chance.
       changed.map((books) => canPost(books) || (!posted && mayPostPart(books))),
       posted,
       postingIntervalMs,
@@ -188,7 +186,7 @@ export async function saveBooks(
   return due.length === 0 ? null : Math.min(...due);
 }
 
-/** Each tenant's months from the oldest of those named on, where they exist. Call under the tenants' locks. */
+/** Each tenant's months from the oldest named one on, where they exist. Call it under the tenants' locks. */
 export async function loadMonths(
   tx: EntityManager,
   wanted: readonly { tenantId: string; period: string }[],
@@ -202,7 +200,7 @@ export async function loadMonths(
   return rows.map(month);
 }
 
-/** All months of these tenants that have charges which are not covered. Call under the tenants' locks. */
+/** All months of these tenants with uncovered charges. Call it under the tenants' locks. */
 export async function loadUncoveredMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
   const rows = await query<MonthRow>(tx, `${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND covered_seq < last_seq`, [
     [...tenantIds],
@@ -210,7 +208,7 @@ export async function loadUncoveredMonths(tx: EntityManager, tenantIds: Iterable
   return rows.map(month);
 }
 
-/** All months of these tenants that are not closed. Call under the tenants' locks. */
+/** All open months of these tenants. Call it under the tenants' locks. */
 export async function loadOpenMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
   const rows = await query<MonthRow>(
     tx,

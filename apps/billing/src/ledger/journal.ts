@@ -6,7 +6,7 @@ import type { NumberedCharge } from './core/gather';
 import type { ChargeRange } from './core/post';
 
 /**
- * Appends entries with their postings. The database checks them again, and refuses the whole transaction when one does
+ * Appends entries with their postings. The database checks them again, and refuses the whole transaction if one does
  * not balance.
  */
 export async function insertEntries(tx: EntityManager, entries: readonly Entry[]): Promise<LedgerEntry[]> {
@@ -50,8 +50,8 @@ export async function insertEntries(tx: EntityManager, entries: readonly Entry[]
 }
 
 /**
- * Appends charge ranges (table `coverage`); the database checks chain, range and sum against the charges themselves.
- * Call after insertEntries.
+ * Appends charge ranges (table `coverage`). The database checks chain, range and sum against the charges themselves.
+ * Call it after insertEntries.
  */
 export async function insertRanges(tx: EntityManager, ranges: readonly ChargeRange[]): Promise<void> {
   if (ranges.length === 0) return;
@@ -75,7 +75,7 @@ export async function insertRanges(tx: EntityManager, ranges: readonly ChargeRan
   );
 }
 
-/** When the first charge of each range with an entry ended. */
+/** The end of the first request of each range that has an entry. */
 export async function firstEnded(tx: EntityManager, ranges: readonly ChargeRange[]): Promise<Date[]> {
   const debits = ranges.filter((range) => range.entryId !== null);
   if (debits.length === 0) return [];

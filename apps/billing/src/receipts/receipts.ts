@@ -27,9 +27,9 @@ interface ChargeRow {
 
 /**
  * Answers `billing.entry.requests`: a page of the requests that an entry debits, in the order in which they were
- * gathered. With what was carried in and out their costs are exactly the entry's amount. An entry that is not usage
+ * gathered. Their costs, with what was carried in and out, are exactly the entry's amount. An entry that is not usage
  * covers none.
- * @throws RequestError not_found (entry), invalid_parameter (limit; `after` is none of its requests)
+ * @throws RequestError not_found (entry), invalid_parameter (limit; `after` is not one of its requests)
  */
 export async function requestsOfEntry(
   dataSource: DataSource,
@@ -61,9 +61,9 @@ export async function requestsOfEntry(
 }
 
 /**
- * Answers `billing.request.entry`: where a request went in the books: its charge, the entry that debits it (null: not
- * yet) and the invoice of its month (null: not closed yet).
- * @throws RequestError not_found: billing has no charge of it
+ * Answers `billing.request.entry`: where a request is in the books. It returns the charge, the entry that debits it
+ * (null: not yet) and the invoice of its month (null: not closed yet).
+ * @throws RequestError not_found: billing has no charge of the request
  */
 export async function entryOfRequest(
   dataSource: DataSource,
@@ -72,9 +72,9 @@ export async function entryOfRequest(
   const [charge] = isText(requestId)
     ? await query<ChargeRow>(dataSource, 'SELECT * FROM charge WHERE id = $1', [requestId])
     : [];
-  if (!charge) throw new RequestError('not_found', 'No charge of such a request.');
+  if (!charge) throw new RequestError('not_found', 'This request has no charge.');
   const month = [charge.tenant_id, charge.period];
-  // Ranges do not overlap: the last that starts before the charge has it, or none has yet.
+  // Ranges do not overlap. The last range that starts before the charge includes it, or none does yet.
   const [range] = await query<{ entry_id: string | null; number: string; to_seq: string }>(
     dataSource,
     `SELECT entry_id, number, to_seq FROM coverage WHERE tenant_id = $1 AND period = $2 AND from_seq <= $3 ORDER BY from_seq DESC LIMIT 1`,
@@ -113,7 +113,7 @@ async function seqAfter(dataSource: DataSource, after: string, range: ChargeRang
         [after, range.tenant_id, range.period, range.from_seq, range.to_seq],
       )
     : [];
-  if (!row) throw new RequestError('invalid_parameter', 'after is none of the requests of this entry.');
+  if (!row) throw new RequestError('invalid_parameter', 'after must be a request of this entry.');
   return row.seq;
 }
 
@@ -121,7 +121,7 @@ function toRequest({ id, key_id, cost_nanos, ended_at }: ChargeRow) {
   return { id, keyId: key_id, costNanos: cost_nanos, endedAt: ended_at.toISOString() };
 }
 
-/** Postgres takes no NUL in a text. */
+/** PostgreSQL stores no NUL in a text. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('\0');
 }

@@ -6,7 +6,7 @@ import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { auditLedger, TENANTS_SQL } from './audit';
 import { CHAIN_CHECK } from './chain';
 
-// Each test spoils one row behind the triggers' back, as a bad restore or a hand in the database would.
+// Each test spoils one row behind the triggers' back, as a bad restore or a manual change would.
 const database = useTestDatabase();
 const SHORT_MS = 1_000;
 
@@ -36,7 +36,7 @@ describe('the audit of the ledger finds', () => {
   const entry = (sequence: number) =>
     `(SELECT id FROM billing.journal_entry WHERE tenant_id = $tenant AND sequence = ${sequence})`;
 
-  it('nothing in books that are right', async () => {
+  it('nothing in sound books', async () => {
     expect(await auditLedger(billing.dataSource, [tenantId])).toEqual({
       heads: [{ tenantId, sequence: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
       totals: { chargesNanos: 6n * CENT + 8n, debitsNanos: 6n * CENT, carriedNanos: 8n },
@@ -44,7 +44,7 @@ describe('the audit of the ledger finds', () => {
     });
   });
 
-  it('the first hundred of a kind, and says that there are more', async () => {
+  it('the first hundred differences of a kind, and says that there are more', async () => {
     const months = (count: number) =>
       spoil(
         `INSERT INTO billing.tenant_month (tenant_id, period, last_seq) SELECT $tenant, to_char(date '2000-01-01' + n * interval '1 month', 'YYYY-MM'), 1
@@ -58,7 +58,7 @@ describe('the audit of the ledger finds', () => {
     expect([some.differences.length, some.truncated]).toEqual([100, true]);
   });
 
-  describe('with statements that take their time:', () => {
+  describe('with statements that take long,', () => {
     let dataSource: DataSource;
     let stopping: AbortController;
     let audit: ReturnType<typeof auditLedger>;
@@ -67,7 +67,7 @@ describe('the audit of the ledger finds', () => {
       const { url } = database;
       dataSource = await openDataSource({ url, schema: 'billing', applicationName: 'impatient', poolSize: 1 });
       const runner = dataSource.createQueryRunner();
-      // Of the one connection of this pool: a second instead of a minute, on this side and by the server.
+      // For the one connection of this pool: a second instead of a minute, on this side and on the server.
       const client = (await runner.connect()) as { connectionParameters: { query_timeout: number } };
       client.connectionParameters.query_timeout = SHORT_MS;
       await runner.query(`SET statement_timeout = ${SHORT_MS}`);
@@ -91,22 +91,22 @@ describe('the audit of the ledger finds', () => {
       await dataSource.destroy();
     });
 
-    it('nothing, as they may take longer than what a service asks otherwise', async () => {
+    it('nothing, because they may take longer than other statements of the service', async () => {
       await database.query('COMMIT');
       expect((await audit).differences).toEqual([]);
       expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '1s' }]);
     });
 
-    it('nothing, as it is stopped in the middle of one', async () => {
+    it('nothing, because it is stopped in the middle of one', async () => {
       stopping.abort(new UnavailableError('stopped'));
       await expect(audit).rejects.toThrow('stopped');
       expect(await dataSource.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     });
   });
 
-  it('from the indexes of the charges alone, without their rows', async () => {
+  it('sums from the indexes of the charges alone, without their rows', async () => {
     await database.query('VACUUM billing.charge');
-    // On few rows the planner prefers to read them all; what it can do without is the question.
+    // For few rows the planner prefers a full scan. The question is whether the index suffices.
     await database.query('SET enable_seqscan = off');
     await database.query('SET search_path = billing');
     try {
@@ -122,8 +122,8 @@ describe('the audit of the ledger finds', () => {
     }
   });
 
-  const covered = 'a charge range names its charges and sums them';
-  const month = 'a month stands as its rows say';
+  const covered = 'every charge range names its charges and sums them';
+  const month = 'every month is the sum of its rows';
   const total = 'charges = usage debits + carried';
   const chain = CHAIN_CHECK.check;
   it.each<[what: string, sql: string, checks: string[]]>([
@@ -181,7 +181,7 @@ describe('the audit of the ledger finds', () => {
       ['balance = sum of entries'],
     ],
     [
-      'a changed rest in the books',
+      'a changed remainder in the books',
       `UPDATE billing.tenant_books SET carried_nanos = carried_nanos + 1 WHERE tenant_id = $tenant`,
       [total, 'carried = remainder of the newest charge range'],
     ],

@@ -12,19 +12,19 @@ import { CHAIN_CHECK, headsOf } from './chain';
 import { INVOICE_CHECKS } from './invoice-audit';
 
 /**
- * One statement goes over all rows of up to 200 tenants, and one of them may have nearly all. All of a proof of 10
- * million charges takes 80 s.
+ * One statement reads all rows of up to 200 tenants, and one of them may have nearly all. A whole proof of 10 million
+ * charges takes 80 s.
  */
 const STATEMENT_TIMEOUT_MS = 15 * 60 * 1_000;
 
-/** What the rows of the ledger themselves add up to. */
+/** The sums of the ledger's own rows. */
 export interface AuditTotals {
   chargesNanos: bigint;
   debitsNanos: bigint;
   carriedNanos: bigint;
 }
 
-/** What was found in some tenants' rows. */
+/** The findings in the rows of some tenants. */
 export interface Audit extends Found {
   totals: AuditTotals;
   heads: JournalHead[];
@@ -49,9 +49,9 @@ interface TenantRow {
 }
 
 /**
- * Proves the ledger of some tenants from its rows, in one snapshot, trusting no running sum: charges = debits + what is
- * carried, balance = Σ entries, every entry balanced and of its hash, every charge covered exactly once or still
- * gathering. Sums run in the database: memory here does not grow with the rows.
+ * Proves the ledger of some tenants from its rows, in one snapshot, without trusting a running sum: charges = debits +
+ * carried remainder; balance = Σ entries; every entry balances and has its hash; every charge is covered exactly once
+ * or still gathering. The database computes the sums, so memory here does not grow with the rows.
  */
 export async function auditLedger(
   dataSource: DataSource,
@@ -110,7 +110,8 @@ async function rowDifferences(query: Query, check: string, sql: string, tenantId
 }
 
 /**
- * The charges, by far the most rows, are summed from indexes alone: cost from charge_seq, overrun from charge_overrun.
+ * Charges are by far the most rows. They are summed from indexes alone: cost from charge_seq, overrun from
+ * charge_overrun.
  */
 export const TENANTS_SQL = `
   SELECT b.tenant_id, b.balance_cents, b.last_sequence, b.last_cover, b.carried_nanos, b.carried_nanos + b.gathered_nanos AS unposted_nanos,
@@ -127,7 +128,7 @@ export const TENANTS_SQL = `
       FROM coverage WHERE tenant_id = b.tenant_id) v
   WHERE b.tenant_id = ANY($1)`;
 
-/** Each returns the rows that are wrong, as "tenantId", the entries' ids, expected and actual. */
+/** Each returns the wrong rows, as "tenantId", the entries' ids, expected and actual. */
 const ROW_CHECKS = [
   {
     check: 'postings of an entry sum to zero',
@@ -145,7 +146,7 @@ const ROW_CHECKS = [
       WHERE running <> balance_after_cents`,
   },
   {
-    check: 'a charge range names its charges and sums them',
+    check: 'every charge range names its charges and sums them',
     sql: `SELECT v.tenant_id AS "tenantId", array_remove(ARRAY[v.entry_id], NULL) AS ids, format('%s:%s-%s: %s nanos, %s cents', v.period, v.from_seq, v.to_seq, v.charges_nanos, v.amount_cents) AS expected,
         format('%s charges, %s nanos, %s cents in %s', c.charges, c.nanos, -e.amount_cents, v.entry_id) AS actual
       FROM coverage v
@@ -172,7 +173,7 @@ const ROW_CHECKS = [
       WHERE e.tenant_id = ANY($1) AND e.type = 'usage' AND NOT EXISTS (SELECT FROM coverage WHERE entry_id = e.id)`,
   },
   {
-    check: 'a month stands as its rows say',
+    check: 'every month is the sum of its rows',
     sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids,
         format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, c.charges, v.covered, c.gathering, v.cents) AS expected,
         format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, m.last_seq, m.covered_seq, m.gathered_nanos, m.debited_cents) AS actual

@@ -25,7 +25,10 @@ describe('heads of the journal that were kept elsewhere', () => {
     return heads;
   }
 
-  /** What an owner can do: another amount in the past, every sum after it right again, and every hash made anew. */
+  /**
+   * A forgery within an owner's power: another amount in the past, every later sum corrected, and every hash computed
+   * again.
+   */
   async function rewrite(tenantId: string): Promise<void> {
     await database.query('SET session_replication_role = replica');
     await database.query('SET search_path = billing');
@@ -49,7 +52,7 @@ describe('heads of the journal that were kept elsewhere', () => {
     }
   }
 
-  it('name tenant and entry where an owner made all of it anew, which nothing inside can show', async () => {
+  it('name tenant and entry when an owner rewrote everything, which no check of the database alone can show', async () => {
     const tenants = (await Promise.all([1, 2, 3].map(() => billing.tenant(100)))).sort();
     for (let i = 0; i < 2; i++) for (const tenantId of tenants) await topUp(tenantId);
     const kept = await allHeads();
@@ -71,7 +74,7 @@ describe('heads of the journal that were kept elsewhere', () => {
     ]);
   });
 
-  it('name an entry that is not there any more', async () => {
+  it('name an entry that no longer exists', async () => {
     const tenantId = await billing.tenant(100);
     await topUp(tenantId);
     const kept = (await allHeads()).filter((head) => head.tenantId === tenantId);
@@ -91,7 +94,7 @@ describe('heads of the journal that were kept elsewhere', () => {
     expect(await compare(kept)).toMatchObject([{ tenantId, actual: 'entry 2: none', ids: [] }]);
   });
 
-  it('are in the log: those of a day at the start, and then those that moved', async () => {
+  it('are logged: at the start those of the last day, then those that moved', async () => {
     const lines: string[] = [];
     const [moved, still] = [await billing.tenant(100), await billing.tenant(100)];
     await database.query('SET session_replication_role = replica');
@@ -110,7 +113,7 @@ describe('heads of the journal that were kept elsewhere', () => {
     expect(told()).toContainEqual(expect.stringMatching(new RegExp(`^${still} 2 [0-9a-f]{64}$`)));
   });
 
-  it('are refused where they are none, or too many', async () => {
+  it('are refused when they are invalid or too many', async () => {
     const head = { tenantId: 'x', sequence: 1, hash: '0'.repeat(64) };
     for (const heads of [
       null,

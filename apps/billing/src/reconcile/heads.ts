@@ -14,16 +14,19 @@ import { headLine } from './chain';
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
 const HEADS_PER_LINE = 100;
-/** What a process tells at its start: the heads that moved in a day. */
+/** At its start a process logs the heads that moved within this time. */
 const FIRST_TOLD_MS = 24 * 60 * 60 * 1_000;
-/** An entry has its time some moments before it is committed: what moved so long before the last look is told again. */
+/**
+ * An entry gets its time some moments before its commit. So heads that moved this long before the last look are logged
+ * again.
+ */
 const OVERLAP_MS = 60_000;
 const HASH = /^[0-9a-f]{64}$/;
-export const KEPT_CHECK = 'the journal is what it was when its head was kept';
+export const KEPT_CHECK = 'the journal is as it was when its heads were kept';
 
 /**
- * The newest entry of each tenant's journal, ascending by tenant, after the tenant `after`. Of those that moved within
- * `movedMs` alone, where that is given. RequestError invalid_parameter.
+ * The newest entry of each tenant's journal, in ascending order of the tenants, after the tenant `after`. With
+ * `movedMs`, only heads that moved within that time. RequestError invalid_parameter.
  */
 export async function journalHeads(
   dataSource: DataSource,
@@ -52,7 +55,7 @@ const areHeads = (given: unknown): given is JournalHead[] =>
   Array.isArray(given) && given.length <= MAX_COMPARED_HEADS && given.every(isHead);
 
 /**
- * Kept heads that are not in the journal any more: what was before them was changed since, whatever its hashes say now.
+ * Kept heads that are no longer in the journal: something before them was changed, whatever the hashes say now.
  * RequestError invalid_parameter.
  */
 export async function compareHeads(
@@ -60,7 +63,10 @@ export async function compareHeads(
   { heads }: { heads: readonly JournalHead[] },
 ): Promise<{ differences: Difference[] }> {
   if (!areHeads(heads))
-    throw new RequestError('invalid_parameter', `heads must be at most ${MAX_COMPARED_HEADS}, as they were given.`);
+    throw new RequestError(
+      'invalid_parameter',
+      `heads must be at most ${MAX_COMPARED_HEADS}, as \`tollgate journal heads\` printed them.`,
+    );
   const rows = await query<{ hash: Buffer | null; id: string | null }>(
     dataSource,
     `SELECT c.hash, e.id FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS kept (tenant_id, sequence, place)
@@ -82,7 +88,8 @@ export async function compareHeads(
 }
 
 /**
- * Writes heads that moved into the log: which is kept elsewhere, where nobody who rewrites the journal can rewrite it.
+ * Writes heads that moved into the log. The log is kept elsewhere, out of reach of an attacker who rewrites the
+ * journal.
  */
 export class HeadsTeller {
   private lookedAtMs: number | undefined;
@@ -92,7 +99,7 @@ export class HeadsTeller {
     private readonly write = (heads: string[]) => logger('billing').info({ heads }, 'heads of the journal'),
   ) {}
 
-  /** @returns how many */
+  /** @returns the number of heads */
   async tell(): Promise<number> {
     const startedMs = performance.now();
     const movedMs = this.lookedAtMs === undefined ? FIRST_TOLD_MS : startedMs - this.lookedAtMs + OVERLAP_MS;

@@ -2,10 +2,10 @@ import { MAX_NAMED_OF_PART, named, type Found } from '@tollgate/contracts';
 import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
-/** Of some tenants, as the other checks of audit.ts. */
+/** Checks of some tenants, like those in audit.ts. */
 export const INVOICE_CHECKS = [
   {
-    check: 'an invoice is the sum of the usage entries of its month',
+    check: 'every invoice is the sum of the usage entries of its month',
     sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids, format('invoice %s, %s: %s cents', i.accounting_number, i.period, e.cents) AS expected,
         format('invoice %s, %s: %s cents', i.accounting_number, i.period, i.amount_cents) AS actual
       FROM invoice i, LATERAL (SELECT coalesce(-sum(amount_cents), 0) AS cents FROM journal_entry
@@ -13,7 +13,7 @@ export const INVOICE_CHECKS = [
       WHERE i.tenant_id = ANY($1) AND e.cents <> i.amount_cents`,
   },
   {
-    check: 'a closed month that was debited has its invoice',
+    check: 'every closed month that was debited has its invoice',
     sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids, format('%s: an invoice of %s cents', m.period, m.debited_cents) AS expected, 'none' AS actual
       FROM tenant_month m
       WHERE m.tenant_id = ANY($1) AND m.closed_at IS NOT NULL AND m.debited_cents > 0
@@ -22,8 +22,8 @@ export const INVOICE_CHECKS = [
 ];
 
 /**
- * Whether the numbers of all invoices run from 1 to the last one given, without a gap. The tenant is that of the
- * invoice after the gap, none at the end.
+ * Checks that the numbers of all invoices run from 1 to the last issued one without a gap. The tenant in a finding is
+ * that of the invoice after the gap, or none at the end.
  */
 export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found> {
   const rows = await query<{ tenant_id: string; number: string; expected: string }>(
@@ -45,7 +45,7 @@ export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found
   );
 }
 
-/** Those that are missing before `next`, as many as are named. */
+/** The missing numbers before `next`, as many as are named. */
 function numbers(first: number, next: number): string[] {
   return Array.from({ length: Math.min(Math.max(next - first, 0), MAX_NAMED_OF_PART) }, (_, i) => String(first + i));
 }

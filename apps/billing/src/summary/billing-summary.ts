@@ -7,7 +7,7 @@ import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from '../ledger/ledger-entr
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
-/** Ten years of invoices; a tenant has one a month. */
+/** Ten years of invoices, one per month. */
 const MAX_INVOICES = 120;
 
 type SummaryRequest = RequestOf<'billing.summary'>;
@@ -15,9 +15,9 @@ type PageRow = EntryRow & { sequence: string; balance_after_cents: string };
 
 /**
  * A tenant's balance, entries and invoices in one snapshot. The balance equals the sum of all entries: the database
- * lets no entry in whose balance is not the one before it plus its amount, and the page is checked against that here,
- * so nothing is summed anew at each call. A tenant without books has zero.
- * @throws RequestError invalid_parameter (limit; `after` is none of the tenant's entries)
+ * accepts an entry only if its balance is the one before it plus its amount. Here the page is checked against that, so
+ * a call does not sum everything. A tenant without books has zero.
+ * @throws RequestError invalid_parameter (limit; `after` is not one of the tenant's entries)
  */
 export async function billingSummary(
   dataSource: DataSource,
@@ -105,8 +105,8 @@ interface InvoiceRow {
 }
 
 /**
- * Newest first; the running month always. `open` (not closed; a past one waits for its closing) begin with their month.
- * A month that was closed without a debit has none.
+ * Newest first, always with the running month. Open invoices start with their month; an open month in the past waits
+ * for its closing. A closed month without debits has no invoice.
  */
 async function invoices(tx: EntityManager, tenantId: string, now: Date): Promise<Invoice[]> {
   const rows = await query<InvoiceRow>(
