@@ -4,7 +4,7 @@ import { MAX_LIST_ROWS, type OperatorClient } from './operator-client';
 import type { Output } from './output';
 import { printable, table } from './table';
 
-/** What a command works with. */
+/** The client and the output of a command. */
 export interface Context {
   client: OperatorClient;
   output: Output;

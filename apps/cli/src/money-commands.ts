@@ -32,7 +32,7 @@ export async function setStatus({ client, output }: Context, tenant: string, how
   output.answer(data, `Tenant ${data.id} (${printable(data.name)}) is ${data.status}.`);
 }
 
-/** Without a ref of the caller's it has one of its own, which a failure names. */
+/** Without a ref from the caller it makes one, which a failure names. */
 export async function addCredit(
   context: Context,
   tenant: string,
@@ -62,10 +62,10 @@ export async function adjustCredit(
   await enter(context, tenant, '/adjust', body, 'adjusted');
 }
 
-/** Codes of failures after which it may have been entered all the same. */
+/** After a failure with one of these codes the entry may have been booked all the same. */
 const UNSURE = new Set(['unreachable', 'unavailable', 'internal_error']);
 
-/** Where it is not known whether it was entered, the failure says how to repeat it without entering it twice. */
+/** If it is not known whether the entry was booked, the failure says how to repeat it without booking it twice. */
 async function enter(
   { client, output }: Context,
   tenant: string,
@@ -88,7 +88,7 @@ async function enter(
   );
 }
 
-/** As a shell takes it for one word. */
+/** Quotes a text as one word of a shell. */
 function shellQuoted(text: string): string {
   return /^[\w.:@%+=/,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -12,7 +12,7 @@ const HOUR = /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/;
 const MAX_NAME_CHARS = 256;
 
 /**
- * Answers `metering.backends.unbilled`. A report that comes again changes nothing; old ones go. RequestError
+ * Answers `metering.backends.unbilled`. A redelivered report changes nothing. Old reports are deleted. RequestError
  * invalid_parameter.
  */
 export async function recordUnbilled(

@@ -24,8 +24,8 @@ interface EventRow {
 }
 
 /**
- * Answers `metering.usage.events`: what is recorded of some requests, by their ids, in the order asked for; unknown
- * ones are left out. RequestError invalid_parameter.
+ * Answers `metering.usage.events`: the records of some requests by their ids, in the given order, without unknown ones.
+ * RequestError invalid_parameter.
  */
 export async function recordedEvents(
   dataSource: DataSource,

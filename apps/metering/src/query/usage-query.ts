@@ -11,12 +11,12 @@ import {
 import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 
-/** More groups are refused, not cut off: a sum that leaves some out would be a wrong answer. */
+/** More groups are refused, not cut off: a sum without some of them would be wrong. */
 export const MAX_GROUPS = 10_000;
 const HOUR_MS = 3_600_000;
 const ISO_UTC = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?Z)?$/;
 
-/** What each grouping selects from the rows of USAGE, in the order in which groups are sorted. */
+/** The columns of each grouping in USAGE, in sorting order. */
 const GROUP_COLUMNS: Record<UsageGroup, string> = {
   day: `date_trunc('day', hour, 'UTC')`,
   hour: 'hour',
@@ -25,8 +25,8 @@ const GROUP_COLUMNS: Record<UsageGroup, string> = {
 };
 
 /**
- * Rollups for the whole hours [$4, $5), and the events themselves before and after, in [$2, $4) and [$5, $3); one
- * statement, so one snapshot. $6, $7: model and key or null.
+ * Rollups for the whole hours [$4, $5), and events for the edges [$2, $4) and [$5, $3). One statement, so one snapshot.
+ * $6, $7: model and key or null.
  */
 const USAGE = `
   SELECT hour, model, key_id, requests, prompt_tokens, completion_tokens, estimated, cost_nanos
@@ -56,7 +56,7 @@ export class UsageQueries {
   constructor(private readonly dataSource: MeteringDataSource) {}
 
   /**
-   * Usage of one tenant that ended in [from, to). Throws RequestError invalid_parameter: a bad time or grouping, from
+   * Usage of one tenant that ended in [from, to). RequestError invalid_parameter: an invalid time or grouping, from
    * after to, more than MAX_GROUPS groups.
    */
   async query(asked: UsageQuery): Promise<UsageSummary> {
@@ -64,7 +64,7 @@ export class UsageQueries {
     const to = parseTime('to', asked.to);
     if (from > to) throw new RequestError('invalid_parameter', '"from" is after "to"');
     const groups = parseGroups(asked.groupBy);
-    // A range within one hour has no whole hour: all of it comes from the events, as the edge before wholeFrom = to.
+    // A range within one hour has no whole hour. All of it comes from the events, as the edge before wholeFrom = to.
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
     const wholeTo = Math.max(Math.floor(to / HOUR_MS) * HOUR_MS, wholeFrom);
     const times = [from, to, wholeFrom, wholeTo].map((ms) => new Date(ms).toISOString());
@@ -133,7 +133,7 @@ function groupFields({ day, hour, model, key }: SumRow): Partial<Record<UsageGro
   };
 }
 
-/** Each once, in the order in which groups are sorted. */
+/** Each group once, in sorting order. */
 function parseGroups(groupBy: readonly UsageGroup[]): UsageGroup[] {
   for (const group of groupBy) {
     if (!Object.hasOwn(GROUP_COLUMNS, group))
@@ -144,6 +144,7 @@ function parseGroups(groupBy: readonly UsageGroup[]): UsageGroup[] {
 
 function parseTime(name: string, value: string): number {
   const ms = typeof value === 'string' && ISO_UTC.test(value) ? Date.parse(value) : NaN;
-  if (Number.isNaN(ms)) throw new RequestError('invalid_parameter', `"${name}" is no ISO 8601 date or time in UTC`);
+  if (Number.isNaN(ms))
+    throw new RequestError('invalid_parameter', `"${name}" must be an ISO 8601 date or time in UTC`);
   return ms;
 }

@@ -12,24 +12,24 @@ import { query } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Wrong } from '../consume/metrics';
 
-/** What `openRejected` counts to. */
+/** The limit of `openRejected`. */
 const MAX_COUNTED = 10_000;
 const AGAIN_PAGE = 500;
-/** Of one that nobody dismissed, and that was not recorded since. */
+/** Neither dismissed nor recorded since. */
 const OPEN = `r.dismissed_at IS NULL AND NOT EXISTS (SELECT FROM usage_event e WHERE e.id = r.event_id)`;
 
-/** A message that is no usage event, or is not charged, and why. */
+/** A message that is not a valid usage event, or that is not charged, and the reason. */
 export interface Rejected {
   value: unknown;
   reason: string;
   wrong: Wrong;
-  /** Of an event whose price is not known. */
+  /** For an event whose price is unknown. */
   priceVersion?: string;
 }
 
 /**
- * Quarantines events for a person to look at; one that was quarantined before (the sweeper sends it again until then)
- * only counts up.
+ * Quarantines events for a person to look at. An event that was quarantined before only counts up. The sweeper
+ * redelivers it until it is recorded.
  */
 export async function quarantine(tx: EntityManager, rejected: readonly Rejected[]): Promise<void> {
   const rows = new Map<string, Rejected & { text: string; times: number }>();
@@ -57,7 +57,7 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
   );
 }
 
-/** The request that a rejected message says it is about, if it says so. */
+/** The request id in a rejected message, if it has one. */
 export function eventId(value: unknown): string | undefined {
   return idIn(value, 'id', 'req');
 }
@@ -67,7 +67,7 @@ function idIn(value: unknown, name: keyof UsageEvent, prefix: 'req' | 'ten'): st
   return isId(prefix, id) ? id : undefined;
 }
 
-/** Hands out those that wait for one of these prices, in parts, each once. */
+/** Yields the events that wait for one of these prices, in parts, each once. */
 export async function* waitingFor(dataSource: DataSource, versions: readonly string[]): AsyncGenerator<unknown[]> {
   for (let after = '', last = false; !last;) {
     const rows = await query<{ digest: string; event: string }>(
@@ -82,7 +82,7 @@ export async function* waitingFor(dataSource: DataSource, versions: readonly str
   }
 }
 
-/** How many wait for a person, or for their price: at most MAX_COUNTED. */
+/** The number of events that wait for a person or for their price, at most MAX_COUNTED. */
 export async function openRejected(dataSource: DataSource): Promise<number> {
   const [row] = await query<{ open: number }>(
     dataSource,
@@ -91,7 +91,7 @@ export async function openRejected(dataSource: DataSource): Promise<number> {
   return row!.open;
 }
 
-/** The same, for reconcile: what they are about may be served, and is in no books. */
+/** The same for reconcile: their requests may have been served, but are in no books. */
 export async function auditRejected(dataSource: DataSource): Promise<Found> {
   const rows = await query<{ event_id: string | null; tenant_id: string | null; reason: string; times: string }>(
     dataSource,
