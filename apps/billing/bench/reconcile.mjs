@@ -36,7 +36,10 @@ const SPOILED = [
   ['a lost charge', `DELETE FROM billing.charge WHERE id = '${lost}'`, [lost]],
   [
     'a charge without an event',
-    `INSERT INTO billing.charge SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 999999999 FROM billing.charge WHERE id = '${doubled}'`,
+    `INSERT INTO billing.charge
+     SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 999999999
+     FROM billing.charge
+     WHERE id = '${doubled}'`,
     [`${doubled}x`],
   ],
   ['a changed charge', `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = '${changed}'`, [changed]],
@@ -54,8 +57,13 @@ const SPOILED = [
   ],
   [
     'a hold that no sum includes',
-    `INSERT INTO admission.hold SELECT 'req_stray', tenant_id, key_id, state, hold_nanos, cost_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute, key_budget_nanos,
-       tenant_budget_nanos, deadline_ms, delivered, progressed_ms, unconfirmed_since_ms, record FROM admission.hold WHERE tenant_id = '${tenantId(7)}' LIMIT 1`,
+    `INSERT INTO admission.hold
+     SELECT 'req_stray', tenant_id, key_id, state, hold_nanos, cost_nanos, output_tokens, hold_tokens,
+       key_tokens_per_minute, tenant_tokens_per_minute, key_budget_nanos,
+       tenant_budget_nanos, deadline_ms, delivered, progressed_ms, unconfirmed_since_ms, record
+     FROM admission.hold
+     WHERE tenant_id = '${tenantId(7)}'
+     LIMIT 1`,
     ['req_stray', tenantId(7)],
   ],
 ];
@@ -93,10 +101,15 @@ async function reconcile(messages, postmaster) {
     if (run.state === 'failed') throw new Error(run.reason);
     const { ok, events, tenants, settledHolds, differenceCount } = run.report;
     const node = process.cpuUsage(cpu.node);
-    const cpuText = `CPU ${(serverSeconds(postmaster) - cpu.server).toFixed(1)} s in Postgres, ${((node.user + node.system) / 1e6).toFixed(1)} s in Node`;
-    const memory = `peak RSS ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB, heap ${Math.round(process.memoryUsage().heapUsed / 1024 / 1024)} MiB`;
+    const cpuText =
+      `CPU ${(serverSeconds(postmaster) - cpu.server).toFixed(1)} s in Postgres, ` +
+      `${((node.user + node.system) / 1e6).toFixed(1)} s in Node`;
+    const memory =
+      `peak RSS ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB, heap ` +
+      `${Math.round(process.memoryUsage().heapUsed / 1024 / 1024)} MiB`;
     console.log(
-      `${events} events of ${tenants} tenants, ${settledHolds} holds: ok ${ok}, ${differenceCount} differences, ${seconds.toFixed(1)} s, ${cpuText}, ${memory}, load ${loadavg()[0].toFixed(1)}`,
+      `${events} events of ${tenants} tenants, ${settledHolds} holds: ok ${ok}, ${differenceCount} differences, ` +
+        `${seconds.toFixed(1)} s, ${cpuText}, ${memory}, load ${loadavg()[0].toFixed(1)}`,
     );
     return run.report;
   }

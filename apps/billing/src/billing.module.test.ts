@@ -193,7 +193,7 @@ describe('billing, as the main program runs it', () => {
     expect((await second.reconcile()).differences).toEqual([]);
   });
 
-  it('returns the newest balance update of a tenant on request, without releases, or null if it has no books', async () => {
+  it('returns the newest balance update of a tenant without releases, or null if it has no books', async () => {
     const tenantId = newId('ten');
     const ask = () => second.messages.request('billing.credit.news', { tenantId });
     expect(await ask()).toBeNull();
@@ -282,7 +282,8 @@ describe('billing that stops', () => {
     });
     const balance = () =>
       database.query(
-        'SELECT balance_cents::int AS cents, gathered_nanos::text AS nanos FROM billing.tenant_books WHERE tenant_id = $1',
+        'SELECT balance_cents::int AS cents, gathered_nanos::text AS nanos FROM billing.tenant_books WHERE ' +
+          'tenant_id = $1',
         [tenantId],
       );
     await process.messages.publish('charges', [charge(tenantId, CENT)]);

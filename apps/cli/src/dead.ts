@@ -43,7 +43,8 @@ export async function replayLetters(
   );
   if (missing.length > 0) {
     throw new Failure(
-      `No such message of ${topic} is quarantined: ${missing.join(', ')}. Nothing was replayed; see: tollgate dead list ${topic}`,
+      `No such message of ${topic} is quarantined: ${missing.join(', ')}. Nothing was replayed; see: tollgate ` +
+        `dead list ${topic}`,
       'not_found',
     );
   }

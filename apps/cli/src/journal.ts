@@ -38,7 +38,7 @@ export async function compareJournal({ client, output }: Context, file: string):
 
 function text(heads: number, differences: readonly Difference[]): string {
   if (differences.length === 0)
-    return `Unchanged: the journal has ${counted(heads, 'head')} of this file. Check its hashes by: tollgate reconcile.`;
+    return `Unchanged: the journal has ${counted(heads, 'head')} of this file. Check the hashes: tollgate reconcile.`;
   const rows = differences
     .slice(0, MAX_SHOWN)
     .map(({ tenantId, expected, actual, ids }) => [tenantId, expected, actual, ids.join(' ')]);

@@ -78,13 +78,14 @@ async function enter(
     ({ data } = await client.post<Entered>(`/tenants/${encodeURIComponent(tenant)}/credit${how}`, body));
   } catch (error) {
     if (!(error instanceof Failure) || !UNSURE.has(error.code)) throw error;
-    const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and the same input: it is booked only once.`;
+    const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and the same input: it is booked once.`;
     throw new Failure(`${error.message} ${repeat}`, error.code);
   }
   const { entry, balanceCents, currency } = data;
   output.answer(
     data,
-    `${formatCents(entry.amountCents, currency)} ${done} (ref ${printable(entry.ref)}). Balance: ${formatCents(balanceCents, currency)}.`,
+    `${formatCents(entry.amountCents, currency)} ${done} (ref ${printable(entry.ref)}). Balance: ` +
+      `${formatCents(balanceCents, currency)}.`,
   );
 }
 

@@ -14,7 +14,8 @@ export interface Operator {
 }
 
 const HOW_TO_FIND =
-  'Start it with "npm start" and run this in the same folder, or set TOLLGATE_DATA_DIR to its data directory, or TOLLGATE_OPERATOR_URL and TOLLGATE_OPERATOR_SECRET.';
+  'Start it with "npm start" and run this in the same folder, or set TOLLGATE_DATA_DIR to its data directory, or ' +
+  'TOLLGATE_OPERATOR_URL and TOLLGATE_OPERATOR_SECRET.';
 
 /**
  * Finds the operator API: TOLLGATE_OPERATOR_URL with TOLLGATE_OPERATOR_SECRET, or the `operator.json` that a standalone
@@ -108,7 +109,8 @@ function refusal(status: number, answer: unknown, url: string): Failure {
   }
   if (error.code === 'invalid_secret') {
     return new Failure(
-      `The operator secret for ${url} was refused. Check TOLLGATE_OPERATOR_SECRET, or that the data directory belongs to this server.`,
+      `The operator secret for ${url} was refused. Check TOLLGATE_OPERATOR_SECRET, or that the data directory ` +
+        'belongs to this server.',
       error.code,
     );
   }

@@ -38,7 +38,12 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     .description('Operates Tollgate: tenants, prepaid credit, keys, tokens, and the proof of the books.')
     .addHelpText(
       'after',
-      `${examples('tenant create acme', 'credit add ten_01k… 25.00', 'key create ten_01k… production', 'reconcile --json')}${ENVIRONMENT}`,
+      examples(
+        'tenant create acme',
+        'credit add ten_01k… 25.00',
+        'key create ten_01k… production',
+        'reconcile --json',
+      ) + ENVIRONMENT,
     );
 
   const tenant = group(program, 'tenant', 'customers', 'tenant create acme', 'tenant list');

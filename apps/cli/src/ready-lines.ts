@@ -33,7 +33,8 @@ export function readyText(addresses: Addresses, demo: Demo | null, model: string
       `  Management token  ${demo.token}`,
       '',
       'Try:',
-      `  curl ${addresses.inferenceUrl}/chat/completions -H 'Authorization: Bearer ${demo.key}' -H 'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
+      `  curl ${addresses.inferenceUrl}/chat/completions -H 'Authorization: Bearer ${demo.key}' -H ` +
+        `'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
       `  curl ${addresses.managementUrl}/usage -H 'Authorization: Bearer ${demo.token}'`,
     );
   } else {

@@ -29,7 +29,8 @@ async function run({ client, output }: Context): Promise<Report> {
   let { data } = await client.post<{ data: Report | Running }>('/reconcile', {}, START_TIMEOUT_MS);
   while ('state' in data) {
     output.note(
-      `${counted(data.events, 'event')}, ${counted(data.tenants, 'tenant')}, ${counted(data.differenceCount, 'difference')} so far …`,
+      `${counted(data.events, 'event')}, ${counted(data.tenants, 'tenant')}, ` +
+        `${counted(data.differenceCount, 'difference')} so far …`,
     );
     await delay(ASK_AGAIN_MS);
     const run = await client.get<{ data: Running | { state: 'done'; report: Report } }>(`/reconcile/${data.id}`);
@@ -47,7 +48,8 @@ function text(report: Report): string {
     ['Carried, not yet a cent', formatNanos(report.carriedNanos, currency)],
   ];
   const lines = [
-    `${counted(report.tenants, 'tenant')}, ${counted(report.events, 'usage event')}; ${counted(report.pendingHolds, 'request')} running, ${report.settledHolds} on the way into the books.`,
+    `${counted(report.tenants, 'tenant')}, ${counted(report.events, 'usage event')}; ` +
+      `${counted(report.pendingHolds, 'request')} running, ${report.settledHolds} on the way into the books.`,
     `Journal: ${report.journalEntries} ${report.journalEntries === 1 ? 'entry' : 'entries'}, ${report.journalDigest}`,
     '',
     table(['', 'SUM'], sums, ''),

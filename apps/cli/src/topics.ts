@@ -90,7 +90,8 @@ export async function checkAll(
   const wrong = found.filter(({ state }) => state === 'missing' || state === 'surplus');
   if (wrong.length > 0)
     throw new Failure(
-      `Rights at Kafka are wrong: ${wrong.map(({ right, state }) => `${state}: ${right}`).join('; ')}: run "tollgate topics apply"`,
+      `Rights at Kafka are wrong: ${wrong.map(({ right, state }) => `${state}: ${right}`).join('; ')}: run ` +
+        '"tollgate topics apply"',
       'rights_wrong',
     );
   const known = found.some(({ state }) => state !== 'unknown');

@@ -82,7 +82,8 @@ async function main() {
       const used = process.cpuUsage(cpu);
       for (let i = 0; i < BATCHES; i++) {
         await sql(
-          `COPY (SELECT * FROM usage_event ORDER BY id OFFSET ${i * BATCH} LIMIT ${BATCH}) TO '${join(copies, `${i}`)}'`,
+          `COPY (SELECT * FROM usage_event ORDER BY id OFFSET ${i * BATCH} LIMIT ${BATCH})
+           TO '${join(copies, `${i}`)}'`,
         );
       }
       await clear();
@@ -94,7 +95,8 @@ async function main() {
       const rate = (ms) => Math.round((BATCH * BATCHES * 1000) / ms);
       ratios.push(copyMs / ingestMs);
       console.log(
-        `ingest ${rate(ingestMs)}/s (node ${((used.user + used.system) / BATCH / BATCHES).toFixed(1)} µs an event), copy ${rate(copyMs)}/s, ratio ${(copyMs / ingestMs).toFixed(2)}`,
+        `ingest ${rate(ingestMs)}/s (node ${((used.user + used.system) / BATCH / BATCHES).toFixed(1)} µs an ` +
+          `event), copy ${rate(copyMs)}/s, ratio ${(copyMs / ingestMs).toFixed(2)}`,
       );
     }
     console.log(`median ratio ${ratios.sort((a, b) => a - b)[ROUNDS >> 1].toFixed(2)}`);

@@ -90,7 +90,12 @@ describe('the metering module', () => {
       writeFileSync(
         file,
         `models:
-  - { id: m, kind: chat, contextTokens: 100, maxOutputTokens: 100, price: { input: '1', output: '${output}' }, backends: [{ url: 'simulator:' }] }
+  - id: m
+    kind: chat
+    contextTokens: 100
+    maxOutputTokens: 100
+    price: { input: '1', output: '${output}' }
+    backends: [{ url: 'simulator:' }]
 plans:
   - id: p
     limits: { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }

@@ -100,7 +100,8 @@ export function operatorSecret({
     if (error instanceof SettingsError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     throw new SettingsError(
-      `The data directory ${directory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,
+      `The data directory ${directory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or ` +
+        'mend its rights.',
     );
   }
 }

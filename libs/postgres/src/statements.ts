@@ -2,8 +2,8 @@
  * How a service's statements reach PostgreSQL through TypeORM. What TypeORM leaves untyped or does not offer is known
  * to this file alone:
  *
- * - Its `query` answers an UPDATE or a DELETE with `[rows, count]`, and every other statement with its rows. `query` and
- *   `changedRows` give each one form.
+ * - Its `query` answers an UPDATE or a DELETE with `[rows, count]`, and every other statement with its rows. `query`
+ *   and `changedRows` give each one form.
  * - It hands out the connection of a transaction untyped. COPY needs that connection (`connectionOf`), and so do
  *   statements with a timeout of their own, because TypeORM sets none (`withStatementTimeout`).
  * - node-postgres keeps a connection after it has given up an answer. The next query would wait behind the one that is

@@ -84,7 +84,8 @@ export class CredentialBook {
       ? await query<{ revoked_at: Date }>(
           this.database.dataSource,
           `UPDATE credential
-              SET version = version + CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END, revoked_at = COALESCE(revoked_at, now())
+              SET version = version + CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END,
+                revoked_at = COALESCE(revoked_at, now())
             WHERE id = $1 AND kind = $2 AND tenant_id = $3
            RETURNING revoked_at`,
           [id, kind, tenantId],

@@ -63,7 +63,7 @@ it('returns one key with its profile, and refuses an unknown id, a token and a k
     expect(await auth.refusal('auth.keys.get', { tenantId: tenant, id })).toBe('not_found');
 });
 
-it('refuses a profile that is unknown or belongs to another plan, and any profile of a plan that tollgate.yaml has lost', async () => {
+it('refuses an unknown profile, one of another plan, and any profile of a plan that was removed', async () => {
   for (const profile of ['gold', 'large', '']) {
     expect(await auth.refusal('auth.keys.create', { tenantId, name: 'k', ...minted('key'), profile })).toBe(
       'invalid_profile',
@@ -176,7 +176,10 @@ it('no table stores the value of a credential: only its hash and its last four c
     expect(all).not.toContain(value.slice(-12));
   }
   const columns = await database.query<{ column: string }>(
-    `SELECT column_name AS column FROM information_schema.columns WHERE table_schema = 'auth' AND table_name = 'credential' ORDER BY 1`,
+    `SELECT column_name AS column
+     FROM information_schema.columns
+     WHERE table_schema = 'auth' AND table_name = 'credential'
+     ORDER BY 1`,
   );
   expect(columns.map(({ column }) => column)).toEqual(
     [

@@ -44,7 +44,8 @@ export class ProfilesInUse implements OnModuleInit {
       .filter(({ plan, profile }) => !plans.find(({ id }) => id === plan)?.profiles.some(({ id }) => id === profile))
       .map(
         ({ plan, profile, keys, tenant }) =>
-          `plans: profile ${profile} of plan ${plan} is missing, but active keys use it (${keys} in total, e.g. of ${tenant}). Restore it, or revoke the keys first (tollgate key revoke).`,
+          `plans: profile ${profile} of plan ${plan} is missing, but active keys use it (${keys} in total, e.g. ` +
+          `of ${tenant}). Restore it, or revoke the keys first (tollgate key revoke).`,
       );
   }
 }

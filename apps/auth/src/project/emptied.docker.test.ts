@@ -83,7 +83,7 @@ class Watch {
   }
 }
 
-it('refills an emptied Redis from all replicas at once: no issued key is ever unknown, and no revocation is undone or late', async () => {
+it('refills an emptied Redis from all replicas: no issued key is ever unknown, and no revocation late', async () => {
   const seed = Number(process.env['TOLLGATE_TEST_SEED'] ?? Date.now() % 2 ** 32);
   process.stderr.write(`emptied credential store: TOLLGATE_TEST_SEED=${seed}\n`);
   const below = random(seed);
@@ -134,7 +134,7 @@ it('refills an emptied Redis from all replicas at once: no issued key is ever un
   expect(watch.wrong).toEqual([]);
 });
 
-it('known keys keep working and unknown ones get 503 while Redis is empty and auth is away, until one replica is back', async () => {
+it('known keys work and unknown ones get 503 while Redis is empty and auth is away', async () => {
   const [first] = replicas as [RunningAuth];
   const tenantId = await first.tenant();
   const [known, other] = [minted('key'), minted('key')];
@@ -154,7 +154,7 @@ it('known keys keep working and unknown ones get 503 while Redis is empty and au
     await eventually(async () => expect(await gateway.lookup(other.hash)).toMatchObject({ tenantId }));
 });
 
-it('a revocation is committed but not answered while Redis is away, and in force everywhere a second after its answer', async () => {
+it('a revocation is not answered while Redis is away, and in force everywhere a second after its answer', async () => {
   const [first, second] = replicas as [RunningAuth, RunningAuth];
   const tenantId = await first.tenant();
   const { hash, last4 } = minted('key');

@@ -23,7 +23,8 @@ const unprojected = async () =>
 /** Returns a row while some process is in the middle of a batch. */
 const PROJECTING = `
   SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database AND datname = current_database()
-   WHERE locktype = 'advisory' AND (classid::bigint << 32 | objid::bigint) = hashtextextended('tollgate-auth-projection', 0)`;
+   WHERE locktype = 'advisory'
+     AND (classid::bigint << 32 | objid::bigint) = hashtextextended('tollgate-auth-projection', 0)`;
 
 /** Commits keys as a process does that dies before it projects them. */
 async function leaveBehind(count: number): Promise<string[]> {
@@ -90,7 +91,7 @@ describe('while the store is away', () => {
   });
 
   it.each(['key', 'token'] as const)(
-    'the revocation of a %s is committed, but neither answered nor listed; a repeat is answered once the store accepts it',
+    'the revocation of a %s is committed, but neither answered nor listed before the store accepts it',
     async (kind) => {
       const value = minted(kind);
       const { id } = await create(kind, value);
@@ -161,7 +162,7 @@ describe('while the store is away', () => {
   });
 });
 
-it('writes all records again to a store that lost them, so that the edge knows each with its newest version', async () => {
+it('writes all records again to a store that lost them, each with its newest version', async () => {
   const { hash, last4 } = minted('key');
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
   await auth.request('auth.keys.revoke', { tenantId, id });
@@ -198,7 +199,7 @@ it.each(['revoked', 'expired'] as const)(
   },
 );
 
-it('lets the store forget outdated records without a write: a batch a round while there is more, and once a minute', async () => {
+it('lets the store forget outdated records without a write: a batch a round, and once a minute', async () => {
   let batches = 0;
   const projector = { keepFilled: () => {}, projectDue: async () => 0, refillIfLost: async () => 0 };
   const forget = () => Promise.resolve(++batches < 3);

@@ -31,7 +31,8 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
       await this.services.request('billing.tenants.tell', news, { deadlineMs: TELL_DEADLINE_MS });
     } catch (error) {
       throw new UnavailableError(
-        `the status of ${news.tenantId} is committed, and billing will learn of it by topic: ${(error as Error).message}`,
+        `the status of ${news.tenantId} is committed, and billing will learn of it by topic: ` +
+          `${(error as Error).message}`,
       );
     }
   }

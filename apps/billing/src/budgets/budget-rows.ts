@@ -73,7 +73,13 @@ export async function budgetStates(
 ): Promise<BudgetState[]> {
   const rows = await query<StateRow>(
     tx,
-    `WITH w AS (SELECT key_id FROM budget WHERE tenant_id = $1 AND key_id > $3 AND kind <> 'default' ORDER BY key_id LIMIT $4) ${STATE}`,
+    `WITH w AS (
+       SELECT key_id
+       FROM budget
+       WHERE tenant_id = $1 AND key_id > $3 AND kind <> 'default'
+       ORDER BY key_id
+       LIMIT $4
+     ) ${STATE}`,
     [tenantId, period, after, limit],
   );
   return rows.map((row) => toState(row, period, defaultThresholds));

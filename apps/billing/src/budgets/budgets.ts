@@ -100,7 +100,8 @@ export class Budgets {
     const period = this.period();
     const watched = await query<WatchedRow>(
       tx,
-      `SELECT b.tenant_id, $3::text AS period, b.key_id, coalesce(m.spent_nanos, 0) AS spent_nanos, ${IN_FORCE} AS cents, b.thresholds
+      `SELECT b.tenant_id, $3::text AS period, b.key_id, coalesce(m.spent_nanos, 0) AS spent_nanos,
+         ${IN_FORCE} AS cents, b.thresholds
        FROM budget b LEFT JOIN budget_month m ON m.tenant_id = b.tenant_id AND m.key_id = b.key_id AND m.period = $3
        WHERE b.tenant_id = $1 AND b.key_id = $2 AND ${IN_FORCE} IS NOT NULL`,
       [tenantId, keyId, period],
@@ -138,7 +139,8 @@ async function write(
     tx,
     `INSERT INTO budget AS b (tenant_id, key_id, version, kind, cents, thresholds) VALUES ($1, $2, 1, $3, $4, $5)
      ON CONFLICT (tenant_id, key_id) DO UPDATE
-       SET version = b.version + 1, kind = excluded.kind, cents = excluded.cents, thresholds = excluded.thresholds, changed_at = now()
+       SET version = b.version + 1, kind = excluded.kind, cents = excluded.cents, thresholds = excluded.thresholds,
+         changed_at = now()
      RETURNING key_id, version, kind, cents, thresholds`,
     [tenantId, keyId, kind, kind === 'amount' ? budgetCents : null, thresholds],
   );

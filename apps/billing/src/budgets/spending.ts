@@ -33,7 +33,11 @@ export interface WatchedRow {
  * The amount of the budget in force, or null if there is none, from a `budget` row b (or none) and a `budget_month` row
  * m.
  */
-export const IN_FORCE = `CASE coalesce(b.kind, 'default') WHEN 'amount' THEN b.cents WHEN 'default' THEN m.default_cents END`;
+export const IN_FORCE = `
+  CASE coalesce(b.kind, 'default')
+    WHEN 'amount' THEN b.cents
+    WHEN 'default' THEN m.default_cents
+  END`;
 
 /**
  * Adds new charges to the spending of their tenants and keys, in the months in which the requests ended. Records the
@@ -51,10 +55,12 @@ export async function addSpending(
     tx,
     `WITH m AS (
        INSERT INTO budget_month AS stored (tenant_id, period, key_id, spent_nanos, default_cents)
-       SELECT n.tenant_id, n.period, n.key_id, n.nanos, CASE WHEN n.says THEN n.default_cents ELSE before.default_cents END
+       SELECT n.tenant_id, n.period, n.key_id, n.nanos,
+         CASE WHEN n.says THEN n.default_cents ELSE before.default_cents END
        FROM unnest($1::text[], $2::text[], $3::text[], $4::numeric[], $5::bigint[], $6::boolean[])
          AS n (tenant_id, period, key_id, nanos, default_cents, says)
-       LEFT JOIN budget_month before ON before.tenant_id = n.tenant_id AND before.period = n.period AND before.key_id = n.key_id
+       LEFT JOIN budget_month before ON before.tenant_id = n.tenant_id AND before.period = n.period
+         AND before.key_id = n.key_id
        ON CONFLICT (tenant_id, period, key_id) DO UPDATE
          SET spent_nanos = stored.spent_nanos + excluded.spent_nanos, default_cents = excluded.default_cents
        RETURNING tenant_id, period, key_id, spent_nanos, default_cents)
@@ -99,7 +105,9 @@ export async function recordReached(
   const fresh = await query<{ id: string }>(
     tx,
     `INSERT INTO budget_event (id, tenant_id, key_id, period, threshold_percent, budget_cents, spent_nanos, recorded_at)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::bigint[], $7::numeric[], $8::timestamptz[])
+     SELECT *
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::bigint[], $7::numeric[],
+       $8::timestamptz[])
      ON CONFLICT DO NOTHING RETURNING id`,
     [
       reached.map((event) => event.id),

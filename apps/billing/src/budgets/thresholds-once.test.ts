@@ -31,7 +31,9 @@ it('migration 011 keeps the first event of each threshold and month, and makes e
     );
   await database.query(`SET search_path TO billing; ${readFileSync(MIGRATION, 'utf8')}`);
   const left = await database.query<{ line: string }>(
-    `SELECT concat_ws(' ', period, key_id, budget_cents, threshold_percent) AS line FROM billing.budget_event ORDER BY id`,
+    `SELECT concat_ws(' ', period, key_id, budget_cents, threshold_percent) AS line
+     FROM billing.budget_event
+     ORDER BY id`,
   );
   expect(left.map(({ line }) => line)).toEqual([
     '2026-10  100 50',

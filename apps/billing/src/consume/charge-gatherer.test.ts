@@ -22,7 +22,7 @@ describe('gathering', () => {
     expect((await billing.books(tenantId)).unposted).toBe(sumNanos(charges));
   });
 
-  it('publishes the new balance at once and releases all holds of a batch, including those of repeats; a repeat makes no new version', async () => {
+  it('publishes the new balance and releases all holds of a batch; a repeat makes no new version', async () => {
     const tenantId = await billing.tenant(10);
     const first = charge(tenantId, 3n * CENT);
     const second = charge(tenantId, CENT / 2n);
@@ -44,7 +44,7 @@ describe('gathering', () => {
     ]);
   });
 
-  it('stays exact, without deadlocks, when several consumers get overlapping batches of 100 tenants at once', async () => {
+  it('stays exact without deadlocks when consumers get overlapping batches of 100 tenants at once', async () => {
     const tenants = Array.from({ length: 100 }, () => newId('ten'));
     const charges = Array.from({ length: 3_000 }, (_, i) =>
       charge(tenants[(i * 37) % 100]!, BigInt((i * 7919) % 3_000_000)),
@@ -69,10 +69,12 @@ describe('gathering', () => {
       const stateBefore = await stateOf(billing, tenantId);
       // The last statement of this table's step fails, so everything before it in the transaction must be undone.
       await database.query(
-        `CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks here'; END $$`,
+        "CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks " +
+          "here'; END $$",
       );
       await database.query(
-        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table} FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
+        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table}
+           FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
       );
       await expect(billing.gatherer.gather(charges)).rejects.toThrow('the test breaks here');
       await database.query('DROP FUNCTION billing.fail() CASCADE');
@@ -140,7 +142,7 @@ describe('gathering', () => {
     ).toHaveLength(1);
   });
 
-  it('quarantines the charges of a tenant whose books refuse, keeps their holds, and gathers them after a repair', async () => {
+  it('quarantines charges that the books refuse, keeps their holds, and gathers them after a repair', async () => {
     const [broken, ...healthy] = await Promise.all(Array.from({ length: 3 }, () => billing.tenant()));
     const taken = charge(broken!, CENT);
     await billing.gatherer.gather([taken]);

@@ -35,7 +35,9 @@ describe('posting', () => {
     );
     expect(covered.map((row) => row.id)).toEqual(charges.map((one) => one.id));
     const [line] = await database.query(
-      `SELECT v.entry_id AS id FROM billing.charge c JOIN billing.coverage v ON v.tenant_id = c.tenant_id AND v.period = c.period
+      `SELECT v.entry_id AS id
+       FROM billing.charge c
+       JOIN billing.coverage v ON v.tenant_id = c.tenant_id AND v.period = c.period
          AND c.seq BETWEEN v.from_seq AND v.to_seq WHERE c.id = $1`,
       [later.id],
     );
@@ -68,7 +70,7 @@ describe('posting', () => {
     expect(seconds).toBeLessThan(60);
   });
 
-  it('makes two entries from charges of two months, and carries the remainder of the first into the second', async () => {
+  it('makes two entries from charges of two months, and carries the first remainder into the second', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [
       charge(tenantId, CENT + CENT / 2n, { endedAt: '2026-11-01T00:00:00.000Z' }),
@@ -133,7 +135,7 @@ describe('posting', () => {
     await expectBooksToProve(billing, charges);
   });
 
-  it('takes the balance to zero when much more has gathered, and measures how long the remainder has waited', async () => {
+  it('takes the balance to zero when more has gathered, and measures how long the remainder waits', async () => {
     const tenantId = await billing.tenant(127);
     const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
     // 9.27 in 1,854 requests of half a cent, some of them in the month before.
@@ -196,10 +198,12 @@ describe('posting', () => {
         news: await billing.news(tenantId),
       };
       await database.query(
-        `CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks here'; END $$`,
+        "CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks " +
+          "here'; END $$",
       );
       await database.query(
-        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table} FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
+        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table}
+           FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
       );
       await expect(billing.poster.postDue()).rejects.toThrow('the test breaks here');
       await database.query('DROP FUNCTION billing.fail() CASCADE');
@@ -228,7 +232,10 @@ describe('the posting interval', () => {
     await billing.gatherer.gather([charge(tenantId, CENT)]);
     await eventually(async () => expect(await billing.poster.postDue()).toBe(1), { timeoutMs: 15_000 });
     const times = await database.query<{ at: Date; amount: number }>(
-      `SELECT created_at AS at, amount_cents::int AS amount FROM billing.journal_entry WHERE tenant_id = $1 AND type = 'usage' ORDER BY sequence`,
+      `SELECT created_at AS at, amount_cents::int AS amount
+       FROM billing.journal_entry
+       WHERE tenant_id = $1 AND type = 'usage'
+       ORDER BY sequence`,
       [tenantId],
     );
     expect(times.map((row) => row.amount)).toEqual([-1, -2]);

@@ -28,8 +28,10 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
   await query(
     tx,
     `INSERT INTO rejected_charge AS stored (digest, reason, data, times)
-     SELECT decode(digest, 'hex'), reason, data, times FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS given (digest, reason, data, times)
-     ON CONFLICT (digest) DO UPDATE SET times = stored.times + excluded.times, last_at = greatest(stored.last_at, excluded.last_at)`,
+     SELECT decode(digest, 'hex'), reason, data, times
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]) AS given (digest, reason, data, times)
+     ON CONFLICT (digest) DO UPDATE SET times = stored.times + excluded.times,
+       last_at = greatest(stored.last_at, excluded.last_at)`,
     [
       sorted.map(([digest]) => digest),
       sorted.map(([, row]) => row.reason),

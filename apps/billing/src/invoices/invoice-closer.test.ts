@@ -55,7 +55,9 @@ describe('closing months', () => {
     expect(
       await database.query(
         `SELECT i.accounting_number FROM billing.invoice i WHERE amount_cents <> (
-           SELECT -sum(e.amount_cents) FROM billing.journal_entry e WHERE e.tenant_id = i.tenant_id AND e.period = i.period AND e.type = 'usage')`,
+           SELECT -sum(e.amount_cents)
+           FROM billing.journal_entry e
+           WHERE e.tenant_id = i.tenant_id AND e.period = i.period AND e.type = 'usage')`,
       ),
     ).toEqual([]);
   };
@@ -89,7 +91,7 @@ describe('closing months', () => {
     await expectGapless();
   });
 
-  it('bills a charge that arrives after the closing to the running month, even if the tenant had nothing in the closed one', async () => {
+  it('bills a charge to the running month if its own is closed, even if the tenant had nothing in it', async () => {
     const [tenantId, idle] = [await billing.tenant(100), await billing.tenant(100)];
     const charges = [await gather(tenantId, 3n * CENT, '2030-02-20T00:00:00Z')];
     at('2030-03-01T01:00:00Z');
@@ -184,7 +186,9 @@ describe('closing months', () => {
     await eventually(
       async () => {
         const killed = await database.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate-billing' AND datname = current_database()
+          `SELECT pg_terminate_backend(pid)
+           FROM pg_stat_activity
+           WHERE application_name = 'tollgate-billing' AND datname = current_database()
          AND wait_event_type = 'Lock' AND query LIKE '%tenant_books%FOR UPDATE%'`,
         );
         expect(killed).toHaveLength(1);
@@ -250,8 +254,11 @@ describe('closing months', () => {
     await expectGapless();
     const mixed = await database.query(
       `SELECT e.id FROM billing.journal_entry e JOIN billing.coverage v ON v.entry_id = e.id
-       JOIN billing.charge c ON c.tenant_id = v.tenant_id AND c.period = v.period AND c.seq BETWEEN v.from_seq AND v.to_seq
-       WHERE e.tenant_id = ANY($1) GROUP BY e.id, e.period HAVING count(DISTINCT c.period) <> 1 OR min(c.period::text) <> e.period`,
+       JOIN billing.charge c ON c.tenant_id = v.tenant_id AND c.period = v.period
+         AND c.seq BETWEEN v.from_seq AND v.to_seq
+       WHERE e.tenant_id = ANY($1)
+       GROUP BY e.id, e.period
+       HAVING count(DISTINCT c.period) <> 1 OR min(c.period::text) <> e.period`,
       [tenants],
     );
     expect(mixed).toEqual([]);

@@ -180,7 +180,11 @@ async function saveCounter(tx: EntityManager, lastNumber: bigint, closedThrough:
 async function openTenants(tx: EntityManager, through: Period, after: string): Promise<string[]> {
   const rows = await query<{ tenant_id: string }>(
     tx,
-    `SELECT DISTINCT tenant_id FROM tenant_month WHERE closed_at IS NULL AND period <= $1 AND tenant_id > $2 ORDER BY tenant_id LIMIT $3`,
+    `SELECT DISTINCT tenant_id
+     FROM tenant_month
+     WHERE closed_at IS NULL AND period <= $1 AND tenant_id > $2
+     ORDER BY tenant_id
+     LIMIT $3`,
     [through, after, MAX_TENANTS_PER_PAGE],
   );
   return rows.map((row) => row.tenant_id);

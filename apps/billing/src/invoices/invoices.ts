@@ -43,7 +43,9 @@ export class Invoices {
       throw new RequestError('invalid_parameter', 'after must be the number of an invoice.');
     const rows = await query<InvoiceRow>(
       this.dataSource,
-      `${SELECT_INVOICES} WHERE ($1::text IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR period = $2) AND ($3::bigint IS NULL OR accounting_number < $3)
+      `${SELECT_INVOICES}
+       WHERE ($1::text IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR period = $2)
+         AND ($3::bigint IS NULL OR accounting_number < $3)
        ORDER BY accounting_number DESC LIMIT $4`,
       [tenantId, period, after ?? null, limit + 1],
     );

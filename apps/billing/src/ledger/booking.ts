@@ -59,7 +59,9 @@ export function assertReason(reason: string | undefined): void {
 export async function findFirst(tx: EntityManager, books: Books, entry: EntryRequest): Promise<Booked | undefined> {
   const [row] = await query<EntryRow & { input_hash: Buffer; balance_after_cents: string }>(
     tx,
-    `SELECT ${ENTRY_COLUMNS}, input_hash, balance_after_cents FROM journal_entry WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
+    `SELECT ${ENTRY_COLUMNS}, input_hash, balance_after_cents
+     FROM journal_entry
+     WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
     [books.tenantId, entry.source, entry.ref],
   );
   if (!row) return undefined;

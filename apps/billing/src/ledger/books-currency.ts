@@ -32,11 +32,16 @@ export class BooksCurrency {
   private async problemWith(currency: string): Promise<string | null> {
     const [kept] = await query<{ currency: string }>(
       this.dataSource,
-      `SELECT currency FROM books_currency WHERE currency <> $1 AND (EXISTS (SELECT FROM journal_entry) OR EXISTS (SELECT FROM charge))`,
+      `SELECT currency
+       FROM books_currency
+       WHERE currency <> $1 AND (EXISTS (SELECT FROM journal_entry) OR EXISTS (SELECT FROM charge))`,
       [currency],
     );
     if (!kept) return null;
-    return `currency: the books are in ${kept.currency}, but the configuration says ${currency}. Amounts are not converted. Restore ${kept.currency}, or start books in ${currency} in another database.`;
+    return (
+      `currency: the books are in ${kept.currency}, but the configuration says ${currency}. Amounts are not ` +
+      `converted. Restore ${kept.currency}, or start books in ${currency} in another database.`
+    );
   }
 
   private async keep(currency: string): Promise<void> {

@@ -27,7 +27,8 @@ interface MonthRow {
 }
 
 const BOOKS_COLUMNS =
-  'tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos, suspended';
+  'tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos, ' +
+  'suspended';
 const MONTH_COLUMNS = 'tenant_id, period, last_seq, covered_seq, gathered_nanos, debited_cents';
 const SELECT_MONTHS = `SELECT ${MONTH_COLUMNS}, closed_at IS NOT NULL AS closed FROM tenant_month m`;
 
@@ -40,7 +41,11 @@ export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>):
   const ids = [...new Set(tenantIds)];
   await query(
     tx,
-    `INSERT INTO tenant_books (tenant_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT DO NOTHING`,
+    `INSERT INTO tenant_books (tenant_id)
+     SELECT id
+     FROM unnest($1::text[]) AS id
+     ORDER BY id COLLATE "C"
+     ON CONFLICT DO NOTHING`,
     [ids],
   );
   return booksByTenant(
@@ -66,7 +71,10 @@ export interface DueBooks {
   only?: string | null;
 }
 
-const DUE = `due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END AND ($3::text IS NULL OR tenant_id = $3) ORDER BY due_at LIMIT $1`;
+const DUE = `
+  due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END AND ($3::text IS NULL OR tenant_id = $3)
+  ORDER BY due_at
+  LIMIT $1`;
 
 /** Locks the books that are due, longest due first. Skips those that another replica has locked, so it never waits. */
 export async function lockDueBooks(
@@ -103,7 +111,9 @@ export async function coveredPart(
   const [row] = await query<{ seq: string; nanos: string }>(
     tx,
     `SELECT seq, nanos FROM (
-       SELECT seq, sum(cost_nanos) OVER (ORDER BY seq) AS nanos FROM charge WHERE tenant_id = $1 AND period = $2 AND seq > $3) c
+       SELECT seq, sum(cost_nanos) OVER (ORDER BY seq) AS nanos
+       FROM charge
+       WHERE tenant_id = $1 AND period = $2 AND seq > $3) c
      WHERE nanos <= $4 ORDER BY seq DESC LIMIT 1`,
     [tenantId, period, String(coveredSeq), String(limitNanos)],
   );
@@ -117,7 +127,8 @@ export async function uncoveredSeconds(tx: EntityManager): Promise<number> {
     `SELECT extract(epoch FROM now() - min(c.ended_at))::float8 AS seconds
      FROM tenant_month m JOIN tenant_books b USING (tenant_id)
        JOIN charge c ON c.tenant_id = m.tenant_id AND c.period = m.period AND c.seq = m.covered_seq + 1
-     WHERE m.covered_seq < m.last_seq AND b.carried_nanos + b.gathered_nanos >= (b.balance_cents + 1)::numeric * ${NANOS_PER_CENT}
+     WHERE m.covered_seq < m.last_seq
+       AND b.carried_nanos + b.gathered_nanos >= (b.balance_cents + 1)::numeric * ${NANOS_PER_CENT}
        AND b.carried_nanos + b.gathered_nanos >= ${NANOS_PER_CENT}`,
   );
   return Math.max(0, row?.seconds ?? 0);
@@ -137,7 +148,9 @@ export async function dueTenants(tx: EntityManager, { limit, early, only = null 
 export async function deferPosting(tx: EntityManager, tenantId: string, ms: number): Promise<void> {
   await query(
     tx,
-    `UPDATE tenant_books SET due_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE tenant_id = $1 AND due_at IS NOT NULL`,
+    `UPDATE tenant_books
+     SET due_at = clock_timestamp() + $2 * interval '1 millisecond'
+     WHERE tenant_id = $1 AND due_at IS NOT NULL`,
     [tenantId, ms],
   );
 }
@@ -156,13 +169,17 @@ export async function saveBooks(
   const rows = await query<{ due_in_ms: number | null }>(
     tx,
     `UPDATE tenant_books b
-     SET version = n.version, balance_cents = n.balance_cents, last_sequence = n.last_sequence, last_cover = n.last_cover,
-         carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos, overrun_nanos = n.overrun_nanos, suspended = n.suspended,
+     SET version = n.version, balance_cents = n.balance_cents,
+         last_sequence = n.last_sequence, last_cover = n.last_cover,
+         carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos,
+         overrun_nanos = n.overrun_nanos, suspended = n.suspended,
          last_posted_at = CASE WHEN $11 THEN clock_timestamp() ELSE b.last_posted_at END,
          due_at = CASE WHEN n.can_post
            THEN coalesce(b.due_at, greatest(clock_timestamp(), b.last_posted_at + $12 * interval '1 millisecond')) END
-     FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::numeric[], $8::numeric[], $9::boolean[], $10::boolean[])
-       AS n (tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos, suspended, can_post)
+     FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::numeric[],
+       $8::numeric[], $9::boolean[], $10::boolean[])
+       AS n (tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos,
+         suspended, can_post)
      WHERE b.tenant_id = n.tenant_id
      RETURNING extract(epoch FROM b.due_at - clock_timestamp())::float8 * 1000 AS due_in_ms`,
     [
@@ -193,7 +210,12 @@ export async function loadMonths(
 ): Promise<Month[]> {
   const rows = await query<MonthRow>(
     tx,
-    `${SELECT_MONTHS} JOIN (SELECT tenant_id AS id, min(period COLLATE "C") AS oldest FROM unnest($1::text[], $2::text[]) AS w (tenant_id, period) GROUP BY 1) w
+    `${SELECT_MONTHS}
+     JOIN (
+       SELECT tenant_id AS id, min(period COLLATE "C") AS oldest
+       FROM unnest($1::text[], $2::text[]) AS w (tenant_id, period)
+       GROUP BY 1
+     ) w
        ON m.tenant_id = w.id AND m.period >= w.oldest`,
     [wanted.map((month) => month.tenantId), wanted.map((month) => month.period)],
   );

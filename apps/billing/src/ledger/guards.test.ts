@@ -93,8 +93,10 @@ describe('the database refuses', () => {
     };
     return {
       id: row.id,
-      sql: `INSERT INTO billing.journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, created_at)
-        VALUES ('${row.id}', '${row.tenant}', ${row.sequence}, '${row.type}', ${row.amount}, '${row.source}', '${row.ref}', sha256('x'), '2026-11', ${row.after}, now())`,
+      sql: `INSERT INTO billing.journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash,
+          period, balance_after_cents, created_at)
+        VALUES ('${row.id}', '${row.tenant}', ${row.sequence}, '${row.type}', ${row.amount}, '${row.source}',
+          '${row.ref}', sha256('x'), '2026-11', ${row.after}, now())`,
     };
   };
   const postings = (id: string, legs: Record<string, number>) =>

@@ -13,8 +13,10 @@ export async function insertEntries(tx: EntityManager, entries: readonly Entry[]
   if (entries.length === 0) return [];
   const rows = await query<{ id: string; created_at: Date }>(
     tx,
-    `INSERT INTO journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, reason, created_at)
-     SELECT n.*, date_trunc('milliseconds', clock_timestamp()) FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[],
+    `INSERT INTO journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period,
+       balance_after_cents, reason, created_at)
+     SELECT n.*, date_trunc('milliseconds', clock_timestamp())
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[],
        $6::text[], $7::text[], $8::bytea[], $9::text[], $10::bigint[], $11::text[]) AS n
      RETURNING id, created_at`,
     [
@@ -57,8 +59,11 @@ export async function insertRanges(tx: EntityManager, ranges: readonly ChargeRan
   if (ranges.length === 0) return;
   await query(
     tx,
-    `INSERT INTO coverage (tenant_id, number, period, from_seq, to_seq, charges_nanos, carried_in_nanos, amount_cents, carried_out_nanos, entry_id)
-     SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::numeric[], $7::bigint[], $8::bigint[],
+    `INSERT INTO coverage (tenant_id, number, period, from_seq, to_seq, charges_nanos, carried_in_nanos, amount_cents,
+       carried_out_nanos, entry_id)
+     SELECT *
+     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::numeric[], $7::bigint[],
+       $8::bigint[],
        $9::bigint[], $10::text[])`,
     [
       ranges.map((range) => range.tenantId),
@@ -97,7 +102,9 @@ export async function insertCharges(tx: EntityManager, charges: readonly Numbere
   await query(
     tx,
     `INSERT INTO charge (id, tenant_id, key_id, cost_nanos, ended_at, period, seq, overrun_nanos)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[], $7::bigint[], $8::bigint[])`,
+     SELECT *
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[], $7::bigint[],
+       $8::bigint[])`,
     [
       charges.map((charge) => charge.id),
       charges.map((charge) => charge.tenantId),

@@ -18,7 +18,7 @@ describe('what was served beyond its hold', () => {
       ])
     )[0]!.n;
 
-  it('is booked in whole cents with the next usage as revenue that the operator pays, and never debited from the tenant', async () => {
+  it('is booked with the next usage as revenue that the operator pays, in whole cents', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [
       charge(tenantId, 3n * CENT, { overrunNanos: String(2n * CENT + 6n) }),

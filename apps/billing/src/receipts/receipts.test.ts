@@ -46,7 +46,7 @@ describe('from ledger line to requests and back', () => {
     }
   });
 
-  it('a request has no entry until it is posted, and less than a cent at the end of a month is carried on', async () => {
+  it('a request has no entry before it is posted, and a month carries less than a cent on', async () => {
     const tenantId = await billing.tenant();
     const [little, waiting] = [
       charge(tenantId, 5n, { endedAt: '2026-09-10T00:00:00Z' }),

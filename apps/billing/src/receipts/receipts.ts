@@ -41,7 +41,8 @@ export async function requestsOfEntry(
   const [range] = isText(entryId)
     ? await query<ChargeRangeRow>(
         dataSource,
-        `SELECT ${columns.join(', ')}, e.tenant_id, e.period, v.from_seq, v.to_seq, v.carried_in_nanos, v.carried_out_nanos
+        `SELECT ${columns.join(', ')}, e.tenant_id, e.period, v.from_seq, v.to_seq, v.carried_in_nanos,
+           v.carried_out_nanos
          FROM journal_entry e LEFT JOIN coverage v ON v.entry_id = e.id WHERE e.id = $1`,
         [entryId],
       )
@@ -77,7 +78,11 @@ export async function entryOfRequest(
   // Ranges do not overlap. The last range that starts before the charge includes it, or none does yet.
   const [range] = await query<{ entry_id: string | null; number: string; to_seq: string }>(
     dataSource,
-    `SELECT entry_id, number, to_seq FROM coverage WHERE tenant_id = $1 AND period = $2 AND from_seq <= $3 ORDER BY from_seq DESC LIMIT 1`,
+    `SELECT entry_id, number, to_seq
+     FROM coverage
+     WHERE tenant_id = $1 AND period = $2 AND from_seq <= $3
+     ORDER BY from_seq DESC
+     LIMIT 1`,
     [...month, charge.seq],
   );
   const covered = range !== undefined && BigInt(range.to_seq) >= BigInt(charge.seq);
@@ -87,7 +92,9 @@ export async function entryOfRequest(
       : [];
   const [invoice] = await query<{ accounting_number: string; is_void: boolean }>(
     dataSource,
-    `SELECT i.accounting_number, v.accounting_number IS NOT NULL AS is_void FROM invoice i LEFT JOIN invoice_void v USING (accounting_number)
+    `SELECT i.accounting_number, v.accounting_number IS NOT NULL AS is_void
+     FROM invoice i
+     LEFT JOIN invoice_void v USING (accounting_number)
      WHERE i.tenant_id = $1 AND i.period = $2`,
     month,
   );

@@ -47,7 +47,8 @@ describe('the audit of the ledger finds', () => {
   it('the first hundred differences of a kind, and says that there are more', async () => {
     const months = (count: number) =>
       spoil(
-        `INSERT INTO billing.tenant_month (tenant_id, period, last_seq) SELECT $tenant, to_char(date '2000-01-01' + n * interval '1 month', 'YYYY-MM'), 1
+        `INSERT INTO billing.tenant_month (tenant_id, period, last_seq)
+         SELECT $tenant, to_char(date '2000-01-01' + n * interval '1 month', 'YYYY-MM'), 1
          FROM generate_series(1, ${count}) n ON CONFLICT DO NOTHING`,
       );
     await months(100);
@@ -131,7 +132,10 @@ describe('the audit of the ledger finds', () => {
     ['a changed charge', `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = $first`, [total, covered]],
     [
       'a charge that was gathered twice',
-      `INSERT INTO billing.charge SELECT 'req_again', tenant_id, key_id, cost_nanos, ended_at, period, 99 FROM billing.charge WHERE id = $first`,
+      `INSERT INTO billing.charge
+       SELECT 'req_again', tenant_id, key_id, cost_nanos, ended_at, period, 99
+       FROM billing.charge
+       WHERE id = $first`,
       [total, month],
     ],
     [
@@ -141,7 +145,9 @@ describe('the audit of the ledger finds', () => {
     ],
     [
       'a doubled debit',
-      `INSERT INTO billing.journal_entry SELECT 'ent_again_' || tenant_id, tenant_id, 9, type, amount_cents, source, 'again', input_hash, period, balance_after_cents, created_at
+      `INSERT INTO billing.journal_entry
+       SELECT 'ent_again_' || tenant_id, tenant_id, 9, type, amount_cents, source, 'again', input_hash, period,
+         balance_after_cents, created_at
        FROM billing.journal_entry WHERE tenant_id = $tenant AND sequence = 2`,
       [
         total,
@@ -167,7 +173,9 @@ describe('the audit of the ledger finds', () => {
     ],
     [
       'a changed posting',
-      `UPDATE billing.posting SET amount_cents = amount_cents + 1 WHERE entry_id = ${entry(2)} AND account = 'usage_revenue'`,
+      `UPDATE billing.posting
+       SET amount_cents = amount_cents + 1
+       WHERE entry_id = ${entry(2)} AND account = 'usage_revenue'`,
       ['postings of an entry sum to zero', chain],
     ],
     [

@@ -15,8 +15,12 @@ const database = useTestDatabase();
 /** Format 1 as described in functions/journal_chain.sql, computed without the database. */
 async function expectedHashes(tenantId: string): Promise<string[]> {
   const entries = await database.query<Record<string, string | null>>(
-    `SELECT id, tenant_id, sequence::text, type, amount_cents::text, source, ref, encode(input_hash, 'hex') AS input_hash, period, balance_after_cents::text,
-       to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, reason FROM billing.journal_entry WHERE tenant_id = $1 ORDER BY sequence`,
+    `SELECT id, tenant_id, sequence::text, type, amount_cents::text, source, ref,
+       encode(input_hash, 'hex') AS input_hash, period, balance_after_cents::text,
+       to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, reason
+     FROM billing.journal_entry
+     WHERE tenant_id = $1
+     ORDER BY sequence`,
     [tenantId],
   );
   const hashes: string[] = [];
@@ -62,7 +66,10 @@ describe('the hash chain of the journal', () => {
     expect(await chain(tenantId)).toEqual(hashes);
     expect((await auditLedger(billing.dataSource, [tenantId])).differences).toEqual([]);
     const columns = await database.query<{ name: string }>(
-      `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'billing.journal_entry'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+      `SELECT attname AS name
+       FROM pg_attribute
+       WHERE attrelid = 'billing.journal_entry'::regclass AND attnum > 0 AND NOT attisdropped
+       ORDER BY attnum`,
     );
     // A new column needs a new format.
     expect(columns.map((column) => column.name).join(' ')).toBe(
@@ -96,7 +103,8 @@ describe('the hash chain of the journal', () => {
       // The former state: without migration 013, and with entries.
       await database.query(`
         DROP TRIGGER entry_chained ON billing.journal_entry; DROP TRIGGER entry_is_open ON billing.posting;
-        DROP TABLE billing.journal_chain; DROP FUNCTION billing.entry_text, billing.chain_entry, billing.refuse_late_posting;
+        DROP TABLE billing.journal_chain;
+        DROP FUNCTION billing.entry_text, billing.chain_entry, billing.refuse_late_posting;
         DELETE FROM billing.schema_migration WHERE number >= 13`);
       await migrate({ url: database.url, ...MIGRATIONS, directory: older });
     } finally {

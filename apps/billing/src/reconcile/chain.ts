@@ -7,9 +7,12 @@ import { createHash } from 'node:crypto';
  * attacker who can change the journal can change that function, too. `e` is the entry, `$before` the hash before it.
  */
 const ENTRY_TEXT = (before: string) => `
-  to_jsonb(ARRAY['tollgate-journal-1', coalesce(encode(${before}, 'hex'), ''), e.id, e.tenant_id, e.sequence::text, e.type, e.amount_cents::text, e.source, e.ref, encode(e.input_hash, 'hex'), e.period,
+  to_jsonb(ARRAY['tollgate-journal-1', coalesce(encode(${before}, 'hex'), ''), e.id, e.tenant_id, e.sequence::text,
+    e.type, e.amount_cents::text, e.source, e.ref, encode(e.input_hash, 'hex'), e.period,
       e.balance_after_cents::text, to_char(e.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), e.reason]
-    || (SELECT array_agg(account || ':' || amount_cents ORDER BY account COLLATE "C") FROM posting WHERE entry_id = e.id))::text`;
+    || (SELECT array_agg(account || ':' || amount_cents ORDER BY account COLLATE "C")
+      FROM posting
+      WHERE entry_id = e.id))::text`;
 
 /**
  * Names the first entry of a tenant whose hash is not that of its contents and of the hash before it. Later entries are
@@ -19,11 +22,21 @@ export const CHAIN_CHECK = {
   check: 'every entry has the hash of its contents and of the entries before it',
   sql: `SELECT DISTINCT ON (tenant_id) tenant_id AS "tenantId", array_remove(ARRAY[id], NULL) AS ids,
       format('entry %s: %s', sequence, coalesce(encode(hash, 'hex'), 'a hash')) AS expected,
-      format('entry %s: %s', sequence, CASE WHEN id IS NULL THEN 'no entry' WHEN hash IS NULL THEN 'none' ELSE encode(hashed, 'hex') END) AS actual
-    FROM (SELECT coalesce(e.tenant_id, c.tenant_id) AS tenant_id, coalesce(e.sequence, c.sequence) AS sequence, e.id, c.hash,
+      format(
+        'entry %s: %s',
+        sequence,
+        CASE WHEN id IS NULL THEN 'no entry' WHEN hash IS NULL THEN 'none' ELSE encode(hashed, 'hex') END
+      ) AS actual
+    FROM (SELECT coalesce(e.tenant_id, c.tenant_id) AS tenant_id, coalesce(e.sequence, c.sequence) AS sequence, e.id,
+      c.hash,
         CASE WHEN c.format = 1 THEN sha256(convert_to(${ENTRY_TEXT('c.before')}, 'UTF8')) END AS hashed
       FROM (SELECT * FROM journal_entry WHERE tenant_id = ANY($1)) e
-      FULL JOIN (SELECT tenant_id, sequence, format, hash, lag(hash) OVER (PARTITION BY tenant_id ORDER BY sequence) AS before FROM journal_chain WHERE tenant_id = ANY($1)) c
+      FULL JOIN (
+        SELECT tenant_id, sequence, format, hash,
+          lag(hash) OVER (PARTITION BY tenant_id ORDER BY sequence) AS before
+        FROM journal_chain
+        WHERE tenant_id = ANY($1)
+      ) c
         ON c.tenant_id = e.tenant_id AND c.sequence = e.sequence) entries
     WHERE id IS NULL OR hash IS NULL OR hash IS DISTINCT FROM hashed
     ORDER BY tenant_id, sequence`,

@@ -33,7 +33,11 @@ export class Charges {
   async list({ after, until }: IdRange, limit: number): Promise<EventLine[]> {
     const rows = await query<{ id: string; tenant_id: string; cost_nanos: string }>(
       this.dataSource,
-      `SELECT id, tenant_id, cost_nanos FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2) ORDER BY id LIMIT $3`,
+      `SELECT id, tenant_id, cost_nanos
+       FROM charge
+       WHERE id > $1 AND ($2::text IS NULL OR id <= $2)
+       ORDER BY id
+       LIMIT $3`,
       [after, until, limit],
     );
     return rows.map((row) => ({ id: row.id, tenantId: row.tenant_id, costNanos: row.cost_nanos }));

@@ -34,7 +34,9 @@ describe('heads of the journal that were kept elsewhere', () => {
     await database.query('SET search_path = billing');
     try {
       for (const sql of [
-        `UPDATE posting SET amount_cents = amount_cents + 7 * sign(amount_cents) WHERE entry_id = (SELECT id FROM journal_entry WHERE tenant_id = $1 AND sequence = 2)`,
+        `UPDATE posting
+         SET amount_cents = amount_cents + 7 * sign(amount_cents)
+         WHERE entry_id = (SELECT id FROM journal_entry WHERE tenant_id = $1 AND sequence = 2)`,
         `UPDATE journal_entry SET amount_cents = amount_cents + 7 WHERE tenant_id = $1 AND sequence = 2`,
         `UPDATE journal_entry SET balance_after_cents = balance_after_cents + 7 WHERE tenant_id = $1 AND sequence >= 2`,
         `UPDATE tenant_books SET balance_cents = balance_cents + 7 WHERE tenant_id = $1`,
@@ -42,7 +44,11 @@ describe('heads of the journal that were kept elsewhere', () => {
         await database.query(sql, [tenantId]);
       for (const sequence of [2, 3, 4])
         await database.query(
-          `UPDATE journal_chain c SET hash = sha256(convert_to(entry_text(e, (SELECT hash FROM journal_chain WHERE tenant_id = $1 AND sequence = $2 - 1)), 'UTF8'))
+          `UPDATE journal_chain c
+           SET hash = sha256(convert_to(
+             entry_text(e, (SELECT hash FROM journal_chain WHERE tenant_id = $1 AND sequence = $2 - 1)),
+             'UTF8'
+           ))
            FROM journal_entry e WHERE (c.tenant_id, c.sequence) = ($1, $2) AND (e.tenant_id, e.sequence) = ($1, $2)`,
           [tenantId, sequence],
         );
@@ -52,7 +58,7 @@ describe('heads of the journal that were kept elsewhere', () => {
     }
   }
 
-  it('name tenant and entry when an owner rewrote everything, which no check of the database alone can show', async () => {
+  it('name tenant and entry when an owner rewrote everything, which no check inside can show', async () => {
     const tenants = (await Promise.all([1, 2, 3].map(() => billing.tenant(100)))).sort();
     for (let i = 0; i < 2; i++) for (const tenantId of tenants) await topUp(tenantId);
     const kept = await allHeads();
@@ -80,7 +86,8 @@ describe('heads of the journal that were kept elsewhere', () => {
     const kept = (await allHeads()).filter((head) => head.tenantId === tenantId);
     await database.query('SET session_replication_role = replica');
     await database.query(
-      `DELETE FROM billing.posting p USING billing.journal_entry e WHERE e.id = p.entry_id AND tenant_id = $1 AND sequence = 2`,
+      `DELETE FROM billing.posting p USING billing.journal_entry e
+       WHERE e.id = p.entry_id AND tenant_id = $1 AND sequence = 2`,
       [tenantId],
     );
     for (const table of ['journal_entry', 'journal_chain'])

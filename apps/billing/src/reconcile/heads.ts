@@ -37,9 +37,13 @@ export async function journalHeads(
     throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
   const rows = await query<{ tenant_id: string; sequence: string; hash: Buffer }>(
     dataSource,
-    `SELECT b.tenant_id, c.sequence, c.hash FROM tenant_books b JOIN journal_chain c ON c.tenant_id = b.tenant_id AND c.sequence = b.last_sequence
+    `SELECT b.tenant_id, c.sequence, c.hash
+     FROM tenant_books b
+     JOIN journal_chain c ON c.tenant_id = b.tenant_id AND c.sequence = b.last_sequence
      WHERE b.tenant_id > $1 AND ($3::float8 IS NULL OR EXISTS (
-       SELECT FROM journal_entry e WHERE e.tenant_id = b.tenant_id AND e.sequence = b.last_sequence AND e.created_at > now() - $3 * interval '1 ms'))
+       SELECT FROM journal_entry e
+       WHERE e.tenant_id = b.tenant_id AND e.sequence = b.last_sequence
+         AND e.created_at > now() - $3 * interval '1 ms'))
      ORDER BY b.tenant_id LIMIT $2`,
     [after, limit + 1, movedMs],
   );

@@ -6,7 +6,8 @@ import type { DataSource } from 'typeorm';
 export const INVOICE_CHECKS = [
   {
     check: 'every invoice is the sum of the usage entries of its month',
-    sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids, format('invoice %s, %s: %s cents', i.accounting_number, i.period, e.cents) AS expected,
+    sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids,
+        format('invoice %s, %s: %s cents', i.accounting_number, i.period, e.cents) AS expected,
         format('invoice %s, %s: %s cents', i.accounting_number, i.period, i.amount_cents) AS actual
       FROM invoice i, LATERAL (SELECT coalesce(-sum(amount_cents), 0) AS cents FROM journal_entry
         WHERE tenant_id = i.tenant_id AND period = i.period AND type = 'usage') e
@@ -14,7 +15,8 @@ export const INVOICE_CHECKS = [
   },
   {
     check: 'every closed month that was debited has its invoice',
-    sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids, format('%s: an invoice of %s cents', m.period, m.debited_cents) AS expected, 'none' AS actual
+    sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids,
+        format('%s: an invoice of %s cents', m.period, m.debited_cents) AS expected, 'none' AS actual
       FROM tenant_month m
       WHERE m.tenant_id = ANY($1) AND m.closed_at IS NOT NULL AND m.debited_cents > 0
         AND NOT EXISTS (SELECT FROM invoice WHERE tenant_id = m.tenant_id AND period = m.period)`,
@@ -29,9 +31,12 @@ export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found
   const rows = await query<{ tenant_id: string; number: string; expected: string }>(
     dataSource,
     `SELECT tenant_id, number, expected FROM (
-       SELECT tenant_id, accounting_number AS number, lag(accounting_number, 1, 0::bigint) OVER (ORDER BY accounting_number) + 1 AS expected FROM invoice
+       SELECT tenant_id, accounting_number AS number,
+         lag(accounting_number, 1, 0::bigint) OVER (ORDER BY accounting_number) + 1 AS expected
+       FROM invoice
        UNION ALL
-       SELECT '', c.last_number + 1, (SELECT coalesce(max(accounting_number), 0) + 1 FROM invoice) FROM invoice_counter c) n
+       SELECT '', c.last_number + 1, (SELECT coalesce(max(accounting_number), 0) + 1 FROM invoice)
+       FROM invoice_counter c) n
      WHERE number <> expected ORDER BY number LIMIT ${MAX_NAMED_OF_PART + 1}`,
   );
   return named(

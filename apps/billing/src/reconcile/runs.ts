@@ -59,7 +59,9 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
   async get({ id }: { id: string }): Promise<ReconcileRun> {
     const [row] = await query<Row>(
       this.dataSource,
-      `SELECT id, state, started_at, beat_at < now() - $2 * interval '1 millisecond' AS dead, progress, report, reason FROM reconcile_run WHERE id = $1`,
+      `SELECT id, state, started_at, beat_at < now() - $2 * interval '1 millisecond' AS dead, progress, report, reason
+       FROM reconcile_run
+       WHERE id = $1`,
       [id, DEAD_AFTER_MS],
     );
     if (!row) throw new RequestError('not_found', 'No such run of reconcile.');
@@ -112,7 +114,9 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     try {
       await query(
         this.dataSource,
-        `UPDATE reconcile_run SET state = $2, beat_at = now(), progress = $3, report = $4, reason = $5 WHERE id = $1 AND state = 'running'`,
+        `UPDATE reconcile_run
+         SET state = $2, beat_at = now(), progress = $3, report = $4, reason = $5
+         WHERE id = $1 AND state = 'running'`,
         [id, state, progress(findings), state === 'done' ? JSON.stringify(findings.report()) : null, reason],
       );
     } catch (error) {

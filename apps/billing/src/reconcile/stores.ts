@@ -88,7 +88,9 @@ export class Stores {
       suspended: boolean;
     }>(
       this.dataSource,
-      `SELECT tenant_id, version, balance_cents, carried_nanos + gathered_nanos AS unposted, suspended FROM tenant_books WHERE tenant_id = ANY($1)`,
+      `SELECT tenant_id, version, balance_cents, carried_nanos + gathered_nanos AS unposted, suspended
+       FROM tenant_books
+       WHERE tenant_id = ANY($1)`,
       [ids],
     );
     return new Map(

@@ -85,7 +85,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
     };
     const intents = () => database.query('SELECT id FROM billing.withdrawal_intent');
 
-    it('books a balanced refund, withdraws it from the admission store before the balance update, and leaves no trace of its intent', async () => {
+    it('books a balanced refund, withdrawn from the admission store before the balance update', async () => {
       const tenantId = await billing.tenant(1_000);
       const { entry, balanceCents } = await refund(tenantId, 400, 're_1');
       expect(entry).toMatchObject({ type: 'refund', amountCents: -400, source: 'stripe', ref: 're_1' });
@@ -176,11 +176,14 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await intents()).toEqual([]);
     });
 
-    it('the money is available again, and nothing is booked, when the database is lost after the withdrawal', async () => {
+    it('the money is available again when the database is lost after the withdrawal', async () => {
       const tenantId = await billing.tenant(1_000);
       const losing = withdrawing(store, async () => {
         await database.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate-billing' AND state LIKE 'idle in transaction%' AND datname = current_database()`,
+          `SELECT pg_terminate_backend(pid)
+           FROM pg_stat_activity
+           WHERE application_name = 'tollgate-billing' AND state LIKE 'idle in transaction%'
+             AND datname = current_database()`,
         );
       });
       const out = new MoneyOut(billing.dataSource, billing.messages, losing, options);
@@ -191,7 +194,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await refund(tenantId, 600, 're_3')).toMatchObject({ balanceCents: 400 });
     });
 
-    it('the money is given back once it is overdue, and not earlier, when the process died after the withdrawal', async () => {
+    it('the money is given back once it is overdue when the process died after the withdrawal', async () => {
       const tenantId = await billing.tenant(1_000);
       await deliver(tenantId);
       const id = newId('msg');
@@ -207,7 +210,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await intents()).toEqual([]);
     });
 
-    it('an adjustment is signed and has a reason, and as a debit is limited like a refund unless debt is allowed', async () => {
+    it('an adjustment is signed, has a reason, and is limited like a refund unless debt is allowed', async () => {
       const tenantId = await billing.tenant(100);
       const entry = { type: 'adjustment', amountCents: 50, reason: 'goodwill' };
       expect((await adjust(tenantId, 50)).entry).toMatchObject(entry);
@@ -225,7 +228,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       }
     });
 
-    it('refunds beside running requests never take the balance below zero, and every cent is accounted for', async () => {
+    it('refunds beside requests never take the balance below zero, and every cent is accounted for', async () => {
       const START_CENTS = 3_000;
       const tenantId = await billing.tenant(START_CENTS);
       await deliver(tenantId);

@@ -11,7 +11,7 @@ describe('the billing summary', () => {
   const summary = (tenantId: string, page: { limit?: number; after?: string } = {}) =>
     billingSummary(billing.dataSource, { tenantId, ...page });
 
-  it('returns the balance, entries newest first, the carried remainder, and an open invoice for each month with debits', async () => {
+  it('returns balance, entries newest first, remainder, and an open invoice per month with debits', async () => {
     const tenantId = await billing.tenant(1_000);
     await billing.gatherer.gather([
       charge(tenantId, 3n * CENT + 7n),

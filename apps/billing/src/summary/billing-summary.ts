@@ -42,7 +42,9 @@ async function read(
 ): Promise<BillingSummary> {
   const [books] = await query<{ balance_cents: string; last_sequence: string; unposted_nanos: string }>(
     tx,
-    `SELECT balance_cents, last_sequence, carried_nanos + gathered_nanos AS unposted_nanos FROM tenant_books WHERE tenant_id = $1`,
+    `SELECT balance_cents, last_sequence, carried_nanos + gathered_nanos AS unposted_nanos
+     FROM tenant_books
+     WHERE tenant_id = $1`,
     [tenantId],
   );
   const before = await sequenceOf(tx, tenantId, after);
@@ -111,9 +113,14 @@ interface InvoiceRow {
 async function invoices(tx: EntityManager, tenantId: string, now: Date): Promise<Invoice[]> {
   const rows = await query<InvoiceRow>(
     tx,
-    `SELECT m.period, coalesce(i.amount_cents, m.debited_cents) AS amount_cents, i.accounting_number, i.created_at, v.accounting_number IS NOT NULL AS is_void
-     FROM tenant_month m LEFT JOIN invoice i USING (tenant_id, period) LEFT JOIN invoice_void v USING (accounting_number)
-     WHERE m.tenant_id = $1 AND (m.closed_at IS NULL OR i.accounting_number IS NOT NULL) ORDER BY m.period DESC LIMIT $2`,
+    `SELECT m.period, coalesce(i.amount_cents, m.debited_cents) AS amount_cents, i.accounting_number, i.created_at,
+       v.accounting_number IS NOT NULL AS is_void
+     FROM tenant_month m
+     LEFT JOIN invoice i USING (tenant_id, period)
+     LEFT JOIN invoice_void v USING (accounting_number)
+     WHERE m.tenant_id = $1 AND (m.closed_at IS NULL OR i.accounting_number IS NOT NULL)
+     ORDER BY m.period DESC
+     LIMIT $2`,
     [tenantId, MAX_INVOICES],
   );
   const running = periodOf(now);

@@ -51,7 +51,9 @@ export class TenantStatus {
       const told = [...newest.values()];
       const rows = await query<{ tenant_id: string }>(
         tx,
-        `UPDATE tenant_books b SET status_version = n.version FROM unnest($1::text[], $2::bigint[]) AS n (tenant_id, version)
+        `UPDATE tenant_books b
+         SET status_version = n.version
+         FROM unnest($1::text[], $2::bigint[]) AS n (tenant_id, version)
          WHERE b.tenant_id = n.tenant_id AND b.status_version < n.version RETURNING b.tenant_id`,
         [told.map((news) => news.tenantId), told.map((news) => news.version)],
       );

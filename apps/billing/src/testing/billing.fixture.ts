@@ -76,12 +76,16 @@ export function useBilling(
         ).map((row) => row.data),
       entries: async (tenantId: string) =>
         database.query(
-          `SELECT id, type, amount_cents::int AS amount, period, ref FROM billing.journal_entry WHERE tenant_id = $1 ORDER BY sequence`,
+          `SELECT id, type, amount_cents::int AS amount, period, ref
+           FROM billing.journal_entry
+           WHERE tenant_id = $1
+           ORDER BY sequence`,
           [tenantId],
         ),
       books: async (tenantId: string) => {
         const [row] = await database.query<{ version: number; balance: number; unposted: string; due: boolean }>(
-          `SELECT version::int, balance_cents::int AS balance, carried_nanos + gathered_nanos AS unposted, due_at IS NOT NULL AS due
+          `SELECT version::int, balance_cents::int AS balance, carried_nanos + gathered_nanos AS unposted,
+             due_at IS NOT NULL AS due
            FROM billing.tenant_books WHERE tenant_id = $1`,
           [tenantId],
         );

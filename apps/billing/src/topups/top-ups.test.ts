@@ -40,7 +40,7 @@ describe('a top-up', () => {
     ]);
   });
 
-  it('that is repeated with the same source and ref returns the first entry and books nothing, even concurrently', async () => {
+  it('that is repeated with the same source and ref returns the first entry, even concurrently', async () => {
     const tenantId = newId('ten');
     const replies = await Promise.all(Array.from({ length: 12 }, () => add(tenantId, 500, 'pi_2')));
     expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
@@ -50,7 +50,7 @@ describe('a top-up', () => {
     expect(await add(tenantId, 500, 'pi_2')).toEqual(replies[0]);
   });
 
-  it('is refused with a ref that was used for another amount, but another source or tenant may use the ref', async () => {
+  it('is refused with a ref of another amount, but another source or tenant may use that ref', async () => {
     const tenantId = newId('ten');
     await add(tenantId, 500, 'pi_4');
     await expect(add(tenantId, 501, 'pi_4')).rejects.toMatchObject({ code: 'ref_conflict' });
@@ -72,11 +72,14 @@ describe('a top-up', () => {
     await database.query(`BEGIN`);
     await database.query(`INSERT INTO billing.tenant_books (tenant_id) VALUES ($1)`, [tenantId]);
     await database.query(
-      `INSERT INTO billing.journal_entry VALUES ('ent_' || $1, $1, 1, 'adjustment', 9007199254740990, 'manual', 'a', sha256('x'), '2026-11', 9007199254740990, now(), 'test')`,
+      `INSERT INTO billing.journal_entry
+       VALUES ('ent_' || $1, $1, 1, 'adjustment', 9007199254740990, 'manual', 'a', sha256('x'), '2026-11',
+         9007199254740990, now(), 'test')`,
       [tenantId],
     );
     await database.query(
-      `INSERT INTO billing.posting VALUES ('ent_' || $1, 'credit', 9007199254740990), ('ent_' || $1, 'adjustments', -9007199254740990)`,
+      `INSERT INTO billing.posting
+       VALUES ('ent_' || $1, 'credit', 9007199254740990), ('ent_' || $1, 'adjustments', -9007199254740990)`,
       [tenantId],
     );
     await database.query(

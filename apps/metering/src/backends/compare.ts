@@ -144,8 +144,9 @@ export function judge(
 /** `$1`, `$2`: hours from and before. `$3`: the name for events without a backend, which any engine may have served. */
 const COMPARE_SQL = `
   WITH books AS (
-    SELECT hour, backend, sum(requests) AS requests, sum(estimated) AS estimated, sum(prompt_tokens) AS prompt, sum(cached_tokens) AS cached,
-      sum(completion_tokens) AS completion, sum(early_prompt_tokens) AS early_prompt, sum(early_completion_tokens) AS early_completion,
+    SELECT hour, backend, sum(requests) AS requests, sum(estimated) AS estimated, sum(prompt_tokens) AS prompt,
+      sum(cached_tokens) AS cached, sum(completion_tokens) AS completion,
+      sum(early_prompt_tokens) AS early_prompt, sum(early_completion_tokens) AS early_completion,
       sum(late_prompt_tokens) AS late_prompt, sum(late_completion_tokens) AS late_completion
     FROM backend_hour WHERE hour >= $1 AND hour < $2 GROUP BY hour, backend
   ), unbilled AS (
@@ -154,12 +155,15 @@ const COMPARE_SQL = `
     UNION ALL
     SELECT hour, NULL, prompt + late_prompt, completion + late_completion FROM books WHERE backend = $3
   )
-  SELECT e.engine, e.backends, e.hour, e.counts_cached, e.first_at, e.last_at, e.prompt_tokens AS engine_prompt, e.generation_tokens AS engine_generation, e.restarts,
+  SELECT e.engine, e.backends, e.hour, e.counts_cached, e.first_at, e.last_at, e.prompt_tokens AS engine_prompt,
+    e.generation_tokens AS engine_generation, e.restarts,
     b.*, u.*
   FROM engine_hour e,
     LATERAL (
-      SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(estimated), 0) AS estimated, coalesce(sum(prompt), 0) AS prompt, coalesce(sum(cached), 0) AS cached,
-        coalesce(sum(completion), 0) AS completion, coalesce(sum(early_prompt), 0) AS early_prompt, coalesce(sum(early_completion), 0) AS early_completion,
+      SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(estimated), 0) AS estimated,
+        coalesce(sum(prompt), 0) AS prompt, coalesce(sum(cached), 0) AS cached,
+        coalesce(sum(completion), 0) AS completion, coalesce(sum(early_prompt), 0) AS early_prompt,
+        coalesce(sum(early_completion), 0) AS early_completion,
         coalesce(sum(late_prompt), 0) AS late_prompt, coalesce(sum(late_completion), 0) AS late_completion
       FROM books WHERE books.hour = e.hour AND backend = ANY(e.backends)
     ) b,

@@ -21,7 +21,8 @@ describe('the counters of an engine', () => {
     ],
     [
       'SGLang',
-      'sglang:prompt_tokens_total{model_name="m"} 8.128902e+06\r\nsglang:generation_tokens_total{model_name="m"} 7.557572e+06\r\n',
+      'sglang:prompt_tokens_total{model_name="m"} 8.128902e+06\r\nsglang:generation_tokens_total{model_name="m"} ' +
+        '7.557572e+06\r\n',
       { promptTokens: 8_128_902, generationTokens: 7_557_572, startedMs: null, countsCached: true },
     ],
     [

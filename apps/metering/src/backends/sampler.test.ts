@@ -39,7 +39,8 @@ async function at(ms: number, generated: number | null, startedSeconds?: number)
   page = () =>
     generated === null
       ? null
-      : `vllm:prompt_tokens_total{model_name="q"} ${generated * 2}\nvllm:generation_tokens_total{model_name="q"} ${generated}\n` +
+      : `vllm:prompt_tokens_total{model_name="q"} ${generated * 2}\nvllm:generation_tokens_total{model_name="q"} ` +
+        `${generated}\n` +
         (startedSeconds ? `process_start_time_seconds ${startedSeconds}\n` : '');
   await sampler.sample(ms);
 }
@@ -60,7 +61,7 @@ const booked = (fromMs: number, toMs: number, completionTokens: number, backend 
   });
 const consume = (...events: object[]) => new UsageConsumer(database.dataSource, ANY_PRICE).consume(events);
 
-it("an hour's work is the growth of the counters between its ends, even if a page did not answer in between", async () => {
+it("an hour's work is the growth of the counters between its ends, whatever happens in between", async () => {
   await at(HOUR + 150, 5_000);
   await at(HOUR + MINUTE_MS, 9_000);
   await at(HOUR + 20 * MINUTE_MS, null);
@@ -120,7 +121,7 @@ it('an hour is not judged without a reading at both of its ends', async () => {
 });
 
 describe('an engine that restarts', () => {
-  it('is recognised by counters that fell; its earlier count is lost, so a count below the books proves nothing', async () => {
+  it('is recognised by counters that fell, and then a count below the books proves nothing', async () => {
     await at(HOUR, 1_000_000);
     await at(HOUR + 30 * MINUTE_MS, 1_020_000);
     await at(HOUR + 31 * MINUTE_MS, 5_000);
@@ -208,7 +209,7 @@ it('of several replicas that sample at once, one does', async () => {
   expect(rounds).toContain(true);
 });
 
-it('sums by backend equal the events, with repeats too, and an invalid backend name does not keep an event from its charge', async () => {
+it('sums by backend equal the events, and an invalid backend name does not prevent a charge', async () => {
   const events = [1, 2, 3].map((n) => booked(HOUR, HOUR + 1, n * 10));
   await consume(...events);
   await consume(
@@ -217,7 +218,10 @@ it('sums by backend equal the events, with repeats too, and an invalid backend n
     booked(HOUR, HOUR + 1, 7, 'b\\n'),
   );
   const sums = await database.query<{ backend: string; requests: number; tokens: number }>(
-    `SELECT backend, sum(requests)::int AS requests, sum(completion_tokens)::int AS tokens FROM metering.backend_hour GROUP BY 1 ORDER BY 1`,
+    `SELECT backend, sum(requests)::int AS requests, sum(completion_tokens)::int AS tokens
+     FROM metering.backend_hour
+     GROUP BY 1
+     ORDER BY 1`,
   );
   expect(sums).toEqual([
     { backend: 'b\\n', requests: 1, tokens: 7 },

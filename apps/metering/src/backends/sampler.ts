@@ -142,7 +142,8 @@ async function record(tx: EntityManager, engine: Engine, reading: EngineReading 
   for (const part of parts(last, reading, atMs)) await addPart(tx, engine, reading.countsCached, part);
   await query(
     tx,
-    `INSERT INTO engine_sample (engine, sampled_at, started_at, prompt_tokens, generation_tokens) VALUES ($1, $2, $3, $4, $5)
+    `INSERT INTO engine_sample (engine, sampled_at, started_at, prompt_tokens, generation_tokens)
+     VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (engine) DO UPDATE SET sampled_at = excluded.sampled_at, started_at = excluded.started_at,
        prompt_tokens = excluded.prompt_tokens, generation_tokens = excluded.generation_tokens`,
     [
@@ -193,7 +194,8 @@ function hasRestarted(last: Stored, { promptTokens, generationTokens, startedMs 
 async function addPart(tx: EntityManager, engine: Engine, countsCached: boolean, part: Part): Promise<void> {
   await query(
     tx,
-    `INSERT INTO engine_hour AS stored (hour, engine, backends, counts_cached, first_at, last_at, prompt_tokens, generation_tokens, restarts)
+    `INSERT INTO engine_hour AS stored (hour, engine, backends, counts_cached, first_at, last_at, prompt_tokens,
+       generation_tokens, restarts)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT (hour, engine) DO UPDATE SET
        backends = ARRAY(SELECT DISTINCT name FROM unnest(stored.backends || excluded.backends) AS name ORDER BY name),

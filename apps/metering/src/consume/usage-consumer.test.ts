@@ -29,7 +29,8 @@ const charges = async () =>
 /** The stored sums must be the sums of the events. */
 async function expectSumsToEqualEvents(): Promise<void> {
   const sums = `count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
-    sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated, sum(cost_nanos) AS cost_nanos`;
+    sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated,
+    sum(cost_nanos) AS cost_nanos`;
   expect(await database.query('SELECT * FROM metering.usage_hour ORDER BY tenant_id, hour, model, key_id')).toEqual(
     await database.query(
       `SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, ${sums}
@@ -38,7 +39,10 @@ async function expectSumsToEqualEvents(): Promise<void> {
   );
   expect(await database.query('SELECT * FROM metering.tenant_sum ORDER BY tenant_id')).toEqual(
     await database.query(
-      `SELECT tenant_id, count(*) AS events, sum(cost_nanos) AS cost_nanos FROM metering.usage_event GROUP BY 1 ORDER BY 1`,
+      `SELECT tenant_id, count(*) AS events, sum(cost_nanos) AS cost_nanos
+       FROM metering.usage_event
+       GROUP BY 1
+       ORDER BY 1`,
     ),
   );
 }
@@ -95,7 +99,7 @@ describe('recording', () => {
     ]);
   });
 
-  it('is all or nothing: a failure at its last step leaves nothing, and the redelivered batch is recorded', async () => {
+  it('is all or nothing: a failure at its last step leaves nothing, and a redelivery is recorded', async () => {
     const events = [usageEvent(), usageEvent(), { broken: true }];
     await database.query('ALTER TABLE metering.outbox ADD CONSTRAINT refuse CHECK (false)');
     await expect(consumer.consume(events)).rejects.toThrow(/refuse/);
@@ -115,7 +119,9 @@ describe('recording', () => {
     const outcome = expect(consumed).rejects.toThrow();
     for (let killed = 0; killed === 0;) {
       const rows = await database.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        `SELECT pg_terminate_backend(pid)
+         FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );
       killed = rows.length;
     }

@@ -91,8 +91,11 @@ describe('the audit of the roll-ups', () => {
     const tenantId = newId('ten');
     const stray = (keys: number) =>
       database.query(
-        `INSERT INTO metering.usage_hour (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos)
-         SELECT $1, '2026-11-01T00:00:00Z', 'sim', 'key_' || n, 1, 1, 0, 1, 0, 1 FROM generate_series(1, $2::int) n ON CONFLICT DO NOTHING`,
+        `INSERT INTO metering.usage_hour (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens,
+           completion_tokens, estimated, cost_nanos)
+         SELECT $1, '2026-11-01T00:00:00Z', 'sim', 'key_' || n, 1, 1, 0, 1, 0, 1
+         FROM generate_series(1, $2::int) n
+         ON CONFLICT DO NOTHING`,
         [tenantId, keys],
       );
     const after = `${tenantId} 2026-10-31T00:00:00Z`;

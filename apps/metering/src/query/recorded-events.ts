@@ -35,7 +35,8 @@ export async function recordedEvents(
     throw new RequestError('invalid_parameter', `ids must be at most ${MAX_IDS} request ids.`);
   const rows = await query<EventRow>(
     dataSource,
-    `SELECT id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens, cached_tokens, completion_tokens, cost_nanos, overrun_nanos, price_version,
+    `SELECT id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens, cached_tokens,
+       completion_tokens, cost_nanos, overrun_nanos, price_version,
        started_at, ended_at FROM usage_event WHERE id = ANY($1)`,
     [ids],
   );

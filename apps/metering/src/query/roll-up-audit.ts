@@ -81,7 +81,8 @@ function readCursor(after: string | undefined): Cursor {
  * 5,000 events, and 0.06 s by the index. Memory stays bounded, like the part.
  */
 export const BY_INDEX_SQL = `
-  SELECT set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true), set_config('work_mem', '64MB', true)`;
+  SELECT set_config('enable_seqscan', 'off', true), set_config('max_parallel_workers_per_gather', '0', true),
+    set_config('work_mem', '64MB', true)`;
 
 /** The tenant and hour after which the part ends. No row for the last part. */
 const PART_END_SQL = `
@@ -103,20 +104,28 @@ const PART_END_SQL = `
  */
 export const HOURS_SQL = `
   WITH events AS (
-    SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, count(*) AS requests, sum(prompt_tokens) AS prompt_tokens,
-      sum(cached_tokens) AS cached_tokens, sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated, sum(cost_nanos) AS cost_nanos
+    SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, count(*) AS requests,
+      sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
+      sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated,
+      sum(cost_nanos) AS cost_nanos
     FROM usage_event
-    WHERE (tenant_id, ended_at) >= ($1, $2::timestamptz + interval '1 hour') AND ($3::text IS NULL OR (tenant_id, ended_at) < ($3, $4::timestamptz + interval '1 hour'))
+    WHERE (tenant_id, ended_at) >= ($1, $2::timestamptz + interval '1 hour')
+      AND ($3::text IS NULL OR (tenant_id, ended_at) < ($3, $4::timestamptz + interval '1 hour'))
     GROUP BY 1, 2, 3, 4
   ), kept AS (
     SELECT * FROM usage_hour
     WHERE (tenant_id, hour) > ($1, $2::timestamptz) AND ($3::text IS NULL OR (tenant_id, hour) <= ($3, $4::timestamptz))
   )
   SELECT tenant_id,
-    concat_ws(' ', to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24"Z"'), model, key_id) || ': ' || CASE WHEN e.requests IS NULL THEN 'nothing'
-      ELSE concat_ws(' ', e.requests, e.prompt_tokens, e.cached_tokens, e.completion_tokens, e.estimated, e.cost_nanos) END AS expected,
+    concat_ws(' ', to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24"Z"'), model, key_id) || ': '
+      || CASE
+        WHEN e.requests IS NULL THEN 'nothing'
+        ELSE concat_ws(
+          ' ', e.requests, e.prompt_tokens, e.cached_tokens, e.completion_tokens, e.estimated, e.cost_nanos)
+      END AS expected,
     CASE WHEN k.requests IS NULL THEN 'nothing'
-      ELSE concat_ws(' ', k.requests, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.estimated, k.cost_nanos) END AS actual
+      ELSE concat_ws(' ', k.requests, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.estimated, k.cost_nanos)
+    END AS actual
   FROM events e FULL JOIN kept k USING (tenant_id, hour, model, key_id)
   WHERE (e.requests, e.prompt_tokens, e.cached_tokens, e.completion_tokens, e.estimated, e.cost_nanos)
     IS DISTINCT FROM (k.requests, k.prompt_tokens, k.cached_tokens, k.completion_tokens, k.estimated, k.cost_nanos)
@@ -127,8 +136,11 @@ export const HOURS_SQL = `
  * themselves.
  */
 const TENANTS_SQL = `
-  SELECT tenant_id, coalesce(concat_ws(' ', h.events, h.cost_nanos), 'nothing') AS expected, coalesce(concat_ws(' ', t.events, t.cost_nanos), 'nothing') AS actual
-  FROM (SELECT tenant_id, events, cost_nanos FROM tenant_sum WHERE tenant_id >= $1 AND ($2::text IS NULL OR tenant_id < $2)) t
+  SELECT tenant_id, coalesce(concat_ws(' ', h.events, h.cost_nanos), 'nothing') AS expected,
+    coalesce(concat_ws(' ', t.events, t.cost_nanos), 'nothing') AS actual
+  FROM (SELECT tenant_id, events, cost_nanos
+    FROM tenant_sum
+    WHERE tenant_id >= $1 AND ($2::text IS NULL OR tenant_id < $2)) t
   FULL JOIN (SELECT tenant_id, sum(requests) AS events, sum(cost_nanos) AS cost_nanos FROM usage_hour
     WHERE tenant_id >= $1 AND ($2::text IS NULL OR tenant_id < $2) GROUP BY 1) h USING (tenant_id)
   WHERE (h.events, h.cost_nanos) IS DISTINCT FROM (t.events, t.cost_nanos)

@@ -146,7 +146,9 @@ describe('groups', () => {
   it('are refused, not cut off, when there are too many', async () => {
     const tenantId = newId('ten');
     await database.query(
-      `INSERT INTO metering.usage_hour SELECT $1, timestamptz '2020-01-01Z' + make_interval(hours => n), 'm', 'k', 1, 1, 0, 1, 0, 1 FROM generate_series(1, ${MAX_GROUPS + 1}) n`,
+      `INSERT INTO metering.usage_hour
+       SELECT $1, timestamptz '2020-01-01Z' + make_interval(hours => n), 'm', 'k', 1, 1, 0, 1, 0, 1
+       FROM generate_series(1, ${MAX_GROUPS + 1}) n`,
       [tenantId],
     );
     const refused = ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['hour'] });

@@ -32,10 +32,12 @@ const USAGE = `
   SELECT hour, model, key_id, requests, prompt_tokens, completion_tokens, estimated, cost_nanos
   FROM usage_hour WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
   UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int, cost_nanos
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int,
+    cost_nanos
   FROM usage_event WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $4
   UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int, cost_nanos
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int,
+    cost_nanos
   FROM usage_event WHERE tenant_id = $1 AND ended_at >= $5 AND ended_at < $3`;
 
 interface SumRow {
@@ -80,11 +82,14 @@ export class UsageQueries {
 function statement(groups: readonly UsageGroup[]): string {
   const keys = groups.map((group) => `${GROUP_COLUMNS[group]} AS "${group}", `).join('');
   const positions = groups.map((_, index) => index + 1).join(', ');
+  const limits =
+    groups.length > 0 ? `GROUP BY ${positions} ORDER BY ${positions} LIMIT ${MAX_GROUPS + 1}` : 'HAVING count(*) > 0';
   return `
-    SELECT ${keys}sum(requests) AS requests, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(estimated) AS estimated, sum(cost_nanos) AS cost
+    SELECT ${keys}sum(requests) AS requests, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion,
+      sum(estimated) AS estimated, sum(cost_nanos) AS cost
     FROM (${USAGE}) AS usage
     WHERE ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR key_id = $7)
-    ${groups.length > 0 ? `GROUP BY ${positions} ORDER BY ${positions} LIMIT ${MAX_GROUPS + 1}` : 'HAVING count(*) > 0'}`;
+    ${limits}`;
 }
 
 function summarize(rows: readonly SumRow[], groups: readonly UsageGroup[]): Pick<UsageSummary, 'totals' | 'groups'> {

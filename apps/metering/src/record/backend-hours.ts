@@ -94,9 +94,12 @@ export async function addToBackends(tx: EntityManager, sums: readonly BackendHou
   await query(
     tx,
     `INSERT INTO backend_hour AS stored
-     SELECT hour, backend, pg_backend_pid() % ${SHARDS}, requests, estimated, prompt, cached, completion, early_prompt, early_completion, late_prompt, late_completion
-     FROM unnest($1::timestamptz[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
-       AS s (hour, backend, requests, estimated, prompt, cached, completion, early_prompt, early_completion, late_prompt, late_completion)
+     SELECT hour, backend, pg_backend_pid() % ${SHARDS}, requests, estimated, prompt, cached, completion, early_prompt,
+       early_completion, late_prompt, late_completion
+     FROM unnest($1::timestamptz[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+       $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+       AS s (hour, backend, requests, estimated, prompt, cached, completion, early_prompt, early_completion,
+         late_prompt, late_completion)
      ON CONFLICT (hour, backend, shard) DO UPDATE SET
        requests = stored.requests + excluded.requests,
        estimated = stored.estimated + excluded.estimated,

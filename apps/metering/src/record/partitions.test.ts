@@ -13,7 +13,10 @@ const DECEMBER_MS = Date.UTC(2026, 11, 1);
 const partitions = async () =>
   (
     await database.query<{ name: string }>(
-      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'metering.usage_event'::regclass ORDER BY 1`,
+      `SELECT inhrelid::regclass::text AS name
+       FROM pg_inherits
+       WHERE inhparent = 'metering.usage_event'::regclass
+       ORDER BY 1`,
     )
   ).map((row) => row.name.replace('metering.', ''));
 /** Request ids by the partition that holds them. */

@@ -11,7 +11,8 @@ import { PriceVersions } from './price-versions';
 const database = useMeteringDatabase();
 beforeEach(() =>
   database.query(
-    'TRUNCATE metering.usage_event, metering.usage_hour, metering.tenant_sum, metering.rejected_event, metering.outbox, metering.price_version',
+    'TRUNCATE metering.usage_event, metering.usage_hour, metering.tenant_sum, metering.rejected_event, ' +
+      'metering.outbox, metering.price_version',
   ),
 );
 

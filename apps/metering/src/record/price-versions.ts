@@ -133,7 +133,9 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
     await query(
       this.dataSource,
       `INSERT INTO price_version (model, kind, version, input_femtos, cached_input_femtos, output_femtos, request_nanos)
-       SELECT * FROM unnest($1::text[], $2::inference_kind[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]) AS given
+       SELECT *
+       FROM unnest($1::text[], $2::inference_kind[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+         AS given
        ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING`,
       [
         column(({ model }) => model),

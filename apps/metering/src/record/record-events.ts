@@ -10,8 +10,12 @@ export interface RatedEvent extends Rating {
 }
 
 const COPY_EVENTS = `
-  COPY usage_event (id, tenant_id, key_id, model, kind, stream, started_at, ended_at, outcome, estimated, prompt_tokens, cached_tokens, completion_tokens,
-    cost_nanos, overrun_nanos, price_version, input_femtos, cached_input_femtos, output_femtos, request_nanos, backend) FROM STDIN`;
+  COPY usage_event (
+    id, tenant_id, key_id, model, kind, stream, started_at, ended_at,
+    outcome, estimated, prompt_tokens, cached_tokens, completion_tokens,
+    cost_nanos, overrun_nanos, price_version,
+    input_femtos, cached_input_femtos, output_femtos, request_nanos, backend
+  ) FROM STDIN`;
 
 /**
  * Writes events of different ids in ascending order, so that two consumers with common events wait for each other
@@ -26,10 +30,13 @@ export function recordEvents(client: ClientBase, rated: readonly RatedEvent[]): 
     const { price } = event;
     const backend = backendOf(event);
     rows +=
-      `${event.id}\t${event.tenantId}\t${event.keyId}\t${escape(event.model)}\t${event.kind}\t${event.stream}\t${event.startedAt}\t${event.endedAt}\t` +
-      `${event.outcome}\t${event.estimated}\t${event.promptTokens}\t${event.cachedTokens}\t${event.completionTokens}\t` +
+      `${event.id}\t${event.tenantId}\t${event.keyId}\t${escape(event.model)}\t` +
+      `${event.kind}\t${event.stream}\t${event.startedAt}\t${event.endedAt}\t` +
+      `${event.outcome}\t${event.estimated}\t${event.promptTokens}\t${event.cachedTokens}\t` +
+      `${event.completionTokens}\t` +
       `${chargeNanos}\t${overrunNanos}\t${escape(price.version)}\t` +
-      `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\t${backend === null ? '\\N' : escape(backend)}\n`;
+      `${price.inputFemtos}\t${price.cachedInputFemtos}\t${price.outputFemtos}\t${price.requestNanos}\t` +
+      `${backend === null ? '\\N' : escape(backend)}\n`;
   }
   return copyIn(client, COPY_EVENTS, rows);
 }

@@ -43,8 +43,10 @@ export async function quarantine(tx: EntityManager, rejected: readonly Rejected[
     tx,
     `INSERT INTO rejected_event AS stored (digest, reason, event, times, event_id, tenant_id, price_version)
      SELECT decode(digest, 'hex'), reason, event, times, event_id, tenant_id, price_version
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[]) AS given (digest, reason, event, times, event_id, tenant_id, price_version)
-     ON CONFLICT (digest) DO UPDATE SET times = stored.times + excluded.times, last_at = now(), reason = excluded.reason, price_version = excluded.price_version`,
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[])
+       AS given (digest, reason, event, times, event_id, tenant_id, price_version)
+     ON CONFLICT (digest) DO UPDATE SET times = stored.times + excluded.times, last_at = now(),
+       reason = excluded.reason, price_version = excluded.price_version`,
     [
       sorted.map(([digest]) => digest),
       sorted.map(([, row]) => row.reason),
@@ -95,7 +97,11 @@ export async function openRejected(dataSource: DataSource): Promise<number> {
 export async function auditRejected(dataSource: DataSource): Promise<Found> {
   const rows = await query<{ event_id: string | null; tenant_id: string | null; reason: string; times: string }>(
     dataSource,
-    `SELECT event_id, tenant_id, reason, times FROM rejected_event r WHERE ${OPEN} ORDER BY first_at, digest LIMIT ${MAX_NAMED_OF_PART + 1}`,
+    `SELECT event_id, tenant_id, reason, times
+     FROM rejected_event r
+     WHERE ${OPEN}
+     ORDER BY first_at, digest
+     LIMIT ${MAX_NAMED_OF_PART + 1}`,
   );
   return named(
     rows.map(({ event_id, tenant_id, reason, times }): Difference => ({

@@ -41,7 +41,9 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
   await query(
     tx,
     `INSERT INTO usage_hour AS stored
-     SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::numeric[])
+     SELECT *
+     FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+       $8::bigint[], $9::bigint[], $10::numeric[])
      ON CONFLICT (tenant_id, hour, model, key_id) DO UPDATE SET
        requests = stored.requests + excluded.requests,
        prompt_tokens = stored.prompt_tokens + excluded.prompt_tokens,
@@ -65,7 +67,8 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
   await query(
     tx,
     `INSERT INTO tenant_sum AS stored SELECT * FROM unnest($1::text[], $2::bigint[], $3::numeric[])
-     ON CONFLICT (tenant_id) DO UPDATE SET events = stored.events + excluded.events, cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
+     ON CONFLICT (tenant_id) DO UPDATE SET events = stored.events + excluded.events,
+       cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
     [
       plainArray(tenants.map((sum) => sum.tenantId)),
       plainArray(tenants.map((sum) => sum.events)),

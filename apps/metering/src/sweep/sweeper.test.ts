@@ -115,7 +115,7 @@ describe('the sweeper', () => {
     await news({ releases: ids(events) });
   });
 
-  it('redelivers a backlog more and more rarely without confirmations, and at once again after they arrive', async () => {
+  it('redelivers a backlog more and more rarely without confirmations, and at once after they arrive', async () => {
     const events = await settle(SWEEP_LIMIT);
     const one = sweeper();
     expect(await sentAtMs(one, 80)).toEqual([5_000, 15_000, 35_000, 75_000]);

@@ -224,7 +224,7 @@ describe('the pure core', () => {
     expect(book(books, 'e', { ...request, type: 'adjustment', amountCents: -11n }).books.balanceCents).toBe(-1n);
   });
 
-  it('refuses postings that do not balance, are zero, name an account twice, or do not move credit by the amount', () => {
+  it('refuses postings that do not balance, are zero, repeat an account, or contradict the amount', () => {
     expect(() => assertBalanced([{ account: 'credit', amountCents: 1n }], 1n)).toThrow('sum to 1');
     expect(() => assertBalanced([{ account: 'credit', amountCents: 0n }], 0n)).toThrow('of zero');
     const twice = [5n, -2n, -3n].map((amountCents, i) => ({
