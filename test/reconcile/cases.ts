@@ -25,11 +25,11 @@ export interface Corruption {
 
 const CHARGED = 'every event is charged';
 const RECORDED = 'every charge has its event';
-const SAME = 'a charge is what its event says';
+const SAME = 'every charge is what its event says';
 const HOUR = 'a roll-up of an hour is the sum of its events';
 const UNKNOWN = 'the admission store knows the tenant';
 const TOTAL = 'charges = usage debits + carried';
-const CHAIN = 'every entry has the hash of what it says and of those before it';
+const CHAIN = 'every entry has the hash of its contents and of the entries before it';
 
 /** Every way of spoiling the books that is known. Each is given a tenant of its own. */
 export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
@@ -42,7 +42,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
     {
       what: 'a missing charge',
       spoil: sql('DELETE FROM billing.charge WHERE id = $1', first),
-      finds: ({ ids }) => [[CHARGED, ids[0]!], [TOTAL], ['a charge range names its charges and sums them']],
+      finds: ({ ids }) => [[CHARGED, ids[0]!], [TOTAL], ['every charge range names its charges and sums them']],
     },
     {
       what: 'all charges missing',
@@ -63,7 +63,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       finds: ({ ids }) => [[SAME, ids[0]!, ids[1]!]],
     },
     {
-      what: 'a charge that nobody used',
+      what: 'a charge without an event',
       spoil: sql(
         `INSERT INTO billing.charge SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 99
          FROM billing.charge WHERE id = $1`,
@@ -181,7 +181,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       closed: true,
       spoil: sql('DELETE FROM billing.invoice WHERE tenant_id = $1', tenant),
       finds: ({ invoice }) => [
-        ['a closed month that was debited has its invoice'],
+        ['every closed month that was debited has its invoice'],
         ['invoices are numbered without a gap', invoice],
       ],
     },
@@ -189,7 +189,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       what: 'an invoice with another amount',
       closed: true,
       spoil: sql('UPDATE billing.invoice SET amount_cents = amount_cents + 1 WHERE tenant_id = $1', tenant),
-      finds: ({ invoice }) => [['an invoice is the sum of the usage entries of its month', invoice]],
+      finds: ({ invoice }) => [['every invoice is the sum of the usage entries of its month', invoice]],
     },
     {
       what: 'a deleted event',
@@ -262,7 +262,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       },
       finds: ({ ids }) => [
         [UNKNOWN, `${ids[0]!}x`],
-        ['a pending hold lives or expires', `${ids[0]!}x`],
+        ['every pending hold is renewed or expires', `${ids[0]!}x`],
       ],
     },
     {
@@ -270,7 +270,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       spoil: ({ tenantId, ids }) => spoilers.pending(tenantId, `${ids[0]!}x`),
       finds: ({ ids }) => [
         ['pending sum = sum of pending holds', `${ids[0]!}x`],
-        ['a pending hold lives or expires', `${ids[0]!}x`],
+        ['every pending hold is renewed or expires', `${ids[0]!}x`],
       ],
     },
     {
@@ -282,7 +282,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       },
       finds: ({ tenantId }) => [
         ['settled sum = sum of settled holds', newEvent.get(tenantId)!],
-        ['a settled hold reaches the books', newEvent.get(tenantId)!],
+        ['every settled hold reaches the books', newEvent.get(tenantId)!],
       ],
     },
     {
@@ -293,7 +293,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
           ids[0],
         ]);
       },
-      finds: ({ ids }) => [['a hold is released once its charge is gathered', ids[0]!]],
+      finds: ({ ids }) => [['every hold is released once its charge is gathered', ids[0]!]],
     },
   ];
 }

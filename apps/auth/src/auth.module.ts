@@ -4,7 +4,7 @@ import { KeysModule } from './keys/keys.module';
 import { TenantsModule } from './tenants/tenants.module';
 import { TokensModule } from './tokens/tokens.module';
 
-/** The database of all modules of auth. */
+/** The database that all modules of auth share. */
 @Module({})
 class AuthDatabaseModule {}
 

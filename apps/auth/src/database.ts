@@ -11,10 +11,10 @@ export const MIGRATIONS = {
   functions: join(__dirname, 'functions'),
 };
 
-/** Requests, and one for the projection loop. */
+/** For requests, and one connection for the projection loop. */
 export const POOL_SIZE = 5;
 
-/** The connections to the schema `auth`; closed after all modules of auth, as the module of it is global. */
+/** The connections to the schema `auth`. They close after all modules of auth, because their module is global. */
 @Injectable()
 export class AuthDatabase implements OnApplicationShutdown {
   readonly tenants: Repository<Tenant>;

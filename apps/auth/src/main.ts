@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { CredentialStore, RedisCredentialStore } from '@tollgate/credentials';
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { checkSchema, migrateSchema } from '@tollgate/postgres';
+import { checkSchema, migrateSchema, query } from '@tollgate/postgres';
 import { ConfigSource, FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { AuthModule } from './auth.module';
 import { AuthDatabase, MIGRATIONS } from './database';
@@ -37,9 +37,9 @@ runService(
       await app.listen();
       takeDown.add(() => app.close());
       const { dataSource } = app.get(AuthDatabase, { strict: false });
-      health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
+      health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
-      // What cannot be projected now is projected when it is back.
+      // Changes made while Redis is away are projected when it is back.
       health.depend('redis', { required: false, check: () => credentials.check() });
     },
   },

@@ -5,9 +5,9 @@ const DEFAULT_PAGE_ROWS = 100;
 const MAX_PAGE_ROWS = 200;
 
 /**
- * One page of the rows that match `where`, newest first: ids ascend with time, so the page after a row is the rows with
- * smaller ids, however many were added meanwhile. RequestError invalid_parameter: a limit that is not 1–200, or an
- * `after` that is no row of this list.
+ * One page of the rows that match `where`, newest first. Ids ascend with time, so the page after a row holds the rows
+ * with smaller ids, however many were added meanwhile. RequestError invalid_parameter: the limit is not 1–200, or
+ * `after` is not a row of this list.
  */
 export async function newestFirst<Row extends { id: string }, Out>(
   rows: Repository<Row>,

@@ -20,7 +20,7 @@ import { Projector } from './project/projector';
 const limits: LimitsConfig = { requestsPerMinute: 60, tokensPerMinute: 1_000, concurrency: 4 };
 const profile = (id: string) => ({ id, models: ['*'], limits, monthlyBudgetCents: null });
 
-/** Two plans, each with profiles of its own. */
+/** Two plans with different profiles. */
 class TwoPlans extends ConfigSource {
   current: TollgateConfig = {
     currency: 'USD',
@@ -36,7 +36,7 @@ class TwoPlans extends ConfigSource {
   close(): void {}
 }
 
-/** What billing was asked to bring into force, and did. */
+/** The changes that billing was asked to bring into force, and did. */
 export interface FakeBilling {
   isAway: boolean;
   actedOn: TenantUpdate[];
@@ -44,11 +44,11 @@ export interface FakeBilling {
 
 export interface RunningAuth {
   request<S extends Subject>(subject: S, request: RequestOf<S>, options?: { deadlineMs: number }): Promise<ReplyOf<S>>;
-  /** The code that the request is refused with. */
+  /** The error code of the refusal. */
   refusal<S extends Subject>(subject: S, request: RequestOf<S>): Promise<string>;
   /** A new tenant's id. */
   tenant(plan?: string): Promise<string>;
-  /** The credential store of another process: a gateway's. */
+  /** The credential store as another process, a gateway, sees it. */
   edge: CredentialStore;
   billing: FakeBilling;
   projector: Projector;
@@ -57,8 +57,8 @@ export interface RunningAuth {
 }
 
 /**
- * The real auth service on real implementations of all its seams, Postgres ones unless told otherwise, and a gateway's
- * view of the credential store.
+ * The real auth service on real implementations of all its seams (PostgreSQL by default), and a gateway's view of the
+ * credential store.
  */
 export async function startAuth(
   url: string,
@@ -95,7 +95,7 @@ export async function startAuth(
         () => null,
         (reason: unknown) => reason,
       );
-      if (!(error instanceof RequestError)) throw new Error(`not refused, but: ${String(error)}`);
+      if (!(error instanceof RequestError)) throw new Error(`not refused, but answered: ${String(error)}`);
       return error.code;
     },
     tenant: async (plan) => (await request('auth.tenants.create', { name: 'Acme', ...(plan ? { plan } : {}) })).id,
@@ -107,17 +107,17 @@ export async function startAuth(
   };
 }
 
-/** The service on a database of the calling test file, from its first test to its last. */
+/** Runs the service on a database of the calling test file, from its first test to its last. */
 export function useAuth(): { auth: RunningAuth; database: TestDatabase } {
   const auth = {} as RunningAuth;
-  // Before the database's own: hooks run in the order in which they were declared.
+  // Before the database's own hook: hooks run in the order of their declaration.
   afterAll(() => auth.close());
   const database = useTestDatabase();
   beforeAll(async () => Object.assign(auth, await startAuth(database.url)));
   return { auth, database };
 }
 
-/** What the gateway sends of a credential that it has just minted. */
+/** What the gateway sends of a freshly minted credential. */
 export function minted(kind: CredentialKind): { hash: string; last4: string } {
   const { hash, last4 } = mintCredential(kind);
   return { hash, last4 };

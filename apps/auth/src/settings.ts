@@ -3,7 +3,7 @@ import { DatabaseSettings } from '@tollgate/postgres';
 import { RedisSettings } from '@tollgate/redis';
 import { ConfigFileSettings } from '@tollgate/runtime';
 
-/** All that the service reads besides SERVICE_SETTINGS. */
+/** All settings of the service besides SERVICE_SETTINGS. */
 export const SETTINGS = [
   KafkaSettings,
   MessageKeysSettings,

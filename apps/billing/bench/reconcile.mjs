@@ -1,8 +1,8 @@
-// What reconcile takes over many events: fills all stores with sound books (sound-books.mjs), runs it once, and says
-// how long it took and the peak memory of this process, which is metering's and billing's together. Then it spoils
-// every store a little and runs it again: each difference must be found and named. Exit code 1 where one is not, or
-// where there is none. Build first (npm run build), then: node apps/billing/bench/reconcile.mjs [millions of events,
-// 10] [tenants, 1000]
+// Measures reconcile over many events. It fills all stores with sound books (sound-books.mjs), runs reconcile once, and
+// prints the time and the peak memory of this process, which holds metering and billing together. Then it spoils every
+// store a little and runs reconcile again, which must find and name each difference. Exit code 1 if a difference is
+// missed, or if one is reported in sound books. Build first (npm run build), then: node
+// apps/billing/bench/reconcile.mjs [millions of events, 10] [tenants, 1000]
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -23,20 +23,23 @@ const { BillingModule, MIGRATIONS: BILLING } = require('../dist/index.js');
 const { MeteringModule, MIGRATIONS: METERING } = require('../../metering/dist/index.js');
 
 const TENANTS = Number(process.argv[3] ?? 1_000);
-/** Of each month and tenant. */
+/** Per month and tenant. */
 const EACH = Math.round((Number(process.argv[2] ?? 10) * 1_000_000) / 2 / TENANTS);
 const NO_SWEEP_MS = 3_600_000;
 
-/** Number, in its month, of an event of tenant `n`, somewhere in the middle of them. */
+/** The number, within its month, of an event of tenant `n` near the middle. */
 const middle = (n) => Math.floor(EACH / 2) * TENANTS + n;
 const [lost, doubled, changed, unknown] = [0, 1, 0, 1].map((month, n) => requestId(month, middle(n)));
 
-/** Each: what is done, and the ids (or the tenant, where a sum is wrong) that reconcile must name for it. */
+/** Each: what is changed, and the ids (or the tenant, where a sum is wrong) that reconcile must name. */
 const SPOILED = [
   ['a lost charge', `DELETE FROM billing.charge WHERE id = '${lost}'`, [lost]],
   [
-    'a charge that nobody used',
-    `INSERT INTO billing.charge SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 999999999 FROM billing.charge WHERE id = '${doubled}'`,
+    'a charge without an event',
+    `INSERT INTO billing.charge
+     SELECT id || 'x', tenant_id, key_id, cost_nanos, ended_at, period, 999999999
+     FROM billing.charge
+     WHERE id = '${doubled}'`,
     [`${doubled}x`],
   ],
   ['a changed charge', `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = '${changed}'`, [changed]],
@@ -46,21 +49,26 @@ const SPOILED = [
     `UPDATE billing.journal_entry SET amount_cents = amount_cents - 1 WHERE id = 'ent_${tenantId(4)}_2'`,
     [`ent_${tenantId(4)}_2`],
   ],
-  ['an invoice that is gone', `DELETE FROM billing.invoice WHERE accounting_number = 6`, ['6']],
+  ['a deleted invoice', `DELETE FROM billing.invoice WHERE accounting_number = 6`, ['6']],
   [
     'a balance in the admission store',
     `UPDATE admission.tenant SET balance_nanos = balance_nanos + 1 WHERE tenant_id = '${tenantId(6)}'`,
     [tenantId(6)],
   ],
   [
-    'a hold that no sum knows',
-    `INSERT INTO admission.hold SELECT 'req_stray', tenant_id, key_id, state, hold_nanos, cost_nanos, output_tokens, hold_tokens, key_tokens_per_minute, tenant_tokens_per_minute, key_budget_nanos,
-       tenant_budget_nanos, deadline_ms, delivered, progressed_ms, unconfirmed_since_ms, record FROM admission.hold WHERE tenant_id = '${tenantId(7)}' LIMIT 1`,
+    'a hold that no sum includes',
+    `INSERT INTO admission.hold
+     SELECT 'req_stray', tenant_id, key_id, state, hold_nanos, cost_nanos, output_tokens, hold_tokens,
+       key_tokens_per_minute, tenant_tokens_per_minute, key_budget_nanos,
+       tenant_budget_nanos, deadline_ms, delivered, progressed_ms, unconfirmed_since_ms, record
+     FROM admission.hold
+     WHERE tenant_id = '${tenantId(7)}'
+     LIMIT 1`,
     ['req_stray', tenantId(7)],
   ],
 ];
 
-/** CPU seconds of the server's processes so far, those that have ended included. Linux counts in hundredths. */
+/** CPU seconds of the server's processes so far, including those that have ended. Linux counts in hundredths. */
 function serverSeconds(postmaster) {
   const stat = (pid) =>
     readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -74,13 +82,13 @@ function serverSeconds(postmaster) {
         ticks += Number(fields[11]) + Number(fields[12]) + Number(fields[13]) + Number(fields[14]);
       else if (fields[1] === postmaster) ticks += Number(fields[11]) + Number(fields[12]);
     } catch {
-      // It has ended between the two readings.
+      // The process ended between the two readings.
     }
   }
   return ticks / 100;
 }
 
-/** Runs it to its end, prints what it took, and returns the report. */
+/** Runs reconcile to its end, prints its cost, and returns the report. */
 async function reconcile(messages, postmaster) {
   const started = performance.now();
   const cpu = { server: serverSeconds(postmaster), node: process.cpuUsage() };
@@ -93,16 +101,21 @@ async function reconcile(messages, postmaster) {
     if (run.state === 'failed') throw new Error(run.reason);
     const { ok, events, tenants, settledHolds, differenceCount } = run.report;
     const node = process.cpuUsage(cpu.node);
-    const cpuText = `CPU ${(serverSeconds(postmaster) - cpu.server).toFixed(1)} s in Postgres, ${((node.user + node.system) / 1e6).toFixed(1)} s in Node`;
-    const memory = `peak RSS ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB, heap ${Math.round(process.memoryUsage().heapUsed / 1024 / 1024)} MiB`;
+    const cpuText =
+      `CPU ${(serverSeconds(postmaster) - cpu.server).toFixed(1)} s in Postgres, ` +
+      `${((node.user + node.system) / 1e6).toFixed(1)} s in Node`;
+    const memory =
+      `peak RSS ${Math.round(process.resourceUsage().maxRSS / 1024)} MiB, heap ` +
+      `${Math.round(process.memoryUsage().heapUsed / 1024 / 1024)} MiB`;
     console.log(
-      `${events} events of ${tenants} tenants, ${settledHolds} holds: ok ${ok}, ${differenceCount} differences, ${seconds.toFixed(1)} s, ${cpuText}, ${memory}, load ${loadavg()[0].toFixed(1)}`,
+      `${events} events of ${tenants} tenants, ${settledHolds} holds: ok ${ok}, ${differenceCount} differences, ` +
+        `${seconds.toFixed(1)} s, ${cpuText}, ${memory}, load ${loadavg()[0].toFixed(1)}`,
     );
     return run.report;
   }
 }
 
-/** False where something was found in sound books, or not found in spoiled ones. */
+/** False if it found a difference in sound books, or missed one in spoiled books. */
 async function prove(client, messages, postmaster) {
   const sound = await reconcile(messages, postmaster);
   for (const difference of sound.differences.slice(0, 5)) console.log(`  ${JSON.stringify(difference)}`);

@@ -9,8 +9,8 @@ import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing'
 import { BillingModule } from './billing.module';
 import { CENT, charge } from './testing/billing.fixture';
 
-// The whole service on real Postgres, messages and admission store. The test is auth (every tenant is there), metering
-// (its sums) and the consumer of credit news.
+// The whole service on real PostgreSQL, messages and admission store. The test plays auth (which knows every tenant),
+// metering (its sums) and the consumer of balance updates.
 const database = useTestDatabase();
 
 class TestProcess {
@@ -28,7 +28,7 @@ class TestProcess {
       return { id, name: 'T', plan: 'default', status: 'active', createdAt: '' };
     });
     this.messages.handle('metering.events.digest', async ({ limit }) => {
-      // Of one range, and never equal: every id is compared.
+      // One range that never matches, so every id is compared.
       expect(this.events.length).toBeLessThan(limit);
       return { events: this.sorted().length, costNanos: this.nanos(), digest: 'none', end: null };
     });
@@ -66,7 +66,7 @@ class TestProcess {
     await this.admission.close();
   }
 
-  /** Each event once, as metering keeps them. */
+  /** Each event once, as metering stores them. */
   private sorted() {
     const events = [...new Map(this.events.map((event) => [event.id, event])).values()];
     return events.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -76,7 +76,7 @@ class TestProcess {
     return String(this.sorted().reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n));
   }
 
-  /** The report of a run that this process starts, asked of it until it is there. */
+  /** Starts a run in this process and asks for its report until it is there. */
   async reconcile(): Promise<ReconcileReport> {
     const { id } = await this.messages.request('billing.reconcile.start', {});
     return eventually(
@@ -108,7 +108,7 @@ describe('billing, as the main program runs it', () => {
     await first.messages.publish('charges', batch);
   };
 
-  it('money is in force at the admission store when its booking is answered: topped up, adjusted up and down, refunded, and again for a repeat', async () => {
+  it('money is in force at the admission store when its booking is answered, and so is a repeat', async () => {
     let tenantId = '';
     for (let round = 0; round < 20; round++) {
       tenantId = newId('ten');
@@ -126,8 +126,8 @@ describe('billing, as the main program runs it', () => {
     await book('refund', 300, 1_000n);
     await book('adjust', -1_200, -200n, { allowDebt: true });
     await book('adjust', 1_200, 1_000n, { ref: 'up again' });
-    // Who repeats a booking, as the answer was lost before the store had heard of it, gets the first answer, and the
-    // store hears of it then.
+    // The answer was lost before the store knew of the entry. A repeat gets the first answer, and the store learns of
+    // the entry.
     await database.query(`UPDATE admission.tenant SET version = 1, balance_nanos = 0 WHERE tenant_id = $1`, [tenantId]);
     expect(await topUp(tenantId, 1_000)).toMatchObject({ balanceCents: 1_000 });
     expect(await balance()).toBe(1_000n * CENT);
@@ -137,7 +137,7 @@ describe('billing, as the main program runs it', () => {
     expect(await first.messages.request('billing.credit.spendable', unknown)).toEqual({ spendableNanos: null });
   });
 
-  it('brings published charges into the ledger and the store, exactly once, with two processes at work', async () => {
+  it('two processes bring each published charge into the ledger and the store exactly once', async () => {
     const tenants = Array.from({ length: 10 }, () => newId('ten'));
     for (const tenantId of tenants) await topUp(tenantId, 10_000);
     const all = tenants.flatMap((tenantId) =>
@@ -166,7 +166,7 @@ describe('billing, as the main program runs it', () => {
     expect(BigInt(report.debitsNanos) + BigInt(report.carriedNanos)).toBe(BigInt(report.chargesNanos));
   });
 
-  it('reconciles while charges keep coming: what is on its way is no difference', async () => {
+  it('reconciles while charges keep arriving, and reports none of those on their way', async () => {
     const tenantId = newId('ten');
     await topUp(tenantId, 100_000);
     let [going, rounds, before] = [true, 0, 0];
@@ -174,7 +174,7 @@ describe('billing, as the main program runs it', () => {
       for (; going; rounds++) {
         const [one, other] = [charge(tenantId, 777n), charge(tenantId, CENT / 3n)];
         await charges([one, other]);
-        // No more is on its way than can be gathered while the books are looked through.
+        // Never more on its way than can be gathered while reconcile reads the books.
         await eventually(async () =>
           expect(await database.query('SELECT FROM billing.charge WHERE id = $1', [other.id])).toHaveLength(1),
         );
@@ -183,7 +183,7 @@ describe('billing, as the main program runs it', () => {
     try {
       do {
         before = rounds;
-        // No holds here to account for what is on its way, so only its being gathered in the end does.
+        // There are no holds to account for charges on their way. Each must be gathered in the end.
         expect((await second.reconcile()).differences).toEqual([]);
       } while (rounds === before);
     } finally {
@@ -193,7 +193,7 @@ describe('billing, as the main program runs it', () => {
     expect((await second.reconcile()).differences).toEqual([]);
   });
 
-  it('tells the credit news of a tenant on request: of the newest version, without releases; null where there are no books', async () => {
+  it('returns the newest balance update of a tenant without releases, or null if it has no books', async () => {
     const tenantId = newId('ten');
     const ask = () => second.messages.request('billing.credit.news', { tenantId });
     expect(await ask()).toBeNull();
@@ -209,7 +209,7 @@ describe('billing, as the main program runs it', () => {
     events.push(gathered);
     await first.messages.publish('charges', [gathered]);
     await eventually(async () => expect(await ask()).toMatchObject({ balanceNanos: String(100n * CENT - 5n) }));
-    // As the store has it that was never emptied.
+    // The same state as in a store that was never emptied.
     await eventually(async () =>
       expect(await snapshot(tenantId)).toMatchObject({
         version: BigInt((await ask())!.version),
@@ -218,7 +218,7 @@ describe('billing, as the main program runs it', () => {
     );
   });
 
-  it('a budget that was set is in force for the next admission, and is told on request', async () => {
+  it('a budget is in force for the next admission, and is returned on request', async () => {
     const tenantId = newId('ten');
     await topUp(tenantId, 100);
     await second.messages.request('billing.budget.set', { tenantId, keyId: null, budgetCents: 7 });
@@ -236,7 +236,7 @@ describe('billing, as the main program runs it', () => {
     });
   });
 
-  it('names a lost charge and a store that was tampered with', async () => {
+  it('names a lost charge, and a store that was tampered with', async () => {
     const lost = charge(newId('ten'), 5n);
     events.push(lost);
     const tampered = newId('ten');
@@ -271,7 +271,7 @@ describe('billing, as the main program runs it', () => {
 });
 
 describe('billing that stops', () => {
-  it('first posts every whole cent that has gathered, due or not, and publishes the news of it', async () => {
+  it('first posts every whole cent that has gathered, due or not, and publishes the balance update', async () => {
     const process = await new TestProcess([], 60_000).start();
     const tenantId = newId('ten');
     await process.messages.request('billing.credit.add', {
@@ -282,7 +282,8 @@ describe('billing that stops', () => {
     });
     const balance = () =>
       database.query(
-        'SELECT balance_cents::int AS cents, gathered_nanos::text AS nanos FROM billing.tenant_books WHERE tenant_id = $1',
+        'SELECT balance_cents::int AS cents, gathered_nanos::text AS nanos FROM billing.tenant_books WHERE ' +
+          'tenant_id = $1',
         [tenantId],
       );
     await process.messages.publish('charges', [charge(tenantId, CENT)]);

@@ -13,7 +13,10 @@ import { RepairModule } from './repair/repair.module';
 import { SummaryModule } from './summary/summary.module';
 import { TenantStatusModule } from './tenants/tenant-status.module';
 
-/** What all modules of billing have: the options and the database, which is closed after all of them. */
+/**
+ * The providers that all modules of billing share: the options and the database. The database closes after all other
+ * modules.
+ */
 @Module({})
 class BillingGlobals implements OnApplicationShutdown {
   constructor(private readonly dataSource: BillingDataSource) {}
@@ -52,7 +55,7 @@ export class BillingModule implements OnModuleInit {
     return { module: BillingModule, imports: [{ module: BillingGlobals, global: true, providers, exports }] };
   }
 
-  /** Rejects with StartError where the books are in another currency. */
+  /** Rejects with StartError if the books are in another currency. */
   async onModuleInit(): Promise<void> {
     const { currency, config } = this.options;
     await new BooksCurrency(this.dataSource).start(currency(), config);

@@ -7,11 +7,11 @@ import { useTestDatabase, withDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 import { LEDGER_ROLE, MIGRATIONS, openBillingDatabase } from './database';
 
-// The same migrations by users with fewer rights than a superuser, as on a managed server. Roles belong to the server:
-// each test uses names of its own.
+// Runs the migrations as users with fewer rights than a superuser, as on a managed server. Roles belong to the server,
+// so each test uses its own names.
 const database = useTestDatabase();
 
-it('the migrations make the outbox that the relay expects', () => {
+it('the migrations create the outbox table that the relay expects', () => {
   expect(readFileSync(join(MIGRATIONS.directory, '001_ledger.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);
 });
 
@@ -29,7 +29,7 @@ describe('on a server whose user may not take on the ledger role', () => {
     await database.query(`DROP ROLE ${owner}`);
   });
 
-  it('migrates, also by several processes at once, and is append-only by the triggers', async () => {
+  it('migrates, even in several processes at once, and the triggers make it append-only', async () => {
     await Promise.all(Array.from({ length: 3 }, () => migrate({ url: url(), ...MIGRATIONS })));
     const dataSource = await openBillingDatabase(url());
     try {
@@ -42,7 +42,7 @@ describe('on a server whose user may not take on the ledger role', () => {
     }
   });
 
-  it('takes the role on once an administrator has granted it', async () => {
+  it('takes on the role once an administrator has granted it', async () => {
     await database.query(`GRANT ${LEDGER_ROLE} TO ${owner}`);
     const dataSource = await openBillingDatabase(url());
     try {
@@ -60,7 +60,7 @@ describe('where an owner migrates and the service signs in as a user of its own'
   beforeAll(() => database.query(`CREATE ROLE ${service} LOGIN PASSWORD 'secret' IN ROLE ${LEDGER_ROLE}`));
   afterAll(() => database.query(`DROP ROLE ${service}`));
 
-  it('it can do its work, and no SQL of its own gets it back the right to change the journal', async () => {
+  it('does its work, and no SQL of its own regains the right to change the journal', async () => {
     const dataSource = await openBillingDatabase(url());
     try {
       const tenantId = newId('ten');
@@ -86,13 +86,13 @@ describe('where an owner migrates and the service signs in as a user of its own'
 });
 
 describe('the role itself', () => {
-  it('can be made and taken on by a user who may make roles but is no superuser', async () => {
+  it('can be created and taken on by a user who may create roles but is no superuser', async () => {
     const maker = `maker_${newId('msg')}`;
     await database.query(`CREATE ROLE ${maker} LOGIN CREATEROLE PASSWORD 'secret'`);
     const client = new Client({ connectionString: database.url.replace(/^(\w+:\/\/)[^@/]*@?/, `$1${maker}:secret@`) });
     await client.connect();
     try {
-      // The statements of migration 003, on a role that is not there yet.
+      // The statements of migration 003, for a role that does not exist yet.
       await client.query(`CREATE ROLE ${maker}_ledger NOLOGIN`);
       await expect(client.query(`SET ROLE ${maker}_ledger`)).rejects.toThrow(/permission denied/);
       await client.query(`GRANT ${maker}_ledger TO ${maker}`);

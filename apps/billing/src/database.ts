@@ -10,10 +10,10 @@ export const MIGRATIONS = {
 
 /** May append to the journal and nothing else: migrations/rights.sql. */
 export const LEDGER_ROLE = serviceRole(MIGRATIONS.schema);
-/** Four batches at the same time, the poster, the outbox relay, and requests beside them. */
+/** For four concurrent batches, the poster, the outbox relay, and requests. */
 export const POOL_SIZE = 10;
 
-/** Own class, so that in one process with other services each gets its own data source. */
+/** A class of its own, so that each service in one process injects its own data source. */
 export class BillingDataSource extends DataSource {}
 
 export function openBillingDatabase(url: string): Promise<BillingDataSource> {

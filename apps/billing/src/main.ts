@@ -4,14 +4,14 @@ import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, askForCredit, RedisAdmissionStore } from '@tollgate/admission';
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { checkSchema, migrateSchema } from '@tollgate/postgres';
+import { checkSchema, migrateSchema, query } from '@tollgate/postgres';
 import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { BillingModule } from './billing.module';
 import { BillingDataSource, MIGRATIONS } from './database';
 import { SETTINGS } from './settings';
 
 /**
- * Batches of different tenants at the same time: each is a transaction of its own, which locks books in sorted order.
+ * Batches of different tenants at the same time. Each is a transaction of its own, which locks books in sorted order.
  */
 const CONCURRENT_PARTITIONS = 4;
 
@@ -53,9 +53,9 @@ runService(
       await app.listen();
       takeDown.add(() => app.close());
       const dataSource = app.get(BillingDataSource, { strict: false });
-      health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
+      health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
-      // Reconcile and refunds ask it.
+      // Reconcile and refunds need it.
       health.depend('redis', { required: false, check: () => admission.check() });
     },
   },

@@ -3,26 +3,26 @@ import type { ConfigSource } from '@tollgate/runtime';
 
 export interface BillingOptions {
   databaseUrl: string;
-  /** Usage of a tenant is posted at most once in so long. */
+  /** Usage of a tenant is posted at most once in this interval. */
   postingIntervalMs?: number;
-  /** Percent of a budget at which an event is recorded, as the configuration has them now; asked at each use. */
+  /** Percents of a budget at which an event is recorded, from the current configuration. Called at each use. */
   thresholdsPercent?: () => readonly number[];
-  /** Of all amounts, as the configuration has it. The books keep it: see `BooksCurrency`. */
+  /** The currency of all amounts, from the configuration. The books keep it: see `BooksCurrency`. */
   currency: () => string;
-  /** Whose changes must not be of the currency; absent: it has none. */
+  /** A change of it must not change the currency. Absent if there is no configuration to watch. */
   config?: Pick<ConfigSource, 'addCheck' | 'onChange'>;
-  /** A month is closed so long after its end; an hour by default. */
+  /** A month is closed this long after its end; by default an hour. */
   invoiceCloseDelayMs?: number;
   /**
-   * How often each tenant's state in the admission store is held against the books; a minute by default. Null: never,
-   * for tests of what it would repair.
+   * How often each tenant's state in the admission store is compared with the books; by default every minute. Null:
+   * never, for tests of states that the watch would repair.
    */
   watchEveryMs?: number | null;
-  /** The clock by which months begin and end; the system's by default. For tests. */
+  /** The clock that decides the month; by default the system's. For tests. */
   now?: () => Date;
 }
 
-/** The options with their defaults, as all parts of billing have them. */
+/** The options with their defaults, for all parts of billing. */
 export interface ServiceOptions extends Pick<BillingOptions, 'thresholdsPercent' | 'currency' | 'config'> {
   postingIntervalMs: number;
   closeDelayMs: number;

@@ -2,8 +2,8 @@ import type { BeforeApplicationShutdown, FactoryProvider, OnApplicationBootstrap
 import { logger } from '@tollgate/runtime';
 
 /**
- * Does something again and again while the service runs: at once, then `everyMs` after the last run ended. A run that
- * fails is logged and comes again: what it is to do stands in the database, and any number of replicas may run it.
+ * Runs a task repeatedly while the service runs: at once, then `everyMs` after the end of the last run. A failed run is
+ * logged and retried. The database says what is to do, so any number of replicas may run the task.
  */
 export class PeriodicTask implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
@@ -21,7 +21,7 @@ export class PeriodicTask implements OnApplicationBootstrap, BeforeApplicationSh
     this.running = this.runOnce();
   }
 
-  /** Finishes the run in hand. */
+  /** Waits for the current run. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
@@ -32,13 +32,13 @@ export class PeriodicTask implements OnApplicationBootstrap, BeforeApplicationSh
     try {
       await this.run();
     } catch (error) {
-      logger('billing').error({ err: error, task: this.name }, 'a task failed; it is tried again');
+      logger('billing').error({ err: error, task: this.name }, 'a task failed; it will be retried');
     }
     if (!this.stopped) this.timer = setTimeout(() => (this.running = this.runOnce()), this.everyMs);
   }
 }
 
-/** A task as a provider: it runs for as long as the application, with these of its module's providers. */
+/** A task as a provider. It runs as long as the application, and gets these providers of its module. */
 export function periodicTask<Parts extends readonly unknown[]>(
   name: string,
   everyMs: number,
@@ -48,6 +48,6 @@ export function periodicTask<Parts extends readonly unknown[]>(
   return {
     provide: Symbol(name),
     inject: [...inject],
-    useFactory: (...parts: unknown[]) => new PeriodicTask(name, everyMs, () => run(...(parts as unknown as Parts))),
+    useFactory: (...parts: Parts) => new PeriodicTask(name, everyMs, () => run(...parts)),
   };
 }

@@ -5,7 +5,7 @@ import { ConfigFileSettings, Setting, WholeNumber } from '@tollgate/runtime';
 
 const MAX_CLOSE_MINUTES = 20 * 24 * 60;
 
-/** What an operator decides of billing. */
+/** Settings of billing alone. */
 export class BillingSettings {
   @Setting(
     'Minutes from the end of a month (UTC) until its invoices are closed. Later charges go to the current month.',
@@ -14,7 +14,7 @@ export class BillingSettings {
   TOLLGATE_INVOICE_CLOSE_MINUTES: number = 60;
 }
 
-/** All that the service reads besides SERVICE_SETTINGS. */
+/** All settings of the service besides SERVICE_SETTINGS. */
 export const SETTINGS = [
   KafkaSettings,
   MessageKeysSettings,

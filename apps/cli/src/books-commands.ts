@@ -51,7 +51,8 @@ export async function usageOfEntry({ client, output }: Context, entryId: string)
     endedAt,
   ]);
   const text = [
-    `${entry.id}: ${entry.type}, ${formatCents(entry.amountCents, currency)}, ${entry.source} ${printable(entry.ref)}, tenant ${entry.tenantId}, month ${entry.period}.`,
+    `${entry.id}: ${entry.type}, ${formatCents(entry.amountCents, currency)}, ${entry.source} ` +
+      `${printable(entry.ref)}, tenant ${entry.tenantId}, month ${entry.period}.`,
     `Carried in: ${formatNanos(carriedInNanos, currency)}; carried on: ${formatNanos(carriedOutNanos, currency)}.`,
     '',
     table(['REQUEST', 'MODEL', 'KEY', 'PROMPT', 'COMPLETION', 'COST', 'ENDED'], cells, 'It covers no requests.'),
@@ -72,13 +73,16 @@ export async function usageOfRequest({ client, output }: Context, requestId: str
   const lines = [
     `Request:  ${requestId}`,
     event
-      ? `Event:    ${event.model}, ${event.promptTokens} + ${event.completionTokens} tokens${event.estimated ? ' (estimated)' : ''}, ${event.outcome}, key ${event.keyId}, tenant ${event.tenantId}, ${event.endedAt}`
+      ? `Event:    ${event.model}, ${event.promptTokens} + ${event.completionTokens} ` +
+        `tokens${event.estimated ? ' (estimated)' : ''}, ${event.outcome}, key ${event.keyId}, tenant ` +
+        `${event.tenantId}, ${event.endedAt}`
       : 'Event:    not recorded',
     charge
       ? `Charge:   ${formatNanos(charge.costNanos, currency)}, billed in ${charge.period}`
       : 'Charge:   not gathered yet',
     `Entry:    ${charge ? posted : '-'}`,
-    `Receipt:  ${invoice ? `${invoice.accountingNumber} of ${invoice.period} (${invoice.status})` : 'its month is open'}`,
+    'Receipt:  ' +
+      `${invoice ? `${invoice.accountingNumber} of ${invoice.period} (${invoice.status})` : 'its month is open'}`,
   ];
   output.answer(data, lines.join('\n'));
 }
@@ -169,6 +173,7 @@ export async function voidInvoice({ client, output }: Context, number: string, r
   const { invoice, balanceCents, currency } = data;
   output.answer(
     data,
-    `Invoice ${invoice.accountingNumber} is void: ${formatCents(invoice.amountCents, currency)} went back to ${invoice.tenantId}. Balance: ${formatCents(balanceCents, currency)}.`,
+    `Invoice ${invoice.accountingNumber} is void: ${formatCents(invoice.amountCents, currency)} went back to ` +
+      `${invoice.tenantId}. Balance: ${formatCents(balanceCents, currency)}.`,
   );
 }

@@ -5,7 +5,7 @@ import { table } from './table';
 
 /** A budget as the operator API shows it. */
 interface Budget extends Omit<BudgetState, 'budgetCents' | 'hasOwnThresholds'> {
-  /** Null: none. */
+  /** Null if there is none. */
   monthlyBudgetCents: number | null;
   setBy: 'operator' | 'configuration';
   thresholdsSetBy: 'operator' | 'configuration';
@@ -18,7 +18,7 @@ export interface BudgetSetOptions {
   thresholds?: number[] | null;
 }
 
-/** @param budget cents, null for none, or "default" for what the configuration says */
+/** @param budget cents, null for none, or "default" for the one in the configuration */
 export async function setBudget(
   { client, output }: Context,
   tenant: string,
@@ -30,7 +30,7 @@ export async function setBudget(
   output.answer(data, describe(data));
 }
 
-/** One key's, or the tenant's with those of the keys that have their own. */
+/** Shows the budget of one key, or the tenant's with those of its keys. */
 export async function showBudget({ client, output }: Context, tenant: string, key?: string): Promise<void> {
   const { data } = await client.get<{ data: Budget }>(path(tenant, key));
   if (key !== undefined) return output.answer(data, describe(data));

@@ -6,7 +6,7 @@ import { parseBudget } from './money';
 
 const MAX_THRESHOLDS = 10;
 
-/** Objects, as Commander makes something else of a null. */
+/** Objects, because Commander changes a null. */
 interface Budget {
   cents: number | null | 'default';
 }

@@ -4,7 +4,7 @@ import { MAX_LIST_ROWS, type OperatorClient } from './operator-client';
 import type { Output } from './output';
 import { printable, table } from './table';
 
-/** What a command works with. */
+/** The client and the output of a command. */
 export interface Context {
   client: OperatorClient;
   output: Output;
@@ -16,7 +16,8 @@ export async function createTenant({ client, output }: Context, name: string, pl
   const { data } = await client.post<{ data: TenantRow }>('/tenants', { name, ...(plan !== undefined && { plan }) });
   output.answer(
     data,
-    `Tenant ${data.id} (${printable(data.name)}, plan ${data.plan}) was created.\nGive it credit: tollgate credit add ${data.id} 10.00`,
+    `Tenant ${data.id} (${printable(data.name)}, plan ${data.plan}) was created.\nGive it credit: tollgate ` +
+      `credit add ${data.id} 10.00`,
   );
 }
 

@@ -2,7 +2,9 @@ import { ConfigError, readConfigFile } from '@tollgate/runtime';
 import { Failure } from './failure';
 import type { Output } from './output';
 
-/** Reads and checks a configuration file without a server. False: it has problems, each printed with its path. */
+/**
+ * Reads and validates a configuration file without a server. False if it has problems; each is printed with its path.
+ */
 export function checkConfig(file: string, env: NodeJS.ProcessEnv, output: Output): boolean {
   try {
     const { models, plans, currency } = readConfigFile(file, env);

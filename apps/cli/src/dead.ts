@@ -7,10 +7,10 @@ import { table } from './table';
 
 const UNREACHABLE = 'kafka_unavailable';
 const MAX_REASON_CHARS = 100;
-/** The letters that one call lists at most. */
+/** The largest number of letters in one listing. */
 const MAX_LISTED_LETTERS = 10_000;
 
-/** Messages that could not be read and were quarantined, oldest first; of one topic or of all. */
+/** Lists quarantined messages, oldest first, of one topic or of all. */
 export async function listLetters(brokers: Brokers, output: Output, topic?: string): Promise<void> {
   const { connection, topicPrefix } = brokers;
   const wanted = { topicPrefix, limit: MAX_LISTED_LETTERS, ...(topic !== undefined && { topic: topicOf(topic) }) };
@@ -29,10 +29,7 @@ export async function listLetters(brokers: Brokers, output: Output, topic?: stri
   if (left > 0) output.note(`These are the oldest ${letters.length}; ${left} more are quarantined.`);
 }
 
-/**
- * Publishes letters of a topic again: those of these origins, or all, however many. Nothing is published when one of
- * them is not there.
- */
+/** Publishes letters of a topic again: those of these origins, or all of them. Publishes nothing if one is missing. */
 export async function replayLetters(
   brokers: Brokers,
   output: Output,
@@ -46,7 +43,8 @@ export async function replayLetters(
   );
   if (missing.length > 0) {
     throw new Failure(
-      `No such message of ${topic} is quarantined: ${missing.join(', ')}. Nothing was replayed; see: tollgate dead list ${topic}`,
+      `No such message of ${topic} is quarantined: ${missing.join(', ')}. Nothing was replayed; see: tollgate ` +
+        `dead list ${topic}`,
       'not_found',
     );
   }
@@ -54,7 +52,7 @@ export async function replayLetters(
     { replayed },
     replayed.length === 0
       ? 'There is nothing to replay.'
-      : `${replayed.length} published to ${topic} again. What still cannot be read is quarantined again.`,
+      : `${replayed.length} published to ${topic} again. Any that still cannot be read will be quarantined again.`,
   );
 }
 
@@ -63,7 +61,7 @@ function topicOf(name: string): Topic {
   throw new UsageFailure(`There is no topic "${name}"; there are ${Object.keys(TOPICS).join(', ')}.`);
 }
 
-/** For scripts: bytes as base64, and as text where they are text. */
+/** For scripts: bytes as base64, and also as text if they are text. */
 function shown(letter: DeadLetter) {
   const { topic, group, partition, offset, reason, at, key, value } = letter;
   return {

@@ -2,7 +2,7 @@ import { createDemo } from './demo';
 import { Failure } from './failure';
 import type { OperatorClient } from './operator-client';
 
-/** An operator API in memory. The first time, each call is answered `unavailable`, after it was done. */
+/** An operator API in memory. It does each call, but answers `unavailable` the first time. */
 function hesitant(): { client: OperatorClient; names: string[]; refs: Set<string> } {
   const names: string[] = [];
   const refs = new Set<string>();
@@ -33,7 +33,7 @@ it('waits for services that have only just started, and makes one tenant, with i
   expect(await createDemo(client)).toBeNull();
 });
 
-it('leaves a tenant alone that somebody else has made meanwhile', async () => {
+it('leaves a tenant alone that another process has made meanwhile', async () => {
   const tenants: object[] = [];
   const asked: string[] = [];
   const client = {
@@ -48,7 +48,7 @@ it('leaves a tenant alone that somebody else has made meanwhile', async () => {
   expect(asked).toEqual(['/tenants']);
 });
 
-it('does not wait where it is refused', async () => {
+it('does not wait after a refusal', async () => {
   const refusal = new Failure('The operator secret was refused.', 'invalid_secret');
   const client = { get: () => Promise.reject(refusal) } as unknown as OperatorClient;
   await expect(createDemo(client)).rejects.toBe(refusal);

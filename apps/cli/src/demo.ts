@@ -7,27 +7,27 @@ const NAME = 'demo';
 const DEMO_CREDIT_CENTS = 1_000;
 const CREDIT_WAIT_MS = 10_000;
 const CREDIT_POLL_MS = 20;
-/** Services that have just started may still be dividing their work among them. */
+/** Services that have just started may still be dividing their work. */
 const REACHABLE_WAIT_MS = 60_000;
 const REACHABLE_POLL_MS = 500;
 
 export interface Demo {
   tenantId: string;
-  /** Shown this once. */
+  /** Shown only once. */
   key: string;
-  /** Shown this once; has all scopes. */
+  /** Shown only once. It has all scopes. */
   token: string;
 }
 
 /**
- * Where there is no tenant yet: a tenant with 10.00 of credit, a key and a token, made as anybody's are. Null where
- * there are tenants. The credit can be spent when this returns, so that the curl line works the moment it is printed.
+ * Creates a demo tenant with 10.00 of credit, a key and a token through the public calls. Null if there are tenants.
+ * The credit can be spent when this returns, so the printed curl line works at once.
  */
 export async function createDemo(client: OperatorClient): Promise<Demo | null> {
   const until = Date.now() + REACHABLE_WAIT_MS;
   const firstTenant = async () => (await client.get<{ data: TenantRow[] }>('/tenants?limit=1')).data[0];
   if (await onceReachable(until, firstTenant)) return null;
-  // It may have been made although the answer was lost; and meanwhile somebody else may have made one of their own.
+  // The tenant may exist although its answer was lost. Another process may also have made one meanwhile.
   const tenant = await onceReachable(
     until,
     async () => (await firstTenant()) ?? (await client.post<{ data: TenantRow }>('/tenants', { name: NAME })).data,
@@ -42,7 +42,7 @@ export async function createDemo(client: OperatorClient): Promise<Demo | null> {
   return { tenantId: tenant.id, key: key.key, token: token.token };
 }
 
-/** Asks again until then while the answer is `unavailable`. */
+/** Repeats the request until then while the answer is `unavailable`. */
 async function onceReachable<T>(until: number, ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

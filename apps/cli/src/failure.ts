@@ -1,8 +1,8 @@
-/** What went wrong, in words that say what to do. Exit code 1. */
+/** A failure, with a message that says what to do. Exit code 1. */
 export class Failure extends Error {
   constructor(
     message: string,
-    /** The operator API's code, or the command's own; for `--json`. */
+    /** The operator API's code, or the command's own, for `--json`. */
     readonly code: string,
   ) {
     super(message);
@@ -10,7 +10,7 @@ export class Failure extends Error {
   }
 }
 
-/** The command was called wrongly. Exit code 2. */
+/** The command line is wrong. Exit code 2. */
 export class UsageFailure extends Error {
   constructor(message: string) {
     super(message);

@@ -5,12 +5,12 @@ import { Failure } from './failure';
 import { counted, table } from './table';
 
 const PAGE_ROWS = 200;
-/** Heads shown as a table when they differ; `--json` has all. */
+/** Heads in the table of differences. `--json` has all. */
 const MAX_SHOWN = 20;
-/** Anywhere in a line, so that a log that has them can be given as it is. */
+/** Anywhere in a line, so that a log with heads can be passed unchanged. */
 const HEAD = /\b(ten_[0-9a-z]{26}) ([1-9]\d{0,15}) ([0-9a-f]{64})\b/g;
 
-/** The newest entry of each tenant's journal with its hash, a line each: to be kept elsewhere. */
+/** Prints the newest entry of each tenant's journal with its hash, one per line, to be kept elsewhere. */
 export async function showHeads({ client, output }: Context): Promise<void> {
   const heads: JournalHead[] = [];
   for (let after: string | null = ''; after !== null;) {
@@ -22,7 +22,7 @@ export async function showHeads({ client, output }: Context): Promise<void> {
   output.answer(heads, heads.map(({ tenantId, sequence, hash }) => `${tenantId} ${sequence} ${hash}`).join('\n'));
 }
 
-/** False: the journal was changed since the heads of this file were kept. */
+/** False if the journal was changed since the heads of this file were kept. */
 export async function compareJournal({ client, output }: Context, file: string): Promise<boolean> {
   const heads = readHeads(file);
   const differences: Difference[] = [];
@@ -38,7 +38,7 @@ export async function compareJournal({ client, output }: Context, file: string):
 
 function text(heads: number, differences: readonly Difference[]): string {
   if (differences.length === 0)
-    return `Unchanged: the journal has ${counted(heads, 'head')} of this file. Check its hashes by: tollgate reconcile.`;
+    return `Unchanged: the journal has ${counted(heads, 'head')} of this file. Check the hashes: tollgate reconcile.`;
   const rows = differences
     .slice(0, MAX_SHOWN)
     .map(({ tenantId, expected, actual, ids }) => [tenantId, expected, actual, ids.join(' ')]);

@@ -7,8 +7,8 @@ import { Output } from './output';
 const MAX_REPLICATION_FACTOR = 32;
 
 /**
- * The commands that talk to Kafka, and those of the keys of what is said there. What they need is loaded for them
- * alone: it takes longer to load than the others take to run.
+ * The commands for Kafka and for message keys. Their modules load only for them, because loading takes longer than the
+ * other commands run.
  */
 export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void {
   const load = async () => (await import('./kafka-tools.js')).kafkaTools;
@@ -78,7 +78,7 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   const dead = group(
     program,
     'dead',
-    'quarantined messages: unreadable, or not believed',
+    'quarantined messages: unreadable, or without a valid signature',
     'dead list',
     'dead replay charges --all',
   );
@@ -121,7 +121,7 @@ export function addKafkaCommands(program: Command, env: NodeJS.ProcessEnv): void
   leaf(
     keys,
     'rotate <directory>',
-    'one step to new keys: add (they are believed), promote (they sign), remove (the old ones end)',
+    'one step to new keys: add (accept them), promote (sign with them), remove (refuse the old ones)',
     'message-keys rotate secrets add',
     'message-keys rotate secrets promote',
     'message-keys rotate secrets remove',

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageFailure } from './failure';
 
-/** Printable, without what SCRAM would have to normalize. */
+/** Printable characters that SCRAM does not normalize. */
 const PASSWORD = /^[\x21-\x7e]{16,256}$/;
 
-/** A user for each service, whose password is in `kafka-<service>-password`. */
+/** One user per service. Its password is in `kafka-<service>-password`. */
 export function readUsers(directory: string): ScramUser[] {
   return SERVICES.map((name) => {
     const file = join(directory, `kafka-${name}-password`);

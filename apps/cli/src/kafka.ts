@@ -2,15 +2,15 @@ import { configureLogging, readSettings, SettingsError } from '@tollgate/runtime
 import { kafkaConnection, KafkaSettings, type KafkaConnection } from '@tollgate/messaging';
 import { Failure, UsageFailure } from './failure';
 
-/** The brokers of a Tollgate, and what its topics begin with. */
+/** The brokers of a Tollgate, and the prefix of its topics. */
 export interface Brokers {
   connection: KafkaConnection;
   topicPrefix: string;
 }
 
-/** By the services' own settings (KAFKA_BROKERS and so on). Throws UsageFailure with a line for each that is wrong. */
+/** Reads the services' own settings (KAFKA_BROKERS and so on). Throws UsageFailure with a line for each wrong one. */
 export function findBrokers(env: NodeJS.ProcessEnv): Brokers {
-  // What fails is said once, by the command.
+  // The command reports each failure once.
   configureLogging({ level: 'silent', pretty: false });
   try {
     const settings = readSettings(env, [KafkaSettings]);
@@ -21,7 +21,7 @@ export function findBrokers(env: NodeJS.ProcessEnv): Brokers {
   }
 }
 
-/** Does something with the brokers; what goes wrong becomes a Failure with this code. */
+/** Works with the brokers, and turns an error into a Failure with this code. */
 export async function withBrokers<T>(code: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-/** A command that does something: with `--json` and examples. */
+/** A command that does something, with `--json` and examples. */
 export function leaf(parent: Command, nameAndArguments: string, description: string, ...lines: string[]): Command {
   return parent
     .command(nameAndArguments)

@@ -6,8 +6,8 @@ const FAILED = 1;
 const WRONG_USAGE = 2;
 
 /**
- * Runs the command line; the exit code. Whatever fails is one line on stderr, and with `--json` one JSON document on
- * stdout too.
+ * Runs the command line and returns the exit code. A failure is one line on stderr, and with `--json` also one JSON
+ * document on stdout.
  */
 async function main(args: readonly string[]): Promise<number> {
   let exitCode = 0;
@@ -16,7 +16,7 @@ async function main(args: readonly string[]): Promise<number> {
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
   } catch (error) {
-    // Commander has printed what it has to say.
+    // Commander has already printed its message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
     const message = error instanceof Error ? error.message : String(error);
     process.stderr.write(`tollgate: ${message}\n`);
@@ -27,7 +27,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-// `tollgate … | head` closes the pipe early: nothing failed.
+// `tollgate … | head` closes the pipe early, which is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

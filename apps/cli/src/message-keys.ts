@@ -16,7 +16,7 @@ const NEXT: Record<RotationStep, string> = {
   promote:
     'Distribute the files to all services. When each has read its own, and no message that the old keys signed ' +
     'is waiting or quarantined, continue with: remove',
-  remove: 'Distribute the files to all services. The old keys are no longer believed.',
+  remove: 'Distribute the files to all services. The old keys are no longer accepted.',
 };
 
 export function createKeys(directory: string, output: Output): void {

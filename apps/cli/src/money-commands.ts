@@ -32,7 +32,7 @@ export async function setStatus({ client, output }: Context, tenant: string, how
   output.answer(data, `Tenant ${data.id} (${printable(data.name)}) is ${data.status}.`);
 }
 
-/** Without a ref of the caller's it has one of its own, which a failure names. */
+/** Without a ref from the caller it makes one, which a failure names. */
 export async function addCredit(
   context: Context,
   tenant: string,
@@ -62,10 +62,10 @@ export async function adjustCredit(
   await enter(context, tenant, '/adjust', body, 'adjusted');
 }
 
-/** Codes of failures after which it may have been entered all the same. */
+/** After a failure with one of these codes the entry may have been booked all the same. */
 const UNSURE = new Set(['unreachable', 'unavailable', 'internal_error']);
 
-/** Where it is not known whether it was entered, the failure says how to repeat it without entering it twice. */
+/** If it is not known whether the entry was booked, the failure says how to repeat it without booking it twice. */
 async function enter(
   { client, output }: Context,
   tenant: string,
@@ -78,17 +78,18 @@ async function enter(
     ({ data } = await client.post<Entered>(`/tenants/${encodeURIComponent(tenant)}/credit${how}`, body));
   } catch (error) {
     if (!(error instanceof Failure) || !UNSURE.has(error.code)) throw error;
-    const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and the same input: it is booked only once.`;
+    const repeat = `Repeat it with --ref ${shellQuoted(printable(body.ref))} and the same input: it is booked once.`;
     throw new Failure(`${error.message} ${repeat}`, error.code);
   }
   const { entry, balanceCents, currency } = data;
   output.answer(
     data,
-    `${formatCents(entry.amountCents, currency)} ${done} (ref ${printable(entry.ref)}). Balance: ${formatCents(balanceCents, currency)}.`,
+    `${formatCents(entry.amountCents, currency)} ${done} (ref ${printable(entry.ref)}). Balance: ` +
+      `${formatCents(balanceCents, currency)}.`,
   );
 }
 
-/** As a shell takes it for one word. */
+/** Quotes a text as one word of a shell. */
 function shellQuoted(text: string): string {
   return /^[\w.:@%+=/,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

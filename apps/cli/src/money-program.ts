@@ -36,7 +36,7 @@ export function addMoneyCommands(tenant: Command, credit: Command, context: (opt
   )
     .argument('<amount>', 'currency units, with at most two decimals', amountCents)
     .option('--ref <text>', 'your reference; a repeat with the same one adds nothing (default: a new one)')
-    .option('--source <name>', 'who paid (default: manual)')
+    .option('--source <name>', 'the payer (default: manual)')
     .action((id: string, cents: number, options: commands.AddOptions) =>
       commands.addCredit(context(options), id, cents, options),
     );
@@ -49,7 +49,7 @@ export function addMoneyCommands(tenant: Command, credit: Command, context: (opt
   )
     .argument('<amount>', 'currency units, with at most two decimals', amountCents)
     .requiredOption('--ref <text>', 'your reference; a repeat with the same one pays nothing more')
-    .option('--source <name>', 'who pays it out (default: manual)')
+    .option('--source <name>', 'the payment provider (default: manual)')
     .option('--reason <text>', 'reason, recorded in the books')
     .action((id: string, cents: number, options: commands.RefundOptions) =>
       commands.refundCredit(context(options), id, cents, options),

@@ -56,7 +56,7 @@ it('writes amounts to the last cent and nano', () => {
   ]);
 });
 
-it('parseSignedAmount takes one sign, and is as strict as parseAmount beside', () => {
+it('parseSignedAmount reads one sign, and otherwise is as strict as parseAmount', () => {
   expect(['-10', '-0.05', '10.50'].map(parseSignedAmount)).toEqual([-1_000, -5, 1_050]);
   for (const wrong of ['--1', '-', '-0', '- 1', '-1.234', '+1'])
     expect(() => parseSignedAmount(wrong)).toThrow(RangeError);

@@ -1,8 +1,8 @@
 export { formatCents } from '@tollgate/contracts';
 
 /**
- * A decimal amount of currency units as whole cents, exactly: "10", "10.5" and "10.50", no sign, no thousands
- * separators. Throws RangeError with what is wrong.
+ * Reads a decimal amount of currency units as whole cents, exactly: "10", "10.5" or "10.50", without a sign or
+ * thousands separators. Throws RangeError with the reason.
  */
 export function parseAmount(text: string): number {
   const match = /^(\d{1,14})(?:\.(\d{1,2}))?$/.exec(text);
@@ -14,21 +14,21 @@ export function parseAmount(text: string): number {
   return Number(cents);
 }
 
-/** The same with a sign: "-10.50" takes away. */
+/** The same with a sign: "-10.50" subtracts. */
 export function parseSignedAmount(text: string): number {
   const negative = text.startsWith('-');
   const cents = parseAmount(negative ? text.slice(1) : text);
   return negative ? -cents : cents;
 }
 
-/** A budget: an amount that may be zero, "none" (null) or "default". Throws RangeError with what is wrong. */
+/** Reads a budget: an amount that may be zero, "none" (null) or "default". Throws RangeError with the reason. */
 export function parseBudget(text: string): number | null | 'default' {
   if (text === 'none') return null;
   if (text === 'default') return text;
   return /^0(\.0{1,2})?$/.test(text) ? 0 : parseAmount(text);
 }
 
-/** Nanos (a decimal string of 10⁻⁹ units) to the last place: "0.000123400 USD". */
+/** Formats nanos (a decimal string of 10⁻⁹ units) to the last place: "0.000123400 USD". */
 export function formatNanos(nanos: string, currency: string): string {
   const value = BigInt(nanos);
   const digits = String(value < 0n ? -value : value).padStart(10, '0');

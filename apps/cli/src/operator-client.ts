@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { Failure, UsageFailure } from './failure';
 
 const REQUEST_TIMEOUT_MS = 15_000;
-/** The rows that a list shows at most, over all its pages. */
+/** The largest number of rows in a list, over all its pages. */
 export const MAX_LIST_ROWS = 10_000;
 const PAGE_ROWS = 200;
 const PREFIX = '/_operator/v1';
@@ -14,17 +14,18 @@ export interface Operator {
 }
 
 const HOW_TO_FIND =
-  'Start it with "npm start" and run this in the same folder, or set TOLLGATE_DATA_DIR to its data directory, or TOLLGATE_OPERATOR_URL and TOLLGATE_OPERATOR_SECRET.';
+  'Start it with "npm start" and run this in the same folder, or set TOLLGATE_DATA_DIR to its data directory, or ' +
+  'TOLLGATE_OPERATOR_URL and TOLLGATE_OPERATOR_SECRET.';
 
 /**
- * Where the operator API is: TOLLGATE_OPERATOR_URL with TOLLGATE_OPERATOR_SECRET, or the `operator.json` that a
- * standalone wrote into its data directory (TOLLGATE_DATA_DIR, `.tollgate`). Throws UsageFailure when only one of the
- * two is set or the URL is none, Failure when nothing is found.
+ * Finds the operator API: TOLLGATE_OPERATOR_URL with TOLLGATE_OPERATOR_SECRET, or the `operator.json` that a standalone
+ * wrote into its data directory (TOLLGATE_DATA_DIR, `.tollgate`). Throws UsageFailure if only one of the two is set or
+ * the URL is invalid, and Failure if nothing is found.
  */
 export function findOperator(env: NodeJS.ProcessEnv): Operator {
   const { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: secret } = env;
   if (url) {
-    if (!secret) throw new UsageFailure('TOLLGATE_OPERATOR_URL is set, and TOLLGATE_OPERATOR_SECRET is not: set both.');
+    if (!secret) throw new UsageFailure('TOLLGATE_OPERATOR_URL is set, but TOLLGATE_OPERATOR_SECRET is not: set both.');
     return { url: baseUrl(url, 'TOLLGATE_OPERATOR_URL'), secret };
   }
   const file = join(resolve(env['TOLLGATE_DATA_DIR'] || '.tollgate'), 'operator.json');
@@ -42,7 +43,7 @@ export function findOperator(env: NodeJS.ProcessEnv): Operator {
   return { url: baseUrl(found.url, file), secret: secret || found.secret };
 }
 
-/** The operator API's client: answers are parsed JSON, refusals a Failure with the API's code and message. */
+/** The client of the operator API. It returns parsed JSON. A refusal is a Failure with the API's code and message. */
 export class OperatorClient {
   constructor(private readonly operator: Operator) {}
 
@@ -108,7 +109,8 @@ function refusal(status: number, answer: unknown, url: string): Failure {
   }
   if (error.code === 'invalid_secret') {
     return new Failure(
-      `The operator secret for ${url} was refused. Check TOLLGATE_OPERATOR_SECRET, or that the data directory is the one of this server.`,
+      `The operator secret for ${url} was refused. Check TOLLGATE_OPERATOR_SECRET, or that the data directory ` +
+        'belongs to this server.',
       error.code,
     );
   }

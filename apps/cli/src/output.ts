@@ -1,6 +1,6 @@
 /**
- * Where a command's answer goes. With `--json` stdout gets exactly one JSON document, and what people read nowhere else
- * than on stderr.
+ * The output of a command. With `--json`, stdout gets exactly one JSON document, and all text for people goes to
+ * stderr.
  */
 export class Output {
   constructor(readonly json: boolean) {}
@@ -10,7 +10,7 @@ export class Output {
     process.stdout.write(`${this.json ? JSON.stringify(value, null, 2) : text}\n`);
   }
 
-  /** An answer that is bad news: as JSON still the answer, for people on stderr. */
+  /** A negative answer: still the answer as JSON, but on stderr for people. */
   failure(value: unknown, text: string): void {
     if (this.json) this.answer(value, text);
     else this.note(text);

@@ -27,7 +27,7 @@ Where it finds Tollgate:
 
 Exit codes: 0 done; 1 failed, the books differ, or Tollgate cannot be reached; 2 wrong usage.`;
 
-/** The whole command. `fail` is called when the answer itself is bad, such as a difference: exit code 1. */
+/** The whole command line. `fail` is called for a negative answer, such as a difference: exit code 1. */
 export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   const context = (options: object): commands.Context => ({
     output: new Output('json' in options),
@@ -38,7 +38,12 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     .description('Operates Tollgate: tenants, prepaid credit, keys, tokens, and the proof of the books.')
     .addHelpText(
       'after',
-      `${examples('tenant create acme', 'credit add ten_01k… 25.00', 'key create ten_01k… production', 'reconcile --json')}${ENVIRONMENT}`,
+      examples(
+        'tenant create acme',
+        'credit add ten_01k… 25.00',
+        'key create ten_01k… production',
+        'reconcile --json',
+      ) + ENVIRONMENT,
     );
 
   const tenant = group(program, 'tenant', 'customers', 'tenant create acme', 'tenant list');
@@ -136,7 +141,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
   )
     .option('--backends', "compare the books with the engines' own counters instead; exit code 1 if they drift apart")
     .option('--hours <n>', `with --backends: how many hours to look back (default: ${DEFAULT_HOURS})`, parseHours)
-    .option('--repair', 'show how the admission store differs from the books, ask, and restore it from them')
+    .option('--repair', 'show how the admission store differs from the books, ask, and restore it from the books')
     .option('--yes', 'with --repair: do not ask')
     .action(async (options: { backends?: boolean; hours?: number; repair?: boolean; yes?: boolean }) => {
       if (options.hours !== undefined && !options.backends) throw new UsageFailure('--hours needs --backends.');
@@ -158,7 +163,7 @@ export function tollgate(env: NodeJS.ProcessEnv, fail: () => void): Command {
     'config check',
     'config check /etc/tollgate/tollgate.yaml',
   ).action(async (file: string | undefined, options: { json?: boolean }) => {
-    // Loaded for this command alone: what reads the file takes longer to load than the others take to run.
+    // Loaded for this command alone, because loading takes longer than the other commands run.
     const { checkConfig } = await import('./config-check.js');
     const path = file ?? (env['TOLLGATE_CONFIG'] || 'tollgate.yaml');
     if (!checkConfig(path, env, new Output('json' in options))) fail();

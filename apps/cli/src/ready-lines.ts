@@ -15,9 +15,7 @@ export function readyJson(addresses: Addresses, demo: Demo | null): string {
   return JSON.stringify({ ...addresses, ...(demo ? { demo } : {}) });
 }
 
-/**
- * What a person reads when the service is ready; `model` is one that the curl line may ask, `stop` says how to stop it.
- */
+/** The text for people when the service is ready. The curl line asks `model`. `stop` says how to stop the service. */
 export function readyText(addresses: Addresses, demo: Demo | null, model: string, stop: string): string {
   const lines = [
     '',
@@ -30,12 +28,13 @@ export function readyText(addresses: Addresses, demo: Demo | null, model: string
   if (demo) {
     lines.push(
       '',
-      `A demo tenant, ${demo.tenantId}, with 10.00 of credit. Its key and token are shown only this once:`,
+      `A demo tenant, ${demo.tenantId}, with 10.00 of credit. Its key and token are shown only once:`,
       `  Inference key     ${demo.key}`,
       `  Management token  ${demo.token}`,
       '',
       'Try:',
-      `  curl ${addresses.inferenceUrl}/chat/completions -H 'Authorization: Bearer ${demo.key}' -H 'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
+      `  curl ${addresses.inferenceUrl}/chat/completions -H 'Authorization: Bearer ${demo.key}' -H ` +
+        `'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
       `  curl ${addresses.managementUrl}/usage -H 'Authorization: Bearer ${demo.token}'`,
     );
   } else {

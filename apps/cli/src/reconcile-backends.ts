@@ -11,7 +11,7 @@ const VERDICTS = {
   running: 'not over yet',
 };
 
-/** False: an engine counted otherwise than the books can explain. */
+/** False if the books cannot explain an engine's counters. */
 export async function reconcileBackends({ client, output }: Context, hours: number): Promise<boolean> {
   const rows: BackendHour[] = [];
   let before: string | null = null;
@@ -43,12 +43,14 @@ function text(rows: readonly BackendHour[], drifting: number): string {
     ...(unseen > 0 ? [`${counted(unseen, 'hour')} not observed: the engine was not read at both ends of it.`] : []),
     ...(unclear.length > 0
       ? [
-          `${counted(unclear.length, 'hour')} unclear: the rest may be work of cancelled or failed requests (UNBILLED, at most).`,
+          `${counted(unclear.length, 'hour')} unclear: the difference may be work of cancelled or failed ` +
+            'requests (UNBILLED, at most).',
         ]
       : []),
     drifting === 0
       ? 'The engines and the books agree.'
-      : `THE ENGINES AND THE BOOKS DRIFT APART in ${counted(drifting, 'place')}: above 0 the engine worked more than was charged.`,
+      : `THE ENGINES AND THE BOOKS DRIFT APART in ${counted(drifting, 'place')}: above 0 the engine worked more ` +
+        'than was charged.',
   ].join('\n');
 }
 

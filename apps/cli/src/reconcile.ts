@@ -5,18 +5,18 @@ import { formatNanos } from './money';
 import { repairAll } from './repair';
 import { counted, table } from './table';
 
-/** The server answers within some 10 s, with the report or with the run to ask after. */
+/** The server answers within about 10 s, with the report or with the id of the run. */
 const START_TIMEOUT_MS = 30_000;
 const ASK_AGAIN_MS = 2_000;
-/** Ids shown of one difference; `--json` has all. */
+/** Ids shown per difference. `--json` has all. */
 const MAX_SHOWN_IDS = 3;
 
 type Report = ReconcileReport & { currency: string };
 type Running = Extract<ReconcileRun, { state: 'running' }>;
 
 /**
- * False: the books differ. With `repair`, what the admission store has otherwise is repaired first, if the person
- * agrees, and the answer is that of the run after it.
+ * False if the books differ. With `repair`, the admission store is repaired first, if the person agrees, and the answer
+ * is that of the run after it.
  */
 export async function reconcile(context: Context, options: { repair: boolean; yes: boolean }): Promise<boolean> {
   let report = await run(context);
@@ -29,7 +29,8 @@ async function run({ client, output }: Context): Promise<Report> {
   let { data } = await client.post<{ data: Report | Running }>('/reconcile', {}, START_TIMEOUT_MS);
   while ('state' in data) {
     output.note(
-      `${counted(data.events, 'event')}, ${counted(data.tenants, 'tenant')}, ${counted(data.differenceCount, 'difference')} so far …`,
+      `${counted(data.events, 'event')}, ${counted(data.tenants, 'tenant')}, ` +
+        `${counted(data.differenceCount, 'difference')} so far …`,
     );
     await delay(ASK_AGAIN_MS);
     const run = await client.get<{ data: Running | { state: 'done'; report: Report } }>(`/reconcile/${data.id}`);
@@ -47,7 +48,8 @@ function text(report: Report): string {
     ['Carried, not yet a cent', formatNanos(report.carriedNanos, currency)],
   ];
   const lines = [
-    `${counted(report.tenants, 'tenant')}, ${counted(report.events, 'usage event')}; ${counted(report.pendingHolds, 'request')} running, ${report.settledHolds} on the way into the books.`,
+    `${counted(report.tenants, 'tenant')}, ${counted(report.events, 'usage event')}; ` +
+      `${counted(report.pendingHolds, 'request')} running, ${report.settledHolds} on the way into the books.`,
     `Journal: ${report.journalEntries} ${report.journalEntries === 1 ? 'entry' : 'entries'}, ${report.journalDigest}`,
     '',
     table(['', 'SUM'], sums, ''),

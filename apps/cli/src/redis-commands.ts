@@ -3,8 +3,7 @@ import { group, leaf } from './leaf';
 import { Output } from './output';
 
 /**
- * The commands that are about Redis. What they need is loaded for them alone: it takes longer to load than the others
- * take to run.
+ * The commands for Redis. Their modules load only for them, because loading takes longer than the other commands run.
  */
 export function addRedisCommands(program: Command, env: NodeJS.ProcessEnv): void {
   const load = async () => (await import('./redis-tools.js')).redisTools;

@@ -7,22 +7,20 @@ import { counted, table } from './table';
 const TIMEOUT_MS = 30_000;
 
 /**
- * What the admission store has of a tenant, made anew from the books: shows what changes, then does it; with `dryRun`
- * only shows it.
+ * Rebuilds the admission store's state of a tenant from the books. Shows the changes, then makes them. With `dryRun` it
+ * only shows them.
  */
 export async function repairTenant({ client, output }: Context, tenantId: string, dryRun: boolean): Promise<void> {
   const planned = await ask({ client }, tenantId, true);
   if (dryRun) return output.answer(planned, `${changes(planned)}\nNothing was changed.`);
   if (!output.json) output.note(changes(planned));
   const done = await ask({ client }, tenantId, false);
-  const dropped = done.droppedHolds > 0 ? ` ${counted(done.droppedHolds, 'hold')} could not be read and are gone.` : '';
+  const dropped =
+    done.droppedHolds > 0 ? ` ${counted(done.droppedHolds, 'hold')} could not be read and were dropped.` : '';
   output.answer(done, `Repaired from the books.${dropped}`);
 }
 
-/**
- * Repairs the tenants of which reconcile found something, when the person agrees. False: there are none, or the person
- * does not.
- */
+/** Repairs the tenants with findings, if the person agrees. False if there are none, or the person disagrees. */
 export async function repairAll(context: Context, report: ReconcileReport, yes: boolean): Promise<boolean> {
   const { client, output } = context;
   const ids = [...new Set(report.differences.map(({ tenantId }) => tenantId))].filter((id) => id !== '').sort();
@@ -59,7 +57,7 @@ function changes({ tenantId, changes: all }: TenantRepair): string {
 
 async function agrees(question: string): Promise<boolean> {
   if (!process.stdin.isTTY)
-    throw new UsageFailure('There is no terminal to ask on: give --yes to repair without asking.');
+    throw new UsageFailure('There is no terminal for the question: give --yes to repair without asking.');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await prompt.question(`${question} [y/N] `)).trim());

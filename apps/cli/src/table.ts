@@ -1,4 +1,4 @@
-/** Rows in columns, two spaces apart, for people; `empty` when there are none. */
+/** Rows in columns, two spaces apart, for people. `empty` is the text for no rows. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[], empty: string): string {
   if (rows.length === 0) return empty;
   const lines = [headings, ...rows].map((row) => row.map(printable));
@@ -13,7 +13,7 @@ export function table(headings: readonly string[], rows: readonly (readonly stri
     .join('\n');
 }
 
-/** Names come from elsewhere: what could steer a terminal is not printed. */
+/** Names come from outside, so control characters for a terminal are not printed. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, '\uFFFD');
 }

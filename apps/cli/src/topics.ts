@@ -16,16 +16,16 @@ import type { Output } from './output';
 export interface ApplyAllOptions {
   growPartitions: boolean;
   replicationFactor?: number;
-  /** Whether to set what each service's user may do. */
+  /** Whether to set the rights of the services' users. */
   rights: boolean;
-  /** The users of some services, where they are not `User:<service>`. */
+  /** The users of services that are not `User:<service>`. */
   principals: Partial<Principals>;
-  /** A directory of the services' passwords: their users are made. */
+  /** A directory with the services' passwords. Their users are created. */
   users?: string;
   dryRun: boolean;
 }
 
-/** Creates and corrects the topics, and what the services' users may do; says what it did to each. Safe to repeat. */
+/** Creates and corrects the topics, and the rights of the services' users. Reports each change. Safe to repeat. */
 export async function applyAll(
   { connection, topicPrefix }: Brokers,
   output: Output,
@@ -42,9 +42,9 @@ export async function applyAll(
   };
   let found: FoundRight[] | undefined = [];
   try {
-    // The topics come last: once they are seen, what was done before is in force.
+    // The topics come last: once they are visible, everything before is in force.
     if (!dryRun) await withBrokers('users_not_applied', () => applyScramUsers(connection, users));
-    const made = dryRun ? 'to be made, or given its password' : 'has its password';
+    const made = dryRun ? 'to be created, or its password to be set' : 'has its password';
     lines.push(...users.map(({ name }) => `user ${name}: ${made}`));
     if (rights) {
       const set = () => (dryRun ? findRights(connection, rightsOptions) : applyRights(connection, rightsOptions));
@@ -53,7 +53,7 @@ export async function applyAll(
     }
     await withBrokers('topics_not_applied', () => applyTopics(connection, { topicPrefix, print, dryRun, ...options }));
   } catch (error) {
-    // What was done before it failed stays done.
+    // Changes before the failure stay.
     for (const line of lines) output.note(line);
     throw error;
   }
@@ -61,13 +61,15 @@ export async function applyAll(
   output.answer(answer, lines.join('\n'));
 }
 
-/** What changes, and how much does not; a dry run names everything, as a list for whoever sets rights by hand. */
+/**
+ * Names the changes, and counts the rights that stay. A dry run names everything, as a list for setting rights by hand.
+ */
 function rightsLines(found: readonly FoundRight[] | undefined, dryRun: boolean): string[] {
   if (!found) return ['rights: the brokers check none'];
   const changed = found.filter(({ state }) => dryRun || state !== 'there');
   const words = {
-    ...{ there: 'as it should be', granted: 'granted', taken: 'taken away', unknown: 'is needed' },
-    ...{ missing: 'to be granted', surplus: 'to be taken away' },
+    ...{ there: 'as it should be', granted: 'granted', taken: 'removed', unknown: 'is needed' },
+    ...{ missing: 'to be granted', surplus: 'to be removed' },
   };
   const rest = found.length - changed.length;
   return [
@@ -76,7 +78,7 @@ function rightsLines(found: readonly FoundRight[] | undefined, dryRun: boolean):
   ];
 }
 
-/** Changes nothing; fails with every topic and right that is missing or wrong. */
+/** Changes nothing. Fails with every topic and right that is missing or wrong. */
 export async function checkAll(
   { connection, topicPrefix }: Brokers,
   output: Output,
@@ -88,12 +90,13 @@ export async function checkAll(
   const wrong = found.filter(({ state }) => state === 'missing' || state === 'surplus');
   if (wrong.length > 0)
     throw new Failure(
-      `Rights at Kafka are not as they must be: ${wrong.map(({ right, state }) => `${state}: ${right}`).join('; ')}: run "tollgate topics apply"`,
+      `Rights at Kafka are wrong: ${wrong.map(({ right, state }) => `${state}: ${right}`).join('; ')}: run ` +
+        '"tollgate topics apply"',
       'rights_wrong',
     );
   const known = found.some(({ state }) => state !== 'unknown');
   output.answer(
     { ok: true, rights: known ? 'as they must be' : 'not checked' },
-    known ? 'All topics and rights are as they must be.' : 'All topics are as they must be.',
+    known ? 'All topics and rights are as they should be.' : 'All topics are as they should be.',
   );
 }

@@ -1,4 +1,4 @@
-// What ingestion costs beside a raw COPY of the same rows into the same table (its index and primary key included),
+// Compares ingestion with a raw COPY of the same rows into the same table, with its index and primary key. Both run
 // interleaved, in batches of 1,000 with a commit each. Build first (tools/build/build.mjs libs/contracts libs/runtime
 // libs/postgres libs/messaging apps/metering), then: node apps/metering/bench/ingest.mjs [batches]
 import 'reflect-metadata';
@@ -64,7 +64,7 @@ async function main() {
   const copies = mkdtempSync(join(tmpdir(), 'tollgate-copy-'));
   chmodSync(copies, 0o777);
   try {
-    // As many as an operator has, of which two are used.
+    // As many as an operator has. Two of them are used.
     const prices = pricesInForce();
     const consumer = new UsageConsumer(dataSource, prices);
     const tenants = Array.from({ length: 8 }, () => newId('ten'));
@@ -82,7 +82,8 @@ async function main() {
       const used = process.cpuUsage(cpu);
       for (let i = 0; i < BATCHES; i++) {
         await sql(
-          `COPY (SELECT * FROM usage_event ORDER BY id OFFSET ${i * BATCH} LIMIT ${BATCH}) TO '${join(copies, `${i}`)}'`,
+          `COPY (SELECT * FROM usage_event ORDER BY id OFFSET ${i * BATCH} LIMIT ${BATCH})
+           TO '${join(copies, `${i}`)}'`,
         );
       }
       await clear();
@@ -94,7 +95,8 @@ async function main() {
       const rate = (ms) => Math.round((BATCH * BATCHES * 1000) / ms);
       ratios.push(copyMs / ingestMs);
       console.log(
-        `ingest ${rate(ingestMs)}/s (node ${((used.user + used.system) / BATCH / BATCHES).toFixed(1)} µs an event), copy ${rate(copyMs)}/s, ratio ${(copyMs / ingestMs).toFixed(2)}`,
+        `ingest ${rate(ingestMs)}/s (node ${((used.user + used.system) / BATCH / BATCHES).toFixed(1)} µs an ` +
+          `event), copy ${rate(copyMs)}/s, ratio ${(copyMs / ingestMs).toFixed(2)}`,
       );
     }
     console.log(`median ratio ${ratios.sort((a, b) => a - b)[ROUNDS >> 1].toFixed(2)}`);

@@ -8,10 +8,10 @@ export const MIGRATIONS = {
   functions: join(__dirname, 'functions'),
 };
 
-/** Four batches at the same time, the outbox relay, the partitions, and usage queries beside them. */
+/** For four concurrent batches, the outbox relay, the partitions, and usage queries. */
 export const POOL_SIZE = 9;
 
-/** Own class, so that in one process with other services each gets its own data source. */
+/** A class of its own, so that each service in one process injects its own data source. */
 export class MeteringDataSource extends DataSource {}
 
 export function openMeteringDatabase(databaseUrl: string): Promise<MeteringDataSource> {

@@ -4,13 +4,13 @@ import { NestFactory } from '@nestjs/core';
 import { AdmissionStore, RedisAdmissionStore } from '@tollgate/admission';
 import { kafkaMessages } from '@tollgate/messaging';
 import { MessagesModule, MessagesServer } from '@tollgate/messaging/nest';
-import { checkSchema, migrateSchema } from '@tollgate/postgres';
+import { checkSchema, migrateSchema, query } from '@tollgate/postgres';
 import { FileConfigSource, globalModule, provide, runService } from '@tollgate/runtime';
 import { MeteringDataSource, MIGRATIONS } from './database';
 import { MeteringModule } from './metering.module';
 import { SETTINGS } from './settings';
 
-/** Batches of different tenants at the same time: each is a transaction of its own, which locks in sorted order. */
+/** Batches of different tenants at the same time. Each is a transaction of its own, which locks in sorted order. */
 const CONCURRENT_PARTITIONS = 4;
 
 runService(
@@ -21,7 +21,7 @@ runService(
     migrate: ({ DATABASE_URL }) => migrateSchema(DATABASE_URL, MIGRATIONS),
     async start(settings, { takeDown, health }) {
       const { DATABASE_URL: databaseUrl, REDIS_URL: url } = settings;
-      // Says what models cost, and where the engines' own counters are.
+      // Says what models cost, and where the engines' counters are.
       const config = new FileConfigSource(settings.TOLLGATE_CONFIG, null);
       const messages = kafkaMessages(settings, 'metering', { concurrentPartitions: CONCURRENT_PARTITIONS });
       const admission = new RedisAdmissionStore({ url });
@@ -43,9 +43,9 @@ runService(
       await app.listen();
       takeDown.add(() => app.close());
       const dataSource = app.get(MeteringDataSource, { strict: false });
-      health.depend('postgres', { required: true, check: () => dataSource.query('SELECT 1') });
+      health.depend('postgres', { required: true, check: () => query(dataSource, 'SELECT 1') });
       health.depend('kafka', { required: true, check: () => messages.check() });
-      // Usage is recorded without it; only the sweep waits.
+      // Usage is recorded without it. Only the sweep waits.
       health.depend('redis', { required: false, check: () => admission.check() });
     },
   },

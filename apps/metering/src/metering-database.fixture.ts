@@ -7,7 +7,7 @@ export interface MeteringTestDatabase extends TestDatabase {
   readonly dataSource: DataSource;
 }
 
-/** A test database and metering's connections to it, closed before it is dropped. */
+/** A test database and metering's connections to it. They close before it is dropped. */
 export function useMeteringDatabase(): MeteringTestDatabase {
   let dataSource: DataSource;
   afterAll(() => dataSource.destroy());

@@ -13,7 +13,7 @@ import { MeteringModule, MIGRATIONS } from './index';
 import type { MeteringOptions } from './options';
 import { ANY_PRICE, TENANT, usageEvent } from './sample-events.fixture';
 
-// Real: the module as a main program composes it, on Postgres.
+// Real: the module as a main program composes it, on PostgreSQL.
 let app: INestMicroservice;
 let messages: PostgresMessages;
 let store: PostgresAdmissionStore;
@@ -48,7 +48,7 @@ const query = () =>
   messages.request('metering.usage.query', { tenantId: TENANT, from: '2020-01-01', to: '2100-01-01', groupBy: [] });
 
 describe('the metering module', () => {
-  it('turns published usage into charges, once, and answers for it', async () => {
+  it('turns published usage into charges, once, and answers queries about it', async () => {
     const events = Array.from({ length: 30 }, () => usageEvent());
     await messages.publish('usage-events', events);
     await messages.publish('usage-events', events.slice(0, 1));
@@ -73,7 +73,7 @@ describe('the metering module', () => {
     expect(homes).toEqual([{ home: expect.stringMatching(/usage_event_\d{4}_\d\d$/) }]);
   });
 
-  it('leaves nothing behind when it stops, and goes on where it was', async () => {
+  it('leaves nothing running when it stops, and continues afterwards where it was', async () => {
     const event = usageEvent();
     await messages.publish('usage-events', [event]);
     await stop();
@@ -83,14 +83,19 @@ describe('the metering module', () => {
     expect((await query()).totals.requests).toBe(31);
   });
 
-  it('records what was stamped with a price that it reads later, by itself and with nobody sending it again', async () => {
+  it('records usage whose price it learns later, without a redelivery', async () => {
     await stop();
     const file = join(mkdtempSync(join(tmpdir(), 'metering-')), 'tollgate.yaml');
     const write = (output: string) =>
       writeFileSync(
         file,
         `models:
-  - { id: m, kind: chat, contextTokens: 100, maxOutputTokens: 100, price: { input: '1', output: '${output}' }, backends: [{ url: 'simulator:' }] }
+  - id: m
+    kind: chat
+    contextTokens: 100
+    maxOutputTokens: 100
+    price: { input: '1', output: '${output}' }
+    backends: [{ url: 'simulator:' }]
 plans:
   - id: p
     limits: { requestsPerMinute: 1, tokensPerMinute: 1, concurrency: 1 }
@@ -118,6 +123,6 @@ plans:
   });
 });
 
-it('makes the outbox that the relay expects', () => {
+it('creates the outbox table that the relay expects', () => {
   expect(readFileSync(join(MIGRATIONS.directory, '001_usage.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);
 });

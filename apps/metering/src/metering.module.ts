@@ -6,7 +6,10 @@ import { METERING_OPTIONS, type MeteringOptions } from './options';
 import { QueryModule } from './query/query.module';
 import { SweepModule } from './sweep/sweep.module';
 
-/** What all modules of metering have: the options and the database, which is closed after all of them. */
+/**
+ * The providers that all modules of metering share: the options and the database. The database closes after all other
+ * modules.
+ */
 @Module({})
 class MeteringGlobals implements OnApplicationShutdown {
   constructor(private readonly dataSource: MeteringDataSource) {}

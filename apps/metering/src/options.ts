@@ -5,16 +5,16 @@ export interface MeteringOptions {
   databaseUrl: string;
   /** How often the admission store is asked for lost usage. */
   sweepIntervalMs?: number;
-  /** A settled hold that the ledger has not confirmed for so long is sent again. */
+  /** A settled hold that the ledger has not confirmed for this long is published again. */
   confirmAfterMs?: number;
   /**
-   * The configuration, which says what models cost and where the engines' counters are. Absent: only prices that were
-   * kept are known, and no engine is sampled.
+   * The configuration, which says what models cost and where the engines' counters are. Absent: only stored prices are
+   * known, and no engine is sampled.
    */
   config?: ConfigSource;
-  /** Absent: those that the configuration has and had. */
+  /** Absent: the present and past prices of the configuration. */
   prices?: Prices;
-  /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */
+  /** Base URL (ends in /v1) for the backend url "simulator:". */
   simulatorUrl?: string | undefined;
 }
 

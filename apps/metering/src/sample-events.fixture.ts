@@ -9,13 +9,13 @@ export const PRICE = {
   requestNanos: '0',
 };
 
-/** Every price is in force: for tests of something else. */
+/** For tests of other subjects: every price is in force. */
 export const ANY_PRICE: Prices = { find: ({ price }) => price, lookAgain: async () => false };
 
 export const TENANT = newId('ten');
 export const KEY = newId('key');
 
-/** A valid event of the tests' tenant and key, which ended just now unless told; settled at the rated cost. */
+/** A valid event of the tests' tenant and key, settled at the rated cost. By default it ended just now. */
 export function usageEvent(changes: Partial<UsageEvent> = {}): UsageEvent {
   const endedAt = changes.endedAt ?? new Date().toISOString();
   const event: UsageEvent = {

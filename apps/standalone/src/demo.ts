@@ -2,8 +2,8 @@ import { createDemo, OperatorClient, type Demo, type Operator } from '@tollgate/
 import { Client } from 'pg';
 
 /**
- * The demo tenant, made through the operator API. Processes that start together on one database make one demo between
- * them: null for the others.
+ * Creates the demo tenant through the operator API. Processes that start together on one database create one demo
+ * between them; the others get null.
  */
 export async function createDemoOnce(databaseUrl: string, operator: Operator): Promise<Demo | null> {
   const lock = new Client({ connectionString: databaseUrl, application_name: 'tollgate-demo' });

@@ -6,7 +6,7 @@ const POLL_MS = 20;
 const PAGE_TENANTS = 500;
 
 /**
- * Waits until billing has taken in every settled hold; false, and a line in the log, when that took longer than
+ * Waits until billing has gathered every settled hold. False, with a log line, if that takes longer than
  * FLUSH_TIMEOUT_MS (other processes on the same database may be settling all the time). Nothing depends on it: a hold
  * that is left waits for the next process.
  */
@@ -14,7 +14,7 @@ export async function flushBooks(admission: AdmissionStore): Promise<boolean> {
   const until = Date.now() + FLUSH_TIMEOUT_MS;
   while (await hasSettledHolds(admission)) {
     if (Date.now() > until) {
-      logger('standalone').warn('not all that was served is in the books yet: the next process goes on with it');
+      logger('standalone').warn('some served usage is not in the books yet; the next process continues with it');
       return false;
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));

@@ -17,7 +17,7 @@ runProgram<StandaloneSettings>(
       return `The settings and ${file} are valid.`;
     },
     async start(settings, takeDown, flags) {
-      // Loaded only now: settings are judged in milliseconds.
+      // Loaded only now, so that settings are validated within milliseconds.
       const { startStandalone } = await import('./standalone.js');
       const { readyJson, readyText } = await startStandalone(settings, takeDown);
       process.stdout.write(`${flags.has('--json') ? readyJson : readyText}\n`);

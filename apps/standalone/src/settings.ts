@@ -27,11 +27,11 @@ import { accessSync, constants, existsSync, mkdirSync, readFileSync, statSync, w
 import { dirname, join, resolve } from 'node:path';
 
 const MAX_PORT = 65_535;
-/** Of a file's mode: what its group and all others may do. */
+/** The bits of a file's mode for its group and all others. */
 const OTHERS = 0o077;
 
 class OwnSettings {
-  /** Any free port when TOLLGATE_PORT is 0. */
+  /** Any free port if TOLLGATE_PORT is 0. */
   @Optional() @OperatorPort('`TOLLGATE_PORT` + 1') TOLLGATE_OPERATOR_PORT?: number;
   @Optional() @OperatorSecret('made on the first start') TOLLGATE_OPERATOR_SECRET?: string;
   @Setting('The embedded PostgreSQL, the operator secret, and `operator.json` for the `tollgate` command.')
@@ -42,7 +42,7 @@ class OwnSettings {
   TOLLGATE_DEMO: boolean = true;
 }
 
-/** All that the standalone form reads. */
+/** All settings of the standalone form. */
 export const SETTINGS = [
   ProcessSettings,
   MetricsSettings,
@@ -56,10 +56,10 @@ export const SETTINGS = [
   OwnSettings,
 ] as const;
 
-/** The standalone's settings, from the environment. Names and defaults: docs/operating/settings.md. */
+/** The standalone's settings from the environment. Names and defaults: docs/operating/settings.md. */
 export type StandaloneSettings = ReturnType<typeof readSettings>;
 
-/** Reads and checks the environment. Throws SettingsError; a secret's value is never in its message. */
+/** Reads and validates the environment. Throws SettingsError, whose message never has a secret's value. */
 export function readSettings(env: NodeJS.ProcessEnv) {
   const settings = read(env, SETTINGS);
   const port = settings.TOLLGATE_PORT;
@@ -77,8 +77,8 @@ export function readSettings(env: NodeJS.ProcessEnv) {
 type DataSettings = Pick<StandaloneSettings, 'TOLLGATE_DATA_DIR' | 'TOLLGATE_OPERATOR_SECRET'>;
 
 /**
- * The operator API's secret: the one given, or one made on the first start and kept in the data directory. Throws
- * SettingsError where that cannot be written.
+ * The operator API's secret: the given one, or one that is made on the first start and kept in the data directory.
+ * Throws SettingsError if that cannot be written.
  */
 export function operatorSecret({
   TOLLGATE_OPERATOR_SECRET: given,
@@ -100,22 +100,20 @@ export function operatorSecret({
     if (error instanceof SettingsError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     throw new SettingsError(
-      `The data directory ${directory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or mend its rights.`,
+      `The data directory ${directory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or ` +
+        'mend its rights.',
     );
   }
 }
 
-/**
- * Not `recursive`: that never returns for a folder that a special file system does not let be made, such as one below
- * /proc.
- */
+/** Not `recursive`, which never returns for a folder that a special file system refuses, such as one below /proc. */
 function makeDirectory(path: string): void {
   if (existsSync(path)) return;
   makeDirectory(dirname(path));
   mkdirSync(path);
 }
 
-/** Where the `tollgate` command finds this instance. */
+/** Here the `tollgate` command finds this instance. */
 export function writeOperatorFile(directory: string, url: string, secret: string): void {
   writeFileSync(join(directory, 'operator.json'), `${JSON.stringify({ url, secret })}\n`, { mode: 0o600 });
 }

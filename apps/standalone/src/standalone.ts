@@ -26,8 +26,8 @@ import { operatorSecret, type StandaloneSettings, writeOperatorFile } from './se
 const OPERATOR_HOST = '127.0.0.1';
 
 /**
- * All services in this process, in the order in which they need each other. Rejects with StartError or ConfigError for
- * what the operator can mend.
+ * Runs all services in this process, in the order in which they need each other. Rejects with StartError or ConfigError
+ * for faults that the operator can correct.
  */
 export async function startStandalone(
   settings: StandaloneSettings,
@@ -75,8 +75,8 @@ export async function startStandalone(
   takeDown.add(
     // It stops consuming first.
     () => app.close(),
-    // What was settled goes through metering into the books while their consumers still run; what does not make it in
-    // time waits in its hold.
+    // Settled usage goes through metering into the books while their consumers still run. Usage that is late waits in
+    // its hold.
     () => flushBooks(admission),
     () => flushUsage(app),
     () => endRequests(app, settings.TOLLGATE_DRAIN_SECONDS * 1_000),
@@ -102,7 +102,7 @@ export async function startStandalone(
     host: 'TOLLGATE_HOST',
     port: 'TOLLGATE_PORT',
   });
-  // Only when nothing can stand in the way any more: its secrets are shown this once.
+  // Only when nothing can fail any more, because its secrets are shown only once.
   const demo = settings.TOLLGATE_DEMO ? await createDemoOnce(url, { url: operatorUrl, secret }) : null;
   writeOperatorFile(settings.TOLLGATE_DATA_DIR, operatorUrl, secret);
   takeDown.add(() => (health.state = 'stopping'));
@@ -120,7 +120,7 @@ export async function startStandalone(
   return { readyJson: readyJson(addresses, demo), readyText: readyText(addresses, demo, model, 'Ctrl-C stops it.') };
 }
 
-/** The embedded server, or the one at DATABASE_URL; migrated. */
+/** The embedded server, or the one at DATABASE_URL, migrated. */
 async function openDatabase(settings: StandaloneSettings, takeDown: TakeDown): Promise<string> {
   let url = settings.DATABASE_URL;
   if (url === undefined) {
@@ -140,8 +140,8 @@ async function openDatabase(settings: StandaloneSettings, takeDown: TakeDown): P
 }
 
 /**
- * Nothing can be served any more, and nothing can be lost: what was answered is on disk. Whoever watches over this
- * process hears of it by the exit code.
+ * Nothing can be served any more, and nothing is lost, because every answer is on disk. The exit code tells the
+ * process's supervisor.
  */
 function endWithoutDatabase({ message }: Error): void {
   process.stderr.write(`tollgate: The embedded PostgreSQL ended and could not be started again: ${message}\n`);

@@ -1,12 +1,27 @@
+/**
+ * How a service's statements reach PostgreSQL through TypeORM. What TypeORM leaves untyped or does not offer is known
+ * to this file alone:
+ *
+ * - Its `query` answers an UPDATE or a DELETE with `[rows, count]`, and every other statement with its rows. `query`
+ *   and `changedRows` give each one form.
+ * - It hands out the connection of a transaction untyped. COPY needs that connection (`connectionOf`), and so do
+ *   statements with a timeout of their own, because TypeORM sets none (`withStatementTimeout`).
+ * - node-postgres keeps a connection after it has given up an answer. The next query would wait behind the one that is
+ *   never answered. TypeORM makes its own pool, so the pool is given a class of connections that break off
+ *   (`BreakableClient`).
+ */
+import { Client, type ClientConfig, type QueryConfig } from 'pg';
 import type { EntityManager } from 'typeorm';
+
+/** The server ends a statement that takes longer, and a transaction whose client is silent for longer. */
+export const STATEMENT_TIMEOUT_MS = 60_000;
+/** An answer that takes longer is given up: the server, or the network to it, has fallen silent. */
+export const ANSWER_TIMEOUT_MS = 70_000;
 
 /** What runs a statement: a data source, or the manager of a transaction. */
 export type Statements = Pick<EntityManager, 'query'>;
 
-/**
- * The rows of a statement, whatever it is. TypeORM's own `query` answers an UPDATE or a DELETE with `[rows, count]` and
- * every other statement with its rows: this file alone knows of it.
- */
+/** The rows of a statement of any kind. */
 export async function query<Row>(on: Statements, sql: string, parameters: unknown[] = []): Promise<Row[]> {
   const answer = await on.query<unknown>(sql, parameters);
   return (isCounted(answer) ? answer[0] : answer) as Row[];
@@ -22,4 +37,70 @@ export async function changedRows(on: Statements, sql: string, parameters: unkno
 /** A row is an object, so an array whose first element is an array is no list of rows. */
 function isCounted(answer: unknown): answer is [unknown[], number] {
   return Array.isArray(answer) && answer.length === 2 && Array.isArray(answer[0]) && typeof answer[1] === 'number';
+}
+
+/** The connection that a transaction runs on. */
+export async function connectionOf(tx: EntityManager): Promise<Client> {
+  return (await tx.queryRunner!.connect()) as Client;
+}
+
+/**
+ * Runs statements of a transaction that may take longer than a service's own, for example those that prove all books.
+ * Each may take `timeoutMs`, on the server and on this side. On the server, the limit holds for the transaction's other
+ * statements too. When `stopped` is aborted, the current statement fails at once with the signal's reason, because its
+ * connection is broken off.
+ */
+export async function withStatementTimeout(
+  tx: EntityManager,
+  timeoutMs: number,
+  stopped?: AbortSignal,
+): Promise<Query> {
+  await tx.query(`SELECT set_config('statement_timeout', $1, true)`, [String(timeoutMs)]);
+  const client = await connectionOf(tx);
+  const answerTimeoutMs = timeoutMs + ANSWER_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
+  const stop = () => breakOff(client, stopped!.reason as Error);
+  return async <R extends object>(text: string, values: unknown[]) => {
+    stopped?.throwIfAborted();
+    stopped?.addEventListener('abort', stop);
+    try {
+      const { rows } = await client.query<R>({ text, values, query_timeout: answerTimeoutMs } as QueryConfig);
+      return rows;
+    } catch (error) {
+      stopped?.throwIfAborted();
+      throw error;
+    } finally {
+      stopped?.removeEventListener('abort', stop);
+    }
+  };
+}
+
+export type Query = <R extends object>(text: string, values: unknown[]) => Promise<R[]>;
+
+/** A connection that breaks off when an answer is given up, and that never ends the process when it breaks. */
+export class BreakableClient extends Client {
+  constructor(config?: string | ClientConfig) {
+    super(config);
+    // The query that fails on a broken connection reports it. Without a listener it would end the process.
+    this.on('error', () => {});
+  }
+
+  override query(...parameters: unknown[]): never {
+    const answer: unknown = Reflect.apply(super.query.bind(this), this, parameters);
+    if (answer instanceof Promise)
+      answer.catch((error: unknown) => {
+        if (isSilence(error)) breakOff(this, error);
+      });
+    return answer as never;
+  }
+}
+
+/** Fails the current query. The holder returns the connection to the pool as broken, and the pool replaces it. */
+function breakOff(client: Client, reason: Error): void {
+  client.emit('error', reason);
+  client.connection.stream.destroy();
+}
+
+/** node-postgres gives this error no code. */
+function isSilence(error: unknown): error is Error {
+  return error instanceof Error && error.message === 'Query read timeout';
 }

@@ -9,7 +9,7 @@ import type { Credential } from './credential.entity';
 
 const ID_PREFIX = { key: 'key', token: 'tok' } as const;
 
-/** What is new of a credential; the rest follows. */
+/** The fields that the caller gives. The rest is set here. */
 export interface NewCredential {
   tenantId: string;
   name: string;
@@ -17,11 +17,11 @@ export interface NewCredential {
   last4: string;
   profile: string;
   scopes: string[];
-  /** ISO 8601; absent: never. */
+  /** ISO 8601. Without it the credential never expires. */
   expiresAt: string | undefined;
 }
 
-/** What keys and tokens have in common. Each change is committed first, then brought to the edge, then answered. */
+/** What keys and tokens have in common. Each change is committed, then projected to the edge, then answered. */
 @Injectable()
 export class CredentialBook {
   constructor(
@@ -30,9 +30,9 @@ export class CredentialBook {
   ) {}
 
   /**
-   * In force everywhere when it returns if the credential store answers, and as soon as the loop has projected it
-   * otherwise. It is answered either way: its value is shown in this one answer, a repeat would be another credential,
-   * and one that does not work yet lets in nobody who should not be.
+   * The credential is in force everywhere when this returns. If the credential store does not answer, it comes into
+   * force when the loop has projected it. The caller gets an answer either way: the value is shown only in this answer,
+   * and a repeat would issue another credential. A credential that does not work yet is no risk.
    */
   async issue(kind: CredentialKind, { expiresAt, ...fields }: NewCredential): Promise<Credential> {
     const credential = this.database.credentials.create({
@@ -49,12 +49,15 @@ export class CredentialBook {
     try {
       await this.projector.project(credential.id);
     } catch (error) {
-      logger('auth').warn({ reason: (error as Error).message }, 'a new credential is answered, and not in force yet');
+      logger('auth').warn(
+        { reason: (error as Error).message },
+        'a new credential was answered, but is not in force yet',
+      );
     }
     return credential;
   }
 
-  /** RequestError not_found, also for another tenant's. */
+  /** RequestError not_found, also for a credential of another tenant. */
   async get(kind: CredentialKind, tenantId: string, id: string): Promise<Credential> {
     const found = isId(ID_PREFIX[kind], id) && (await this.database.credentials.findOneBy({ id, kind, tenantId }));
     if (!found) throw new RequestError('not_found', `No such ${kind}.`);
@@ -71,17 +74,18 @@ export class CredentialBook {
   }
 
   /**
-   * The credential store has it when it returns: in force everywhere within a second. Again: the first `revokedAt`
-   * stands, and it is projected anew, as the table alone does not tell what the edge knows. RequestError not_found,
-   * also for another tenant's; UnavailableError when the store does not take it: it is committed, the loop will project
-   * it, and a repeat tells when.
+   * The credential store has the revocation when this returns, so it is in force everywhere within a second. A repeat
+   * keeps the first `revokedAt` and projects the row again, because the table does not say what the edge knows.
+   * RequestError not_found, also for a credential of another tenant. UnavailableError when the store does not accept
+   * it: the revocation is committed, the loop will project it, and a repeat succeeds once it is in force.
    */
   async revoke(kind: CredentialKind, tenantId: string, id: string): Promise<{ revokedAt: string }> {
     const [row] = isId(ID_PREFIX[kind], id)
       ? await query<{ revoked_at: Date }>(
           this.database.dataSource,
           `UPDATE credential
-              SET version = version + CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END, revoked_at = COALESCE(revoked_at, now())
+              SET version = version + CASE WHEN revoked_at IS NULL THEN 1 ELSE 0 END,
+                revoked_at = COALESCE(revoked_at, now())
             WHERE id = $1 AND kind = $2 AND tenant_id = $3
            RETURNING revoked_at`,
           [id, kind, tenantId],

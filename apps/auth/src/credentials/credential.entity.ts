@@ -1,7 +1,7 @@
 import type { CredentialKind } from '@tollgate/contracts';
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
 
-/** An inference key or a management token. Its value was never here: the gateway mints it and sends the hash. */
+/** An inference key or a management token. Its value is never stored here: the gateway mints it and sends the hash. */
 @Entity({ name: 'credential' })
 export class Credential {
   /** `key_…` or `tok_…` */
@@ -24,40 +24,42 @@ export class Credential {
   @Column('text')
   last4!: string;
 
-  /** Key profile of the tenant's plan; empty for a token. */
+  /** Key profile of the tenant's plan. Empty for a token. */
   @Column('text')
   profile!: string;
 
-  /** Of a token; empty for a key. */
+  /** Scopes of a token. Empty for a key. */
   @Column('text', { array: true })
   scopes!: string[];
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz', precision: 3 })
   createdAt!: Date;
 
-  /** Null: never. */
+  /** Null if it never expires. */
   @Column({ name: 'expires_at', type: 'timestamptz', nullable: true })
   expiresAt!: Date | null;
 
   @Column({ name: 'revoked_at', type: 'timestamptz', nullable: true })
   revokedAt!: Date | null;
 
-  /** Tokens only; written by `auth.tokens.used`. */
+  /** Tokens only. Written by `auth.tokens.used`. */
   @Column({ name: 'last_used_at', type: 'timestamptz', nullable: true })
   lastUsedAt!: Date | null;
 
-  /** Counts up with each change that the edge must know of. */
+  /** Incremented by each change that the edge must know. */
   @Column('int')
   version!: number;
 
-  /** The version that the credential store has for certain; less than `version`: it must be projected. */
+  /**
+   * The version that the credential store certainly has. If it is less than `version`, the row is due for projection.
+   */
   @Column({ name: 'projected_version', type: 'int' })
   projectedVersion!: number;
 }
 
 /**
- * Since when it is revoked, as far as the edge knows: a revocation that is committed and not projected is told to
- * nobody, as the credential may still be accepted.
+ * When the credential was revoked, as far as the edge knows. Nobody is told of a revocation that is committed but not
+ * projected, because the edge may still accept the credential.
  */
 export function revokedAtEdge({
   revokedAt,

@@ -1,5 +1,5 @@
--- A revocation is final, and so is its time; versions only go up, as the edge keeps the newest. That binds also whoever
--- has the service's login, which may write these columns.
+-- A revocation and its time are final. Versions only go up, because the edge keeps the newest. The trigger also binds
+-- the service's login, which may write these columns.
 CREATE OR REPLACE FUNCTION refuse_return() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE insufficient_privilege USING MESSAGE = format(

@@ -10,7 +10,7 @@ beforeEach(async () => {
 
 const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString();
 
-it('a key is in force at the edge when it is answered: tenant, plan, profile and expiry', async () => {
+it('a key is in force at the edge when it is answered, with its tenant, plan, profile and expiry', async () => {
   const expiresAt = inAnHour();
   const { hash, last4 } = minted('key');
   const key = await auth.request('auth.keys.create', {
@@ -43,13 +43,13 @@ it('a key is in force at the edge when it is answered: tenant, plan, profile and
   });
 });
 
-it("without a profile: the first one of the tenant's plan", async () => {
+it("a key without a profile gets the first profile of its tenant's plan", async () => {
   const onPro = { tenantId: await auth.tenant('pro'), name: 'k', ...minted('key') };
   await auth.request('auth.keys.create', onPro);
   expect(await auth.edge.lookup(onPro.hash)).toMatchObject({ plan: 'pro', profile: 'large', expiresAtMs: null });
 });
 
-it('tells one key with its profile; not_found for another tenant\u2019s, an unknown one, and a token', async () => {
+it('returns one key with its profile, and refuses an unknown id, a token and a key of another tenant', async () => {
   const other = await auth.tenant();
   const { hash, last4 } = minted('key');
   const row = await auth.request('auth.keys.create', { tenantId, profile: 'batch', name: 'k', hash, last4 });
@@ -63,7 +63,7 @@ it('tells one key with its profile; not_found for another tenant\u2019s, an unkn
     expect(await auth.refusal('auth.keys.get', { tenantId: tenant, id })).toBe('not_found');
 });
 
-it('invalid_profile: unknown, of another plan, or when tollgate.yaml has lost the plan', async () => {
+it('refuses an unknown profile, one of another plan, and any profile of a plan that was removed', async () => {
   for (const profile of ['gold', 'large', '']) {
     expect(await auth.refusal('auth.keys.create', { tenantId, name: 'k', ...minted('key'), profile })).toBe(
       'invalid_profile',
@@ -77,12 +77,12 @@ it('invalid_profile: unknown, of another plan, or when tollgate.yaml has lost th
   auth.config.plans.push(pro);
 });
 
-it('not_found: a tenant that does not exist', async () => {
+it('refuses a key of a tenant that does not exist', async () => {
   const request = { tenantId: newId('ten'), name: 'k', ...minted('key') };
   expect(await auth.refusal('auth.keys.create', request)).toBe('not_found');
 });
 
-it('lists newest first, of this tenant and only keys, in pages', async () => {
+it('lists the keys of one tenant, newest first, in pages', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 5; i++)
     ids.push((await auth.request('auth.keys.create', { tenantId, name: `k${i}`, ...minted('key') })).id);
@@ -97,7 +97,7 @@ it('lists newest first, of this tenant and only keys, in pages', async () => {
   expect(Object.keys(first.data[0]!).sort()).toEqual(['createdAt', 'expiresAt', 'id', 'last4', 'name', 'status']);
 });
 
-it("invalid_parameter: an `after` that is no key of this tenant, also another tenant's key and a token", async () => {
+it('refuses an `after` that is not a key of this tenant', async () => {
   const other = await auth.request('auth.keys.create', { tenantId: await auth.tenant(), name: 'k', ...minted('key') });
   const token = await auth.request('auth.tokens.create', {
     tenantId,
@@ -110,7 +110,7 @@ it("invalid_parameter: an `after` that is no key of this tenant, also another te
   }
 });
 
-it('a revocation is in the credential store when it is answered, and at every gateway within a second; the first revokedAt stands', async () => {
+it('a revocation is in the credential store when it is answered, and at every gateway within a second', async () => {
   const { hash, last4 } = minted('key');
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
   await auth.edge.lookup(hash);
@@ -124,7 +124,7 @@ it('a revocation is in the credential store when it is answered, and at every ga
   ]);
 });
 
-it('revokers at the same time get one and the same answer', async () => {
+it('concurrent revocations of one key all get the same answer', async () => {
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => auth.request('auth.keys.revoke', { tenantId, id })),
@@ -132,7 +132,7 @@ it('revokers at the same time get one and the same answer', async () => {
   expect(new Set(answers.map((answer) => answer.revokedAt)).size).toBe(1);
 });
 
-it("not_found: revoking an unknown id, another tenant's key, or a token as a key", async () => {
+it('refuses to revoke an unknown id, a key of another tenant, and a token as a key', async () => {
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
   const token = await auth.request('auth.tokens.create', {
     tenantId,
@@ -147,7 +147,7 @@ it("not_found: revoking an unknown id, another tenant's key, or a token as a key
   expect((await auth.request('auth.keys.list', { tenantId })).data[0]).toMatchObject({ id, status: 'active' });
 });
 
-it('a key expires by time alone; one that is revoked too reports revoked', async () => {
+it('a key expires without a write, and reports revoked if it is also revoked', async () => {
   const expiresAt = new Date(Date.now() + 50).toISOString();
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key'), expiresAt });
   const status = async () => (await auth.request('auth.keys.list', { tenantId })).data[0]!.status;
@@ -156,7 +156,7 @@ it('a key expires by time alone; one that is revoked too reports revoked', async
   expect(await status()).toBe('revoked');
 });
 
-it('no table has room for the value of a credential: of what was minted, only hash and last4 rest', async () => {
+it('no table stores the value of a credential: only its hash and its last four characters are kept', async () => {
   const values = [mintCredential('key'), mintCredential('token')];
   const [key, token] = values.map(({ hash, last4 }) => ({ hash, last4 }));
   await auth.request('auth.keys.create', { tenantId, name: 'k', ...key! });
@@ -176,7 +176,10 @@ it('no table has room for the value of a credential: of what was minted, only ha
     expect(all).not.toContain(value.slice(-12));
   }
   const columns = await database.query<{ column: string }>(
-    `SELECT column_name AS column FROM information_schema.columns WHERE table_schema = 'auth' AND table_name = 'credential' ORDER BY 1`,
+    `SELECT column_name AS column
+     FROM information_schema.columns
+     WHERE table_schema = 'auth' AND table_name = 'credential'
+     ORDER BY 1`,
   );
   expect(columns.map(({ column }) => column)).toEqual(
     [

@@ -14,7 +14,10 @@ export class Keys {
     private readonly config: ConfigSource,
   ) {}
 
-  /** RequestError not_found (tenant), invalid_profile. Without a profile: the first one of the tenant's plan. */
+  /**
+   * Without a profile, the key gets the first one of the tenant's plan. RequestError not_found (tenant),
+   * invalid_profile.
+   */
   async create({ profile, tenantId, name, hash, last4, expiresAt }: RequestOf<'auth.keys.create'>): Promise<KeyRow> {
     const { plan } = await this.tenants.get({ tenantId });
     const profiles = this.config.current.plans.find(({ id }) => id === plan)?.profiles ?? [];
@@ -29,7 +32,7 @@ export class Keys {
     return this.book.page('key', tenantId, query, toRow);
   }
 
-  /** RequestError not_found, also for another tenant's. */
+  /** RequestError not_found, also for a key of another tenant. */
   async get({ tenantId, id }: RequestOf<'auth.keys.get'>): Promise<KeyDetails> {
     const key = await this.book.get('key', tenantId, id);
     return { ...toRow(key), profile: key.profile };

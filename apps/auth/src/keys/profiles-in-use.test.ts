@@ -5,7 +5,7 @@ import { ProfilesInUse } from './profiles-in-use';
 
 const { auth, database } = useAuth();
 
-it('what active keys have may not be missing: at the start, and in what comes later', async () => {
+it('refuses a configuration that lacks a profile of active keys, at the start and on a change', async () => {
   const tenantId = await auth.tenant('pro');
   const other = await auth.tenant('free');
   const key = (of: string, profile: string, more: { expiresAt?: string } = {}) =>
@@ -28,19 +28,21 @@ it('what active keys have may not be missing: at the start, and in what comes la
     const failed = await begin([withoutBatch]).catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(StartError);
     expect((failed as Error).message.split('\n')).toEqual([
-      expect.stringContaining(`profile batch of plan free is missing, and active keys have it (1 in all, of ${other}`),
       expect.stringContaining(
-        `profile large of plan pro is missing, and active keys have it (2 in all, of ${tenantId}`,
+        `profile batch of plan free is missing, but active keys use it (1 in total, e.g. of ${other}`,
+      ),
+      expect.stringContaining(
+        `profile large of plan pro is missing, but active keys use it (2 in total, e.g. of ${tenantId}`,
       ),
     ]);
 
     await begin([free, pro]);
     const [check] = checks;
-    // A profile that no key has may go.
+    // A profile without keys may be removed.
     expect(await check!(withPlans([{ ...free, profiles: free.profiles.slice(1) }, pro]))).toEqual([]);
-    expect(await check!(withPlans([free]))).toEqual([expect.stringContaining('(2 in all')]);
+    expect(await check!(withPlans([free]))).toEqual([expect.stringContaining('(2 in total')]);
     await auth.request('auth.keys.revoke', { tenantId, id: large.id });
-    expect(await check!(withPlans([free]))).toEqual([expect.stringContaining('(1 in all')]);
+    expect(await check!(withPlans([free]))).toEqual([expect.stringContaining('(1 in total')]);
     await database.query(`UPDATE auth.credential SET expires_at = now() - interval '1 s' WHERE tenant_id = $1`, [
       tenantId,
     ]);

@@ -1,4 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { query } from '@tollgate/postgres';
 import { ConfigSource, StartError, type TollgateConfig } from '@tollgate/runtime';
 import { AuthDatabase } from '../database';
 
@@ -10,8 +11,8 @@ interface UsedProfile {
 }
 
 /**
- * Keys that would be good, and would be refused because the configuration lacks their plan or profile, are the
- * operator's mistake: such a configuration is refused, at the start and while running.
+ * If the configuration lacks the plan or profile of an active key, a valid key would be refused. That is a mistake of
+ * the operator, so such a configuration is refused, at the start and while running.
  */
 @Injectable()
 export class ProfilesInUse implements OnModuleInit {
@@ -28,11 +29,12 @@ export class ProfilesInUse implements OnModuleInit {
   }
 
   /**
-   * A line for each profile that active keys have and this configuration lacks. Rejects when the database does not
+   * One line for each profile that active keys have and this configuration lacks. Rejects when the database does not
    * answer.
    */
   private async missingIn({ plans }: TollgateConfig): Promise<string[]> {
-    const used = await this.database.dataSource.query<UsedProfile[]>(
+    const used = await query<UsedProfile>(
+      this.database.dataSource,
       `SELECT t.plan, c.profile, count(*)::int AS keys, min(t.id) AS tenant
        FROM credential c JOIN tenant t ON t.id = c.tenant_id
        WHERE c.kind = 'key' AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > now())
@@ -42,7 +44,8 @@ export class ProfilesInUse implements OnModuleInit {
       .filter(({ plan, profile }) => !plans.find(({ id }) => id === plan)?.profiles.some(({ id }) => id === profile))
       .map(
         ({ plan, profile, keys, tenant }) =>
-          `plans: profile ${profile} of plan ${plan} is missing, and active keys have it (${keys} in all, of ${tenant} for one): put it back, or revoke them first (tollgate key revoke).`,
+          `plans: profile ${profile} of plan ${plan} is missing, but active keys use it (${keys} in total, e.g. ` +
+          `of ${tenant}). Restore it, or revoke the keys first (tollgate key revoke).`,
       );
   }
 }

@@ -1,11 +1,11 @@
--- What the service may do in its schema: nothing but this. Applied by every --migrate that finds it changed, as the
--- owner (libs/postgres/src/rights.ts); the whole table, with what is left to whoever has the login:
--- docs/rights-postgres.md, which a test compares.
+-- All rights of the service in its schema. Every --migrate applies this file as the owner when it has changed
+-- (libs/postgres/src/rights.ts). docs/rights-postgres.md has the whole table, and what an attacker with the login can
+-- still do; a test compares it.
 REVOKE ALL ON SCHEMA auth FROM PUBLIC, tollgate_auth;
 REVOKE ALL ON ALL TABLES IN SCHEMA auth FROM PUBLIC, tollgate_auth;
 REVOKE ALL ON ALL ROUTINES IN SCHEMA auth FROM PUBLIC, tollgate_auth;
 GRANT USAGE ON SCHEMA auth TO tollgate_auth;
--- A later table can be read; who may write it is said here.
+-- The service may read a new table at once. Rights to write are granted here.
 GRANT SELECT ON ALL TABLES IN SCHEMA auth TO tollgate_auth;
 ALTER DEFAULT PRIVILEGES IN SCHEMA auth GRANT SELECT ON TABLES TO tollgate_auth;
 

@@ -4,7 +4,7 @@ import { configureLogging } from '@tollgate/runtime';
 import { eventually, inForceAfterMs, useRedis, useTestDatabase } from '@tollgate/testing';
 import { minted, startAuth, type RunningAuth } from '../running-auth.fixture';
 
-// A store that was emptied is the subject here; each would be a warning.
+// Stores are emptied on purpose here; each would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 
 const REVOCATION_LIMIT_MS = 1_000;
@@ -30,7 +30,7 @@ afterEach(async () => {
   for (const replica of replicas) await replica.close();
 });
 
-/** A small generator of numbers below `bound`: the same seed, the same run. */
+/** A small generator of numbers below `bound`. The same seed gives the same run. */
 function random(seed: number): (bound: number) => number {
   let state = seed;
   return (bound) => {
@@ -39,10 +39,10 @@ function random(seed: number): (bound: number) => number {
   };
 }
 
-/** What the gateways may say of a key at any moment, watched without a pause. */
+/** Asks the gateways about every key without a pause, and records each answer that must not happen. */
 class Watch {
   readonly wrong: string[] = [];
-  /** Hash to the instant at which the revocation was answered. */
+  /** Hash to the time at which the revocation was answered. */
   readonly revokedAt = new Map<string, number>();
   readonly hashes: string[] = [];
   worstMs = 0;
@@ -79,11 +79,11 @@ class Watch {
     if (!record || record.revokedAtMs !== null || revokedAt === undefined) return;
     this.worstMs = Math.max(this.worstMs, from - revokedAt);
     if (from - revokedAt > REVOCATION_LIMIT_MS)
-      this.wrong.push(`${hash} in force ${(from - revokedAt).toFixed()} ms after its revocation`);
+      this.wrong.push(`${hash} still in force ${(from - revokedAt).toFixed()} ms after its revocation`);
   }
 }
 
-it('refills an emptied Redis from all replicas at once: no issued key is ever unknown, no revocation is undone or late', async () => {
+it('refills an emptied Redis from all replicas: no issued key is ever unknown, and no revocation late', async () => {
   const seed = Number(process.env['TOLLGATE_TEST_SEED'] ?? Date.now() % 2 ** 32);
   process.stderr.write(`emptied credential store: TOLLGATE_TEST_SEED=${seed}\n`);
   const below = random(seed);
@@ -103,7 +103,7 @@ it('refills an emptied Redis from all replicas at once: no issued key is ever un
           last4,
         });
         keys.push({ id, hash });
-        // Answered: from here on it is known, or the store says that it cannot tell.
+        // The key is answered. From here on the gateways know it, or say that they cannot tell.
         watch.hashes.push(hash);
       };
       const revoke = async () => {
@@ -130,11 +130,11 @@ it('refills an emptied Redis from all replicas at once: no issued key is ever un
   });
   await cold.close();
   await watch.stop();
-  process.stderr.write(`a revocation in force everywhere after ${watch.worstMs.toFixed()} ms at the most\n`);
+  process.stderr.write(`revocations were in force everywhere after at most ${watch.worstMs.toFixed()} ms\n`);
   expect(watch.wrong).toEqual([]);
 });
 
-it('is emptied while auth is away: known keys go on, unknown ones are 503; filled as soon as one replica is back', async () => {
+it('known keys work and unknown ones get 503 while Redis is empty and auth is away', async () => {
   const [first] = replicas as [RunningAuth];
   const tenantId = await first.tenant();
   const [known, other] = [minted('key'), minted('key')];
@@ -146,7 +146,7 @@ it('is emptied while auth is away: known keys go on, unknown ones are 503; fille
   await cli('FLUSHALL');
   for (const gateway of gateways) {
     await eventually(() => expect(gateway.lookup(other.hash)).rejects.toThrow(UnavailableError));
-    // At once, unless its last look is so old that it looks again first.
+    // At once, unless the gateway's last check is so old that it must check again first.
     await eventually(async () => expect(await gateway.lookup(known.hash)).toMatchObject({ tenantId }));
   }
   replicas.push(await startAuth(database.url, () => new RedisCredentialStore({ url: redis.url })));
@@ -154,7 +154,7 @@ it('is emptied while auth is away: known keys go on, unknown ones are 503; fille
     await eventually(async () => expect(await gateway.lookup(other.hash)).toMatchObject({ tenantId }));
 });
 
-it('is away: a revocation is committed and not answered; once a repeat is answered no gateway lets the key in a second later, nor one that has just started', async () => {
+it('a revocation is not answered while Redis is away, and in force everywhere a second after its answer', async () => {
   const [first, second] = replicas as [RunningAuth, RunningAuth];
   const tenantId = await first.tenant();
   const { hash, last4 } = minted('key');
@@ -180,7 +180,7 @@ it('is away: a revocation is committed and not answered; once a repeat is answer
   }
   for (const gateway of gateways) {
     const look = async () => gateway.lookup(hash);
-    // A gateway that cannot ask yet lets nobody in either.
+    // A gateway that cannot ask the store yet lets nobody in either.
     const letsNobodyIn = async () => expect(await look().then((record) => record?.revokedAtMs, String)).not.toBe(null);
     expect(await inForceAfterMs(letsNobodyIn, answeredMs)).toBeLessThan(REVOCATION_LIMIT_MS);
     await eventually(async () => expect(await look()).toMatchObject({ revokedAtMs: Date.parse(revokedAt) }));

@@ -6,8 +6,8 @@ const PROJECTION_INTERVAL_MS = 250;
 export const FORGET_INTERVAL_MS = 60_000;
 
 /**
- * Projects what a crash or a failing store left behind, and lets the store forget what is over; first thing after the
- * start, it refills a store that lost its records.
+ * Projects what a crash or a failing store left behind, and lets the store forget outdated records. As the first thing
+ * after the start, it refills a store that has lost its records.
  */
 @Injectable()
 export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -38,7 +38,10 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
         failing = false;
       } catch (error) {
         if (!failing)
-          logger('auth').warn({ reason: (error as Error).message }, 'projection of credentials fails; trying on');
+          logger('auth').warn(
+            { reason: (error as Error).message },
+            'projection of credentials fails; it will be retried',
+          );
         failing = true;
       }
       if (!this.stopped) await this.pause.wait(PROJECTION_INTERVAL_MS);
@@ -51,7 +54,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
     while (written === MAX_RECORDS_PER_BATCH && !this.stopped);
     if (!this.refilled) await this.refill();
     if (performance.now() < this.forgetAtMs) return;
-    // One batch a round: whoever revokes waits for nothing here.
+    // One batch a round, so that a revocation never waits for this.
     const hasMore = await this.projector.forget();
     this.forgetAtMs = hasMore ? 0 : performance.now() + FORGET_INTERVAL_MS;
   }
@@ -59,7 +62,7 @@ export class ProjectionLoop implements OnApplicationBootstrap, BeforeApplication
   private async refill(): Promise<void> {
     const refilled = await this.projector.refillIfLost();
     if (refilled > 0)
-      logger('auth').info({ records: refilled }, 'the credential store had lost its records: all were projected anew');
+      logger('auth').info({ records: refilled }, 'the credential store had lost its records; all were projected again');
     this.refilled = true;
   }
 }

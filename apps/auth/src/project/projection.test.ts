@@ -5,7 +5,7 @@ import { minted, startAuth, useAuth } from '../running-auth.fixture';
 import { FORGET_INTERVAL_MS, ProjectionLoop } from './projection-loop';
 import type { Projector } from './projector';
 
-// Failures of the store are the subject here; each would be a warning.
+// Stores fail on purpose here; each failure would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 const { auth, database } = useAuth();
 let tenantId: string;
@@ -20,12 +20,13 @@ const unprojected = async () =>
     )
   )[0]!.n;
 
-/** A row while some process is in the middle of a batch. */
+/** Returns a row while some process is in the middle of a batch. */
 const PROJECTING = `
   SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database AND datname = current_database()
-   WHERE locktype = 'advisory' AND (classid::bigint << 32 | objid::bigint) = hashtextextended('tollgate-auth-projection', 0)`;
+   WHERE locktype = 'advisory'
+     AND (classid::bigint << 32 | objid::bigint) = hashtextextended('tollgate-auth-projection', 0)`;
 
-/** Keys that were committed by a process that died before it projected them. */
+/** Commits keys as a process does that dies before it projects them. */
 async function leaveBehind(count: number): Promise<string[]> {
   const rows = Array.from({ length: count }, () => ({ id: newId('key'), hash: hashCredential(newId('key')) }));
   await database.query(
@@ -36,14 +37,14 @@ async function leaveBehind(count: number): Promise<string[]> {
   return rows.map(({ hash }) => hash);
 }
 
-it('finds what a process that died had committed and not projected, in bounded batches', async () => {
+it('finds changes that a dead process committed and did not project, in bounded batches', async () => {
   const hashes = await leaveBehind(1_200);
   await eventually(async () => expect(await unprojected()).toBe(0));
   const found = await Promise.all(hashes.map((hash) => auth.edge.lookup(hash)));
   expect(found.every((record) => record?.tenantId === tenantId)).toBe(true);
 });
 
-it('a revocation that was committed and not projected is in force at the edge within a second', async () => {
+it('a revocation that was committed but not projected is in force at the edge within a second', async () => {
   const { hash, last4 } = minted('key');
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
   await auth.edge.lookup(hash);
@@ -53,11 +54,11 @@ it('a revocation that was committed and not projected is in force at the edge wi
   expect(tookMs).toBeLessThan(1_000);
 });
 
-describe('the store is away', () => {
-  /** From now on nothing is projected but by who changes it. */
+describe('while the store is away', () => {
+  /** From now on only the author of a change projects it. */
   const holdTheLoop = () => database.query(`SELECT pg_advisory_lock(hashtextextended('tollgate-auth-projection', 0))`);
   const releaseTheLoop = () => database.query('SELECT pg_advisory_unlock_all()');
-  /** It can be read, and refuses what is written. */
+  /** The store can still be read, but refuses writes. */
   const goAway = () =>
     database.query('ALTER TABLE credentials.last_change ADD CONSTRAINT away CHECK (number < 0) NOT VALID');
   const comeBack = () => database.query('ALTER TABLE credentials.last_change DROP CONSTRAINT IF EXISTS away');
@@ -90,7 +91,7 @@ describe('the store is away', () => {
   });
 
   it.each(['key', 'token'] as const)(
-    'the revocation of a %s is committed, not answered and not listed; the store refuses it as soon as a repeat is answered',
+    'the revocation of a %s is committed, but neither answered nor listed before the store accepts it',
     async (kind) => {
       const value = minted(kind);
       const { id } = await create(kind, value);
@@ -99,7 +100,7 @@ describe('the store is away', () => {
       await expect(revoke()).rejects.toThrow(UnavailableError);
       const first = await committed(id);
       expect(first).toEqual({ revoked_at: expect.any(Date), version: 2, projected_version: 1 });
-      // Nor is a repeat, of which the table says that it is revoked already.
+      // A repeat is not answered either, although the table says that the credential is revoked.
       await expect(revoke()).rejects.toThrow(UnavailableError);
       expect(await inTheStore(value.hash)).toEqual({ revoked: false });
       expect(await isListedAsRevoked(kind)).toBe(false);
@@ -114,7 +115,7 @@ describe('the store is away', () => {
     },
   );
 
-  it('a revocation that nobody repeats is in force as soon as the store is back', async () => {
+  it('a revocation without a repeat is in force as soon as the store is back', async () => {
     const value = minted('key');
     const { id } = await create('key', value);
     await goAway();
@@ -126,7 +127,7 @@ describe('the store is away', () => {
   });
 
   it.each(['key', 'token'] as const)(
-    'a new %s is answered all the same, as it is shown only once, and works as soon as the store is back',
+    'a new %s is answered all the same, because it is shown only once, and works as soon as the store is back',
     async (kind) => {
       const value = minted(kind);
       await goAway();
@@ -139,18 +140,18 @@ describe('the store is away', () => {
     },
   );
 
-  it('one that hangs keeps no request beyond its deadline, and no change from being committed at once', async () => {
+  it('a store that hangs holds no request beyond its deadline, and every change is committed at once', async () => {
     await releaseTheLoop();
     const value = minted('key');
     const { id } = await create('key', value);
     await database.query('BEGIN');
     await database.query('LOCK TABLE credentials.last_change');
-    // Each is refused while the store still hangs.
+    // Each request is refused while the store still hangs.
     const patient = { deadlineMs: 15_000 };
     const first = auth.request('auth.keys.revoke', { tenantId, id }, patient);
     const firstRefused = expect(first).rejects.toThrow('could not be answered');
     await eventually(async () => expect(await unprojected()).toBe(1));
-    // Now the loop is in the middle of a batch with this key; another change of it does not wait for that.
+    // Now the loop is in the middle of a batch with this key. Another change of the key does not wait for it.
     await eventually(async () => expect(await database.query(PROJECTING)).toHaveLength(1));
     await expect(auth.request('auth.keys.revoke', { tenantId, id }, patient)).rejects.toThrow('could not be answered');
     await firstRefused;
@@ -161,7 +162,7 @@ describe('the store is away', () => {
   });
 });
 
-it('writes all records anew for a store that lost them: known to the edge again, with the newest version', async () => {
+it('writes all records again to a store that lost them, each with its newest version', async () => {
   const { hash, last4 } = minted('key');
   const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
   await auth.request('auth.keys.revoke', { tenantId, id });
@@ -176,7 +177,7 @@ it('writes all records anew for a store that lost them: known to the edge again,
 });
 
 it.each(['revoked', 'expired'] as const)(
-  'does not take a store for emptied that has forgotten what was %s long ago',
+  'does not take a store for emptied because it forgot what was %s long ago',
   async (how) => {
     const { hash, last4 } = minted('key');
     const { id } = await auth.request('auth.keys.create', { tenantId, name: 'k', hash, last4 });
@@ -192,13 +193,13 @@ it.each(['revoked', 'expired'] as const)(
     await database.query(forget, [hash]);
     expect(await auth.projector.refillIfLost()).toBe(0);
     if (how === 'revoked') return;
-    // What it cannot have forgotten yet is missed.
+    // The store cannot have forgotten this one yet, so its absence is noticed.
     await set(1);
     expect(await auth.projector.refillIfLost()).toBeGreaterThan(0);
   },
 );
 
-it('lets the store forget what is over although nobody writes: a batch a round while there is more, and every minute', async () => {
+it('lets the store forget outdated records without a write: a batch a round, and once a minute', async () => {
   let batches = 0;
   const projector = { keepFilled: () => {}, projectDue: async () => 0, refillIfLost: async () => 0 };
   const forget = () => Promise.resolve(++batches < 3);
@@ -237,7 +238,7 @@ it('a process that starts on an emptied store refills it', async () => {
   }
 });
 
-it('two processes share the work and the outcome', async () => {
+it('two processes share the work and reach the same outcome', async () => {
   const second = await startAuth(database.url);
   try {
     const { hash, last4 } = minted('key');

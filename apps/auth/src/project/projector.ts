@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { UnavailableError, type CredentialKind } from '@tollgate/contracts';
 import { CredentialStore, type CredentialRecord } from '@tollgate/credentials';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { AuthDatabase } from '../database';
 
 export const MAX_RECORDS_PER_BATCH = 500;
-/** A process that is frozen in the middle of a batch keeps the others from projecting no longer than this. */
+/** A process that freezes in the middle of a batch blocks the other processes for at most this time. */
 const MAX_IDLE_IN_BATCH_MS = 10_000;
 
 interface Row {
@@ -20,7 +20,7 @@ interface Row {
   expires_at: Date | null;
   revoked_at: Date | null;
   version: number;
-  /** When it was read, epoch milliseconds by the database's clock. */
+  /** When the row was read: epoch milliseconds by the database's clock. */
   read_at_ms: string;
 }
 
@@ -29,7 +29,9 @@ const SELECT = `
          floor(extract(epoch FROM statement_timestamp()) * 1000) AS read_at_ms
     FROM credential JOIN tenant ON tenant.id = tenant_id`;
 const JUST_REVOKED = `${SELECT} WHERE revoked_at > now() - interval '1 minute' ORDER BY revoked_at DESC LIMIT $1`;
-/** The store keeps for 30 days what is revoked or has expired, by a clock of its own: of these it knows each. */
+/**
+ * The store keeps revoked and expired records for 30 days, by its own clock. It certainly knows the records that match.
+ */
 const KEPT = `coalesce(least(revoked_at, expires_at) > now() - interval '15 days', true)`;
 const UNPROJECTED = 'projected_version < version';
 const MARK = `
@@ -39,13 +41,13 @@ const MARK = `
 type Queries = Pick<EntityManager, 'query'>;
 
 /**
- * Brings credentials from auth's tables to the credential store, where the edge reads them.
+ * Projects credentials from auth's tables to the credential store, where the edge reads them.
  *
- *   1. A change commits with a higher `version`: the row is unprojected from that moment.
- *   2. Its handler calls `project` before it answers; a revocation that is not projected is not answered as done.
- *   3. What that left (the process died, the store did not answer) `projectDue` finds, in any process.
+ *   1. A change commits with a higher `version`. From that moment the row is unprojected.
+ *   2. Its handler calls `project` before it answers. A revocation is answered as done only when it is projected.
+ *   3. `projectDue`, in any process, finds what step 2 left behind: the process died, or the store did not answer.
  *
- * The store keeps the newest version, so a record may be written twice, late or by several at once.
+ * The store keeps the newest version, so a record may be written twice, late, or by several processes at once.
  */
 @Injectable()
 export class Projector {
@@ -55,36 +57,38 @@ export class Projector {
   ) {}
 
   /**
-   * The store has the record as it is now when this returns. UnavailableError when it does not take it: the change
+   * The store has the current record when this returns. UnavailableError when the store does not accept it: the change
    * stays committed, and the loop tries again.
    */
   async project(id: string): Promise<void> {
     try {
       const { dataSource } = this.database;
-      await this.write(dataSource, await dataSource.query<Row[]>(`${SELECT} WHERE credential.id = $1`, [id]));
+      await this.write(dataSource, await query<Row>(dataSource, `${SELECT} WHERE credential.id = $1`, [id]));
     } catch (error) {
-      throw new UnavailableError(`${id} is committed and not yet projected: ${(error as Error).message}`);
+      throw new UnavailableError(`${id} is committed, but not yet projected: ${(error as Error).message}`);
     }
   }
 
   /**
-   * Projects one batch of what is unprojected; the number of records. One process at a time, by an advisory lock: with
-   * row locks a revocation would wait for as long as a slow store keeps the batch.
+   * Projects one batch of unprojected rows. Returns their number. An advisory lock lets one process in at a time. With
+   * row locks, a revocation would wait as long as a slow store keeps the batch.
    */
   async projectDue(): Promise<number> {
     const { dataSource } = this.database;
-    const [due] = await dataSource.query<{ any: boolean }[]>(
+    const [due] = await query<{ any: boolean }>(
+      dataSource,
       `SELECT EXISTS (SELECT FROM credential WHERE ${UNPROJECTED}) AS any`,
     );
     if (!due!.any) return 0;
     return transaction(dataSource, async (tx) => {
-      const [lock] = await tx.query<{ mine: boolean }[]>(
+      const [lock] = await query<{ mine: boolean }>(
+        tx,
         `SELECT pg_try_advisory_xact_lock(hashtextextended('tollgate-auth-projection', 0)) AS mine,
                 set_config('idle_in_transaction_session_timeout', $1, true)`,
         [`${MAX_IDLE_IN_BATCH_MS}ms`],
       );
       if (!lock!.mine) return 0;
-      const rows = await tx.query<Row[]>(`${SELECT} WHERE ${UNPROJECTED} ORDER BY credential.id LIMIT $1`, [
+      const rows = await query<Row>(tx, `${SELECT} WHERE ${UNPROJECTED} ORDER BY credential.id LIMIT $1`, [
         MAX_RECORDS_PER_BATCH,
       ]);
       return this.write(tx, rows);
@@ -92,14 +96,14 @@ export class Projector {
   }
 
   /**
-   * Writes every credential anew, for a store that lost them; the number of records. What was revoked a moment ago
-   * comes first: no edge may know of it yet.
+   * Writes every credential again, for a store that lost them. Returns their number. Recent revocations come first,
+   * because no edge may know of them yet.
    */
   async projectAll(): Promise<number> {
     const { dataSource } = this.database;
-    let written = await this.write(dataSource, await dataSource.query<Row[]>(JUST_REVOKED, [MAX_RECORDS_PER_BATCH]));
+    let written = await this.write(dataSource, await query<Row>(dataSource, JUST_REVOKED, [MAX_RECORDS_PER_BATCH]));
     for (let after = ''; ;) {
-      const rows = await dataSource.query<Row[]>(`${SELECT} WHERE credential.id > $1 ORDER BY credential.id LIMIT $2`, [
+      const rows = await query<Row>(dataSource, `${SELECT} WHERE credential.id > $1 ORDER BY credential.id LIMIT $2`, [
         after,
         MAX_RECORDS_PER_BATCH,
       ]);
@@ -110,23 +114,24 @@ export class Projector {
   }
 
   /**
-   * `projectAll` if the store does not know the newest credential that was once written to it, and that it keeps: it
-   * was emptied, or is an older copy.
+   * Runs `projectAll` if the store does not know the newest credential that was written to it and that it must still
+   * keep. Then it was emptied, or is an older copy.
    */
   async refillIfLost(): Promise<number> {
-    const [newest] = await this.database.dataSource.query<{ hash: string }[]>(
+    const [newest] = await query<{ hash: string }>(
+      this.database.dataSource,
       `SELECT hash FROM credential WHERE projected_version > 0 AND ${KEPT} ORDER BY created_at DESC, id DESC LIMIT 1`,
     );
     if (!newest || (await this.store.lookup(newest.hash))) return 0;
     return this.projectAll();
   }
 
-  /** Whether there may be more that the store is to forget. */
+  /** Whether the store may have more to forget. */
   forget(): Promise<boolean> {
     return this.store.forget();
   }
 
-  /** For a store that may lose its records while we run: it asks for all of them. */
+  /** For a store that may lose its records while we run. It then asks for all of them. */
   keepFilled(): void {
     this.store.refillWith(() => this.projectAll());
   }
@@ -134,7 +139,7 @@ export class Projector {
   private async write(queries: Queries, rows: Row[]): Promise<number> {
     if (rows.length === 0) return 0;
     await this.store.put(rows.map(toRecord), Number(rows[0]!.read_at_ms));
-    await queries.query(MARK, [rows.map(({ id }) => id), rows.map(({ version }) => version)]);
+    await query(queries, MARK, [rows.map(({ id }) => id), rows.map(({ version }) => version)]);
     return rows.length;
   }
 }

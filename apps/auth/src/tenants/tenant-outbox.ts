@@ -4,10 +4,10 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { UnavailableError, type TenantUpdate } from '@tollgate/contracts';
 import { AuthDatabase } from '../database';
 
-/** Less than who asked for the change waits. */
+/** Less than the caller of the change waits. */
 const TELL_DEADLINE_MS = 2_000;
 
-/** Tells billing of the changes of tenants that were committed. */
+/** Tells billing about committed changes of tenants. */
 @Injectable()
 export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly relay: OutboxRelay;
@@ -21,9 +21,9 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   /**
-   * After the commit: the outbox tells it for certain, and billing is asked to act on it at once: it is in force when
-   * this returns. UnavailableError when nobody can say that it is: the change stays committed, the outbox brings it
-   * into force, and a repeat tells when.
+   * Called after the commit. The outbox delivers the change in any case. Billing is also asked to act on it at once, so
+   * it is in force when this returns. UnavailableError when that is not certain: the change stays committed, the outbox
+   * brings it into force, and a repeat succeeds once it is.
    */
   async tell(news: TenantUpdate): Promise<void> {
     this.relay.wake();
@@ -31,7 +31,8 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
       await this.services.request('billing.tenants.tell', news, { deadlineMs: TELL_DEADLINE_MS });
     } catch (error) {
       throw new UnavailableError(
-        `the status of ${news.tenantId} is committed, and billing hears of it by topic: ${(error as Error).message}`,
+        `the status of ${news.tenantId} is committed, and billing will learn of it by topic: ` +
+          `${(error as Error).message}`,
       );
     }
   }

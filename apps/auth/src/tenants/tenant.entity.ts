@@ -16,7 +16,7 @@ export class Tenant {
   @Column('text')
   status!: 'active' | 'suspended';
 
-  /** Counts up with every change of the status. */
+  /** Incremented by every change of the status. */
   @Column('int', { name: 'status_version', default: 0 })
   statusVersion!: number;
 

@@ -7,7 +7,7 @@ import { useAuth } from '../running-auth.fixture';
 
 const { auth, database } = useAuth();
 
-it('a tenant has the plan that it names, or the first one of tollgate.yaml, and is active', async () => {
+it('a tenant is active, and has the plan that it names or the first plan of tollgate.yaml', async () => {
   const named = await auth.request('auth.tenants.create', { name: 'Acme', plan: 'pro' });
   expect(named).toEqual({
     id: expect.stringMatching(/^ten_/),
@@ -20,17 +20,17 @@ it('a tenant has the plan that it names, or the first one of tollgate.yaml, and 
   expect(await auth.request('auth.tenants.create', { name: 'Acme' })).toMatchObject({ plan: 'free', status: 'active' });
 });
 
-it('invalid_plan: a plan that tollgate.yaml does not have', async () => {
+it('refuses a plan that tollgate.yaml does not have', async () => {
   expect(await auth.refusal('auth.tenants.create', { name: 'Acme', plan: 'gold' })).toBe('invalid_plan');
 });
 
-it('not_found: an id that was never given, and one that is no id', async () => {
+it('refuses an unknown id, and a text that is not an id', async () => {
   for (const tenantId of [newId('ten'), 'ten_1', '', '\0', "'; --"]) {
     expect(await auth.refusal('auth.tenants.get', { tenantId })).toBe('not_found');
   }
 });
 
-it('lists newest first, in pages that have every row once although rows are added meanwhile', async () => {
+it('lists newest first, and its pages have every row once although rows are added meanwhile', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 7; i++) ids.push(await auth.tenant());
   const first = await auth.request('auth.tenants.list', { limit: 3 });
@@ -44,7 +44,7 @@ it('lists newest first, in pages that have every row once although rows are adde
   expect(last).toEqual({ data: [], nextCursor: null });
 });
 
-it('invalid_parameter: an `after` that is no tenant, a limit out of bounds', async () => {
+it('refuses an `after` that is not a tenant, and a limit out of bounds', async () => {
   for (const query of [{ after: newId('ten') }, { after: '\0' }, { limit: 0 }, { limit: 201 }, { limit: 1.5 }]) {
     expect(await auth.refusal('auth.tenants.list', query)).toBe('invalid_parameter');
   }
@@ -64,7 +64,7 @@ describe('suspension', () => {
   const told = (tenantId: string) =>
     database.query(`SELECT data FROM auth.outbox WHERE data->>'tenantId' = $1 ORDER BY id`, [tenantId]);
 
-  it('suspends and resumes, also again, and tells it in the order of the changes', async () => {
+  it('suspends and resumes, also repeatedly, and publishes the changes in their order', async () => {
     const tenantId = await auth.tenant();
     for (const status of ['suspended', 'suspended', 'active'] as const) {
       expect(await auth.request('auth.tenants.setStatus', { tenantId, status })).toMatchObject({
@@ -81,7 +81,7 @@ describe('suspension', () => {
     await eventually(async () => expect(await told(tenantId)).toEqual([]));
   });
 
-  it('is committed and not answered while it cannot come into force; a repeat is answered once billing has acted on it', async () => {
+  it('a suspension is committed but not answered until billing has acted on it', async () => {
     const tenantId = await auth.tenant();
     const suspend = () => auth.request('auth.tenants.setStatus', { tenantId, status: 'suspended' });
     auth.billing.isAway = true;
@@ -96,7 +96,7 @@ describe('suspension', () => {
     expect(acted).toEqual([{ tenantId, version: 1, status: 'suspended' }]);
   });
 
-  it('refuses an unknown tenant and another status', async () => {
+  it('refuses an unknown tenant and an unknown status', async () => {
     for (const tenantId of [newId('ten'), 'x', '\0']) {
       expect(await auth.refusal('auth.tenants.setStatus', { tenantId, status: 'active' })).toBe('not_found');
     }
@@ -104,7 +104,7 @@ describe('suspension', () => {
     expect(await auth.refusal('auth.tenants.setStatus', wrong)).toBe('invalid_parameter');
   });
 
-  it('the outbox is the one that the relay expects', () => {
+  it('the outbox table is the one that the relay expects', () => {
     expect(readFileSync(join(__dirname, '../migrations/002_suspension.sql'), 'utf8')).toContain(OUTBOX_TABLE_SQL);
   });
 });

@@ -25,7 +25,7 @@ export class Tenants {
     private readonly outbox: TenantOutbox,
   ) {}
 
-  /** RequestError invalid_plan. Without a plan: the first one of tollgate.yaml. */
+  /** Without a plan, the tenant gets the first one of tollgate.yaml. RequestError invalid_plan. */
   async create({ name, plan }: RequestOf<'auth.tenants.create'>): Promise<TenantRow> {
     const { plans } = this.config.current;
     const chosen = plan === undefined ? plans[0] : plans.find(({ id }) => id === plan);
@@ -53,8 +53,8 @@ export class Tenants {
   }
 
   /**
-   * Commits the status with the news of it; it is in force when this returns, as billing has passed it on to where
-   * requests are admitted. RequestError not_found; UnavailableError when it may not be in force yet: again.
+   * Commits the status together with its message. It is in force when this returns, because billing has passed it on to
+   * the admission store. RequestError not_found. UnavailableError when it may not be in force yet: repeat the request.
    */
   async setStatus({ tenantId, status }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
     if (status !== 'active' && status !== 'suspended')
@@ -69,7 +69,7 @@ export class Tenants {
         tenant.statusVersion += 1;
         await tx.update(Tenant, { id: tenantId }, { status, statusVersion: tenant.statusVersion });
       }
-      // Told again when nothing changed, too: that is what an operator wants who asks twice.
+      // Published even when nothing changed: an operator who repeats the request wants that.
       const news = { tenantId, version: tenant.statusVersion, status };
       await enqueue(tx, 'tenant-news', [news]);
       return { row: toRow(tenant), news };

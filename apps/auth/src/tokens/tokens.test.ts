@@ -37,19 +37,19 @@ it('a token is in force at the edge when it is answered, with its scopes', async
   });
 });
 
-it('invalid_scope: none, an unknown one, one named twice', async () => {
+it('refuses no scopes, an unknown scope, and a scope that is named twice', async () => {
   for (const scopes of [[], ['keys:admin'], ['keys:read', 'keys:read'], ['keys:read', '']]) {
     const request = { tenantId, name: 'ops', ...minted('token'), scopes };
     expect(await auth.refusal('auth.tokens.create', request)).toBe('invalid_scope');
   }
 });
 
-it('not_found: a tenant that does not exist', async () => {
+it('refuses a token of a tenant that does not exist', async () => {
   const request = { tenantId: newId('ten'), name: 'ops', ...minted('token'), scopes: ['keys:read'] };
   expect(await auth.refusal('auth.tokens.create', request)).toBe('not_found');
 });
 
-it('lists newest first, of this tenant and only tokens, in pages', async () => {
+it('lists the tokens of one tenant, newest first, in pages', async () => {
   const ids = [await create(), await create(), await create()].map((token) => token.id);
   await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
   const first = await auth.request('auth.tokens.list', { tenantId, limit: 2 });
@@ -58,11 +58,11 @@ it('lists newest first, of this tenant and only tokens, in pages', async () => {
   expect(second).toMatchObject({ data: [{ id: ids[0] }], nextCursor: null });
 });
 
-it('invalid_parameter: an `after` that is no token of this tenant', async () => {
+it('refuses an `after` that is not a token of this tenant', async () => {
   expect(await auth.refusal('auth.tokens.list', { tenantId, after: newId('tok') })).toBe('invalid_parameter');
 });
 
-it('a revocation is in the credential store when it is answered, and at every gateway within a second; the first revokedAt stands', async () => {
+it('a revocation is in the credential store when it is answered, and at every gateway within a second', async () => {
   const { hash, last4 } = minted('token');
   const { id } = await auth.request('auth.tokens.create', {
     tenantId,
@@ -81,7 +81,7 @@ it('a revocation is in the credential store when it is answered, and at every ga
   expect(await listed(id)).toMatchObject({ revokedAt });
 });
 
-it("not_found: revoking an unknown id, another tenant's token, or a key as a token", async () => {
+it('refuses to revoke an unknown id, a token of another tenant, and a key as a token', async () => {
   const { id } = await create();
   const key = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
   expect(await auth.refusal('auth.tokens.revoke', { tenantId: await auth.tenant(), id })).toBe('not_found');
@@ -93,7 +93,7 @@ it("not_found: revoking an unknown id, another tenant's token, or a key as a tok
 describe('lastUsedAt', () => {
   const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 
-  it('advances to the latest use of a batch and never goes back', async () => {
+  it('advances to the latest use of a batch, and never goes back', async () => {
     const [a, b] = [await create(), await create()];
     const [late, early] = [ago(1_000), ago(60_000)];
     const uses = [
@@ -110,20 +110,20 @@ describe('lastUsedAt', () => {
     expect(await listed(b.id)).toMatchObject({ lastUsedAt: late });
   });
 
-  it("does not run ahead of time with a gateway's clock", async () => {
+  it("stays at the current time when a gateway's clock runs ahead", async () => {
     const { id } = await create();
     await auth.request('auth.tokens.used', { uses: [{ id, at: ago(-3_600_000) }] });
     expect(Date.parse((await listed(id)).lastUsedAt!)).toBeLessThanOrEqual(Date.now() + 1_000);
   });
 
-  it('passes over ids that are no tokens, and takes an empty batch', async () => {
+  it('ignores ids that are not tokens, and accepts an empty batch', async () => {
     const key = await auth.request('auth.keys.create', { tenantId, name: 'k', ...minted('key') });
     const uses = [newId('tok'), key.id, 'x'].map((id) => ({ id, at: ago(0) }));
     expect(await auth.request('auth.tokens.used', { uses })).toEqual({ recorded: 0 });
     expect(await auth.request('auth.tokens.used', { uses: [] })).toEqual({ recorded: 0 });
   });
 
-  it('takes batches from several gateways at once, in whatever order they name the tokens', async () => {
+  it('accepts concurrent batches from several gateways that name the tokens in different orders', async () => {
     const tokens = await Promise.all(Array.from({ length: 20 }, () => create()));
     const at = ago(500);
     const uses = tokens.map(({ id }) => ({ id, at }));
@@ -135,7 +135,7 @@ describe('lastUsedAt', () => {
     for (const { id } of tokens) expect(await listed(id)).toMatchObject({ lastUsedAt: at });
   });
 
-  it('is no change for the edge: nothing is projected again', async () => {
+  it('is no change for the edge, so nothing is projected again', async () => {
     const { id } = await create();
     await auth.request('auth.tokens.used', { uses: [{ id, at: ago(0) }] });
     expect(await database.query('SELECT version FROM auth.credential WHERE id = $1', [id])).toEqual([{ version: 1 }]);

@@ -9,8 +9,8 @@ import { Tenants } from '../tenants/tenants';
 const MAX_USES_PER_UPDATE = 1_000;
 
 /**
- * Rows are locked in sorted order, so that two batches wait for each other and do not deadlock. A gateway's clock that
- * runs ahead does not count beyond now.
+ * Rows are locked in sorted order, so two batches wait for each other instead of deadlocking. When a gateway's clock
+ * runs ahead, the current time counts.
  */
 const RECORD_USES = `
   WITH used AS (
@@ -30,7 +30,7 @@ export class Tokens {
     private readonly database: AuthDatabase,
   ) {}
 
-  /** RequestError not_found (tenant), invalid_scope: none, unknown, or named twice. */
+  /** RequestError not_found (tenant), invalid_scope (none, unknown, or named twice). */
   async create({ tenantId, name, hash, last4, scopes, expiresAt }: RequestOf<'auth.tokens.create'>): Promise<TokenRow> {
     await this.tenants.get({ tenantId });
     const known = scopes.every((scope) => (SCOPES as readonly string[]).includes(scope));
@@ -48,7 +48,7 @@ export class Tokens {
     return this.book.revoke('token', tenantId, id);
   }
 
-  /** Advances lastUsedAt, never back; `recorded`: the tokens among them that exist. A repeat changes nothing. */
+  /** Advances lastUsedAt, never back. `recorded` counts the tokens among the ids. A repeat changes nothing. */
   async used({ uses }: RequestOf<'auth.tokens.used'>): Promise<{ recorded: number }> {
     let recorded = 0;
     for (let from = 0; from < uses.length; from += MAX_USES_PER_UPDATE) {

@@ -1,4 +1,5 @@
 import { NANOS_PER_CENT, type BudgetUpdate, type BudgetState, type SetBudget } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 
 export interface BudgetRow {
@@ -18,13 +19,13 @@ interface StateRow {
   events: BudgetState['events'] | null;
 }
 
-/** What was set: of a `budget` row, or of none. */
+/** What was set, from a `budget` row or from none. */
 export function setBudget(row: { kind: BudgetRow['kind'] | null; cents: string | null } | undefined): SetBudget {
   if (!row?.kind || row.kind === 'default') return 'default';
   return row.kind === 'none' ? 'none' : Number(row.cents);
 }
 
-/** What admission is told of a budget. */
+/** A budget as admission receives it. */
 export function budgetUpdate(row: BudgetRow): BudgetUpdate {
   const set = setBudget(row);
   return {
@@ -34,9 +35,10 @@ export function budgetUpdate(row: BudgetRow): BudgetUpdate {
   };
 }
 
-/** Every budget that was ever set for the tenant or one of its keys: for an admission store that lost them. */
+/** Every budget that was ever set for the tenant or one of its keys, for an admission store that lost them. */
 export async function allBudgetUpdates(tx: EntityManager, tenantId: string): Promise<BudgetUpdate[]> {
-  const rows = await tx.query<BudgetRow[]>(
+  const rows = await query<BudgetRow>(
+    tx,
     'SELECT key_id, version, kind, cents, thresholds FROM budget WHERE tenant_id = $1 ORDER BY key_id',
     [tenantId],
   );
@@ -53,24 +55,31 @@ const STATE = `
     LEFT JOIN budget_month m ON m.tenant_id = $1 AND m.period = $2 AND m.key_id = w.key_id
   ORDER BY w.key_id`;
 
-/** One budget, of the tenant (key '') or a key; also where none was ever set. */
+/** One budget, of the tenant (key '') or of a key, even if it was never set. */
 export async function budgetState(
   tx: EntityManager,
   { tenantId, keyId, period }: { tenantId: string; keyId: string; period: string },
   defaultThresholds: readonly number[],
 ): Promise<BudgetState> {
-  const [row] = await tx.query<StateRow[]>(`WITH w AS (SELECT $3::text AS key_id) ${STATE}`, [tenantId, period, keyId]);
+  const [row] = await query<StateRow>(tx, `WITH w AS (SELECT $3::text AS key_id) ${STATE}`, [tenantId, period, keyId]);
   return toState(row!, period, defaultThresholds);
 }
 
-/** Those of keys that have one of their own, ascending by key after `after`; at most `limit`. */
+/** The keys with a budget of their own, ascending, after the key `after`, at most `limit`. */
 export async function budgetStates(
   tx: EntityManager,
   { tenantId, after, period, limit }: { tenantId: string; after: string; period: string; limit: number },
   defaultThresholds: readonly number[],
 ): Promise<BudgetState[]> {
-  const rows = await tx.query<StateRow[]>(
-    `WITH w AS (SELECT key_id FROM budget WHERE tenant_id = $1 AND key_id > $3 AND kind <> 'default' ORDER BY key_id LIMIT $4) ${STATE}`,
+  const rows = await query<StateRow>(
+    tx,
+    `WITH w AS (
+       SELECT key_id
+       FROM budget
+       WHERE tenant_id = $1 AND key_id > $3 AND kind <> 'default'
+       ORDER BY key_id
+       LIMIT $4
+     ) ${STATE}`,
     [tenantId, period, after, limit],
   );
   return rows.map((row) => toState(row, period, defaultThresholds));

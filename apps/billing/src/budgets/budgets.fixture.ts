@@ -8,14 +8,11 @@ import { Budgets } from './budgets';
 const MAY_MS = Date.UTC(2026, 4, 15, 12);
 const THRESHOLDS_PERCENT = [50, 80, 100];
 
-/**
- * Budgets and what is spent of them, at a time and with the configuration's thresholds that the test moves; both are
- * reset before each test.
- */
+/** Budgets and spending, with a clock and thresholds that the test controls. Both are reset before each test. */
 export class TestBudgets {
   nowMs = MAY_MS;
   configured: readonly number[] = THRESHOLDS_PERCENT;
-  /** The replica of billing that the test asks; `replica()` makes more. */
+  /** The replica of billing under test. `replica()` makes more. */
   gatherer!: ChargeGatherer;
   budgets!: Budgets;
 
@@ -65,7 +62,7 @@ export class TestBudgets {
     });
   }
 
-  /** What goes to the topic, oldest first. */
+  /** The events for the topic, oldest first. */
   async events(tenantId: string): Promise<BudgetEvent[]> {
     const rows = await this.database.query<{ data: BudgetEvent }>(
       `SELECT data FROM billing.outbox WHERE topic = 'budget-events' AND data->>'tenantId' = $1 ORDER BY id`,
@@ -79,7 +76,7 @@ export class TestBudgets {
   }
 }
 
-/** Call it inside a describe, so that it is closed before the database is dropped. */
+/** Call it inside a describe, so that it closes before the database is dropped. */
 export function useBudgets(database: TestDatabase): TestBudgets {
   const billing = useBilling(database);
   const test = new TestBudgets(

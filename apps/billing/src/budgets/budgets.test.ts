@@ -10,7 +10,7 @@ const database = useTestDatabase();
 describe('budgets', () => {
   const t = useBudgets(database);
 
-  it('a change goes out as news with a version of its own, and moves no money; the same again is no change', async () => {
+  it('publishes each change with a version of its own and moves no money, and ignores a repeat', async () => {
     const tenantId = await t.billing.tenant();
     const keyId = newId('key');
     const { version } = await t.billing.books(tenantId);
@@ -33,7 +33,7 @@ describe('budgets', () => {
     ]);
   });
 
-  it('is in force when it is answered; while the admission store is away it is committed, not answered and told by the news, and a repeat is answered once it is in force', async () => {
+  it('answers once the change is in force, and commits but refuses it while the store is away', async () => {
     const tenantId = await t.billing.tenant();
     const inForce = () =>
       database.query('SELECT budget_nanos AS nanos FROM admission.tenant WHERE tenant_id = $1', [tenantId]);
@@ -55,7 +55,7 @@ describe('budgets', () => {
     expect((await t.billing.news(tenantId)).slice(told)).toHaveLength(1);
   });
 
-  it('lists the keys that have their own, in pages', async () => {
+  it('lists the keys with a budget of their own, in pages', async () => {
     const tenantId = await t.billing.tenant();
     const keys = Array.from({ length: 5 }, () => newId('key'));
     for (const keyId of keys) await t.set(tenantId, 100, keyId);
@@ -72,17 +72,17 @@ describe('budgets', () => {
 
   it.each<[string, object, string]>([
     ['an unknown tenant', { tenantId: 'unknown' }, 'not_found'],
-    ['a tenant id that is none', { tenantId: 'x' }, 'not_found'],
-    ['a key id that is none', { keyId: 'x' }, 'not_found'],
+    ['an invalid tenant id', { tenantId: 'x' }, 'not_found'],
+    ['an invalid key id', { keyId: 'x' }, 'not_found'],
     ['a negative amount', { budgetCents: -1 }, 'invalid_budget'],
     ['a fraction', { budgetCents: 1.5 }, 'invalid_budget'],
     ['an amount beyond 2^53', { budgetCents: 2 ** 53 }, 'invalid_budget'],
     ['an amount as text', { budgetCents: '5' }, 'invalid_budget'],
-    ['no thresholds at all', { thresholdsPercent: [] }, 'invalid_thresholds'],
+    ['an empty list of thresholds', { thresholdsPercent: [] }, 'invalid_thresholds'],
     ['thresholds out of order', { thresholdsPercent: [80, 50] }, 'invalid_thresholds'],
-    ['a threshold twice', { thresholdsPercent: [50, 50] }, 'invalid_thresholds'],
+    ['a repeated threshold', { thresholdsPercent: [50, 50] }, 'invalid_thresholds'],
     ['a threshold of zero', { thresholdsPercent: [0] }, 'invalid_thresholds'],
-    ['a threshold above the budget', { thresholdsPercent: [101] }, 'invalid_thresholds'],
+    ['a threshold above 100 percent', { thresholdsPercent: [101] }, 'invalid_thresholds'],
   ])('refuses %s, and writes nothing', async (_, wrong, code) => {
     const tenantId = await t.billing.tenant();
     const unknown = await t.billing.tenant();

@@ -8,7 +8,7 @@ import {
   type SetBudget,
 } from '@tollgate/contracts';
 import { enqueue, type Requests } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { enforceAtAdmission } from '../consume/tell-admission';
 import { lockBooks } from '../ledger/books-store';
@@ -18,13 +18,13 @@ import { budgetUpdate, budgetState, budgetStates, setBudget, type BudgetRow } fr
 import { IN_FORCE, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
 
-/** Keys of one tenant with a budget that was ever set: all of them go to an admission store that lost them. */
+/** Keys of one tenant whose budget was ever set. An admission store that lost them receives all of them at once. */
 export const MAX_KEY_BUDGETS = 10_000;
 const DEFAULT_PAGE_ROWS = 100;
 const MAX_PAGE_ROWS = 200;
 
 export interface BudgetOptions {
-  /** Those of the configuration, as it is now. */
+  /** The thresholds in the current configuration. */
   thresholdsPercent?: () => readonly number[];
   /** Epoch milliseconds. For tests. */
   now?: () => number;
@@ -33,9 +33,9 @@ export interface BudgetOptions {
 type SetRequest = RequestOf<'billing.budget.set'>;
 
 /**
- * Monthly budgets of tenants and keys. A change, the news of it and the thresholds that it makes reached commit
- * together, under the lock of the tenant's books; admission is told at once, and by the news; it is answered once
- * admission has it. Money is not moved by any of it: the books' version stays.
+ * Monthly budgets of tenants and keys. The change, its balance update and the thresholds that it reaches commit
+ * together, under the lock of the tenant's books. Admission then learns of the change directly, and again by the
+ * balance update. The caller gets its answer once admission has it. No money moves, so the version of the books stays.
  */
 export class Budgets {
   constructor(
@@ -46,8 +46,8 @@ export class Budgets {
   ) {}
 
   /**
-   * RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets; UnavailableError when
-   * auth or the admission store does not answer: set it again.
+   * RequestError not_found (tenant, key), invalid_budget, invalid_thresholds, too_many_budgets. UnavailableError when
+   * auth or the admission store does not answer: set the budget again.
    */
   async set(request: SetRequest): Promise<BudgetState> {
     const { tenantId } = request;
@@ -56,7 +56,7 @@ export class Budgets {
     const { state, news } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const { row, changed } = await write(tx, request, keyId);
-      // Of one that stays as it is too: the store may have been away when it was set.
+      // Even if the budget stays the same: the store may have been away when it was set.
       const news = row ? [{ ...balanceUpdate(books, []), budgets: [budgetUpdate(row)] }] : [];
       if (changed) {
         await this.recordReached(tx, tenantId, keyId);
@@ -73,7 +73,7 @@ export class Budgets {
     return budgetState(this.dataSource.manager, of, this.thresholds());
   }
 
-  /** RequestError invalid_parameter: limit, after. */
+  /** RequestError invalid_parameter (limit, after). */
   async keys({
     tenantId,
     limit = DEFAULT_PAGE_ROWS,
@@ -88,18 +88,20 @@ export class Budgets {
     return { data, nextCursor: states.length > limit ? data.at(-1)!.keyId : null };
   }
 
-  /** The key's id, '' for the tenant itself. RequestError not_found. */
+  /** The key's id, or '' for the tenant itself. RequestError not_found. */
   private async find({ tenantId, keyId }: SetRequest): Promise<string> {
     if (keyId === null) await this.services.request('auth.tenants.get', { tenantId });
     else await this.services.request('auth.keys.get', { tenantId, id: keyId });
     return keyId ?? '';
   }
 
-  /** A budget that is lower now may have been used up to its thresholds already. */
+  /** Spending may already have reached the thresholds of a lowered budget. */
   private async recordReached(tx: EntityManager, tenantId: string, keyId: string): Promise<void> {
     const period = this.period();
-    const watched = await tx.query<WatchedRow[]>(
-      `SELECT b.tenant_id, $3::text AS period, b.key_id, coalesce(m.spent_nanos, 0) AS spent_nanos, ${IN_FORCE} AS cents, b.thresholds
+    const watched = await query<WatchedRow>(
+      tx,
+      `SELECT b.tenant_id, $3::text AS period, b.key_id, coalesce(m.spent_nanos, 0) AS spent_nanos,
+         ${IN_FORCE} AS cents, b.thresholds
        FROM budget b LEFT JOIN budget_month m ON m.tenant_id = b.tenant_id AND m.key_id = b.key_id AND m.period = $3
        WHERE b.tenant_id = $1 AND b.key_id = $2 AND ${IN_FORCE} IS NOT NULL`,
       [tenantId, keyId, period],
@@ -116,13 +118,14 @@ export class Budgets {
   }
 }
 
-/** The row as it is now (none: it was never set), and whether it changed. The tenant's books are locked. */
+/** The current row (none if the budget was never set), and whether it changed. Locks the tenant's books. */
 async function write(
   tx: EntityManager,
   { tenantId, budgetCents, thresholdsPercent }: SetRequest,
   keyId: string,
 ): Promise<{ row: BudgetRow | undefined; changed: boolean }> {
-  const [before] = await tx.query<BudgetRow[]>(
+  const [before] = await query<BudgetRow>(
+    tx,
     'SELECT key_id, version, kind, cents, thresholds FROM budget WHERE tenant_id = $1 AND key_id = $2',
     [tenantId, keyId],
   );
@@ -132,10 +135,12 @@ async function write(
   if (same) return { row: before, changed: false };
   if (!before && keyId !== '') await assertRoom(tx, tenantId);
   const kind = typeof budgetCents === 'number' ? 'amount' : budgetCents;
-  const [row] = await tx.query<BudgetRow[]>(
+  const [row] = await query<BudgetRow>(
+    tx,
     `INSERT INTO budget AS b (tenant_id, key_id, version, kind, cents, thresholds) VALUES ($1, $2, 1, $3, $4, $5)
      ON CONFLICT (tenant_id, key_id) DO UPDATE
-       SET version = b.version + 1, kind = excluded.kind, cents = excluded.cents, thresholds = excluded.thresholds, changed_at = now()
+       SET version = b.version + 1, kind = excluded.kind, cents = excluded.cents, thresholds = excluded.thresholds,
+         changed_at = now()
      RETURNING key_id, version, kind, cents, thresholds`,
     [tenantId, keyId, kind, kind === 'amount' ? budgetCents : null, thresholds],
   );
@@ -143,7 +148,8 @@ async function write(
 }
 
 async function assertRoom(tx: EntityManager, tenantId: string): Promise<void> {
-  const [row] = await tx.query<{ count: string }[]>(
+  const [row] = await query<{ count: string }>(
+    tx,
     `SELECT count(*) FROM budget WHERE tenant_id = $1 AND key_id <> ''`,
     [tenantId],
   );

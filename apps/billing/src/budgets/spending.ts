@@ -1,21 +1,25 @@
 import { newId, type BudgetEvent } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import type { ReadCharge } from '../ledger/core/gather';
 import { periodOf } from '../ledger/core/period';
 import { reachedThresholds } from './thresholds';
 
-/** Spending of a tenant (key '') or of a key in a month. */
+/** Spending of a tenant (key '') or a key in a month. */
 interface Spending {
   tenantId: string;
   period: string;
   keyId: string;
   nanos: bigint;
-  /** Null: none. Undefined: no charge says, as metering sends one again without; what is stored stays. */
+  /**
+   * Null: there is no default. Undefined: no charge says, because metering sends a repeat without it; the stored one
+   * stays.
+   */
   defaultCents: number | null | undefined;
 }
 
-/** A budget in force, and what is spent of it. */
+/** A budget in force, and the spending against it. */
 export interface WatchedRow {
   tenant_id: string;
   period: string;
@@ -25,13 +29,20 @@ export interface WatchedRow {
   thresholds: number[] | null;
 }
 
-/** Whether a budget is in force, and its amount: of a `budget` row b (or none) and a `budget_month` row m. */
-export const IN_FORCE = `CASE coalesce(b.kind, 'default') WHEN 'amount' THEN b.cents WHEN 'default' THEN m.default_cents END`;
+/**
+ * The amount of the budget in force, or null if there is none, from a `budget` row b (or none) and a `budget_month` row
+ * m.
+ */
+export const IN_FORCE = `
+  CASE coalesce(b.kind, 'default')
+    WHEN 'amount' THEN b.cents
+    WHEN 'default' THEN m.default_cents
+  END`;
 
 /**
- * Adds charges, which were not gathered before, to what their tenants and keys have spent in the month in which they
- * ended, and records the thresholds that are reached by it. In the transaction that gathers them, the tenants' books
- * locked: so each charge counts once, and each threshold is recorded once.
+ * Adds new charges to the spending of their tenants and keys, in the months in which the requests ended. Records the
+ * thresholds that this reaches. It runs in the transaction that gathers the charges, under the lock of the tenants'
+ * books, so each charge counts once and each threshold is recorded once.
  */
 export async function addSpending(
   tx: EntityManager,
@@ -40,13 +51,16 @@ export async function addSpending(
 ): Promise<void> {
   if (charges.length === 0) return;
   const sums = sumUp(charges);
-  const watched = await tx.query<WatchedRow[]>(
+  const watched = await query<WatchedRow>(
+    tx,
     `WITH m AS (
        INSERT INTO budget_month AS stored (tenant_id, period, key_id, spent_nanos, default_cents)
-       SELECT n.tenant_id, n.period, n.key_id, n.nanos, CASE WHEN n.says THEN n.default_cents ELSE before.default_cents END
+       SELECT n.tenant_id, n.period, n.key_id, n.nanos,
+         CASE WHEN n.says THEN n.default_cents ELSE before.default_cents END
        FROM unnest($1::text[], $2::text[], $3::text[], $4::numeric[], $5::bigint[], $6::boolean[])
          AS n (tenant_id, period, key_id, nanos, default_cents, says)
-       LEFT JOIN budget_month before ON before.tenant_id = n.tenant_id AND before.period = n.period AND before.key_id = n.key_id
+       LEFT JOIN budget_month before ON before.tenant_id = n.tenant_id AND before.period = n.period
+         AND before.key_id = n.key_id
        ON CONFLICT (tenant_id, period, key_id) DO UPDATE
          SET spent_nanos = stored.spent_nanos + excluded.spent_nanos, default_cents = excluded.default_cents
        RETURNING tenant_id, period, key_id, spent_nanos, default_cents)
@@ -66,8 +80,7 @@ export async function addSpending(
 }
 
 /**
- * Records the thresholds that these budgets have reached and that are not recorded yet; each new one goes to the outbox
- * too.
+ * Records the thresholds that these budgets have reached and that are not recorded yet, and puts each into the outbox.
  */
 export async function recordReached(
   tx: EntityManager,
@@ -89,9 +102,12 @@ export async function recordReached(
     ),
   );
   if (reached.length === 0) return;
-  const fresh = await tx.query<{ id: string }[]>(
+  const fresh = await query<{ id: string }>(
+    tx,
     `INSERT INTO budget_event (id, tenant_id, key_id, period, threshold_percent, budget_cents, spent_nanos, recorded_at)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::bigint[], $7::numeric[], $8::timestamptz[])
+     SELECT *
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::smallint[], $6::bigint[], $7::numeric[],
+       $8::timestamptz[])
      ON CONFLICT DO NOTHING RETURNING id`,
     [
       reached.map((event) => event.id),
@@ -112,7 +128,7 @@ export async function recordReached(
   );
 }
 
-/** Each tenant and each key once a month. The configuration's defaults are those of the last charge that says them. */
+/** One sum per tenant, key and month. The defaults are those of the last charge that states them. */
 function sumUp(charges: readonly ReadCharge[]): Spending[] {
   const sums = new Map<string, Spending>();
   const add = ({ tenantId, endedAt, costNanos, defaultBudgets }: ReadCharge, keyId: string, cents?: number) => {

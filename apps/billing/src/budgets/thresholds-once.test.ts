@@ -6,8 +6,8 @@ import { join } from 'node:path';
 const database = useTestDatabase();
 const MIGRATION = join(__dirname, '../migrations/011_thresholds_once.sql');
 
-it('migration 011 keeps what was told first of each threshold of a month, and lets nobody change it afterwards', async () => {
-  // As before it: a budget that was changed to another amount told its thresholds anew.
+it('migration 011 keeps the first event of each threshold and month, and makes events append-only', async () => {
+  // The state before it: a budget that changed to another amount recorded its thresholds again.
   await database.query(
     `ALTER TABLE billing.budget_event DROP CONSTRAINT budget_event_pkey,
        ADD PRIMARY KEY (tenant_id, period, key_id, budget_cents, threshold_percent)`,
@@ -31,7 +31,9 @@ it('migration 011 keeps what was told first of each threshold of a month, and le
     );
   await database.query(`SET search_path TO billing; ${readFileSync(MIGRATION, 'utf8')}`);
   const left = await database.query<{ line: string }>(
-    `SELECT concat_ws(' ', period, key_id, budget_cents, threshold_percent) AS line FROM billing.budget_event ORDER BY id`,
+    `SELECT concat_ws(' ', period, key_id, budget_cents, threshold_percent) AS line
+     FROM billing.budget_event
+     ORDER BY id`,
   );
   expect(left.map(({ line }) => line)).toEqual([
     '2026-10  100 50',

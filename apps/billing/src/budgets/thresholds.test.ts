@@ -10,7 +10,7 @@ const database = useTestDatabase();
 describe('thresholds of budgets', () => {
   const t = useBudgets(database);
 
-  it('records each threshold once in a month, for the budget of a tenant', async () => {
+  it("records each threshold of a tenant's budget once a month", async () => {
     const tenantId = await t.billing.tenant();
     await t.set(tenantId, 1_000);
     await t.spend(tenantId, 499);
@@ -39,7 +39,7 @@ describe('thresholds of budgets', () => {
     });
   });
 
-  it('one nano below a threshold is below it', async () => {
+  it('records no threshold while one nano is missing', async () => {
     const tenantId = await t.billing.tenant();
     await t.set(tenantId, 1_000);
     await t.gatherer.gather([charge(tenantId, 500n * CENT - 1n, { endedAt: t.at() })]);
@@ -48,7 +48,7 @@ describe('thresholds of budgets', () => {
     expect(await t.percents(tenantId)).toEqual([50]);
   });
 
-  it('a key has its own sum and its own budget beside the tenant\u2019s', async () => {
+  it("counts a key's spending by itself, against its own budget", async () => {
     const tenantId = await t.billing.tenant();
     const [a, b] = [newId('key'), newId('key')];
     await t.set(tenantId, 1_000);
@@ -69,7 +69,7 @@ describe('thresholds of budgets', () => {
     });
   });
 
-  it('a month begins at zero, by the time at which requests ended and not at which their charges came', async () => {
+  it('counts a request in the month in which it ended, not in the month in which its charge arrived', async () => {
     const tenantId = await t.billing.tenant();
     await t.set(tenantId, 100);
     const late = charge(tenantId, 30n * CENT, { endedAt: '2026-05-31T23:59:59.999Z' });
@@ -89,7 +89,7 @@ describe('thresholds of budgets', () => {
     });
   });
 
-  it('what the configuration gives by default is watched too, until another is set', async () => {
+  it("watches the configuration's default budget until another one is set", async () => {
     const tenantId = await t.billing.tenant();
     const keyId = newId('key');
     const defaultBudgets = { tenantCents: 1_000, keyCents: 100 };
@@ -107,7 +107,7 @@ describe('thresholds of budgets', () => {
     expect((await t.events(tenantId)).slice(3)).toMatchObject([{ keyId, thresholdPercent: 100, budgetCents: 100 }]);
   });
 
-  it('a charge that is sent again without the defaults counts against those that are known; one with none takes them away', async () => {
+  it('keeps the known defaults for a charge without any, and drops them for a charge with empty ones', async () => {
     const tenantId = await t.billing.tenant();
     const keyId = newId('key');
     const defaultBudgets = { tenantCents: 1_000, keyCents: 500 };
@@ -128,7 +128,7 @@ describe('thresholds of budgets', () => {
     expect(await told()).toHaveLength(2);
   });
 
-  it('a budget that is lowered below what is spent has reached its thresholds at once', async () => {
+  it('records the thresholds that a lowered budget has already reached, at once', async () => {
     const tenantId = await t.billing.tenant();
     await t.set(tenantId, 10_000);
     await t.spend(tenantId, 900);
@@ -137,7 +137,7 @@ describe('thresholds of budgets', () => {
     expect(await t.percents(tenantId)).toEqual([50, 80]);
   });
 
-  it('a threshold that was told is not told again in that month, whatever the budget becomes; in the next month it is', async () => {
+  it('records each threshold once a month, whatever the budget becomes, and again in the next month', async () => {
     const tenantId = await t.billing.tenant();
     await t.set(tenantId, 1_000);
     await t.spend(tenantId, 600);
@@ -156,7 +156,7 @@ describe('thresholds of budgets', () => {
     expect((await t.events(tenantId)).slice(2)).toMatchObject([{ period: '2026-06', thresholdPercent: 50 }]);
   });
 
-  it('two replicas that reach and change the same budget at once tell each threshold once, and so does one that starts later', async () => {
+  it('records each threshold once when two replicas reach it and change the budget at the same time', async () => {
     const replicas = [t.replica(), t.replica()];
     for (let round = 0; round < 10; round++) {
       const tenantId = await t.billing.tenant();
@@ -173,7 +173,7 @@ describe('thresholds of budgets', () => {
     }
   });
 
-  it('thresholds are those of the budget, or of the configuration as it is at that moment', async () => {
+  it('uses the thresholds of the budget, or those in the configuration at that moment', async () => {
     const tenantId = await t.billing.tenant();
     const keyId = newId('key');
     expect(await t.set(tenantId, 100, null, [10, 90])).toMatchObject({
@@ -195,7 +195,7 @@ describe('thresholds of budgets', () => {
     ]);
   });
 
-  it('whatever comes in whatever order, repeated and from several replicas: sums are those of the charges, each threshold is recorded once', async () => {
+  it('sums equal the charges and each threshold is recorded once, in any order, with any repeats', async () => {
     const replicas = [t.replica().gatherer, t.replica().gatherer];
     await assertRuns(
       fc.asyncProperty(
@@ -238,7 +238,7 @@ describe('thresholds of budgets', () => {
     );
   });
 
-  it('a recorded event can be neither changed nor deleted', async () => {
+  it('an event can be neither changed nor deleted', async () => {
     const tenantId = await t.billing.tenant();
     await t.set(tenantId, 0);
     expect(await t.percents(tenantId)).toEqual([50, 80, 100]);

@@ -4,15 +4,18 @@ export const DEFAULT_THRESHOLDS_PERCENT: readonly number[] = [50, 80, 100];
 export const MAX_THRESHOLDS = 10;
 
 /**
- * The thresholds that this spending has reached. One of 100 % is reached when the whole budget is spent; a budget of
- * zero is always reached.
+ * The thresholds that this spending has reached. 100 % is reached when the whole budget is spent. A budget of zero has
+ * reached all.
  */
 export function reachedThresholds(spentNanos: bigint, budgetCents: number, thresholds: readonly number[]): number[] {
   const percentNanos = BigInt(budgetCents) * NANOS_PER_CENT;
   return thresholds.filter((percent) => spentNanos * 100n >= BigInt(percent) * percentNanos);
 }
 
-/** Whether these can be thresholds: 1 to MAX_THRESHOLDS whole percents from 1 to 100, ascending, each once. */
+/**
+ * Whether the value is a list of thresholds: 1 to MAX_THRESHOLDS whole percents from 1 to 100, ascending, without
+ * repeats.
+ */
 export function areThresholds(value: unknown): value is number[] {
   return (
     Array.isArray(value) &&

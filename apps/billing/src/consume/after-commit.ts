@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { PostingLoop } from './posting-loop';
 
-/** What follows each commit to the books: its news goes out, and usage that is due is posted. */
+/** Runs after each commit to the books: publishes the balance updates, and posts the usage that is due. */
 @Injectable()
 export class AfterCommit {
   constructor(
@@ -10,7 +10,7 @@ export class AfterCommit {
     private readonly loop: PostingLoop,
   ) {}
 
-  /** @param dueInMs until usage of somebody is due; null: of nobody */
+  /** @param dueInMs until the first usage is due; null if none is */
   committed(dueInMs: number | null = null): void {
     this.outbox.wake();
     if (dueInMs !== null) this.loop.wakeIn(dueInMs);

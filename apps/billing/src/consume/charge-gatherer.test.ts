@@ -2,13 +2,13 @@ import { newId, type Charge } from '@tollgate/contracts';
 import { useTestDatabase } from '@tollgate/testing';
 import { CENT, charge, expectBooksToProve, sumNanos, useBilling, type TestBilling } from '../testing/billing.fixture';
 
-// Real: Postgres, and two gatherers at once as two replicas would be.
+// Real: PostgreSQL, and two gatherers at once, like two replicas.
 const database = useTestDatabase();
 
 describe('gathering', () => {
   const billing = useBilling(database, { postingIntervalMs: 60_000 });
 
-  it('takes each charge in once, whatever repeats, in whatever order', async () => {
+  it('adds each charge once, in any order and with any repeats', async () => {
     const tenantId = await billing.tenant();
     const charges = Array.from({ length: 300 }, (_, i) => charge(tenantId, BigInt(i) * 12_345n));
     const batches = [
@@ -22,7 +22,7 @@ describe('gathering', () => {
     expect((await billing.books(tenantId)).unposted).toBe(sumNanos(charges));
   });
 
-  it('tells the new balance at once and releases every hold of a batch, those of repeats too, without a new version for a mere repeat', async () => {
+  it('publishes the new balance and releases all holds of a batch; a repeat makes no new version', async () => {
     const tenantId = await billing.tenant(10);
     const first = charge(tenantId, 3n * CENT);
     const second = charge(tenantId, CENT / 2n);
@@ -44,7 +44,7 @@ describe('gathering', () => {
     ]);
   });
 
-  it('stays exact when several consumers get the same and overlapping batches of 100 tenants at once, without a deadlock', async () => {
+  it('stays exact without deadlocks when consumers get overlapping batches of 100 tenants at once', async () => {
     const tenants = Array.from({ length: 100 }, () => newId('ten'));
     const charges = Array.from({ length: 3_000 }, (_, i) =>
       charge(tenants[(i * 37) % 100]!, BigInt((i * 7919) % 3_000_000)),
@@ -54,7 +54,7 @@ describe('gathering', () => {
     for (let i = 0; i < charges.length; i += 300) {
       batches.push(charges.slice(i, i + 300), charges.slice(Math.max(0, i - 150), i + 150).reverse());
     }
-    // No more at once than there are connections.
+    // Never more at once than there are connections.
     for (let i = 0; i < batches.length; i += 10)
       await Promise.all(batches.slice(i, i + 10).map((batch) => billing.gatherer.gather(batch)));
     await expectBooksToProve(billing, charges);
@@ -62,17 +62,19 @@ describe('gathering', () => {
   });
 
   it.each(['charge', 'tenant_month', 'tenant_books', 'outbox'])(
-    'leaves nothing behind when it fails at %s, and succeeds when tried again',
+    'leaves nothing behind when it fails at %s, and succeeds on a retry',
     async (table) => {
       const tenantId = await billing.tenant();
       const charges = [charge(tenantId, 5n * CENT), charge(tenantId, 7n)];
       const stateBefore = await stateOf(billing, tenantId);
-      // The last statement of this table's step fails: whatever came before it in the transaction must be gone.
+      // The last statement of this table's step fails, so everything before it in the transaction must be undone.
       await database.query(
-        `CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks here'; END $$`,
+        "CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks " +
+          "here'; END $$",
       );
       await database.query(
-        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table} FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
+        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table}
+           FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
       );
       await expect(billing.gatherer.gather(charges)).rejects.toThrow('the test breaks here');
       await database.query('DROP FUNCTION billing.fail() CASCADE');
@@ -82,7 +84,7 @@ describe('gathering', () => {
     },
   );
 
-  it('quarantines what cannot be a charge, with its reason, and takes in the rest', async () => {
+  it('quarantines an invalid charge with its reason, and gathers the others', async () => {
     const tenantId = await billing.tenant();
     const good = charge(tenantId, CENT);
     const bad = [
@@ -105,7 +107,7 @@ describe('gathering', () => {
     await billing.gatherer.gather([{ ...good, tenantId: stranger }]);
     await billing.gatherer.gather([changed]);
     await expectBooksToProve(billing, [good]);
-    // A hold whose charge is quarantined stays.
+    // The hold of a quarantined charge stays.
     expect((await billing.news(stranger)).flatMap(({ releases }) => releases)).toEqual([]);
     expect((await billing.news(tenantId)).flatMap(({ releases }) => releases)).toEqual([good.id]);
     const reasons = async () =>
@@ -123,7 +125,7 @@ describe('gathering', () => {
       'this id was charged before with another tenant or cost',
     ]);
 
-    // The same again, twice in one batch: counted, and no row more.
+    // Repeats, two of them in one batch, only count up and add no row.
     await Promise.all([
       billing.gatherer.gather([...bad, ...bad, changed]),
       billing.gatherer.gather([changed, ...[...bad].reverse()]),
@@ -140,11 +142,11 @@ describe('gathering', () => {
     ).toHaveLength(1);
   });
 
-  it('takes in everyone else’s when the books of one tenant refuse; that one’s are quarantined with their holds kept, and taken in when they come again to books that were put right', async () => {
+  it('quarantines charges that the books refuse, keeps their holds, and gathers them after a repair', async () => {
     const [broken, ...healthy] = await Promise.all(Array.from({ length: 3 }, () => billing.tenant()));
     const taken = charge(broken!, CENT);
     await billing.gatherer.gather([taken]);
-    // A month that says that it has fewer charges than it has: the next one gets a number that is taken.
+    // The month states fewer charges than it has, so the next charge gets a number that is taken.
     const setLastSeq = (seq: number) =>
       database.query('UPDATE billing.tenant_month SET last_seq = $2 WHERE tenant_id = $1', [broken, seq]);
     await setLastSeq(0);

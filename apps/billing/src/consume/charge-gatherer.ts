@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Charge } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { sqlState, transaction } from '@tollgate/postgres';
+import { query, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { addSpending } from '../budgets/spending';
@@ -19,14 +19,14 @@ import { readCharge } from './read-charge';
 import { quarantine, type Rejected } from './rejected';
 
 export interface GatherResult {
-  /** Milliseconds until usage of these tenants is first due for posting; null when none is. */
+  /** Milliseconds until the first usage of these tenants is due for posting; null if none is. */
   dueInMs: number | null;
   gathered: number;
   repeated: number;
   rejected: number;
 }
 
-/** What a transaction did. */
+/** The result of one transaction. */
 interface Taken {
   dueInMs: number | null;
   fresh: readonly ReadCharge[];
@@ -34,26 +34,27 @@ interface Taken {
 }
 
 /**
- * Takes batches of charges into the books, exactly once by the charge's id, in any order and with any repeats. One
- * transaction a batch:
+ * Gathers batches of charges into the books, exactly once by the charge's id, in any order and with any repeats. One
+ * transaction per batch:
  *
- * 1. the tenants' books are locked, in sorted order;
- * 2. what is there already is left as it is;
- * 3. new charges are numbered per tenant and month (the running one, where theirs is closed), added up, and appended;
- * 4. credit news goes to the outbox: the new balance, and every hold of the batch for release, those of repeats too,
- *    not those of what is quarantined;
- * 5. what tenants and keys have spent in the month, and the thresholds of budgets that are reached by it.
+ * 1. Lock the tenants' books, in sorted order.
+ * 2. Skip the charges that are already there.
+ * 3. Number the new charges per tenant and month, add them up, and append them. A charge of a closed month goes to the
+ *    running one.
+ * 4. Put a balance update into the outbox: the new balance, and all holds of the batch for release. These include the
+ *    holds of repeats, but not those of quarantined charges.
+ * 5. Add to the month's spending of tenants and keys, and record the budget thresholds that this reaches.
  *
  * So a hold is released as soon as its charge is durable here, not only when whole cents are posted.
  *
- * When the books of one tenant refuse, one transaction a tenant: its charges are quarantined and their holds stay, so
- * metering sends them again until the books take them, and nobody else waits for that.
+ * When the books of one tenant refuse, each tenant gets a transaction of its own. The charges of the broken one are
+ * quarantined and their holds stay, so metering redelivers them until the books accept them. Nobody else waits.
  */
 @Injectable()
 export class ChargeGatherer {
   constructor(
     private readonly dataSource: BillingDataSource,
-    /** `now`: the clock, the system's by default. */
+    /** `now`: the clock, by default the system's. */
     @InjectOptions()
     private readonly options: {
       postingIntervalMs: number;
@@ -86,7 +87,7 @@ export class ChargeGatherer {
     };
   }
 
-  /** Charges of one tenant. */
+  /** Gathers the charges of one tenant. */
   private async takeAlone(charges: readonly ReadCharge[]): Promise<Taken> {
     try {
       return await this.take(charges, []);
@@ -94,13 +95,13 @@ export class ChargeGatherer {
       if (!isBroken(error)) throw error;
       const { tenantId } = charges[0]!;
       logger('billing').error({ err: error, tenantId }, 'the books refuse these charges: run reconcile');
-      // The same at each try, so that it only counts up.
+      // The same text at each attempt, so that a repeat only counts up.
       const reason = `the books of this tenant refuse it: ${sqlState(error) ?? 'LedgerError'}`;
       return this.take(charges, [], reason);
     }
   }
 
-  /** @param refusal quarantines what is new, with this reason, instead of taking it in */
+  /** @param refusal quarantines new charges with this reason instead of gathering them */
   private take(charges: readonly ReadCharge[], unreadable: readonly Rejected[], refusal?: string): Promise<Taken> {
     return transaction(this.dataSource, async (tx) => {
       const books = await lockBooks(
@@ -118,15 +119,16 @@ export class ChargeGatherer {
   }
 
   /**
-   * The charges that are not in the books yet (`fresh`), and these with the repeats (`ended`: their holds are
-   * released). An id that is there with another content is quarantined: the first one stands.
+   * The charges that are not in the books yet (`fresh`), and these together with the repeats (`ended`), whose holds are
+   * released. A charge whose id is there with other content is quarantined: the first one stays.
    */
   private async withoutRepeats(
     tx: EntityManager,
     charges: readonly ReadCharge[],
     refusal?: string,
   ): Promise<{ fresh: ReadCharge[]; ended: ReadCharge[]; refused: Rejected[] }> {
-    const rows = await tx.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
+    const rows = await query<{ id: string; tenant_id: string; cost_nanos: string }>(
+      tx,
       'SELECT id, tenant_id, cost_nanos FROM charge WHERE id = ANY($1)',
       [charges.map((charge) => charge.id)],
     );
@@ -187,7 +189,7 @@ export class ChargeGatherer {
   private async calendar(tx: EntityManager, charges: readonly ReadCharge[]): Promise<Calendar> {
     const running = periodOf(this.options.now?.() ?? new Date());
     if (charges.every((charge) => charge.period === running)) return { running, closedThrough: '0000-00' };
-    const [row] = await tx.query<{ closed_through: string }[]>('SELECT closed_through FROM invoice_counter');
+    const [row] = await query<{ closed_through: string }>(tx, 'SELECT closed_through FROM invoice_counter');
     return { running, closedThrough: row!.closed_through };
   }
 }
@@ -212,7 +214,7 @@ function sort(batch: readonly Charge[]): { charges: Map<string, ReadCharge>; rej
   return { charges, rejected };
 }
 
-/** Without its default budgets, which are not there when it is sent again: the same charge is kept once. */
+/** Without its default budgets, which a repeat does not have. So the same charge is kept only once. */
 function rejectedCharge(
   { id, tenantId, keyId, costNanos, overrunNanos, endedAt }: ReadCharge,
   reason: string,

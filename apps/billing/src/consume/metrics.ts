@@ -13,7 +13,7 @@ const postings = new Counter({
   registers: [metrics],
 });
 
-/** Once the batch is committed. */
+/** Call it once the batch is committed. */
 export function countCharges({
   gathered,
   repeated,
@@ -28,7 +28,7 @@ export function countCharges({
   charges.inc({ result: 'rejected' }, rejected);
 }
 
-/** Once they are committed. */
+/** Call it once the postings are committed. */
 export function countPostings(tenants: number): void {
   postings.inc(tenants);
 }
@@ -41,11 +41,11 @@ const invoices = new Counter({
 
 const waiting = new Gauge({
   name: 'tollgate_billing_months_waiting',
-  help: 'Months that ended and stay open, because the credit does not cover their usage or the books refuse',
+  help: 'Months that ended but stay open, because the credit does not cover their usage or the books refuse',
   registers: [metrics],
 });
 
-/** Once they are committed. */
+/** Call it once the months are committed. */
 export function countClosed(closed: { invoices: number; waiting: number }): void {
   invoices.inc(closed.invoices);
   waiting.set(closed.waiting);
@@ -58,7 +58,7 @@ const lag = new Histogram({
   registers: [metrics],
 });
 
-/** Once the batch is committed. Clocks may differ: never below zero. */
+/** Call it once the batch is committed. Clocks may differ, so it never observes less than zero. */
 export function observeLag(charges: readonly { endedAt: Date }[]): void {
   const nowMs = Date.now();
   for (const { endedAt } of charges) lag.observe(Math.max(0, nowMs - endedAt.getTime()) / 1_000);
@@ -71,19 +71,19 @@ const debitLag = new Histogram({
   registers: [metrics],
 });
 
-/** Once the entries are committed. Clocks may differ: never below zero. */
+/** Call it once the entries are committed. Clocks may differ, so it never observes less than zero. */
 export function observeDebits(firstEnded: readonly Date[]): void {
   const nowMs = Date.now();
   for (const endedAt of firstEnded) debitLag.observe(Math.max(0, nowMs - endedAt.getTime()) / 1_000);
 }
 
-/** The same. */
+/** Set by a query at each scrape, too. */
 export const uncovered = new PolledGauge({
   name: 'tollgate_billing_uncovered_seconds',
-  help: 'How long the oldest usage has waited for credit that covers it; 0 if none waits',
+  help: 'How long the oldest usage has waited for credit that covers it; 0 if none is waiting',
 });
 
-/** Asked for by a query at each scrape. */
+/** Set by a query at each scrape. */
 export const postingOverdue = new PolledGauge({
   name: 'tollgate_billing_posting_overdue_seconds',
   help: 'How late the debit of a whole cent is; 0 if none is due',

@@ -7,13 +7,13 @@ import { ChargeGatherer } from './charge-gatherer';
 import { Poster } from './poster';
 import { PostingLoop } from './posting-loop';
 
-// Real: Postgres, and posters at once as replicas would be.
+// Real: PostgreSQL, and concurrent posters, like replicas.
 const database = useTestDatabase();
 
 describe('posting', () => {
   const billing = useBilling(database);
 
-  it('posts whole cents as one balanced entry that names exactly the charges it covers, and carries the rest', async () => {
+  it('posts whole cents as one balanced entry that names exactly its charges, and carries the remainder', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [charge(tenantId, 2n * CENT + 1n), charge(tenantId, CENT), charge(tenantId, CENT / 2n)];
     await billing.gatherer.gather(charges);
@@ -27,7 +27,7 @@ describe('posting', () => {
     expect(second).toMatchObject({ type: 'usage', amount: -1, period, ref: `${period}:4-4` });
     expect(await billing.books(tenantId)).toEqual({ version: 5, balance: 96, unposted: 1n, due: false });
     await expectBooksToProve(billing, [...charges, later]);
-    // Ledger line → requests, and back.
+    // From the ledger line to its requests, and back.
     const covered = await database.query<{ id: string }>(
       `SELECT c.id FROM billing.coverage v JOIN billing.charge c ON c.tenant_id = v.tenant_id AND c.period = v.period
          AND c.seq BETWEEN v.from_seq AND v.to_seq WHERE v.entry_id = $1 ORDER BY c.seq`,
@@ -35,7 +35,9 @@ describe('posting', () => {
     );
     expect(covered.map((row) => row.id)).toEqual(charges.map((one) => one.id));
     const [line] = await database.query(
-      `SELECT v.entry_id AS id FROM billing.charge c JOIN billing.coverage v ON v.tenant_id = c.tenant_id AND v.period = c.period
+      `SELECT v.entry_id AS id
+       FROM billing.charge c
+       JOIN billing.coverage v ON v.tenant_id = c.tenant_id AND v.period = c.period
          AND c.seq BETWEEN v.from_seq AND v.to_seq WHERE c.id = $1`,
       [later.id],
     );
@@ -47,7 +49,7 @@ describe('posting', () => {
     });
   });
 
-  it('measures how long after the end of its first request each debit is committed', async () => {
+  it('measures the time from the end of the first request to the commit of each debit', async () => {
     const lag = async (series: string) => {
       const { values } = await metrics.getSingleMetric('tollgate_billing_debit_lag_seconds')!.get();
       const name = `tollgate_billing_debit_lag_seconds_${series}`;
@@ -56,7 +58,7 @@ describe('posting', () => {
     const before = { count: await lag('count'), sum: await lag('sum') };
     const tenantId = await billing.tenant(100);
     const ended = (seconds: number) => ({ endedAt: new Date(Date.now() - seconds * 1_000).toISOString() });
-    // The first does not make a cent: it waits for the second.
+    // The first charge does not make a cent. It waits for the second.
     await billing.gatherer.gather([charge(tenantId, CENT / 2n, ended(40))]);
     await billing.poster.postDue();
     expect(await lag('count')).toBe(before.count);
@@ -68,7 +70,7 @@ describe('posting', () => {
     expect(seconds).toBeLessThan(60);
   });
 
-  it('never mixes months: charges of two months in one batch make two entries, and the rest of the first is carried into the second', async () => {
+  it('makes two entries from charges of two months, and carries the first remainder into the second', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [
       charge(tenantId, CENT + CENT / 2n, { endedAt: '2026-11-01T00:00:00.000Z' }),
@@ -82,7 +84,7 @@ describe('posting', () => {
     await expectBooksToProve(billing, charges);
   });
 
-  it('carries the end of a month that makes no cent into the next by a coverage without an entry', async () => {
+  it('carries the end of a month that makes no cent into the next month, by a coverage without an entry', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [
       charge(tenantId, CENT / 4n, { endedAt: '2026-10-31T23:59:59.999Z' }),
@@ -114,7 +116,7 @@ describe('posting', () => {
     for (const tenantId of tenants) expect(await billing.books(tenantId)).toMatchObject({ due: false });
   });
 
-  it('never takes a balance below zero: what credit pays for is posted at once, the rest waits, the news tell the debt, a top-up settles it', async () => {
+  it('posts what the credit pays for and never takes a balance below zero; a top-up pays the remainder', async () => {
     const tenantId = await billing.tenant(3);
     const charges = [charge(tenantId, 2n * CENT), charge(tenantId, 2n * CENT + 1n)];
     await billing.gatherer.gather(charges);
@@ -125,7 +127,7 @@ describe('posting', () => {
     ]);
     expect(await billing.books(tenantId)).toMatchObject({ balance: 1, unposted: 2n * CENT + 1n, due: false });
     expect((await billing.news(tenantId)).at(-1)).toMatchObject({ balanceNanos: String(-CENT - 1n) });
-    // A charge is covered whole: nobody looks again before something changes.
+    // A charge is covered whole, so nothing more can be posted before something changes.
     expect(await billing.poster.postDue()).toBe(0);
     await billing.topUps.add({ tenantId, amountCents: 5, source: 'manual', ref: 'second' });
     expect(await billing.poster.postDue()).toBe(1);
@@ -133,10 +135,10 @@ describe('posting', () => {
     await expectBooksToProve(billing, charges);
   });
 
-  it('takes the balance to zero when much more has gathered, over months, and tells how long the oldest of the rest has waited', async () => {
+  it('takes the balance to zero when more has gathered, and measures how long the remainder waits', async () => {
     const tenantId = await billing.tenant(127);
     const at = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
-    // 9.27 in 1,854 requests of half a cent, a part of them of the month before.
+    // 9.27 in 1,854 requests of half a cent, some of them in the month before.
     const before = charge(tenantId, CENT / 2n, { endedAt: '2026-01-31T23:00:00.000Z' });
     const charges = [before, ...Array.from({ length: 1_853 }, () => charge(tenantId, CENT / 2n, { endedAt: at(30) }))];
     expect(await uncoveredSeconds(billing.dataSource.manager)).toBe(0);
@@ -159,7 +161,7 @@ describe('posting', () => {
     expect(await uncoveredSeconds(billing.dataSource.manager)).toBe(0);
   });
 
-  it('posts everyone else when the books of one tenant are broken, and comes back to that one later', async () => {
+  it('posts all other tenants when the books of one are broken, and retries that one later', async () => {
     const tenants = await Promise.all(Array.from({ length: 5 }, () => billing.tenant()));
     const charges = tenants.map((tenantId) => charge(tenantId, 2n * CENT));
     await billing.gatherer.gather(charges);
@@ -196,10 +198,12 @@ describe('posting', () => {
         news: await billing.news(tenantId),
       };
       await database.query(
-        `CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks here'; END $$`,
+        "CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks " +
+          "here'; END $$",
       );
       await database.query(
-        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table} FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
+        `CREATE TRIGGER zz_fail AFTER INSERT OR UPDATE ON billing.${table}
+           FOR EACH ROW EXECUTE FUNCTION billing.fail()`,
       );
       await expect(billing.poster.postDue()).rejects.toThrow('the test breaks here');
       await database.query('DROP FUNCTION billing.fail() CASCADE');
@@ -217,7 +221,7 @@ describe('posting', () => {
 describe('the posting interval', () => {
   const billing = useBilling(database, { postingIntervalMs: 3_000 });
 
-  it('posts the first gathered cent at once, and the next not before the interval is over, by whichever replica', async () => {
+  it('posts the first cent at once, and the next after the interval, on any replica', async () => {
     const tenantId = await billing.tenant();
     expect(await billing.gatherer.gather([charge(tenantId, CENT)])).toMatchObject({ dueInMs: 0 });
     expect(await billing.poster.postDue()).toBe(1);
@@ -228,14 +232,17 @@ describe('the posting interval', () => {
     await billing.gatherer.gather([charge(tenantId, CENT)]);
     await eventually(async () => expect(await billing.poster.postDue()).toBe(1), { timeoutMs: 15_000 });
     const times = await database.query<{ at: Date; amount: number }>(
-      `SELECT created_at AS at, amount_cents::int AS amount FROM billing.journal_entry WHERE tenant_id = $1 AND type = 'usage' ORDER BY sequence`,
+      `SELECT created_at AS at, amount_cents::int AS amount
+       FROM billing.journal_entry
+       WHERE tenant_id = $1 AND type = 'usage'
+       ORDER BY sequence`,
       [tenantId],
     );
     expect(times.map((row) => row.amount)).toEqual([-1, -2]);
     expect(times[1]!.at.getTime() - times[0]!.at.getTime()).toBeGreaterThanOrEqual(2_999);
   });
 
-  it('is not due, and costs no posting, until a whole cent has gathered', async () => {
+  it('does nothing until a whole cent has gathered', async () => {
     const tenantId = await billing.tenant();
     expect(await billing.gatherer.gather([charge(tenantId, CENT - 1n)])).toMatchObject({ dueInMs: null });
     expect((await billing.books(tenantId)).due).toBe(false);
@@ -246,7 +253,7 @@ describe('the posting interval', () => {
 describe('the posting loop', () => {
   const billing = useBilling(database, { postingIntervalMs: 30_000 });
 
-  it('posts what falls due, and at its end every whole cent that has gathered, due or not', async () => {
+  it('posts what falls due, and every whole cent when it stops, due or not', async () => {
     const posted = jest.fn();
     const options = { postingIntervalMs: 30_000 };
     const loop = new PostingLoop(new Poster(billing.dataSource, options), posted);

@@ -22,16 +22,15 @@ import { firstEnded, insertRanges, insertEntries } from '../ledger/journal';
 import { InjectOptions } from '../options';
 import { observeDebits } from './metrics';
 
-/** So many tenants are posted in one transaction. */
+/** Tenants per transaction. */
 const MAX_TENANTS_PER_POSTING = 100;
-/** Books that refused are tried again after so long, in case a person has put them right. */
+/** After this time, broken books are tried again: a person may have repaired them. */
 const BROKEN_AGAIN_AFTER_MS = 60_000;
 
 /**
- * Posts gathered usage to the ledger: whole cents, one balanced entry per tenant, month and run, each naming the exact
- * range of charges that it covers. Work is what the database says is due, so any number of replicas may run and any may
- * die: locked rows are passed over, and an entry, its charge range, the books and the news commit together or not at
- * all.
+ * Posts gathered usage to the ledger in whole cents: one balanced entry per tenant, month and run, each with the exact
+ * range of charges that it covers. The database says what is due, so any number of replicas may run, and any may die.
+ * Locked rows are skipped. An entry, its charge range, the books and the balance update commit together or not at all.
  */
 @Injectable()
 export class Poster {
@@ -41,9 +40,9 @@ export class Poster {
   ) {}
 
   /**
-   * Posts what is due, until nothing is.
-   * @param early also what is not due yet, as when the process stops
-   * @returns tenants posted
+   * Posts until nothing is due.
+   * @param early also posts what is not due yet, e.g. when the process stops
+   * @returns the number of tenants posted
    */
   async postDue({ early = false } = {}): Promise<number> {
     let tenants = 0;
@@ -56,8 +55,8 @@ export class Poster {
   }
 
   /**
-   * One transaction for all; when the books of one of them refuse, one for each, so that nobody waits for what is
-   * broken with another.
+   * One transaction for all tenants. When the books of one refuse, one transaction per tenant, so that nobody waits for
+   * broken books.
    */
   private async postBatch(early: boolean): Promise<number> {
     const which = { limit: MAX_TENANTS_PER_POSTING, early };
@@ -83,7 +82,7 @@ export class Poster {
     }
   }
 
-  /** @returns tenants posted */
+  /** @returns the number of tenants posted */
   private async post(which: DueBooks): Promise<number> {
     const { tenants, debited } = await transaction(this.dataSource, async (tx) => {
       const due = await lockDueBooks(tx, which);

@@ -3,7 +3,7 @@ import { BillingDataSource } from '../database';
 import { overdueSeconds, uncoveredSeconds } from '../ledger/books-store';
 import { postingOverdue, uncovered } from './metrics';
 
-/** Feeds the metrics of postings that are late, and of usage that waits for credit. */
+/** Feeds the metrics of late postings and of usage that waits for credit. */
 @Injectable()
 export class PostingGauges implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stops: (() => void)[] = [];

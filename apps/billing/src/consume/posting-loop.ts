@@ -2,13 +2,13 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { logger } from '@tollgate/runtime';
 import type { Poster } from './poster';
 
-/** Backstop: what another replica gathered and did not live to post is found after so long. */
+/** Backstop: finds the gathered usage of another replica that died before it could post. */
 const POLL_MS = 500;
 const RETRY_AFTER_ERROR_MS = 500;
 
 /**
- * Runs the poster when something falls due: `wakeIn` by whoever gathered, and every POLL_MS. One run at a time; an
- * error is logged and tried again, as the work stays due in the database.
+ * Runs the poster when something falls due: `wakeIn` after gathering, and every POLL_MS. One run at a time. An error is
+ * logged and retried, because the work stays due in the database.
  */
 export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
@@ -18,7 +18,7 @@ export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShu
 
   constructor(
     private readonly poster: Poster,
-    /** After the commit, with the number of tenants posted. */
+    /** Called after the commit, with the number of tenants posted. */
     private readonly onPosted: (tenants: number) => void,
   ) {}
 
@@ -27,7 +27,7 @@ export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     this.wakeIn(0);
   }
 
-  /** Runs in `ms` at the latest. */
+  /** Runs within `ms`. */
   wakeIn(ms: number): void {
     const at = Date.now() + ms;
     if (this.stopped || at >= this.wakeAt) return;
@@ -36,7 +36,7 @@ export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     this.timer = setTimeout(() => void this.run(), ms);
   }
 
-  /** Ends the loop, waits for the run in hand, and posts every whole cent that has gathered. */
+  /** Ends the loop, waits for the current run, and posts every whole cent that has gathered. */
   async beforeApplicationShutdown(): Promise<void> {
     if (this.stopped) return;
     this.stopped = true;
@@ -47,7 +47,7 @@ export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShu
 
   private async run(): Promise<void> {
     this.wakeAt = Infinity;
-    // A wake during a run: the next one follows at once.
+    // A wake during a run starts the next run at once.
     if (this.running) {
       await this.running;
       return this.wakeIn(0);
@@ -63,7 +63,7 @@ export class PostingLoop implements OnApplicationBootstrap, BeforeApplicationShu
       const tenants = await this.poster.postDue();
       if (tenants > 0) this.onPosted(tenants);
     } catch (error) {
-      logger('billing').error({ err: error }, 'posting failed; it is tried again');
+      logger('billing').error({ err: error }, 'posting failed; it will be retried');
       nextMs = RETRY_AFTER_ERROR_MS;
     }
     this.wakeIn(nextMs);

@@ -17,7 +17,10 @@ const postingLoop = {
     }),
 };
 
-/** What every module imports that changes the books: its last whole cents are posted after those have stopped. */
+/**
+ * Every module that changes the books imports this one. So the last whole cents are posted after those modules have
+ * stopped.
+ */
 @Module({
   imports: [OutboxModule],
   providers: [Poster, postingLoop, AfterCommit, PostingGauges],

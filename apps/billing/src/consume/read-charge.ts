@@ -3,12 +3,12 @@ import { chargePeriod } from '../ledger/core/period';
 import type { ReadCharge } from '../ledger/core/gather';
 
 const MAX_TEXT_CHARS = 128;
-/** Postgres refuses NUL, and keeps lone surrogates as something else. */
+/** PostgreSQL refuses NUL, and changes lone surrogates. */
 const NO_TEXT = /[\0\p{Cs}]/u;
-/** What a bigint column holds, and metering takes in; no request costs so much. */
+/** The range of a bigint column, and of what metering accepts. No request costs that much. */
 const MAX_NANOS = 2n ** 63n - 1n;
 
-/** A charge as it may be gathered, or why it cannot be one. Not trusted: what comes from a queue may be of any form. */
+/** Reads a charge, or says why it is invalid. Messages from a queue are not trusted and may have any form. */
 export function readCharge(charge: Charge): ReadCharge | { reason: string } {
   const {
     id,

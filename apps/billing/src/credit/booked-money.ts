@@ -5,7 +5,7 @@ import { AfterCommit } from '../consume/after-commit';
 import { tellBooked } from '../consume/tell-admission';
 import { PoisonWatch } from '../repair/poison-watch';
 
-/** Money is in force when it is answered: a request that comes after the answer runs on it. */
+/** Money is in force when it is answered: a request after the answer can spend it. */
 @Injectable()
 export class BookedMoney {
   constructor(
@@ -14,12 +14,12 @@ export class BookedMoney {
     @Inject(PoisonWatch) private readonly watch: PoisonWatch | null,
   ) {}
 
-  /** The reply of what was booked, once the admission store has heard of it. */
+  /** Returns the reply of the booking once the admission store has the balance update. */
   async inForce<T>(work: Promise<{ reply: T; dueInMs: number | null; news: BalanceUpdate }>): Promise<T> {
     const { reply, dueInMs, news } = await work;
     this.after.committed(dueInMs);
     await tellBooked(this.admission, news);
-    // Money that a forged version keeps from being heard of is in force a moment later.
+    // A forged version may block the update. Then the watch brings the money into force a moment later.
     this.watch?.look(news.tenantId);
     return reply;
   }

@@ -31,8 +31,8 @@ export class CreditController {
   }
 
   /**
-   * An admission store that is ahead of the books refuses the debit. The watch looks at it, so that the next try goes
-   * through.
+   * An admission store that is ahead of the books refuses the debit. The watch checks it, so that the next attempt
+   * succeeds.
    */
   private async debited<T>(tenantId: string, work: Promise<T>): Promise<T> {
     try {

@@ -1,4 +1,4 @@
--- Append-only by triggers, which bind everyone; rights.sql says what the service may do besides.
+-- Append-only by triggers, which bind everyone. rights.sql restricts the service further.
 CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE insufficient_privilege USING MESSAGE = format(

@@ -1,6 +1,6 @@
--- What the database itself refuses of the head of a tenant's books.
+-- Rules of the database for the head of a tenant's books.
 
--- At commit: the head of the books says what the newest entry says.
+-- At commit: the head of the books agrees with the newest entry.
 CREATE OR REPLACE FUNCTION assert_books() RETURNS trigger LANGUAGE plpgsql SET search_path = billing, pg_temp AS $$
 DECLARE
   books tenant_books;
@@ -16,7 +16,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Versions only go up, and the numbering never goes back.
+-- Versions and numbers never go back.
 CREATE OR REPLACE FUNCTION assert_books_advance() RETURNS trigger
 LANGUAGE plpgsql SET search_path = billing, pg_temp AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- What the database itself refuses of coverages.
+-- Rules of the database for coverages.
 
--- A coverage continues the chain, names charges that exist, and sums them right.
+-- A coverage continues the chain, names charges that exist, and has their sum.
 CREATE OR REPLACE FUNCTION assert_coverage() RETURNS trigger LANGUAGE plpgsql SET search_path = billing, pg_temp AS $$
 DECLARE
   carried numeric;
@@ -41,7 +41,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- A closed month stays as it is: its late charges belong to the running month.
+-- A closed month never changes. Its late charges belong to the running month.
 CREATE OR REPLACE FUNCTION assert_month_open() RETURNS trigger LANGUAGE plpgsql SET search_path = billing, pg_temp AS $$
 BEGIN
   IF EXISTS (

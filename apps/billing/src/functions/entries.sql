@@ -1,5 +1,4 @@
--- What the database itself refuses of journal entries and postings, whoever writes: the second assertion of each
--- invariant after the code's own.
+-- Rules of the database for journal entries and postings, for every writer. The code asserts each of them first.
 
 -- The running balance: every entry continues the one before it.
 CREATE OR REPLACE FUNCTION assert_running_balance() RETURNS trigger
@@ -24,8 +23,8 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- At commit: the postings of an entry sum to zero, the posting to `credit` is its amount, and a usage entry says what
--- it covers.
+-- At commit: the postings of an entry sum to zero, the posting to `credit` is its amount, and a usage entry has its
+-- coverage.
 CREATE OR REPLACE FUNCTION assert_entry(entry journal_entry) RETURNS void
 LANGUAGE plpgsql SET search_path = billing, pg_temp AS $$
 DECLARE
@@ -51,7 +50,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- A posting that is added to an entry later.
+-- Checks the entry again when a posting is added later.
 CREATE OR REPLACE FUNCTION assert_posting_balanced() RETURNS trigger
 LANGUAGE plpgsql SET search_path = billing, pg_temp AS $$
 BEGIN

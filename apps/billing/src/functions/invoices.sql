@@ -1,4 +1,4 @@
--- What the database itself refuses of invoices.
+-- Rules of the database for invoices.
 
 -- At commit: an invoice is the sum of its month's debits, the month is covered to its end and closed, and numbers have
 -- no gap.
@@ -27,7 +27,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- At commit: a void invoice has its amount given back by a reversing entry.
+-- At commit: a reversing entry gives the amount of a void invoice back.
 CREATE OR REPLACE FUNCTION assert_reversed() RETURNS trigger LANGUAGE plpgsql SET search_path = billing, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (
@@ -45,7 +45,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Numbers are taken one after the other and never given back.
+-- Numbers are taken one by one and never returned.
 CREATE OR REPLACE FUNCTION assert_counter_advances() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.last_number < OLD.last_number OR NEW.closed_through < OLD.closed_through THEN

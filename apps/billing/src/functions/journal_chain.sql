@@ -1,10 +1,10 @@
--- The hash chain over each tenant's journal (table journal_chain). Written by the trigger alone, at commit, when the
--- postings are there, from what is really stored: nobody has the right to, and none can be forgotten.
+-- The hash chain over each tenant's journal (table journal_chain). Only the trigger writes it, at commit, from the
+-- stored entry and its postings. No login has the right to write it, and no entry can be missed.
 
--- Format 1: a JSON array of strings and null, with a comma and a blank between two, in UTF-8; SHA-256 of it is the
--- hash. First `tollgate-journal-1`, the hash before it in hex ('' for the first entry), then the columns of the entry
--- in their order, then a string for each posting, `account:cents`, in the order of the accounts. Numbers in decimal,
--- bytes in hex, times as 2026-11-22T10:11:12.123456Z.
+-- Format 1: the hash is SHA-256 of a JSON array of strings and nulls, in UTF-8, with a comma and a blank between two.
+-- The array holds `tollgate-journal-1`, the hash before it in hex ('' for the first entry), the columns of the entry in
+-- their order, and a string for each posting, `account:cents`, in the order of the accounts. Numbers are decimal, bytes
+-- hex, times as 2026-11-22T10:11:12.123456Z.
 CREATE OR REPLACE FUNCTION entry_text(entry journal_entry, before bytea) RETURNS text
 LANGUAGE plpgsql STABLE SET search_path = billing, pg_temp AS $$
 BEGIN
@@ -35,7 +35,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- An entry that is chained has all its postings: two more that cancel each other would leave its sum as it is.
+-- A chained entry gets no further posting. Two that cancel each other would leave its sum unchanged.
 CREATE OR REPLACE FUNCTION refuse_late_posting() RETURNS trigger
 LANGUAGE plpgsql SET search_path = billing, pg_temp AS $$
 BEGIN

@@ -1,4 +1,4 @@
--- Which function fires on which table: all triggers of the schema. Those of one event fire in the order of their names.
+-- All triggers of the schema, each with its table and function. Those of one event fire in the order of their names.
 
 -- Append-only (append_only.sql).
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON charge FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -20,7 +20,7 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON journal_chain FOR EACH ROW
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON journal_chain
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- What was set aside stays as it came; that it came again is counted.
+-- A quarantined message never changes. Its repeats are counted.
 CREATE TRIGGER append_only BEFORE DELETE ON rejected_charge FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER append_only_truncate BEFORE TRUNCATE ON rejected_charge
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
@@ -29,7 +29,7 @@ CREATE TRIGGER only_count_up BEFORE UPDATE ON rejected_charge FOR EACH ROW
       IS DISTINCT FROM (NEW.digest, NEW.reason, NEW.data, NEW.first_at)
     OR NEW.times <= OLD.times OR NEW.last_at < OLD.last_at)
   EXECUTE FUNCTION refuse_change();
--- What is closed stays closed, and as it is.
+-- A closed month stays closed and unchanged.
 CREATE TRIGGER closed_for_good BEFORE UPDATE OR DELETE ON tenant_month FOR EACH ROW
   WHEN (OLD.closed_at IS NOT NULL) EXECUTE FUNCTION refuse_change();
 

@@ -33,7 +33,7 @@ describe('closing', () => {
       )
     ).map(({ period, cents }) => [period, cents]);
 
-  it('goes on with everyone else when the books of one tenant are broken, and closes that one once they are put right', async () => {
+  it('closes all other tenants when the books of one are broken, and that one after a repair', async () => {
     const tenants = (await Promise.all(Array.from({ length: 3 }, () => billing.tenant(100)))).sort();
     const broken = tenants[0]!;
     const period = '2030-09';
@@ -55,7 +55,7 @@ describe('closing', () => {
     await expectBooksToProve(billing, charges);
   });
 
-  it('a month that is debited but for less than a cent gets its invoice also when the tenant is in debt', async () => {
+  it('issues the invoice of a month with less than a cent left, even when the tenant is in debt', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [await gather(tenantId, 30n * CENT, '2030-10-05T00:00:00Z')];
     await billing.poster.postDue();
@@ -75,14 +75,14 @@ describe('closing', () => {
     at('2030-11-01T00:00:00Z');
     expect(await closer.close({ period: '2030-10', tenantId })).toEqual({ invoices: 1, empty: 0, waiting: 0 });
     expect(await paid(tenantId)).toEqual([['2030-10', 30]]);
-    // A whole cent waits for credit, as ever.
+    // A whole cent waits for credit, as always.
     charges.push(await gather(tenantId, 1n, '2030-11-06T00:00:00Z'));
     at('2030-12-01T00:00:00Z');
     expect(await closer.close({ period: '2030-11', tenantId })).toEqual({ invoices: 0, empty: 0, waiting: 1 });
     await expectBooksToProve(billing, charges);
   });
 
-  it('a month of many coverages: their sum is read from an index alone', async () => {
+  it('reads the sum of a month with many coverages from an index alone', async () => {
     const tenantId = await billing.tenant(1_000);
     const charges: Charge[] = [];
     for (let i = 0; i < 100; i++) {
@@ -93,7 +93,7 @@ describe('closing', () => {
     expect(await closer.close({ period: '2030-12', tenantId })).toEqual({ invoices: 1, empty: 0, waiting: 0 });
     expect(await paid(tenantId)).toEqual([['2030-12', 100]]);
     await expectBooksToProve(billing, charges);
-    // As assert_invoice sums them. The planner would rather read all of so few rows.
+    // The same sum as in assert_invoice. The planner would rather read all of so few rows.
     await database.query('VACUUM billing.coverage');
     await database.query('SET enable_seqscan = off');
     await database.query('SET enable_bitmapscan = off');

@@ -12,7 +12,7 @@ const database = useTestDatabase();
 
 describe('closing months', () => {
   const billing = useBilling(database);
-  /** The test clock: a request that ended `ended`, gathered at `clock`. */
+  /** The test clock. A request ended at `ended` and is gathered at `clock`. */
   let clock = new Date();
   const now = () => clock;
   const options = { postingIntervalMs: 0, closeDelayMs: HOUR_MS, now };
@@ -24,7 +24,7 @@ describe('closing months', () => {
   });
   const newTenants = async (count: number) => {
     const tenants: string[] = [];
-    // No more at once than there are connections.
+    // Never more at once than there are connections.
     while (tenants.length < count)
       tenants.push(...(await Promise.all(Array.from({ length: 5 }, () => billing.tenant(100)))));
     return tenants;
@@ -55,12 +55,14 @@ describe('closing months', () => {
     expect(
       await database.query(
         `SELECT i.accounting_number FROM billing.invoice i WHERE amount_cents <> (
-           SELECT -sum(e.amount_cents) FROM billing.journal_entry e WHERE e.tenant_id = i.tenant_id AND e.period = i.period AND e.type = 'usage')`,
+           SELECT -sum(e.amount_cents)
+           FROM billing.journal_entry e
+           WHERE e.tenant_id = i.tenant_id AND e.period = i.period AND e.type = 'usage')`,
       ),
     ).toEqual([]);
   };
 
-  it('an hour after its end, and not before, by UTC: the month gets the next number and the sum of its entries', async () => {
+  it('closes a month one hour after its end in UTC, with the next number and the sum of its entries', async () => {
     const tenantId = await billing.tenant(1_000);
     const charges = [
       await gather(tenantId, 7n * CENT + 4n, '2030-01-31T23:59:59.999Z'),
@@ -89,7 +91,7 @@ describe('closing months', () => {
     await expectGapless();
   });
 
-  it('a charge that arrives after the closing belongs to the running month, also of a tenant that had nothing in the closed one', async () => {
+  it('bills a charge to the running month if its own is closed, even if the tenant had nothing in it', async () => {
     const [tenantId, idle] = [await billing.tenant(100), await billing.tenant(100)];
     const charges = [await gather(tenantId, 3n * CENT, '2030-02-20T00:00:00Z')];
     at('2030-03-01T01:00:00Z');
@@ -111,7 +113,7 @@ describe('closing months', () => {
     await expectBooksToProve(billing, charges);
   });
 
-  it('a month that debited nothing is closed without an invoice; what is less than a cent goes on', async () => {
+  it('closes a month without debits without an invoice, and carries on less than a cent', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [
       await gather(tenantId, 0n, '2030-03-05T00:00:00Z'),
@@ -128,7 +130,7 @@ describe('closing months', () => {
     await expectGapless();
   });
 
-  it('a month whose usage the credit does not pay for stays open, and is closed once it is paid', async () => {
+  it('keeps a month open until the credit pays for its usage', async () => {
     const tenantId = await billing.tenant(10);
     const charges = [await gather(tenantId, 25n * CENT, '2030-04-10T00:00:00Z')];
     at('2030-05-01T02:00:00Z');
@@ -146,7 +148,7 @@ describe('closing months', () => {
     await expectBooksToProve(billing, charges);
   });
 
-  it('200 tenants, several replicas at once: each month once, by one replica, numbered without a gap', async () => {
+  it('several replicas close each month of 200 tenants once, and number the invoices without a gap', async () => {
     const tenants = await newTenants(200);
     await gatherer.gather(
       tenants.map((tenantId, i) => charge(tenantId, BigInt(1 + (i % 7)) * CENT, { endedAt: '2030-05-20T00:00:00Z' })),
@@ -170,11 +172,11 @@ describe('closing months', () => {
     await expectGapless();
   });
 
-  it('killed in the middle, it leaves whole tenants and no gap, and the next one goes on', async () => {
+  it('leaves whole tenants and no gap when it is killed in the middle, and the next closer continues', async () => {
     const tenants = (await newTenants(150)).sort();
     await gatherer.gather(tenants.map((tenantId) => charge(tenantId, CENT, { endedAt: '2030-06-20T00:00:00Z' })));
     at('2030-07-01T01:00:00Z');
-    // Somebody holds the books of the last tenant: the closer waits for them in the midst of its second page.
+    // Somebody locks the books of the last tenant, so the closer waits in the middle of its second page.
     const blocker = new Client({ connectionString: database.url, application_name: 'test' });
     await blocker.connect();
     await blocker.query('BEGIN');
@@ -184,7 +186,9 @@ describe('closing months', () => {
     await eventually(
       async () => {
         const killed = await database.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate-billing' AND datname = current_database()
+          `SELECT pg_terminate_backend(pid)
+           FROM pg_stat_activity
+           WHERE application_name = 'tollgate-billing' AND datname = current_database()
          AND wait_event_type = 'Lock' AND query LIKE '%tenant_books%FOR UPDATE%'`,
         );
         expect(killed).toHaveLength(1);
@@ -193,7 +197,7 @@ describe('closing months', () => {
     );
     await failed;
     await blocker.end();
-    // All of those before it, of the last one nothing.
+    // All tenants before it are done, and nothing of the last one.
     const invoiced = async () =>
       (
         await database.query<{ tenant_id: string }>(
@@ -208,7 +212,7 @@ describe('closing months', () => {
     await expectGapless();
   });
 
-  it('while requests of both months come in, nothing is lost, doubled or mixed', async () => {
+  it('loses, doubles and mixes nothing while requests of both months arrive', async () => {
     const tenants = await Promise.all(Array.from({ length: 8 }, () => billing.tenant(10_000)));
     at('2030-08-01T01:00:00Z');
     const charges: Charge[] = [];
@@ -250,14 +254,17 @@ describe('closing months', () => {
     await expectGapless();
     const mixed = await database.query(
       `SELECT e.id FROM billing.journal_entry e JOIN billing.coverage v ON v.entry_id = e.id
-       JOIN billing.charge c ON c.tenant_id = v.tenant_id AND c.period = v.period AND c.seq BETWEEN v.from_seq AND v.to_seq
-       WHERE e.tenant_id = ANY($1) GROUP BY e.id, e.period HAVING count(DISTINCT c.period) <> 1 OR min(c.period::text) <> e.period`,
+       JOIN billing.charge c ON c.tenant_id = v.tenant_id AND c.period = v.period
+         AND c.seq BETWEEN v.from_seq AND v.to_seq
+       WHERE e.tenant_id = ANY($1)
+       GROUP BY e.id, e.period
+       HAVING count(DISTINCT c.period) <> 1 OR min(c.period::text) <> e.period`,
       [tenants],
     );
     expect(mixed).toEqual([]);
   });
 
-  it('by hand: a month that is over, at once, of one tenant or all; never the running one', async () => {
+  it('closes a month that is over by hand, at once, for one tenant or all, but never the running month', async () => {
     const [tenantId, other] = [await billing.tenant(100), await billing.tenant(100)];
     for (const id of [tenantId, other]) await gather(id, CENT, '2030-08-20T00:00:00Z');
     at('2030-09-01T00:00:00.000Z');

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { newId, RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
@@ -13,7 +13,7 @@ import { isBroken } from '../ledger/is-broken';
 import { insertRanges, insertEntries } from '../ledger/journal';
 import { InjectOptions } from '../options';
 
-/** So many tenants are looked up at once; each is closed in its own transaction. */
+/** Tenants per page. Each is closed in its own transaction. */
 const MAX_TENANTS_PER_PAGE = 100;
 const PERIOD = /^\d{4}-(0[1-9]|1[0-2])$/;
 
@@ -21,29 +21,28 @@ export const DEFAULT_CLOSE_DELAY_MS = 60 * 60 * 1000;
 
 export interface ClosingOptions {
   postingIntervalMs: number;
-  /** A month is closed so long after its end, so that what is on its way arrives in it. */
+  /** A month is closed this long after its end, so that late charges still arrive in it. */
   closeDelayMs: number;
-  /** The clock; the system's by default. */
+  /** The clock, by default the system's. */
   now: () => Date;
 }
 
 /**
- * Months closed with an invoice, without one (nothing was debited), and those that stay open, as the credit does not
- * pay for their usage yet or the books refuse.
+ * Months closed with an invoice, without one (nothing was debited), and months that stay open, because the credit does
+ * not cover their usage yet or the books refuse.
  */
 export type Closed = ReplyOf<'billing.invoices.close'>;
 
 /**
- * Closes months. One transaction a tenant, and one closer at a time, by the lock on the counter:
+ * Closes months. One transaction per tenant. The lock on the counter admits one closer at a time:
  *
- * 1. the counter is locked; who finds it locked leaves the rest of the work to the other;
- * 2. the tenant's books are locked: nothing of it is gathered or posted meanwhile, for as long as its own month takes
- *    and no longer;
- * 3. what has gathered in the months is posted, in whole cents; less than a cent goes on to the next month;
- * 4. the months are closed, and each that was debited gets an invoice with the next number.
+ * 1. Lock the counter. A closer that finds it locked leaves the remaining work to the other.
+ * 2. Lock the tenant's books. Nothing of this tenant is gathered or posted until its month is done.
+ * 3. Post what has gathered in the months, in whole cents. Less than a cent goes on to the next month.
+ * 4. Close the months. Each month that was debited gets an invoice with the next number.
  *
  * So a crash at any point leaves a tenant done or untouched, and no number is lost or used twice. A tenant whose books
- * refuse is left open, for the next round, and holds up nobody else.
+ * refuse stays open until the next round, and delays nobody else.
  */
 @Injectable()
 export class InvoiceCloser {
@@ -53,7 +52,8 @@ export class InvoiceCloser {
   ) {}
 
   /**
-   * Closes all that has been over for long enough; what this replica did of it. Null: nothing, another one is at it.
+   * Closes all months that have been over for long enough. Returns what this replica did; null when another one is
+   * closing.
    */
   closeDue(): Promise<Closed | null> {
     const { now, closeDelayMs } = this.options;
@@ -61,8 +61,8 @@ export class InvoiceCloser {
   }
 
   /**
-   * Closes a month that is over, and those before it, without waiting for the usual time; what comes later belongs to
-   * the running month. Of one tenant, it fails when that one's books refuse.
+   * Closes a month that is over, and those before it, without the usual delay. Later charges belong to the running
+   * month. For a single tenant, it fails when that tenant's books refuse.
    * @throws RequestError invalid_period
    */
   async close({ period, tenantId }: RequestOf<'billing.invoices.close'>): Promise<Closed> {
@@ -90,11 +90,11 @@ export class InvoiceCloser {
       if (ids.length < MAX_TENANTS_PER_PAGE) break;
       after = ids.at(-1)!;
     }
-    // Months that were opened behind it stay open, as those that wait for credit, for the next round.
+    // Months that were opened meanwhile stay open until the next round, like those that wait for credit.
     return (await this.advance(through, wait)) ? (closed ?? NOTHING) : closed;
   }
 
-  /** As closeTenant; books that refuse are logged, and what is open of them waits. */
+  /** Like closeTenant, but if the books refuse, it logs that and leaves their months open. */
   private async closeOrLeave(tenantId: string, through: Period, wait: boolean): Promise<Closed | null> {
     try {
       return await this.closeTenant(tenantId, through, wait);
@@ -108,7 +108,7 @@ export class InvoiceCloser {
     }
   }
 
-  /** Null: the counter is locked. */
+  /** Null if the counter is locked. */
   private closeTenant(tenantId: string, through: Period, wait: boolean): Promise<Closed | null> {
     return transaction(this.dataSource, async (tx) => {
       const lastNumber = await lockCounter(tx, wait);
@@ -140,8 +140,8 @@ export class InvoiceCloser {
   }
 
   /**
-   * From now on late charges of these months belong to the running one, also of tenants that had nothing in them.
-   * False: the counter is locked.
+   * From now on, late charges of these months belong to the running one, even for tenants that had nothing in them.
+   * False if the counter is locked.
    */
   private advance(through: Period, wait: boolean): Promise<boolean> {
     return transaction(this.dataSource, async (tx) => {
@@ -159,16 +159,18 @@ function sum(a: Closed, b: Closed): Closed {
   return { invoices: a.invoices + b.invoices, empty: a.empty + b.empty, waiting: a.waiting + b.waiting };
 }
 
-/** The last number given; null: the counter is locked, and the caller does not want to wait. */
+/** The last number issued. Null if the counter is locked and the caller does not want to wait. */
 async function lockCounter(tx: EntityManager, wait: boolean): Promise<bigint | null> {
-  const [row] = await tx.query<{ last_number: string }[]>(
+  const [row] = await query<{ last_number: string }>(
+    tx,
     `SELECT last_number FROM invoice_counter FOR UPDATE ${wait ? '' : 'SKIP LOCKED'}`,
   );
   return row ? BigInt(row.last_number) : null;
 }
 
 async function saveCounter(tx: EntityManager, lastNumber: bigint, closedThrough: Period | null): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `UPDATE invoice_counter SET last_number = $1, closed_through = greatest(closed_through, $2)
      WHERE last_number <> $1 OR closed_through < $2`,
     [String(lastNumber), closedThrough],
@@ -176,15 +178,21 @@ async function saveCounter(tx: EntityManager, lastNumber: bigint, closedThrough:
 }
 
 async function openTenants(tx: EntityManager, through: Period, after: string): Promise<string[]> {
-  const rows = await tx.query<{ tenant_id: string }[]>(
-    `SELECT DISTINCT tenant_id FROM tenant_month WHERE closed_at IS NULL AND period <= $1 AND tenant_id > $2 ORDER BY tenant_id LIMIT $3`,
+  const rows = await query<{ tenant_id: string }>(
+    tx,
+    `SELECT DISTINCT tenant_id
+     FROM tenant_month
+     WHERE closed_at IS NULL AND period <= $1 AND tenant_id > $2
+     ORDER BY tenant_id
+     LIMIT $3`,
     [through, after, MAX_TENANTS_PER_PAGE],
   );
   return rows.map((row) => row.tenant_id);
 }
 
 async function closeMonths(tx: EntityManager, months: readonly Month[], now: Date): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `UPDATE tenant_month m SET closed_at = $3 FROM unnest($1::text[], $2::text[]) AS n (tenant_id, period)
      WHERE m.tenant_id = n.tenant_id AND m.period = n.period`,
     [months.map((month) => month.tenantId), months.map((month) => month.period), now.toISOString()],
@@ -197,7 +205,8 @@ async function insertInvoices(
   lastNumber: bigint,
   now: Date,
 ): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO invoice (accounting_number, tenant_id, period, amount_cents, created_at)
      SELECT n.*, $5 FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS n`,
     [

@@ -17,7 +17,7 @@ describe('invoices', () => {
     invoices = new Invoices(billing.dataSource, { postingIntervalMs: 0, now });
     closer = new InvoiceCloser(billing.dataSource, { postingIntervalMs: 0, closeDelayMs: 0, now });
   });
-  /** A tenant with an invoice of so many cents for 2026-10. */
+  /** Makes a tenant with an invoice of this many cents for 2026-10. */
   const invoiced = async (cents: bigint, credit = 100) => {
     const tenantId = await billing.tenant(credit);
     const one = charge(tenantId, cents * CENT, { endedAt: '2026-10-10T00:00:00Z' });
@@ -29,7 +29,7 @@ describe('invoices', () => {
   const voided = (accountingNumber: number, reason = 'wrong price') =>
     invoices.void({ accountingNumber, reason }).then(({ reply }) => reply);
 
-  it('are listed newest number first, in pages, by tenant and by month', async () => {
+  it('are listed by number, newest first, in pages, by tenant and by month', async () => {
     const made = [];
     for (let i = 0; i < 5; i++) made.push(await invoiced(BigInt(i + 1)));
     const numbers = made.map(({ invoice }) => invoice.accountingNumber).reverse();
@@ -54,7 +54,7 @@ describe('invoices', () => {
     }
   });
 
-  it('made void give their amount back by an entry that reverses the revenue; a repeat gives nothing more', async () => {
+  it('give their amount back once when they are made void, by an entry that reverses the revenue', async () => {
     const { tenantId, charges, invoice } = await invoiced(40n);
     const replies = await Promise.all(Array.from({ length: 5 }, () => voided(invoice.accountingNumber)));
     for (const reply of replies) expect(reply).toEqual(replies[0]);
@@ -65,7 +65,10 @@ describe('invoices', () => {
     });
     expect(
       await database.query(
-        `SELECT account, balance_cents::int AS cents FROM billing.account_balance WHERE tenant_id = $1 AND account <> 'payments_clearing' ORDER BY 1`,
+        `SELECT account, balance_cents::int AS cents
+         FROM billing.account_balance
+         WHERE tenant_id = $1 AND account <> 'payments_clearing'
+         ORDER BY 1`,
         [tenantId],
       ),
     ).toEqual([
@@ -86,7 +89,7 @@ describe('invoices', () => {
     expect((await billing.news(tenantId)).at(-1)).toMatchObject({ balanceNanos: String(100n * CENT) });
   });
 
-  it('that do not exist, and a void without a reason, are refused', async () => {
+  it('are refused when they do not exist, or are made void without a reason', async () => {
     for (const number of [0, -1, 1.5, 10_000_000, NaN, '1; --' as unknown as number])
       await expect(voided(number)).rejects.toMatchObject({ code: 'not_found' });
     const { invoice } = await invoiced(1n);
@@ -96,7 +99,7 @@ describe('invoices', () => {
       });
   });
 
-  it('nobody else may use the source of their reversal', async () => {
+  it('reserve the source of their reversal', async () => {
     const tenantId = newId('ten');
     await expect(
       billing.topUps.add({ tenantId, amountCents: 1, source: 'invoice', ref: 'void-1' }),
@@ -117,25 +120,28 @@ describe('invoices', () => {
       await expect(database.query(sql)).rejects.toThrow(/is append-only/);
     });
 
-    it('any change of a closed month, and more usage in it', async () => {
+    it('any change of a closed month, and further usage in it', async () => {
       const { tenantId } = await invoiced(2n);
       for (const change of ['debited_cents = 3', 'last_seq = last_seq + 1', 'closed_at = NULL', 'closed_at = now()'])
         await expect(
           billing.dataSource.query(`UPDATE tenant_month SET ${change} WHERE tenant_id = $1`, [tenantId]),
         ).rejects.toThrow(/is append-only/);
       await database.query(
-        `INSERT INTO billing.charge (id, tenant_id, key_id, cost_nanos, ended_at, period, seq) VALUES ($1, $2, 'k', 0, now(), '2026-10', 2)`,
+        `INSERT INTO billing.charge (id, tenant_id, key_id, cost_nanos, ended_at, period, seq)
+         VALUES ($1, $2, 'k', 0, now(), '2026-10', 2)`,
         [newId('req'), tenantId],
       );
       await expect(
         billing.dataSource.query(
-          `INSERT INTO coverage (tenant_id, number, period, from_seq, to_seq, charges_nanos, carried_in_nanos, amount_cents, carried_out_nanos) VALUES ($1, 2, '2026-10', 2, 2, 0, 0, 0, 0)`,
+          `INSERT INTO coverage (tenant_id, number, period, from_seq, to_seq, charges_nanos, carried_in_nanos,
+             amount_cents, carried_out_nanos)
+           VALUES ($1, 2, '2026-10', 2, 2, 0, 0, 0, 0)`,
           [tenantId],
         ),
       ).rejects.toThrow(/2026-10 of ten_\w+ is closed/);
     });
 
-    it('a gap in the numbers, another amount than the entries, a month that is not closed, and a counter that goes back', async () => {
+    it('a gap in the numbers, a wrong amount, an open month, and a counter that goes back', async () => {
       const { tenantId, invoice } = await invoiced(3n);
       const open = await billing.tenant(100);
       await billing.gatherer.gather([charge(open, 3n * CENT, { endedAt: '2026-10-10T00:00:00Z' })]);
@@ -152,7 +158,7 @@ describe('invoices', () => {
       ).rejects.toThrow(/go back/);
     });
 
-    it('a void without the entry that reverses it', async () => {
+    it('a void without the entry that reverses the invoice', async () => {
       const { tenantId, invoice } = await invoiced(5n);
       const { entry } = (await billing.topUps.add({ tenantId, amountCents: 5, source: 'manual', ref: 'x' })).reply;
       await expect(

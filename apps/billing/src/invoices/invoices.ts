@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RequestError, type IssuedInvoice, type Page, type ReplyOf, type RequestOf } from '@tollgate/contracts';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
 import { assertReason, bookEntry, findFirst, type Booked } from '../ledger/booking';
@@ -25,24 +25,27 @@ const SELECT_INVOICES = `
   SELECT i.accounting_number, i.tenant_id, i.period, i.amount_cents, i.created_at, v.created_at AS voided_at
   FROM invoice i LEFT JOIN invoice_void v USING (accounting_number)`;
 
-/** Invoices that were issued: read, and made void. */
+/** Reads issued invoices, and makes them void. */
 @Injectable()
 export class Invoices {
   constructor(
     private readonly dataSource: BillingDataSource,
-    /** `now`: the clock by which months begin and end. */
+    /** `now`: the clock that decides the month. */
     @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
-  /** Newest number first. RequestError invalid_parameter. */
+  /** By number, newest first. RequestError invalid_parameter. */
   async list(request: RequestOf<'billing.invoices.list'>): Promise<Page<IssuedInvoice>> {
     const { tenantId = null, period = null, limit = DEFAULT_LIMIT, after } = request;
     if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
       throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
     if (after !== undefined && !/^\d{1,16}$/.test(after))
       throw new RequestError('invalid_parameter', 'after must be the number of an invoice.');
-    const rows = await this.dataSource.query<InvoiceRow[]>(
-      `${SELECT_INVOICES} WHERE ($1::text IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR period = $2) AND ($3::bigint IS NULL OR accounting_number < $3)
+    const rows = await query<InvoiceRow>(
+      this.dataSource,
+      `${SELECT_INVOICES}
+       WHERE ($1::text IS NULL OR tenant_id = $1) AND ($2::text IS NULL OR period = $2)
+         AND ($3::bigint IS NULL OR accounting_number < $3)
        ORDER BY accounting_number DESC LIMIT $4`,
       [tenantId, period, after ?? null, limit + 1],
     );
@@ -52,9 +55,9 @@ export class Invoices {
 
   /**
    * Makes an invoice void and gives its amount back to the tenant by a reversing entry. A repeat returns the first
-   * one's.
-   * @throws RequestError not_found, invalid_parameter (reason), ref_conflict (void already, for another reason),
-   * invalid_amount (the balance would be beyond 2^53 − 1)
+   * entry.
+   * @throws RequestError not_found, invalid_parameter (reason), ref_conflict (already void, for another reason),
+   * invalid_amount (the balance would exceed 2^53 − 1)
    */
   async void({
     accountingNumber,
@@ -78,7 +81,7 @@ export class Invoices {
       const first = await findFirst(tx, books, entry);
       const { reply, dueInMs, news }: Booked = first ?? (await bookEntry(tx, books, entry, this.options));
       if (!first)
-        await tx.query('INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
+        await query(tx, 'INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
           accountingNumber,
           reply.entry.id,
         ]);
@@ -89,7 +92,7 @@ export class Invoices {
 
 async function find(tx: EntityManager, accountingNumber: number): Promise<IssuedInvoice> {
   const [row] = Number.isSafeInteger(accountingNumber)
-    ? await tx.query<InvoiceRow[]>(`${SELECT_INVOICES} WHERE accounting_number = $1`, [accountingNumber])
+    ? await query<InvoiceRow>(tx, `${SELECT_INVOICES} WHERE accounting_number = $1`, [accountingNumber])
     : [];
   if (!row) throw new RequestError('not_found', 'No such invoice.');
   return issued(row);

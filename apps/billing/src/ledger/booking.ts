@@ -1,5 +1,6 @@
 import { newId, RequestError, type BalanceUpdate, type LedgerEntry } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { saveBooks } from './books-store';
 import { balanceUpdate, MAX_BALANCE_CENTS, type Books } from './core/books';
@@ -7,7 +8,7 @@ import { book, inputHash, INVOICE_SOURCE, METERING_SOURCE, type EntryRequest } f
 import { insertEntries } from './journal';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from './ledger-entry';
 
-/** The most that one entry of money in or out may be. */
+/** The largest amount of one entry of money in or out. */
 export const MAX_ENTRY_CENTS = 1_000_000_000_000;
 const MAX_SOURCE_CHARS = 64;
 const MAX_REF_CHARS = 200;
@@ -15,21 +16,22 @@ const MAX_REASON_CHARS = 500;
 const RESERVED_SOURCES = [METERING_SOURCE, INVOICE_SOURCE];
 
 /**
- * What became of a request to book: the entry with the balance after it, and milliseconds until gathered usage of the
- * tenant is due (null: none is, or nothing changed).
+ * The result of a booking: the entry with the balance after it, and the milliseconds until gathered usage of the tenant
+ * is due (null: none is due, or nothing changed).
  */
 export interface Booked {
   reply: { entry: LedgerEntry; balanceCents: number };
   dueInMs: number | null;
   /**
-   * The books as they are now, for the admission store to hear at once: also of a repeat, as the first answer may have
-   * been lost before it heard.
+   * The current state of the books, to send to the admission store at once. A repeat sends it too: the first answer may
+   * have been lost before the store got it.
    */
   news: BalanceUpdate;
 }
 
 /**
- * Checks what callers choose of an entry: `source` and `ref`, the idempotency key with the tenant, and the reason.
+ * Validates what callers choose of an entry: `source` and `ref`, which form the idempotency key with the tenant, and
+ * the reason.
  * @throws RequestError invalid_parameter
  */
 export function assertNamed({ source, ref, reason }: { source: string; ref: string; reason?: string }): void {
@@ -51,12 +53,15 @@ export function assertReason(reason: string | undefined): void {
 }
 
 /**
- * What this source and ref booked before in these (locked) books, if anything: the first answer, whatever came since.
- * RequestError ref_conflict when it was asked for with other input.
+ * The entry that this source and ref booked before in these (locked) books, if any. It is the first answer, whatever
+ * was booked since. RequestError ref_conflict if the input differs.
  */
 export async function findFirst(tx: EntityManager, books: Books, entry: EntryRequest): Promise<Booked | undefined> {
-  const [row] = await tx.query<(EntryRow & { input_hash: Buffer; balance_after_cents: string })[]>(
-    `SELECT ${ENTRY_COLUMNS}, input_hash, balance_after_cents FROM journal_entry WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
+  const [row] = await query<EntryRow & { input_hash: Buffer; balance_after_cents: string }>(
+    tx,
+    `SELECT ${ENTRY_COLUMNS}, input_hash, balance_after_cents
+     FROM journal_entry
+     WHERE tenant_id = $1 AND source = $2 AND ref = $3`,
     [books.tenantId, entry.source, entry.ref],
   );
   if (!row) return undefined;
@@ -71,8 +76,9 @@ export async function findFirst(tx: EntityManager, books: Books, entry: EntryReq
 }
 
 /**
- * Books one entry under the tenant's lock: entry, postings, books and news, all in the caller's transaction.
- * @throws RequestError invalid_amount when the balance would leave the safe integers
+ * Books one entry under the tenant's lock. Entry, postings, books and balance update belong to the caller's
+ * transaction.
+ * @throws RequestError invalid_amount if the balance would not be a safe integer
  */
 export async function bookEntry(
   tx: EntityManager,
@@ -91,7 +97,7 @@ export async function bookEntry(
   return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs, news };
 }
 
-/** No control characters: Postgres cannot store a NUL, and nobody can read the others on a receipt. */
+/** No control characters: PostgreSQL cannot store a NUL, and the others are unreadable on a receipt. */
 function isPlainText(value: unknown, maxChars: number): value is string {
   return typeof value === 'string' && value.length >= 1 && value.length <= maxChars && !/[\p{Cc}\p{Cs}]/u.test(value);
 }

@@ -13,7 +13,7 @@ describe('the currency of the books', () => {
       (row) => row.currency,
     );
 
-  it('may change while the books are empty, and not once there is an entry: neither at the start nor in what comes later', async () => {
+  it('may change while the books are empty, but not after the first entry', async () => {
     const checks: ConfigCheck[] = [];
     const listeners: ((config: TollgateConfig) => void)[] = [];
     const source: Pick<ConfigSource, 'addCheck' | 'onChange'> = {
@@ -24,7 +24,7 @@ describe('the currency of the books', () => {
     await start('USD');
     await start('EUR');
     expect(await kept()).toEqual(['EUR']);
-    // A changed file is taken over, and its currency is that of the books from then on.
+    // A changed file is accepted, and its currency is that of the books from then on.
     expect(await checks[1]!(config('USD'))).toEqual([]);
     listeners[1]!(config('USD'));
     await eventually(async () => expect(await kept()).toEqual(['USD']));
@@ -33,7 +33,8 @@ describe('the currency of the books', () => {
     await start('USD');
     expect(await checks[1]!(config('USD'))).toEqual([]);
     const line =
-      'currency: the books are in USD, and the configuration says EUR; amounts are not converted. Put USD back, or begin books in EUR in another database.';
+      'currency: the books are in USD, but the configuration says EUR. Amounts are not converted. Restore USD, ' +
+      'or start books in EUR in another database.';
     expect(await checks[1]!(config('EUR'))).toEqual([line]);
     const refused = await start('EUR').catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(StartError);

@@ -1,14 +1,15 @@
+import { query } from '@tollgate/postgres';
 import { logger, StartError, type ConfigSource } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 
 /**
- * The currency that the books were begun in. Amounts are numbers, and nothing converts them: so a configuration that
- * names another is refused, at the start and while running, as long as there is anything in the books.
+ * The currency in which the books were started. Amounts are plain numbers that nothing converts. So a configuration
+ * with another currency is refused, at the start and while running, unless the books are empty.
  */
 export class BooksCurrency {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Keeps the currency of new or empty books. Rejects with StartError where the books are in another. */
+  /** Keeps the currency of new or empty books. Rejects with StartError if the books are in another one. */
   async start(currency: string, config?: Pick<ConfigSource, 'addCheck' | 'onChange'>): Promise<void> {
     const problem = await this.problemWith(currency);
     if (problem !== null) throw new StartError(problem);
@@ -19,23 +20,33 @@ export class BooksCurrency {
     });
     config?.onChange((next) => {
       this.keep(next.currency).catch((error: unknown) =>
-        logger('billing').error({ err: error, currency: next.currency }, 'the currency of the books was not kept'),
+        logger('billing').error(
+          { err: error, currency: next.currency },
+          'the currency of the books could not be stored',
+        ),
       );
     });
   }
 
   /** Rejects when the database does not answer. */
   private async problemWith(currency: string): Promise<string | null> {
-    const [kept] = await this.dataSource.query<{ currency: string }[]>(
-      `SELECT currency FROM books_currency WHERE currency <> $1 AND (EXISTS (SELECT FROM journal_entry) OR EXISTS (SELECT FROM charge))`,
+    const [kept] = await query<{ currency: string }>(
+      this.dataSource,
+      `SELECT currency
+       FROM books_currency
+       WHERE currency <> $1 AND (EXISTS (SELECT FROM journal_entry) OR EXISTS (SELECT FROM charge))`,
       [currency],
     );
     if (!kept) return null;
-    return `currency: the books are in ${kept.currency}, and the configuration says ${currency}; amounts are not converted. Put ${kept.currency} back, or begin books in ${currency} in another database.`;
+    return (
+      `currency: the books are in ${kept.currency}, but the configuration says ${currency}. Amounts are not ` +
+      `converted. Restore ${kept.currency}, or start books in ${currency} in another database.`
+    );
   }
 
   private async keep(currency: string): Promise<void> {
-    await this.dataSource.query(
+    await query(
+      this.dataSource,
       `INSERT INTO books_currency AS b (currency) VALUES ($1)
        ON CONFLICT (one) DO UPDATE SET currency = excluded.currency WHERE b.currency <> excluded.currency`,
       [currency],

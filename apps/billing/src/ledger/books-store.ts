@@ -27,55 +27,62 @@ interface MonthRow {
 }
 
 const BOOKS_COLUMNS =
-  'tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos, suspended';
+  'tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos, ' +
+  'suspended';
 const MONTH_COLUMNS = 'tenant_id, period, last_seq, covered_seq, gathered_nanos, debited_cents';
 const SELECT_MONTHS = `SELECT ${MONTH_COLUMNS}, closed_at IS NOT NULL AS closed FROM tenant_month m`;
 
 /**
- * Locks the books of tenants until the transaction ends, and returns them: zero rows first where there are none, then
- * the locks, both in the order of the ids, so that no two transactions wait for each other. Everything of a tenant
+ * Locks the books of tenants until the transaction ends, and returns them. First it inserts missing rows with zeros,
+ * then it takes the locks, both in the order of the ids, so that transactions never deadlock. Everything of a tenant
  * changes only under this lock.
  */
 export async function lockBooks(tx: EntityManager, tenantIds: Iterable<string>): Promise<Map<string, Books>> {
   const ids = [...new Set(tenantIds)];
-  await tx.query(
-    `INSERT INTO tenant_books (tenant_id) SELECT id FROM unnest($1::text[]) AS id ORDER BY id COLLATE "C" ON CONFLICT DO NOTHING`,
+  await query(
+    tx,
+    `INSERT INTO tenant_books (tenant_id)
+     SELECT id
+     FROM unnest($1::text[]) AS id
+     ORDER BY id COLLATE "C"
+     ON CONFLICT DO NOTHING`,
     [ids],
   );
   return booksByTenant(
-    await tx.query<BooksRow[]>(
+    await query<BooksRow>(
+      tx,
       `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = ANY($1) ORDER BY tenant_id FOR UPDATE`,
       [ids],
     ),
   );
 }
 
-/** The books as they are at this instant, without a lock; null where there are none. */
+/** The current books, without a lock; null if there are none. */
 export async function readBooks(tx: EntityManager, tenantId: string): Promise<Books | null> {
-  const rows = await tx.query<BooksRow[]>(`SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = $1`, [tenantId]);
+  const rows = await query<BooksRow>(tx, `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE tenant_id = $1`, [tenantId]);
   return booksByTenant(rows).get(tenantId) ?? null;
 }
 
 export interface DueBooks {
   limit: number;
-  /** Also what is not due yet. */
+  /** Includes books that are not due yet. */
   early: boolean;
-  /** This tenant alone, if it is due. */
+  /** Only this tenant, if it is due. */
   only?: string | null;
 }
 
-const DUE = `due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END AND ($3::text IS NULL OR tenant_id = $3) ORDER BY due_at LIMIT $1`;
+const DUE = `
+  due_at <= CASE WHEN $2 THEN 'infinity' ELSE now() END AND ($3::text IS NULL OR tenant_id = $3)
+  ORDER BY due_at
+  LIMIT $1`;
 
-/**
- * Locks the books that are due, longest due first, passing over those that another replica has in hand: so it never
- * waits for a lock.
- */
+/** Locks the books that are due, longest due first. Skips those that another replica has locked, so it never waits. */
 export async function lockDueBooks(
   tx: EntityManager,
   { limit, early, only = null }: DueBooks,
 ): Promise<Map<string, Books>> {
   return booksByTenant(
-    await tx.query<BooksRow[]>(`SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE ${DUE} FOR UPDATE SKIP LOCKED`, [
+    await query<BooksRow>(tx, `SELECT ${BOOKS_COLUMNS} FROM tenant_books WHERE ${DUE} FOR UPDATE SKIP LOCKED`, [
       limit,
       early,
       only,
@@ -83,39 +90,45 @@ export async function lockDueBooks(
   );
 }
 
-/** For how long the posting that waits longest has been due; 0 when none is. */
+/** How long the oldest due posting has been due, in seconds; 0 if none is. */
 export async function overdueSeconds(tx: EntityManager): Promise<number> {
-  const [row] = await tx.query<{ seconds: number | null }[]>(
+  const [row] = await query<{ seconds: number | null }>(
+    tx,
     'SELECT extract(epoch FROM now() - min(due_at))::float8 AS seconds FROM tenant_books WHERE due_at IS NOT NULL',
   );
   return Math.max(0, row?.seconds ?? 0);
 }
 
 /**
- * The longest run of a month's first uncovered charges that adds up to at most so much; null: not one. Call under the
- * tenant's lock.
+ * The longest run of a month's first uncovered charges whose sum is at most this amount; null if even the first is
+ * above it. Call it under the tenant's lock.
  */
 export async function coveredPart(
   tx: EntityManager,
   { month, limitNanos }: { month: Month; limitNanos: bigint },
 ): Promise<Part | null> {
   const { tenantId, period, coveredSeq } = month;
-  const [row] = await tx.query<{ seq: string; nanos: string }[]>(
+  const [row] = await query<{ seq: string; nanos: string }>(
+    tx,
     `SELECT seq, nanos FROM (
-       SELECT seq, sum(cost_nanos) OVER (ORDER BY seq) AS nanos FROM charge WHERE tenant_id = $1 AND period = $2 AND seq > $3) c
+       SELECT seq, sum(cost_nanos) OVER (ORDER BY seq) AS nanos
+       FROM charge
+       WHERE tenant_id = $1 AND period = $2 AND seq > $3) c
      WHERE nanos <= $4 ORDER BY seq DESC LIMIT 1`,
     [tenantId, period, String(coveredSeq), String(limitNanos)],
   );
   return row ? { period, toSeq: BigInt(row.seq), nanos: BigInt(row.nanos) } : null;
 }
 
-/** Since when the oldest usage has been over that waits for credit to pay for it, in seconds; 0: none waits. */
+/** Age of the oldest usage that waits for credit, in seconds since its request ended; 0 if none waits. */
 export async function uncoveredSeconds(tx: EntityManager): Promise<number> {
-  const [row] = await tx.query<{ seconds: number | null }[]>(
+  const [row] = await query<{ seconds: number | null }>(
+    tx,
     `SELECT extract(epoch FROM now() - min(c.ended_at))::float8 AS seconds
      FROM tenant_month m JOIN tenant_books b USING (tenant_id)
        JOIN charge c ON c.tenant_id = m.tenant_id AND c.period = m.period AND c.seq = m.covered_seq + 1
-     WHERE m.covered_seq < m.last_seq AND b.carried_nanos + b.gathered_nanos >= (b.balance_cents + 1)::numeric * ${NANOS_PER_CENT}
+     WHERE m.covered_seq < m.last_seq
+       AND b.carried_nanos + b.gathered_nanos >= (b.balance_cents + 1)::numeric * ${NANOS_PER_CENT}
        AND b.carried_nanos + b.gathered_nanos >= ${NANOS_PER_CENT}`,
   );
   return Math.max(0, row?.seconds ?? 0);
@@ -123,7 +136,7 @@ export async function uncoveredSeconds(tx: EntityManager): Promise<number> {
 
 /** The tenants that are due, without a lock. */
 export async function dueTenants(tx: EntityManager, { limit, early, only = null }: DueBooks): Promise<string[]> {
-  const rows = await tx.query<{ tenant_id: string }[]>(`SELECT tenant_id FROM tenant_books WHERE ${DUE}`, [
+  const rows = await query<{ tenant_id: string }>(tx, `SELECT tenant_id FROM tenant_books WHERE ${DUE}`, [
     limit,
     early,
     only,
@@ -131,10 +144,13 @@ export async function dueTenants(tx: EntityManager, { limit, early, only = null 
   return rows.map((row) => row.tenant_id);
 }
 
-/** Leaves a tenant alone for a while: its books refuse to be posted. */
+/** Defers the posting of a tenant whose books refuse it. */
 export async function deferPosting(tx: EntityManager, tenantId: string, ms: number): Promise<void> {
-  await tx.query(
-    `UPDATE tenant_books SET due_at = clock_timestamp() + $2 * interval '1 millisecond' WHERE tenant_id = $1 AND due_at IS NOT NULL`,
+  await query(
+    tx,
+    `UPDATE tenant_books
+     SET due_at = clock_timestamp() + $2 * interval '1 millisecond'
+     WHERE tenant_id = $1 AND due_at IS NOT NULL`,
     [tenantId, ms],
   );
 }
@@ -142,7 +158,7 @@ export async function deferPosting(tx: EntityManager, tenantId: string, ms: numb
 /**
  * Writes changed books back and decides when they are due: at once, or `postingIntervalMs` after the tenant's last
  * posting.
- * @returns milliseconds until the first of them is due; null when none is
+ * @returns milliseconds until the first of them is due; null if none is
  */
 export async function saveBooks(
   tx: EntityManager,
@@ -153,13 +169,17 @@ export async function saveBooks(
   const rows = await query<{ due_in_ms: number | null }>(
     tx,
     `UPDATE tenant_books b
-     SET version = n.version, balance_cents = n.balance_cents, last_sequence = n.last_sequence, last_cover = n.last_cover,
-         carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos, overrun_nanos = n.overrun_nanos, suspended = n.suspended,
+     SET version = n.version, balance_cents = n.balance_cents,
+         last_sequence = n.last_sequence, last_cover = n.last_cover,
+         carried_nanos = n.carried_nanos, gathered_nanos = n.gathered_nanos,
+         overrun_nanos = n.overrun_nanos, suspended = n.suspended,
          last_posted_at = CASE WHEN $11 THEN clock_timestamp() ELSE b.last_posted_at END,
          due_at = CASE WHEN n.can_post
            THEN coalesce(b.due_at, greatest(clock_timestamp(), b.last_posted_at + $12 * interval '1 millisecond')) END
-     FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::numeric[], $8::numeric[], $9::boolean[], $10::boolean[])
-       AS n (tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos, suspended, can_post)
+     FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::numeric[],
+       $8::numeric[], $9::boolean[], $10::boolean[])
+       AS n (tenant_id, version, balance_cents, last_sequence, last_cover, carried_nanos, gathered_nanos, overrun_nanos,
+         suspended, can_post)
      WHERE b.tenant_id = n.tenant_id
      RETURNING extract(epoch FROM b.due_at - clock_timestamp())::float8 * 1000 AS due_in_ms`,
     [
@@ -172,7 +192,8 @@ export async function saveBooks(
       changed.map((books) => String(books.gatheredNanos)),
       changed.map((books) => String(books.overrunNanos)),
       changed.map((books) => books.suspended),
-      // What the balance covers of more than it pays for has been posted then: the next change is another chance.
+      // If more has gathered than the balance pays for, the affordable part has been posted by then. The next change is
+      // another chance.
       changed.map((books) => canPost(books) || (!posted && mayPostPart(books))),
       posted,
       postingIntervalMs,
@@ -182,30 +203,37 @@ export async function saveBooks(
   return due.length === 0 ? null : Math.min(...due);
 }
 
-/** Each tenant's months from the oldest of those named on, where they exist. Call under the tenants' locks. */
+/** Each tenant's months from the oldest named one on, where they exist. Call it under the tenants' locks. */
 export async function loadMonths(
   tx: EntityManager,
   wanted: readonly { tenantId: string; period: string }[],
 ): Promise<Month[]> {
-  const rows = await tx.query<MonthRow[]>(
-    `${SELECT_MONTHS} JOIN (SELECT tenant_id AS id, min(period COLLATE "C") AS oldest FROM unnest($1::text[], $2::text[]) AS w (tenant_id, period) GROUP BY 1) w
+  const rows = await query<MonthRow>(
+    tx,
+    `${SELECT_MONTHS}
+     JOIN (
+       SELECT tenant_id AS id, min(period COLLATE "C") AS oldest
+       FROM unnest($1::text[], $2::text[]) AS w (tenant_id, period)
+       GROUP BY 1
+     ) w
        ON m.tenant_id = w.id AND m.period >= w.oldest`,
     [wanted.map((month) => month.tenantId), wanted.map((month) => month.period)],
   );
   return rows.map(month);
 }
 
-/** All months of these tenants that have charges which are not covered. Call under the tenants' locks. */
+/** All months of these tenants with uncovered charges. Call it under the tenants' locks. */
 export async function loadUncoveredMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
-  const rows = await tx.query<MonthRow[]>(`${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND covered_seq < last_seq`, [
+  const rows = await query<MonthRow>(tx, `${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND covered_seq < last_seq`, [
     [...tenantIds],
   ]);
   return rows.map(month);
 }
 
-/** All months of these tenants that are not closed. Call under the tenants' locks. */
+/** All open months of these tenants. Call it under the tenants' locks. */
 export async function loadOpenMonths(tx: EntityManager, tenantIds: Iterable<string>): Promise<Month[]> {
-  const rows = await tx.query<MonthRow[]>(
+  const rows = await query<MonthRow>(
+    tx,
     `${SELECT_MONTHS} WHERE tenant_id = ANY($1) AND closed_at IS NULL ORDER BY tenant_id, period`,
     [[...tenantIds]],
   );
@@ -214,7 +242,8 @@ export async function loadOpenMonths(tx: EntityManager, tenantIds: Iterable<stri
 
 export async function saveMonths(tx: EntityManager, months: readonly Month[]): Promise<void> {
   if (months.length === 0) return;
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO tenant_month (${MONTH_COLUMNS})
      SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::numeric[], $6::bigint[])
      ON CONFLICT (tenant_id, period) DO UPDATE SET last_seq = EXCLUDED.last_seq, covered_seq = EXCLUDED.covered_seq,

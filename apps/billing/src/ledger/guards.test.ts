@@ -4,7 +4,7 @@ import { useTestDatabase } from '@tollgate/testing';
 import { LEDGER_ROLE } from '../database';
 import { CENT, charge, useBilling } from '../testing/billing.fixture';
 
-// What the database refuses by itself. The service's connections have the ledger role; `database` is the owner (a
+// What the database itself refuses. The service's connections have the ledger role; `database` is the owner (a
 // superuser here).
 const database = useTestDatabase();
 const IMMUTABLE = ['charge', 'rejected_charge', 'journal_entry', 'posting', 'coverage', 'journal_chain'];
@@ -22,7 +22,7 @@ describe('append-only', () => {
     expect(await billing.dataSource.query('SELECT current_user AS role')).toEqual([{ role: LEDGER_ROLE }]);
   });
 
-  it('the ledger role may quarantine a message that can never be published, and not touch it after that', async () => {
+  it('the ledger role may quarantine a message that can never be published, and not change it afterwards', async () => {
     const columns = 'id, topic, data, created_at, refused_reason';
     await billing.dataSource.query(
       `INSERT INTO outbox_refused (${columns}) VALUES (1, 'charges', '{}', now(), 'test')`,
@@ -45,13 +45,13 @@ describe('append-only', () => {
       expect(String(error)).toMatch(/permission denied/);
     });
 
-    it.each(changes)('%s is refused by trigger, for the owner too', async (sql) => {
+    it.each(changes)('%s is refused by trigger, even for the owner', async (sql) => {
       expect((await database.query(`SELECT FROM billing.${table}`)).length).toBeGreaterThan(0);
       await expect(database.query(sql)).rejects.toThrow(/is append-only/);
     });
   });
 
-  it('of what was quarantined, the count may go up and nothing else may change', async () => {
+  it('only the count and the last time of a quarantined charge can change, and the count only goes up', async () => {
     await billing.dataSource.query('UPDATE rejected_charge SET times = times + 1, last_at = now()');
     for (const change of [
       'times = times - 1',
@@ -63,7 +63,7 @@ describe('append-only', () => {
     }
   });
 
-  it('the ledger role can neither switch a trigger off nor drop the journal', async () => {
+  it('the ledger role can neither disable a trigger nor drop the journal', async () => {
     await expect(billing.dataSource.query('ALTER TABLE billing.posting DISABLE TRIGGER ALL')).rejects.toThrow(
       /must be owner/,
     );
@@ -93,8 +93,10 @@ describe('the database refuses', () => {
     };
     return {
       id: row.id,
-      sql: `INSERT INTO billing.journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, created_at)
-        VALUES ('${row.id}', '${row.tenant}', ${row.sequence}, '${row.type}', ${row.amount}, '${row.source}', '${row.ref}', sha256('x'), '2026-11', ${row.after}, now())`,
+      sql: `INSERT INTO billing.journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash,
+          period, balance_after_cents, created_at)
+        VALUES ('${row.id}', '${row.tenant}', ${row.sequence}, '${row.type}', ${row.amount}, '${row.source}',
+          '${row.ref}', sha256('x'), '2026-11', ${row.after}, now())`,
     };
   };
   const postings = (id: string, legs: Record<string, number>) =>
@@ -108,7 +110,7 @@ describe('the database refuses', () => {
       for (const statement of statements) await tx.query(statement);
     });
 
-  it('accepts the right thing, so that what follows fails for its own reason', async () => {
+  it('accepts correct rows, so that the following tests fail for their own reason', async () => {
     const { id, sql } = entry();
     await commit(
       sql,
@@ -133,10 +135,10 @@ describe('the database refuses', () => {
     );
   });
 
-  it('a posting added to an entry that is booked', async () => {
+  it('a posting added to a booked entry', async () => {
     const [first] = await billing.entries(tenantId);
     await expect(commit(postings(first!.id, { overrun: 1 }))).rejects.toThrow(/is booked/);
-    // Not by two, either, which leave its sum as it is.
+    // Nor two postings that leave its sum unchanged.
     await expect(commit(postings(first!.id, { overrun: 1, adjustments: -1 }))).rejects.toThrow(/is booked/);
   });
 
@@ -162,7 +164,7 @@ describe('the database refuses', () => {
     await expect(commit(entry({ ref: 'first' }).sql)).rejects.toThrow(/journal_entry_idempotency/);
   });
 
-  it('books that say another balance than the journal', async () => {
+  it('books whose balance is not that of the journal', async () => {
     await expect(commit(books('balance_cents = 101'))).rejects.toThrow(/the journal says 100/);
     const { id, sql } = entry();
     await expect(commit(sql, postings(id, { credit: 5, payments_clearing: -5 }))).rejects.toThrow(

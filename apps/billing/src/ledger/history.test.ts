@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { assertRuns, useTestDatabase } from '@tollgate/testing';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 
-// The whole of gathering, posting and topping up on real Postgres, against a model that is one sum.
+// Gathering, posting and topping up on real PostgreSQL, against a model that is one sum.
 const database = useTestDatabase();
 const PROPERTY_TIME_MS = 10_000;
 const SEED = 20261121;
@@ -52,12 +52,13 @@ describe('any history', () => {
     await database.query(crashFunction('nowhere'));
     for (const table of ['charge', 'tenant_books', 'journal_entry', 'outbox']) {
       await database.query(
-        `CREATE TRIGGER zz_crash AFTER INSERT OR UPDATE ON billing.${table} FOR EACH ROW EXECUTE FUNCTION billing.crash()`,
+        `CREATE TRIGGER zz_crash AFTER INSERT OR UPDATE ON billing.${table}
+           FOR EACH ROW EXECUTE FUNCTION billing.crash()`,
       );
     }
   });
 
-  it('of batches, repeats, crashes, postings by several replicas and top-ups ends with every charge once and every nano accounted for', async () => {
+  it('of batches, repeats, crashes, top-ups and postings ends with every charge once, to the nano', async () => {
     await assertRuns(
       fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 15 }), async (steps) => {
         const tenants = [newId('ten'), newId('ten'), newId('ten')];
@@ -106,7 +107,7 @@ describe('any history', () => {
     }
   }
 
-  /** While `work` runs, whatever writes to `table` fails. */
+  /** While `work` runs, every write to `table` fails. */
   async function crashAt(table: string, work: () => Promise<unknown>): Promise<void> {
     await database.query(crashFunction(table));
     await work();
@@ -122,7 +123,7 @@ describe('any history', () => {
       .reduce((sum, [, cents]) => sum + BigInt(cents), 0n);
     const newest = (await billing.news(tenantId)).sort((a, b) => Number(a.version) - Number(b.version)).at(-1);
     if (!newest) return;
-    // Whatever was posted when, the news says what was paid less what was used.
+    // At any time, the balance update says payments less usage.
     expect(newest.balanceNanos).toBe(String(paid * CENT - cost));
     const { balance } = await billing.books(tenantId);
     expect(balance).toBeGreaterThanOrEqual(0);

@@ -1,18 +1,22 @@
 import type { LedgerEntry } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import type { Entry } from './core/entry';
 import type { NumberedCharge } from './core/gather';
 import type { ChargeRange } from './core/post';
 
 /**
- * Appends entries with their postings. The database checks them again, and refuses the whole transaction when one does
+ * Appends entries with their postings. The database checks them again, and refuses the whole transaction if one does
  * not balance.
  */
 export async function insertEntries(tx: EntityManager, entries: readonly Entry[]): Promise<LedgerEntry[]> {
   if (entries.length === 0) return [];
-  const rows = await tx.query<{ id: string; created_at: Date }[]>(
-    `INSERT INTO journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period, balance_after_cents, reason, created_at)
-     SELECT n.*, date_trunc('milliseconds', clock_timestamp()) FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[],
+  const rows = await query<{ id: string; created_at: Date }>(
+    tx,
+    `INSERT INTO journal_entry (id, tenant_id, sequence, type, amount_cents, source, ref, input_hash, period,
+       balance_after_cents, reason, created_at)
+     SELECT n.*, date_trunc('milliseconds', clock_timestamp())
+     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[],
        $6::text[], $7::text[], $8::bytea[], $9::text[], $10::bigint[], $11::text[]) AS n
      RETURNING id, created_at`,
     [
@@ -30,7 +34,8 @@ export async function insertEntries(tx: EntityManager, entries: readonly Entry[]
     ],
   );
   const legs = entries.flatMap((entry) => entry.postings.map((posting) => ({ ...posting, entryId: entry.id })));
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO posting (entry_id, account, amount_cents) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])`,
     [legs.map((leg) => leg.entryId), legs.map((leg) => leg.account), legs.map((leg) => String(leg.amountCents))],
   );
@@ -47,14 +52,18 @@ export async function insertEntries(tx: EntityManager, entries: readonly Entry[]
 }
 
 /**
- * Appends charge ranges (table `coverage`); the database checks chain, range and sum against the charges themselves.
- * Call after insertEntries.
+ * Appends charge ranges (table `coverage`). The database checks chain, range and sum against the charges themselves.
+ * Call it after insertEntries.
  */
 export async function insertRanges(tx: EntityManager, ranges: readonly ChargeRange[]): Promise<void> {
   if (ranges.length === 0) return;
-  await tx.query(
-    `INSERT INTO coverage (tenant_id, number, period, from_seq, to_seq, charges_nanos, carried_in_nanos, amount_cents, carried_out_nanos, entry_id)
-     SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::numeric[], $7::bigint[], $8::bigint[],
+  await query(
+    tx,
+    `INSERT INTO coverage (tenant_id, number, period, from_seq, to_seq, charges_nanos, carried_in_nanos, amount_cents,
+       carried_out_nanos, entry_id)
+     SELECT *
+     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::numeric[], $7::bigint[],
+       $8::bigint[],
        $9::bigint[], $10::text[])`,
     [
       ranges.map((range) => range.tenantId),
@@ -71,11 +80,12 @@ export async function insertRanges(tx: EntityManager, ranges: readonly ChargeRan
   );
 }
 
-/** When the first charge of each range with an entry ended. */
+/** The end of the first request of each range that has an entry. */
 export async function firstEnded(tx: EntityManager, ranges: readonly ChargeRange[]): Promise<Date[]> {
   const debits = ranges.filter((range) => range.entryId !== null);
   if (debits.length === 0) return [];
-  const rows = await tx.query<{ ended_at: Date }[]>(
+  const rows = await query<{ ended_at: Date }>(
+    tx,
     `SELECT c.ended_at FROM unnest($1::text[], $2::text[], $3::bigint[]) AS d (tenant_id, period, seq)
        JOIN charge c USING (tenant_id, period, seq)`,
     [
@@ -89,9 +99,12 @@ export async function firstEnded(tx: EntityManager, ranges: readonly ChargeRange
 
 export async function insertCharges(tx: EntityManager, charges: readonly NumberedCharge[]): Promise<void> {
   if (charges.length === 0) return;
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO charge (id, tenant_id, key_id, cost_nanos, ended_at, period, seq, overrun_nanos)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[], $7::bigint[], $8::bigint[])`,
+     SELECT *
+     FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[], $7::bigint[],
+       $8::bigint[])`,
     [
       charges.map((charge) => charge.id),
       charges.map((charge) => charge.tenantId),

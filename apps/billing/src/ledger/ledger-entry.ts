@@ -2,7 +2,7 @@ import type { LedgerEntry } from '@tollgate/contracts';
 
 export const ENTRY_COLUMNS = 'id, type, amount_cents, source, ref, reason, created_at';
 
-/** A journal_entry row as node-postgres gives it. */
+/** A journal_entry row as node-postgres returns it. */
 export interface EntryRow {
   id: string;
   type: LedgerEntry['type'];
@@ -13,7 +13,7 @@ export interface EntryRow {
   created_at: Date;
 }
 
-/** A journal row as the world sees it. Amounts are safe integers: the balance's bound sees to it. */
+/** A journal row as the API shows it. Amounts are safe integers, because the balance is bounded. */
 export function ledgerEntry(row: EntryRow): LedgerEntry {
   return {
     id: row.id,

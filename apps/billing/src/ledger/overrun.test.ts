@@ -18,7 +18,7 @@ describe('what was served beyond its hold', () => {
       ])
     )[0]!.n;
 
-  it('is revenue that the operator pays: booked in whole cents beside the next usage, and never off the tenant’s credit', async () => {
+  it('is booked with the next usage as revenue that the operator pays, in whole cents', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [
       charge(tenantId, 3n * CENT, { overrunNanos: String(2n * CENT + 6n) }),
@@ -36,7 +36,7 @@ describe('what was served beyond its hold', () => {
     ]);
     expect(await unbooked(tenantId)).toBe(String(CENT / 2n + 6n));
     await expectBooksToProve(billing, charges);
-    // Nothing to charge: it waits for the next usage.
+    // There is nothing to charge, so it waits for the next usage.
     charges.push(charge(tenantId, 0n, { overrunNanos: String(CENT) }));
     await billing.gatherer.gather(charges.slice(-1));
     await billing.poster.postDue();
@@ -49,7 +49,7 @@ describe('what was served beyond its hold', () => {
     await expectBooksToProve(billing, charges);
   });
 
-  it('is missed by the audit when it is not booked', async () => {
+  it('is reported by the audit if it is not booked', async () => {
     const tenantId = await billing.tenant(100);
     await billing.gatherer.gather([charge(tenantId, CENT, { overrunNanos: '17' })]);
     await database.query('UPDATE billing.tenant_books SET overrun_nanos = 16 WHERE tenant_id = $1', [tenantId]);
@@ -58,7 +58,7 @@ describe('what was served beyond its hold', () => {
     ]);
   });
 
-  it('of as many digits as metering takes in is booked', async () => {
+  it('is booked with as many digits as metering accepts', async () => {
     const tenantId = await billing.tenant(100);
     const charges = [charge(tenantId, CENT, { overrunNanos: String(2n ** 63n - 1n) })];
     expect(await billing.gatherer.gather(charges)).toMatchObject({ gathered: 1, rejected: 0 });

@@ -2,7 +2,7 @@ import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap
 import { Messages, OutboxRelay } from '@tollgate/messaging';
 import { BillingDataSource } from '../database';
 
-/** Publishes the news and events that were committed with the books. */
+/** Publishes the balance updates and events that were committed with the books. */
 @Injectable()
 export class BalanceUpdateOutbox implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly relay: OutboxRelay;
@@ -11,7 +11,7 @@ export class BalanceUpdateOutbox implements OnApplicationBootstrap, BeforeApplic
     this.relay = new OutboxRelay(dataSource, messages, { name: 'billing' });
   }
 
-  /** After each commit. */
+  /** Call it after each commit. */
   wake(): void {
     this.relay.wake();
   }
@@ -20,7 +20,7 @@ export class BalanceUpdateOutbox implements OnApplicationBootstrap, BeforeApplic
     this.relay.start();
   }
 
-  /** The modules that commit import this one, so they have stopped. What they left is published here. */
+  /** The modules that commit import this one, so they have stopped. This publishes the messages that they left. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.relay.stop();
   }

@@ -46,7 +46,7 @@ describe('from ledger line to requests and back', () => {
     }
   });
 
-  it('a request that is not posted yet has no entry; what was too little for a cent at the end of a month is carried on', async () => {
+  it('a request has no entry before it is posted, and a month carries less than a cent on', async () => {
     const tenantId = await billing.tenant();
     const [little, waiting] = [
       charge(tenantId, 5n, { endedAt: '2026-09-10T00:00:00Z' }),
@@ -94,7 +94,7 @@ describe('from ledger line to requests and back', () => {
     expect(await requests(topUp!.id)).toMatchObject({ entry: { type: 'topup' }, requests: [], nextCursor: null });
   });
 
-  it('what does not exist is not_found, and a page after a foreign request is refused', async () => {
+  it('refuses an unknown entry, an unknown request, and a page after a request of another entry', async () => {
     for (const id of [newId('ent'), 'x', '\0', 5 as unknown as string]) {
       await expect(requests(id)).rejects.toMatchObject({ code: 'not_found' });
       await expect(entryOf(id)).rejects.toMatchObject({ code: 'not_found' });

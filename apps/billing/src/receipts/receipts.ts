@@ -1,4 +1,5 @@
 import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from '../ledger/ledger-entry';
 
@@ -26,9 +27,9 @@ interface ChargeRow {
 
 /**
  * Answers `billing.entry.requests`: a page of the requests that an entry debits, in the order in which they were
- * gathered. With what was carried in and out their costs are exactly the entry's amount. An entry that is not usage
+ * gathered. Their costs, with what was carried in and out, are exactly the entry's amount. An entry that is not usage
  * covers none.
- * @throws RequestError not_found (entry), invalid_parameter (limit; `after` is none of its requests)
+ * @throws RequestError not_found (entry), invalid_parameter (limit; `after` is not one of its requests)
  */
 export async function requestsOfEntry(
   dataSource: DataSource,
@@ -38,8 +39,10 @@ export async function requestsOfEntry(
     throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
   const columns = ENTRY_COLUMNS.split(', ').map((column) => (column === 'amount_cents' ? 'e.amount_cents' : column));
   const [range] = isText(entryId)
-    ? await dataSource.query<ChargeRangeRow[]>(
-        `SELECT ${columns.join(', ')}, e.tenant_id, e.period, v.from_seq, v.to_seq, v.carried_in_nanos, v.carried_out_nanos
+    ? await query<ChargeRangeRow>(
+        dataSource,
+        `SELECT ${columns.join(', ')}, e.tenant_id, e.period, v.from_seq, v.to_seq, v.carried_in_nanos,
+           v.carried_out_nanos
          FROM journal_entry e LEFT JOIN coverage v ON v.entry_id = e.id WHERE e.id = $1`,
         [entryId],
       )
@@ -49,7 +52,8 @@ export async function requestsOfEntry(
   const carried = { carriedInNanos: range.carried_in_nanos ?? '0', carriedOutNanos: range.carried_out_nanos ?? '0' };
   if (range.from_seq === null) return { entry, ...carried, requests: [], nextCursor: null };
   const first = after === undefined ? range.from_seq : await seqAfter(dataSource, after, range);
-  const rows = await dataSource.query<ChargeRow[]>(
+  const rows = await query<ChargeRow>(
+    dataSource,
     `SELECT * FROM charge WHERE tenant_id = $1 AND period = $2 AND seq BETWEEN $3 AND $4 ORDER BY seq LIMIT $5`,
     [range.tenant_id, range.period, first, range.to_seq, limit + 1],
   );
@@ -58,31 +62,39 @@ export async function requestsOfEntry(
 }
 
 /**
- * Answers `billing.request.entry`: where a request went in the books: its charge, the entry that debits it (null: not
- * yet) and the invoice of its month (null: not closed yet).
- * @throws RequestError not_found: billing has no charge of it
+ * Answers `billing.request.entry`: where a request is in the books. It returns the charge, the entry that debits it
+ * (null: not yet) and the invoice of its month (null: not closed yet).
+ * @throws RequestError not_found: billing has no charge of the request
  */
 export async function entryOfRequest(
   dataSource: DataSource,
   { requestId }: RequestOf<'billing.request.entry'>,
 ): Promise<ReplyOf<'billing.request.entry'>> {
   const [charge] = isText(requestId)
-    ? await dataSource.query<ChargeRow[]>('SELECT * FROM charge WHERE id = $1', [requestId])
+    ? await query<ChargeRow>(dataSource, 'SELECT * FROM charge WHERE id = $1', [requestId])
     : [];
-  if (!charge) throw new RequestError('not_found', 'No charge of such a request.');
+  if (!charge) throw new RequestError('not_found', 'This request has no charge.');
   const month = [charge.tenant_id, charge.period];
-  // Ranges do not overlap: the last that starts before the charge has it, or none has yet.
-  const [range] = await dataSource.query<{ entry_id: string | null; number: string; to_seq: string }[]>(
-    `SELECT entry_id, number, to_seq FROM coverage WHERE tenant_id = $1 AND period = $2 AND from_seq <= $3 ORDER BY from_seq DESC LIMIT 1`,
+  // Ranges do not overlap. The last range that starts before the charge includes it, or none does yet.
+  const [range] = await query<{ entry_id: string | null; number: string; to_seq: string }>(
+    dataSource,
+    `SELECT entry_id, number, to_seq
+     FROM coverage
+     WHERE tenant_id = $1 AND period = $2 AND from_seq <= $3
+     ORDER BY from_seq DESC
+     LIMIT 1`,
     [...month, charge.seq],
   );
   const covered = range !== undefined && BigInt(range.to_seq) >= BigInt(charge.seq);
   const [entry] =
     covered && range.entry_id !== null
-      ? await dataSource.query<EntryRow[]>(`SELECT ${ENTRY_COLUMNS} FROM journal_entry WHERE id = $1`, [range.entry_id])
+      ? await query<EntryRow>(dataSource, `SELECT ${ENTRY_COLUMNS} FROM journal_entry WHERE id = $1`, [range.entry_id])
       : [];
-  const [invoice] = await dataSource.query<{ accounting_number: string; is_void: boolean }[]>(
-    `SELECT i.accounting_number, v.accounting_number IS NOT NULL AS is_void FROM invoice i LEFT JOIN invoice_void v USING (accounting_number)
+  const [invoice] = await query<{ accounting_number: string; is_void: boolean }>(
+    dataSource,
+    `SELECT i.accounting_number, v.accounting_number IS NOT NULL AS is_void
+     FROM invoice i
+     LEFT JOIN invoice_void v USING (accounting_number)
      WHERE i.tenant_id = $1 AND i.period = $2`,
     month,
   );
@@ -102,12 +114,13 @@ export async function entryOfRequest(
 
 async function seqAfter(dataSource: DataSource, after: string, range: ChargeRangeRow): Promise<string> {
   const [row] = isText(after)
-    ? await dataSource.query<{ seq: string }[]>(
+    ? await query<{ seq: string }>(
+        dataSource,
         'SELECT seq + 1 AS seq FROM charge WHERE id = $1 AND tenant_id = $2 AND period = $3 AND seq BETWEEN $4 AND $5',
         [after, range.tenant_id, range.period, range.from_seq, range.to_seq],
       )
     : [];
-  if (!row) throw new RequestError('invalid_parameter', 'after is none of the requests of this entry.');
+  if (!row) throw new RequestError('invalid_parameter', 'after must be a request of this entry.');
   return row.seq;
 }
 
@@ -115,7 +128,7 @@ function toRequest({ id, key_id, cost_nanos, ended_at }: ChargeRow) {
   return { id, keyId: key_id, costNanos: cost_nanos, endedAt: ended_at.toISOString() };
 }
 
-/** Postgres takes no NUL in a text. */
+/** PostgreSQL stores no NUL in a text. */
 function isText(value: unknown): value is string {
   return typeof value === 'string' && !value.includes('\0');
 }

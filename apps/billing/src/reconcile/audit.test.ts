@@ -6,7 +6,7 @@ import { CENT, charge, useBilling } from '../testing/billing.fixture';
 import { auditLedger, TENANTS_SQL } from './audit';
 import { CHAIN_CHECK } from './chain';
 
-// Each test spoils one row behind the triggers' back, as a bad restore or a hand in the database would.
+// Each test spoils one row behind the triggers' back, as a bad restore or a manual change would.
 const database = useTestDatabase();
 const SHORT_MS = 1_000;
 
@@ -36,7 +36,7 @@ describe('the audit of the ledger finds', () => {
   const entry = (sequence: number) =>
     `(SELECT id FROM billing.journal_entry WHERE tenant_id = $tenant AND sequence = ${sequence})`;
 
-  it('nothing in books that are right', async () => {
+  it('nothing in sound books', async () => {
     expect(await auditLedger(billing.dataSource, [tenantId])).toEqual({
       heads: [{ tenantId, sequence: 3, hash: expect.stringMatching(/^[0-9a-f]{64}$/) }],
       totals: { chargesNanos: 6n * CENT + 8n, debitsNanos: 6n * CENT, carriedNanos: 8n },
@@ -44,10 +44,11 @@ describe('the audit of the ledger finds', () => {
     });
   });
 
-  it('the first hundred of a kind, and says that there are more', async () => {
+  it('the first hundred differences of a kind, and says that there are more', async () => {
     const months = (count: number) =>
       spoil(
-        `INSERT INTO billing.tenant_month (tenant_id, period, last_seq) SELECT $tenant, to_char(date '2000-01-01' + n * interval '1 month', 'YYYY-MM'), 1
+        `INSERT INTO billing.tenant_month (tenant_id, period, last_seq)
+         SELECT $tenant, to_char(date '2000-01-01' + n * interval '1 month', 'YYYY-MM'), 1
          FROM generate_series(1, ${count}) n ON CONFLICT DO NOTHING`,
       );
     await months(100);
@@ -58,7 +59,7 @@ describe('the audit of the ledger finds', () => {
     expect([some.differences.length, some.truncated]).toEqual([100, true]);
   });
 
-  describe('with statements that take their time:', () => {
+  describe('with statements that take long,', () => {
     let dataSource: DataSource;
     let stopping: AbortController;
     let audit: ReturnType<typeof auditLedger>;
@@ -67,7 +68,7 @@ describe('the audit of the ledger finds', () => {
       const { url } = database;
       dataSource = await openDataSource({ url, schema: 'billing', applicationName: 'impatient', poolSize: 1 });
       const runner = dataSource.createQueryRunner();
-      // Of the one connection of this pool: a second instead of a minute, on this side and by the server.
+      // For the one connection of this pool: a second instead of a minute, on this side and on the server.
       const client = (await runner.connect()) as { connectionParameters: { query_timeout: number } };
       client.connectionParameters.query_timeout = SHORT_MS;
       await runner.query(`SET statement_timeout = ${SHORT_MS}`);
@@ -91,22 +92,22 @@ describe('the audit of the ledger finds', () => {
       await dataSource.destroy();
     });
 
-    it('nothing, as they may take longer than what a service asks otherwise', async () => {
+    it('nothing, because they may take longer than other statements of the service', async () => {
       await database.query('COMMIT');
       expect((await audit).differences).toEqual([]);
       expect(await dataSource.query('SHOW statement_timeout')).toEqual([{ statement_timeout: '1s' }]);
     });
 
-    it('nothing, as it is stopped in the middle of one', async () => {
+    it('nothing, because it is stopped in the middle of one', async () => {
       stopping.abort(new UnavailableError('stopped'));
       await expect(audit).rejects.toThrow('stopped');
       expect(await dataSource.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     });
   });
 
-  it('from the indexes of the charges alone, without their rows', async () => {
+  it('sums from the indexes of the charges alone, without their rows', async () => {
     await database.query('VACUUM billing.charge');
-    // On few rows the planner prefers to read them all; what it can do without is the question.
+    // For few rows the planner prefers a full scan. The question is whether the index suffices.
     await database.query('SET enable_seqscan = off');
     await database.query('SET search_path = billing');
     try {
@@ -122,8 +123,8 @@ describe('the audit of the ledger finds', () => {
     }
   });
 
-  const covered = 'a charge range names its charges and sums them';
-  const month = 'a month stands as its rows say';
+  const covered = 'every charge range names its charges and sums them';
+  const month = 'every month is the sum of its rows';
   const total = 'charges = usage debits + carried';
   const chain = CHAIN_CHECK.check;
   it.each<[what: string, sql: string, checks: string[]]>([
@@ -131,7 +132,10 @@ describe('the audit of the ledger finds', () => {
     ['a changed charge', `UPDATE billing.charge SET cost_nanos = cost_nanos + 1 WHERE id = $first`, [total, covered]],
     [
       'a charge that was gathered twice',
-      `INSERT INTO billing.charge SELECT 'req_again', tenant_id, key_id, cost_nanos, ended_at, period, 99 FROM billing.charge WHERE id = $first`,
+      `INSERT INTO billing.charge
+       SELECT 'req_again', tenant_id, key_id, cost_nanos, ended_at, period, 99
+       FROM billing.charge
+       WHERE id = $first`,
       [total, month],
     ],
     [
@@ -141,7 +145,9 @@ describe('the audit of the ledger finds', () => {
     ],
     [
       'a doubled debit',
-      `INSERT INTO billing.journal_entry SELECT 'ent_again_' || tenant_id, tenant_id, 9, type, amount_cents, source, 'again', input_hash, period, balance_after_cents, created_at
+      `INSERT INTO billing.journal_entry
+       SELECT 'ent_again_' || tenant_id, tenant_id, 9, type, amount_cents, source, 'again', input_hash, period,
+         balance_after_cents, created_at
        FROM billing.journal_entry WHERE tenant_id = $tenant AND sequence = 2`,
       [
         total,
@@ -167,7 +173,9 @@ describe('the audit of the ledger finds', () => {
     ],
     [
       'a changed posting',
-      `UPDATE billing.posting SET amount_cents = amount_cents + 1 WHERE entry_id = ${entry(2)} AND account = 'usage_revenue'`,
+      `UPDATE billing.posting
+       SET amount_cents = amount_cents + 1
+       WHERE entry_id = ${entry(2)} AND account = 'usage_revenue'`,
       ['postings of an entry sum to zero', chain],
     ],
     [
@@ -181,7 +189,7 @@ describe('the audit of the ledger finds', () => {
       ['balance = sum of entries'],
     ],
     [
-      'a changed rest in the books',
+      'a changed remainder in the books',
       `UPDATE billing.tenant_books SET carried_nanos = carried_nanos + 1 WHERE tenant_id = $tenant`,
       [total, 'carried = remainder of the newest charge range'],
     ],

@@ -12,19 +12,19 @@ import { CHAIN_CHECK, headsOf } from './chain';
 import { INVOICE_CHECKS } from './invoice-audit';
 
 /**
- * One statement goes over all rows of up to 200 tenants, and one of them may have nearly all. All of a proof of 10
- * million charges takes 80 s.
+ * One statement reads all rows of up to 200 tenants, and one of them may have nearly all. A whole proof of 10 million
+ * charges takes 80 s.
  */
 const STATEMENT_TIMEOUT_MS = 15 * 60 * 1_000;
 
-/** What the rows of the ledger themselves add up to. */
+/** The sums of the ledger's own rows. */
 export interface AuditTotals {
   chargesNanos: bigint;
   debitsNanos: bigint;
   carriedNanos: bigint;
 }
 
-/** What was found in some tenants' rows. */
+/** The findings in the rows of some tenants. */
 export interface Audit extends Found {
   totals: AuditTotals;
   heads: JournalHead[];
@@ -49,9 +49,9 @@ interface TenantRow {
 }
 
 /**
- * Proves the ledger of some tenants from its rows, in one snapshot, trusting no running sum: charges = debits + what is
- * carried, balance = Σ entries, every entry balanced and of its hash, every charge covered exactly once or still
- * gathering. Sums run in the database: memory here does not grow with the rows.
+ * Proves the ledger of some tenants from its rows, in one snapshot, without trusting a running sum: charges = debits +
+ * carried remainder; balance = Σ entries; every entry balances and has its hash; every charge is covered exactly once
+ * or still gathering. The database computes the sums, so memory here does not grow with the rows.
  */
 export async function auditLedger(
   dataSource: DataSource,
@@ -110,28 +110,37 @@ async function rowDifferences(query: Query, check: string, sql: string, tenantId
 }
 
 /**
- * The charges, by far the most rows, are summed from indexes alone: cost from charge_seq, overrun from charge_overrun.
+ * Charges are by far the most rows. They are summed from indexes alone: cost from charge_seq, overrun from
+ * charge_overrun.
  */
 export const TENANTS_SQL = `
-  SELECT b.tenant_id, b.balance_cents, b.last_sequence, b.last_cover, b.carried_nanos, b.carried_nanos + b.gathered_nanos AS unposted_nanos,
-    b.overrun_nanos AS unposted_overrun_nanos, e.entries, e.entries_cents, e.debited_cents, c.charges_nanos, r.overrun_nanos, o.overrun_cents, v.covers, v.chain_end_nanos
+  SELECT b.tenant_id, b.balance_cents, b.last_sequence, b.last_cover, b.carried_nanos,
+    b.carried_nanos + b.gathered_nanos AS unposted_nanos, b.overrun_nanos AS unposted_overrun_nanos,
+    e.entries, e.entries_cents, e.debited_cents, c.charges_nanos, r.overrun_nanos, o.overrun_cents,
+    v.covers, v.chain_end_nanos
   FROM tenant_books b,
     LATERAL (SELECT count(*) AS entries, coalesce(sum(amount_cents), 0) AS entries_cents,
         coalesce(-sum(amount_cents) FILTER (WHERE type = 'usage'), 0) AS debited_cents
       FROM journal_entry WHERE tenant_id = b.tenant_id) e,
     LATERAL (SELECT coalesce(sum(cost_nanos), 0) AS charges_nanos FROM charge WHERE tenant_id = b.tenant_id) c,
-    LATERAL (SELECT coalesce(sum(overrun_nanos), 0) AS overrun_nanos FROM charge WHERE tenant_id = b.tenant_id AND overrun_nanos > 0) r,
-    LATERAL (SELECT coalesce(-sum(p.amount_cents), 0) AS overrun_cents FROM posting p JOIN journal_entry j ON j.id = p.entry_id
+    LATERAL (SELECT coalesce(sum(overrun_nanos), 0) AS overrun_nanos
+      FROM charge
+      WHERE tenant_id = b.tenant_id AND overrun_nanos > 0) r,
+    LATERAL (SELECT coalesce(-sum(p.amount_cents), 0) AS overrun_cents
+      FROM posting p
+      JOIN journal_entry j ON j.id = p.entry_id
       WHERE j.tenant_id = b.tenant_id AND p.account = 'overrun') o,
-    LATERAL (SELECT count(*) AS covers, coalesce((array_agg(carried_out_nanos ORDER BY number DESC))[1], 0) AS chain_end_nanos
+    LATERAL (SELECT count(*) AS covers,
+      coalesce((array_agg(carried_out_nanos ORDER BY number DESC))[1], 0) AS chain_end_nanos
       FROM coverage WHERE tenant_id = b.tenant_id) v
   WHERE b.tenant_id = ANY($1)`;
 
-/** Each returns the rows that are wrong, as "tenantId", the entries' ids, expected and actual. */
+/** Each returns the wrong rows, as "tenantId", the entries' ids, expected and actual. */
 const ROW_CHECKS = [
   {
     check: 'postings of an entry sum to zero',
-    sql: `SELECT e.tenant_id AS "tenantId", ARRAY[e.id] AS ids, format('%s: 0, credit %s', e.id, e.amount_cents) AS expected,
+    sql: `SELECT e.tenant_id AS "tenantId", ARRAY[e.id] AS ids,
+        format('%s: 0, credit %s', e.id, e.amount_cents) AS expected,
         format('%s: %s, credit %s', e.id, p.total, p.credit) AS actual
       FROM journal_entry e, LATERAL (SELECT coalesce(sum(amount_cents), 0) AS total,
         coalesce(sum(amount_cents) FILTER (WHERE account = 'credit'), 0) AS credit FROM posting WHERE entry_id = e.id) p
@@ -139,14 +148,18 @@ const ROW_CHECKS = [
   },
   {
     check: 'every entry continues the balance before it',
-    sql: `SELECT tenant_id AS "tenantId", ARRAY[id] AS ids, format('%s: %s', id, running) AS expected, format('%s: %s', id, balance_after_cents) AS actual
-      FROM (SELECT tenant_id, id, balance_after_cents, sum(amount_cents) OVER (PARTITION BY tenant_id ORDER BY sequence) AS running
+    sql: `SELECT tenant_id AS "tenantId", ARRAY[id] AS ids, format('%s: %s', id, running) AS expected,
+        format('%s: %s', id, balance_after_cents) AS actual
+      FROM (SELECT tenant_id, id, balance_after_cents,
+        sum(amount_cents) OVER (PARTITION BY tenant_id ORDER BY sequence) AS running
         FROM journal_entry WHERE tenant_id = ANY($1)) e
       WHERE running <> balance_after_cents`,
   },
   {
-    check: 'a charge range names its charges and sums them',
-    sql: `SELECT v.tenant_id AS "tenantId", array_remove(ARRAY[v.entry_id], NULL) AS ids, format('%s:%s-%s: %s nanos, %s cents', v.period, v.from_seq, v.to_seq, v.charges_nanos, v.amount_cents) AS expected,
+    check: 'every charge range names its charges and sums them',
+    sql: `SELECT v.tenant_id AS "tenantId", array_remove(ARRAY[v.entry_id], NULL) AS ids,
+        format('%s:%s-%s: %s nanos, %s cents', v.period, v.from_seq, v.to_seq, v.charges_nanos, v.amount_cents)
+          AS expected,
         format('%s charges, %s nanos, %s cents in %s', c.charges, c.nanos, -e.amount_cents, v.entry_id) AS actual
       FROM coverage v
       LEFT JOIN journal_entry e ON e.id = v.entry_id,
@@ -158,7 +171,8 @@ const ROW_CHECKS = [
   },
   {
     check: 'charge ranges form a chain without gap or overlap',
-    sql: `SELECT tenant_id AS "tenantId", array_remove(ARRAY[entry_id], NULL) AS ids, format('%s: from charge %s of %s, carried in %s', number, last_to + 1, period, last_carried) AS expected,
+    sql: `SELECT tenant_id AS "tenantId", array_remove(ARRAY[entry_id], NULL) AS ids,
+        format('%s: from charge %s of %s, carried in %s', number, last_to + 1, period, last_carried) AS expected,
         format('%s: from charge %s of %s, carried in %s', number, from_seq, period, carried_in_nanos) AS actual
       FROM (SELECT tenant_id, number, period, from_seq, carried_in_nanos, entry_id,
           lag(carried_out_nanos, 1, 0::bigint) OVER (PARTITION BY tenant_id ORDER BY number) AS last_carried,
@@ -172,16 +186,20 @@ const ROW_CHECKS = [
       WHERE e.tenant_id = ANY($1) AND e.type = 'usage' AND NOT EXISTS (SELECT FROM coverage WHERE entry_id = e.id)`,
   },
   {
-    check: 'a month stands as its rows say',
+    check: 'every month is the sum of its rows',
     sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids,
-        format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, c.charges, v.covered, c.gathering, v.cents) AS expected,
-        format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, m.last_seq, m.covered_seq, m.gathered_nanos, m.debited_cents) AS actual
+        format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, c.charges, v.covered,
+          c.gathering, v.cents) AS expected,
+        format('%s: %s charges, covered to %s, %s nanos gathering, %s cents', m.period, m.last_seq, m.covered_seq,
+          m.gathered_nanos, m.debited_cents) AS actual
       FROM tenant_month m,
-        LATERAL (SELECT count(*) AS charges, coalesce(max(seq), 0) AS last, coalesce(sum(cost_nanos) FILTER (WHERE seq > m.covered_seq), 0) AS gathering
+        LATERAL (SELECT count(*) AS charges, coalesce(max(seq), 0) AS last,
+          coalesce(sum(cost_nanos) FILTER (WHERE seq > m.covered_seq), 0) AS gathering
           FROM charge WHERE tenant_id = m.tenant_id AND period = m.period) c,
         LATERAL (SELECT coalesce(max(to_seq), 0) AS covered, coalesce(sum(amount_cents), 0) AS cents
           FROM coverage WHERE tenant_id = m.tenant_id AND period = m.period) v
-      WHERE m.tenant_id = ANY($1) AND (c.charges <> m.last_seq OR c.last <> m.last_seq OR c.gathering <> m.gathered_nanos
+      WHERE m.tenant_id = ANY($1)
+        AND (c.charges <> m.last_seq OR c.last <> m.last_seq OR c.gathering <> m.gathered_nanos
         OR v.covered <> m.covered_seq OR v.cents <> m.debited_cents)`,
   },
 ];

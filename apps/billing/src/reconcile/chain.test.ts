@@ -12,11 +12,15 @@ import { CHAIN_CHECK } from './chain';
 
 const database = useTestDatabase();
 
-/** As functions/journal_chain.sql describes format 1; worked out without the database. */
+/** Format 1 as described in functions/journal_chain.sql, computed without the database. */
 async function expectedHashes(tenantId: string): Promise<string[]> {
   const entries = await database.query<Record<string, string | null>>(
-    `SELECT id, tenant_id, sequence::text, type, amount_cents::text, source, ref, encode(input_hash, 'hex') AS input_hash, period, balance_after_cents::text,
-       to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, reason FROM billing.journal_entry WHERE tenant_id = $1 ORDER BY sequence`,
+    `SELECT id, tenant_id, sequence::text, type, amount_cents::text, source, ref,
+       encode(input_hash, 'hex') AS input_hash, period, balance_after_cents::text,
+       to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS created_at, reason
+     FROM billing.journal_entry
+     WHERE tenant_id = $1
+     ORDER BY sequence`,
     [tenantId],
   );
   const hashes: string[] = [];
@@ -43,7 +47,7 @@ const chain = async (tenantId: string) =>
 describe('the hash chain of the journal', () => {
   const billing = useBilling(database);
 
-  /** A top-up with a ref that needs escapes, and debits of two months, one with an overrun, in one transaction. */
+  /** Makes a top-up whose ref needs escapes, and debits of two months, one with an overrun, in one transaction. */
   async function used(): Promise<string> {
     const tenantId = await billing.tenant(1_000);
     await billing.topUps.add({ tenantId, amountCents: 7, source: 'manual', ref: '“ä”\\"\u{1F600}\u2028' });
@@ -55,22 +59,25 @@ describe('the hash chain of the journal', () => {
     return tenantId;
   }
 
-  it('is of every column of an entry, its postings and the hash before it, as it is documented', async () => {
+  it('hashes every column of an entry, its postings and the hash before it, as documented', async () => {
     const tenantId = await used();
     const hashes = await expectedHashes(tenantId);
     expect(hashes).toHaveLength(4);
     expect(await chain(tenantId)).toEqual(hashes);
     expect((await auditLedger(billing.dataSource, [tenantId])).differences).toEqual([]);
     const columns = await database.query<{ name: string }>(
-      `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'billing.journal_entry'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+      `SELECT attname AS name
+       FROM pg_attribute
+       WHERE attrelid = 'billing.journal_entry'::regclass AND attnum > 0 AND NOT attisdropped
+       ORDER BY attnum`,
     );
-    // A further column asks for a further format.
+    // A new column needs a new format.
     expect(columns.map((column) => column.name).join(' ')).toBe(
       'id tenant_id sequence type amount_cents source ref input_hash period balance_after_cents created_at reason',
     );
   });
 
-  it('takes no line from the service, nor a change, nor a posting to an entry that is booked', async () => {
+  it('lets the service add and change no hash, and add no posting to a booked entry', async () => {
     const tenantId = await used();
     const [first] = await billing.entries(tenantId);
     const { dataSource } = billing;
@@ -86,17 +93,18 @@ describe('the hash chain of the journal', () => {
     await expect(dataSource.query(cancelling)).rejects.toThrow(/is booked: it takes no further posting/);
   });
 
-  it('begins with what was in the journal before there was a chain', async () => {
+  it('starts with the entries that were in the journal before the chain', async () => {
     const tenants = [await used(), await used()];
     const before = await Promise.all(tenants.map(chain));
     const older = mkdtempSync(join(tmpdir(), 'migrations-'));
     try {
       for (const name of readdirSync(MIGRATIONS.directory).filter((name) => /^0(0\d|1[0-3])_/.test(name)))
         copyFileSync(join(MIGRATIONS.directory, name), join(older, name));
-      // As it was before: without 013, and with entries.
+      // The former state: without migration 013, and with entries.
       await database.query(`
         DROP TRIGGER entry_chained ON billing.journal_entry; DROP TRIGGER entry_is_open ON billing.posting;
-        DROP TABLE billing.journal_chain; DROP FUNCTION billing.entry_text, billing.chain_entry, billing.refuse_late_posting;
+        DROP TABLE billing.journal_chain;
+        DROP FUNCTION billing.entry_text, billing.chain_entry, billing.refuse_late_posting;
         DELETE FROM billing.schema_migration WHERE number >= 13`);
       await migrate({ url: database.url, ...MIGRATIONS, directory: older });
     } finally {
@@ -109,7 +117,7 @@ describe('the hash chain of the journal', () => {
     expect(await chain(tenants[0]!)).toHaveLength(5);
   });
 
-  it('names the first entry that is not what it was, and of several tenants each', async () => {
+  it('names the first changed entry of each tenant', async () => {
     const tenants = await Promise.all([used(), used(), used()]);
     await database.query('SET session_replication_role = replica');
     for (const tenantId of tenants.slice(0, 2))

@@ -1,25 +1,26 @@
 import type { EventDigest, EventLine } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
-/** A range of ids: above `after`, up to `until` inclusive; null: without an end. */
+/** A range of ids: above `after`, up to and including `until`. Null: unbounded. */
 export interface IdRange {
   after: string;
   until: string | null;
 }
 
 /**
- * Billing's side of the comparison with metering's events (apps/metering/src/query/event-ranges.ts): the charges, by
- * their ids.
+ * Billing's side of the comparison with metering's events (apps/metering/src/query/event-ranges.ts): the charges by id.
  */
 export class Charges {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Its hash is metering's. Where the two databases hash differently, every range differs, and the comparison is slow,
-   * not wrong.
+   * The same hash as in metering. If the two databases hashed differently, every range would differ: the comparison
+   * would be slow, but not wrong.
    */
   async digest({ after, until }: IdRange): Promise<Omit<EventDigest, 'end'>> {
-    const [row] = await this.dataSource.query<{ events: string; cost_nanos: string; digest: string }[]>(
+    const [row] = await query<{ events: string; cost_nanos: string; digest: string }>(
+      this.dataSource,
       `SELECT count(*) AS events, coalesce(sum(cost_nanos), 0) AS cost_nanos,
          coalesce(sum(hashtextextended(id, hashtextextended(tenant_id, cost_nanos))), 0) AS digest
        FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2)`,
@@ -28,18 +29,24 @@ export class Charges {
     return { events: Number(row!.events), costNanos: row!.cost_nanos, digest: row!.digest };
   }
 
-  /** The first `limit` of a range, ascending. */
+  /** The first `limit` charges of a range, ascending. */
   async list({ after, until }: IdRange, limit: number): Promise<EventLine[]> {
-    const rows = await this.dataSource.query<{ id: string; tenant_id: string; cost_nanos: string }[]>(
-      `SELECT id, tenant_id, cost_nanos FROM charge WHERE id > $1 AND ($2::text IS NULL OR id <= $2) ORDER BY id LIMIT $3`,
+    const rows = await query<{ id: string; tenant_id: string; cost_nanos: string }>(
+      this.dataSource,
+      `SELECT id, tenant_id, cost_nanos
+       FROM charge
+       WHERE id > $1 AND ($2::text IS NULL OR id <= $2)
+       ORDER BY id
+       LIMIT $3`,
       [after, until, limit],
     );
     return rows.map((row) => ({ id: row.id, tenantId: row.tenant_id, costNanos: row.cost_nanos }));
   }
 
-  /** Of these ids those that are charged, with the milliseconds since they were gathered. */
+  /** The charged ones of these ids, with the milliseconds since they were gathered. */
   async ages(ids: readonly string[]): Promise<Map<string, number>> {
-    const rows = await this.dataSource.query<{ id: string; age_ms: string }[]>(
+    const rows = await query<{ id: string; age_ms: string }>(
+      this.dataSource,
       `SELECT id, (extract(epoch FROM now() - gathered_at) * 1000)::bigint AS age_ms FROM charge WHERE id = ANY($1)`,
       [ids],
     );

@@ -12,21 +12,19 @@ import type { Charges, IdRange } from './charges';
 import type { Findings } from './findings';
 import { askMetering } from './metering';
 
-/**
- * An event without a charge is looked at so often before it counts as lost: what was on its way has arrived by then.
- */
+/** After this many looks, an event without a charge counts as lost. A charge on its way has arrived by then. */
 const MAX_LOOKS = 8;
 const LOOK_AGAIN_MS = 250;
 const HOLDS_PAGE = 1_000;
 
 /**
- * Holds every event against its charge. Both have the request's id, so both sides are walked in the order of the ids:
- * sums and an order-independent digest a range, and only where those differ the ids themselves. Memory is one list of
- * MAX_LISTED_EVENTS a side.
+ * Compares every event with its charge. Both have the request's id, so it walks both sides in the order of the ids. It
+ * compares sums and an order-independent digest per range, and the ids themselves only where those differ. Memory is
+ * one list of MAX_LISTED_EVENTS per side.
  *
- * Metering records an event before billing can have its charge. So a charge without an event is a difference at once
- * (metering is asked a second time, as it was asked first); an event without a charge is one if no settled hold owes it
- * to the books and its charge does not come within some seconds.
+ * Metering records an event before billing can have its charge. So a charge without an event is a difference at once;
+ * metering is asked a second time, because it was asked first. An event without a charge is a difference if no settled
+ * hold owes it to the books and its charge does not arrive within some seconds.
  */
 export class EventWalk {
   constructor(
@@ -44,7 +42,7 @@ export class EventWalk {
       this.stopped.throwIfAborted();
       const events = await next;
       const range: IdRange = { after, until: events.end };
-      // While billing adds up its side, metering goes on to the next range.
+      // While billing sums its side, metering computes the next range.
       if (events.end !== null) next = this.digest(events.end);
       if (!same(events, await this.charges.digest(range))) await this.nameDifferences(range);
       this.findings.events += events.events;
@@ -56,7 +54,7 @@ export class EventWalk {
 
   private digest(after: string): Promise<EventDigest> {
     const asked = askMetering(this.services, 'metering.events.digest', { after, limit: MAX_DIGEST_EVENTS });
-    // It may fail while the range before it is still compared; whoever awaits it hears of it.
+    // It may fail while the range before it is still compared. The later await reports the failure.
     asked.catch(() => {});
     return asked;
   }
@@ -75,7 +73,7 @@ export class EventWalk {
     }
   }
 
-  /** All events of a range, against all its charges, page by page. */
+  /** Compares all events of a range with all its charges, page by page. */
   private async comparePage(range: IdRange, events: readonly EventLine[]): Promise<void> {
     const uncharged = new Map(events.map((event) => [event.id, event]));
     for (let after = range.after; ;) {
@@ -101,12 +99,12 @@ export class EventWalk {
     }
   }
 
-  /** Of these charges those that have no event: metering is asked again, as billing was asked after it. */
+  /** The charges among these that have no event. Metering is asked again, because billing was asked after it. */
   private async eventsMissing(charges: readonly EventLine[]): Promise<Difference[]> {
     const missing = new Map(charges.map((charge) => [charge.id, charge]));
     const [first, last] = [charges[0], charges.at(-1)];
-    // `after` is exclusive: nothing lies between an id without its last character and the id itself but what shares
-    // that beginning.
+    // `after` is exclusive. Between an id without its last character and the id itself, there are only ids with that
+    // beginning.
     for (let after: string | null = first ? first.id.slice(0, -1) : null; after !== null && missing.size > 0;) {
       const events: { data: EventLine[]; end: string | null } = await this.list({ after, until: last!.id });
       for (const event of events.data) missing.delete(event.id);
@@ -117,11 +115,11 @@ export class EventWalk {
     );
   }
 
-  /** Of these events those whose charge does not come, and which no settled hold owes to the books. */
+  /** The events among these whose charge does not arrive, and which no settled hold owes to the books. */
   private async neverCharged(events: readonly EventLine[]): Promise<EventLine[]> {
     let open = [...events];
     for (let look = 1; open.length > 0; look++) {
-      // In this order: a hold goes only when its charge is there.
+      // In this order: a hold goes only once its charge is there.
       const owed = await this.owed(open);
       const charged = await this.charges.ages(open.map((event) => event.id));
       open = open.filter((event) => !owed.has(event.id) && !charged.has(event.id));
@@ -132,7 +130,7 @@ export class EventWalk {
   }
 
   /**
-   * Of these events (ascending by id) those with a settled hold: the sweeper sends them again until the books have
+   * The events among these (ascending by id) with a settled hold. The sweeper redelivers them until the books have
    * them.
    */
   private async owed(events: readonly EventLine[]): Promise<Set<string>> {
@@ -154,7 +152,7 @@ export class EventWalk {
   }
 }
 
-const SAME = 'a charge is what its event says';
+const SAME = 'every charge is what its event says';
 const CHARGED = 'every event is charged';
 const RECORDED = 'every charge has its event';
 

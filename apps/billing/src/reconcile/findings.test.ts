@@ -5,7 +5,7 @@ const some = (count: number): Difference[] =>
   Array.from({ length: count }, () => ({ check: 'c', tenantId: 't', expected: '1', actual: '2', ids: [] }));
 
 describe('the report of a run', () => {
-  it('has all that were found, and says nothing of more', () => {
+  it('names all differences, and does not claim more', () => {
     const findings = new Findings();
     findings.add(some(MAX_NAMED_DIFFERENCES));
     const report = findings.report();

@@ -2,8 +2,8 @@ import { MAX_NAMED_DIFFERENCES, type Difference, type ReconcileReport } from '@t
 import { HeadsDigest } from './chain';
 
 /**
- * What a run of reconcile has found so far: sums, and the differences that were named, of which it keeps the first
- * MAX_NAMED_DIFFERENCES and counts the rest.
+ * The findings of a run of reconcile so far: sums and differences. It keeps the first MAX_NAMED_DIFFERENCES and counts
+ * the others.
  */
 export class Findings {
   tenants = 0;
@@ -19,12 +19,12 @@ export class Findings {
   private readonly differences: Difference[] = [];
   private truncated = false;
 
-  /** No more need be named. */
+  /** True once no more differences need to be named. */
   get full(): boolean {
     return this.differences.length >= MAX_NAMED_DIFFERENCES;
   }
 
-  /** @param truncated whoever found these has not named all */
+  /** @param truncated the check found more than it named */
   add(found: readonly Difference[], truncated = false): void {
     this.truncated ||= truncated;
     this.differenceCount += found.length;

@@ -25,13 +25,18 @@ describe('heads of the journal that were kept elsewhere', () => {
     return heads;
   }
 
-  /** What an owner can do: another amount in the past, every sum after it right again, and every hash made anew. */
+  /**
+   * A forgery within an owner's power: another amount in the past, every later sum corrected, and every hash computed
+   * again.
+   */
   async function rewrite(tenantId: string): Promise<void> {
     await database.query('SET session_replication_role = replica');
     await database.query('SET search_path = billing');
     try {
       for (const sql of [
-        `UPDATE posting SET amount_cents = amount_cents + 7 * sign(amount_cents) WHERE entry_id = (SELECT id FROM journal_entry WHERE tenant_id = $1 AND sequence = 2)`,
+        `UPDATE posting
+         SET amount_cents = amount_cents + 7 * sign(amount_cents)
+         WHERE entry_id = (SELECT id FROM journal_entry WHERE tenant_id = $1 AND sequence = 2)`,
         `UPDATE journal_entry SET amount_cents = amount_cents + 7 WHERE tenant_id = $1 AND sequence = 2`,
         `UPDATE journal_entry SET balance_after_cents = balance_after_cents + 7 WHERE tenant_id = $1 AND sequence >= 2`,
         `UPDATE tenant_books SET balance_cents = balance_cents + 7 WHERE tenant_id = $1`,
@@ -39,7 +44,11 @@ describe('heads of the journal that were kept elsewhere', () => {
         await database.query(sql, [tenantId]);
       for (const sequence of [2, 3, 4])
         await database.query(
-          `UPDATE journal_chain c SET hash = sha256(convert_to(entry_text(e, (SELECT hash FROM journal_chain WHERE tenant_id = $1 AND sequence = $2 - 1)), 'UTF8'))
+          `UPDATE journal_chain c
+           SET hash = sha256(convert_to(
+             entry_text(e, (SELECT hash FROM journal_chain WHERE tenant_id = $1 AND sequence = $2 - 1)),
+             'UTF8'
+           ))
            FROM journal_entry e WHERE (c.tenant_id, c.sequence) = ($1, $2) AND (e.tenant_id, e.sequence) = ($1, $2)`,
           [tenantId, sequence],
         );
@@ -49,7 +58,7 @@ describe('heads of the journal that were kept elsewhere', () => {
     }
   }
 
-  it('name tenant and entry where an owner made all of it anew, which nothing inside can show', async () => {
+  it('name tenant and entry when an owner rewrote everything, which no check inside can show', async () => {
     const tenants = (await Promise.all([1, 2, 3].map(() => billing.tenant(100)))).sort();
     for (let i = 0; i < 2; i++) for (const tenantId of tenants) await topUp(tenantId);
     const kept = await allHeads();
@@ -71,13 +80,14 @@ describe('heads of the journal that were kept elsewhere', () => {
     ]);
   });
 
-  it('name an entry that is not there any more', async () => {
+  it('name an entry that no longer exists', async () => {
     const tenantId = await billing.tenant(100);
     await topUp(tenantId);
     const kept = (await allHeads()).filter((head) => head.tenantId === tenantId);
     await database.query('SET session_replication_role = replica');
     await database.query(
-      `DELETE FROM billing.posting p USING billing.journal_entry e WHERE e.id = p.entry_id AND tenant_id = $1 AND sequence = 2`,
+      `DELETE FROM billing.posting p USING billing.journal_entry e
+       WHERE e.id = p.entry_id AND tenant_id = $1 AND sequence = 2`,
       [tenantId],
     );
     for (const table of ['journal_entry', 'journal_chain'])
@@ -91,7 +101,7 @@ describe('heads of the journal that were kept elsewhere', () => {
     expect(await compare(kept)).toMatchObject([{ tenantId, actual: 'entry 2: none', ids: [] }]);
   });
 
-  it('are in the log: those of a day at the start, and then those that moved', async () => {
+  it('are logged: at the start those of the last day, then those that moved', async () => {
     const lines: string[] = [];
     const [moved, still] = [await billing.tenant(100), await billing.tenant(100)];
     await database.query('SET session_replication_role = replica');
@@ -110,7 +120,7 @@ describe('heads of the journal that were kept elsewhere', () => {
     expect(told()).toContainEqual(expect.stringMatching(new RegExp(`^${still} 2 [0-9a-f]{64}$`)));
   });
 
-  it('are refused where they are none, or too many', async () => {
+  it('are refused when they are invalid or too many', async () => {
     const head = { tenantId: 'x', sequence: 1, hash: '0'.repeat(64) };
     for (const heads of [
       null,

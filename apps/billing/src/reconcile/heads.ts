@@ -6,6 +6,7 @@ import {
   type Page,
   type PageQuery,
 } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import { headLine } from './chain';
@@ -13,16 +14,19 @@ import { headLine } from './chain';
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
 const HEADS_PER_LINE = 100;
-/** What a process tells at its start: the heads that moved in a day. */
+/** At its start a process logs the heads that moved within this time. */
 const FIRST_TOLD_MS = 24 * 60 * 60 * 1_000;
-/** An entry has its time some moments before it is committed: what moved so long before the last look is told again. */
+/**
+ * An entry gets its time some moments before its commit. So heads that moved this long before the last look are logged
+ * again.
+ */
 const OVERLAP_MS = 60_000;
 const HASH = /^[0-9a-f]{64}$/;
-export const KEPT_CHECK = 'the journal is what it was when its head was kept';
+export const KEPT_CHECK = 'the journal is as it was when its heads were kept';
 
 /**
- * The newest entry of each tenant's journal, ascending by tenant, after the tenant `after`. Of those that moved within
- * `movedMs` alone, where that is given. RequestError invalid_parameter.
+ * The newest entry of each tenant's journal, in ascending order of the tenants, after the tenant `after`. With
+ * `movedMs`, only heads that moved within that time. RequestError invalid_parameter.
  */
 export async function journalHeads(
   dataSource: DataSource,
@@ -31,10 +35,15 @@ export async function journalHeads(
 ): Promise<Page<JournalHead>> {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
-  const rows = await dataSource.query<{ tenant_id: string; sequence: string; hash: Buffer }[]>(
-    `SELECT b.tenant_id, c.sequence, c.hash FROM tenant_books b JOIN journal_chain c ON c.tenant_id = b.tenant_id AND c.sequence = b.last_sequence
+  const rows = await query<{ tenant_id: string; sequence: string; hash: Buffer }>(
+    dataSource,
+    `SELECT b.tenant_id, c.sequence, c.hash
+     FROM tenant_books b
+     JOIN journal_chain c ON c.tenant_id = b.tenant_id AND c.sequence = b.last_sequence
      WHERE b.tenant_id > $1 AND ($3::float8 IS NULL OR EXISTS (
-       SELECT FROM journal_entry e WHERE e.tenant_id = b.tenant_id AND e.sequence = b.last_sequence AND e.created_at > now() - $3 * interval '1 ms'))
+       SELECT FROM journal_entry e
+       WHERE e.tenant_id = b.tenant_id AND e.sequence = b.last_sequence
+         AND e.created_at > now() - $3 * interval '1 ms'))
      ORDER BY b.tenant_id LIMIT $2`,
     [after, limit + 1, movedMs],
   );
@@ -50,7 +59,7 @@ const areHeads = (given: unknown): given is JournalHead[] =>
   Array.isArray(given) && given.length <= MAX_COMPARED_HEADS && given.every(isHead);
 
 /**
- * Kept heads that are not in the journal any more: what was before them was changed since, whatever its hashes say now.
+ * Kept heads that are no longer in the journal: something before them was changed, whatever the hashes say now.
  * RequestError invalid_parameter.
  */
 export async function compareHeads(
@@ -58,8 +67,12 @@ export async function compareHeads(
   { heads }: { heads: readonly JournalHead[] },
 ): Promise<{ differences: Difference[] }> {
   if (!areHeads(heads))
-    throw new RequestError('invalid_parameter', `heads must be at most ${MAX_COMPARED_HEADS}, as they were given.`);
-  const rows = await dataSource.query<{ hash: Buffer | null; id: string | null }[]>(
+    throw new RequestError(
+      'invalid_parameter',
+      `heads must be at most ${MAX_COMPARED_HEADS}, as \`tollgate journal heads\` printed them.`,
+    );
+  const rows = await query<{ hash: Buffer | null; id: string | null }>(
+    dataSource,
     `SELECT c.hash, e.id FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS kept (tenant_id, sequence, place)
        LEFT JOIN journal_chain c ON c.tenant_id = kept.tenant_id AND c.sequence = kept.sequence
        LEFT JOIN journal_entry e ON e.tenant_id = kept.tenant_id AND e.sequence = kept.sequence
@@ -79,7 +92,8 @@ export async function compareHeads(
 }
 
 /**
- * Writes heads that moved into the log: which is kept elsewhere, where nobody who rewrites the journal can rewrite it.
+ * Writes heads that moved into the log. The log is kept elsewhere, out of reach of an attacker who rewrites the
+ * journal.
  */
 export class HeadsTeller {
   private lookedAtMs: number | undefined;
@@ -89,7 +103,7 @@ export class HeadsTeller {
     private readonly write = (heads: string[]) => logger('billing').info({ heads }, 'heads of the journal'),
   ) {}
 
-  /** @returns how many */
+  /** @returns the number of heads */
   async tell(): Promise<number> {
     const startedMs = performance.now();
     const movedMs = this.lookedAtMs === undefined ? FIRST_TOLD_MS : startedMs - this.lookedAtMs + OVERLAP_MS;

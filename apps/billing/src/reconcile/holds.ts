@@ -4,23 +4,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Charges } from './charges';
 
 const PAGE = 500;
-/** What is seen once may be in motion. */
+/** A single look may catch a movement. */
 const LOOK_AGAIN_MS = 250;
-/** The sweeper ends a pending hold a second or so after its deadline. */
+/** The sweeper ends a pending hold about a second after its deadline. */
 const EXPIRED_WITHIN_MS = DEFAULT_LEASE_MS + 60_000;
-/** Clocks of one store may be set; a sign of life from further ahead was never given. */
+/** Clocks of one store may be set. A heartbeat from further ahead was never given. */
 const MAX_AHEAD_MS = 60_000;
-/** News takes well under a second; a hold whose charge was gathered so long ago has been forgotten. */
+/** An update takes well under a second. A hold whose charge was gathered longer ago has been forgotten. */
 const RELEASED_WITHIN_MS = 60_000;
 /**
- * Twice the longest wait between two attempts of the sweeper: usage that has not reached the books since then does not
- * get there by itself.
+ * Twice the longest wait between two attempts of the sweeper. Usage that has not reached the books by then will not get
+ * there by itself.
  */
 const CHARGED_WITHIN_MS = 600_000;
 
 /**
- * The tenant's holds that nobody will end any more, each with what it waits for in vain. Running requests and what is
- * on its way into the books are none.
+ * The tenant's holds that nobody will end any more, each with the step that is missing. Running requests and usage on
+ * its way to the books are not among them.
  */
 export async function orphanHolds(
   admission: AdmissionStore,
@@ -48,7 +48,7 @@ async function look(admission: AdmissionStore, charges: Charges, tenantId: strin
   }
 }
 
-/** @param chargedMs since its charge was gathered; undefined: it is not charged */
+/** @param chargedMs time since its charge was gathered; undefined if it is not charged */
 function judge(
   { state, nanos, quietMs }: HoldView,
   chargedMs: number | undefined,
@@ -56,12 +56,12 @@ function judge(
   const actual = `${state}, ${nanos} nanos, quiet for ${quietMs} ms`;
   if (state === 'pending') {
     const lives = quietMs <= EXPIRED_WITHIN_MS && quietMs >= -MAX_AHEAD_MS;
-    return lives ? null : { check: 'a pending hold lives or expires', expected: 'expired', actual };
+    return lives ? null : { check: 'every pending hold is renewed or expires', expected: 'expired', actual };
   }
   if (chargedMs === undefined) {
     if (quietMs <= CHARGED_WITHIN_MS) return null;
-    return { check: 'a settled hold reaches the books', expected: 'charged', actual };
+    return { check: 'every settled hold reaches the books', expected: 'charged', actual };
   }
   if (chargedMs <= RELEASED_WITHIN_MS) return null;
-  return { check: 'a hold is released once its charge is gathered', expected: 'released', actual };
+  return { check: 'every hold is released once its charge is gathered', expected: 'released', actual };
 }

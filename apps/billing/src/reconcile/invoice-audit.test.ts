@@ -21,22 +21,22 @@ describe('the audit of invoices', () => {
     ...(await auditInvoiceNumbers(billing.dataSource)).differences,
     ...(await auditLedger(billing.dataSource, tenants)).differences,
   ];
-  /** As whoever may do everything, past every trigger. */
+  /** Runs with every right, past every trigger. */
   const corrupt = async (...statements: string[]) => {
     await database.query(`SET session_replication_role = replica`);
     for (const statement of statements) await database.query(statement);
     await database.query(`SET session_replication_role = origin`);
   };
 
-  it('finds nothing where nothing is wrong', async () => {
+  it('finds nothing in sound invoices', async () => {
     expect(await found()).toEqual([]);
   });
 
-  it('names another amount, a missing invoice, and a gap in the numbers', async () => {
+  it('names a wrong amount, a missing invoice, and a gap in the numbers', async () => {
     await corrupt('UPDATE billing.invoice SET amount_cents = 6 WHERE accounting_number = 1');
     expect(await found()).toMatchObject([
       {
-        check: 'an invoice is the sum of the usage entries of its month',
+        check: 'every invoice is the sum of the usage entries of its month',
         expected: expect.stringContaining('5 cents'),
         actual: expect.stringContaining('6 cents'),
       },
@@ -48,7 +48,7 @@ describe('the audit of invoices', () => {
     );
     expect(await found()).toMatchObject([
       { check: 'invoices are numbered without a gap', expected: 'invoice 2', actual: 'invoice 3' },
-      { check: 'a closed month that was debited has its invoice', expected: '2026-10: an invoice of 5 cents' },
+      { check: 'every closed month that was debited has its invoice', expected: '2026-10: an invoice of 5 cents' },
     ]);
     await corrupt(
       'INSERT INTO billing.invoice SELECT * FROM kept',
@@ -56,7 +56,7 @@ describe('the audit of invoices', () => {
     );
     expect(await found()).toMatchObject([
       { check: 'invoices are numbered without a gap', expected: 'invoice 3', actual: 'invoice 4' },
-      { check: 'a closed month that was debited has its invoice' },
+      { check: 'every closed month that was debited has its invoice' },
     ]);
   });
 });

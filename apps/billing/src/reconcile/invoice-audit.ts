@@ -1,19 +1,22 @@
 import { MAX_NAMED_OF_PART, named, type Found } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
-/** Of some tenants, as the other checks of audit.ts. */
+/** Checks of some tenants, like those in audit.ts. */
 export const INVOICE_CHECKS = [
   {
-    check: 'an invoice is the sum of the usage entries of its month',
-    sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids, format('invoice %s, %s: %s cents', i.accounting_number, i.period, e.cents) AS expected,
+    check: 'every invoice is the sum of the usage entries of its month',
+    sql: `SELECT i.tenant_id AS "tenantId", ARRAY[i.accounting_number::text] AS ids,
+        format('invoice %s, %s: %s cents', i.accounting_number, i.period, e.cents) AS expected,
         format('invoice %s, %s: %s cents', i.accounting_number, i.period, i.amount_cents) AS actual
       FROM invoice i, LATERAL (SELECT coalesce(-sum(amount_cents), 0) AS cents FROM journal_entry
         WHERE tenant_id = i.tenant_id AND period = i.period AND type = 'usage') e
       WHERE i.tenant_id = ANY($1) AND e.cents <> i.amount_cents`,
   },
   {
-    check: 'a closed month that was debited has its invoice',
-    sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids, format('%s: an invoice of %s cents', m.period, m.debited_cents) AS expected, 'none' AS actual
+    check: 'every closed month that was debited has its invoice',
+    sql: `SELECT m.tenant_id AS "tenantId", '{}'::text[] AS ids,
+        format('%s: an invoice of %s cents', m.period, m.debited_cents) AS expected, 'none' AS actual
       FROM tenant_month m
       WHERE m.tenant_id = ANY($1) AND m.closed_at IS NOT NULL AND m.debited_cents > 0
         AND NOT EXISTS (SELECT FROM invoice WHERE tenant_id = m.tenant_id AND period = m.period)`,
@@ -21,15 +24,19 @@ export const INVOICE_CHECKS = [
 ];
 
 /**
- * Whether the numbers of all invoices run from 1 to the last one given, without a gap. The tenant is that of the
- * invoice after the gap, none at the end.
+ * Checks that the numbers of all invoices run from 1 to the last issued one without a gap. The tenant in a finding is
+ * that of the invoice after the gap, or none at the end.
  */
 export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found> {
-  const rows = await dataSource.query<{ tenant_id: string; number: string; expected: string }[]>(
+  const rows = await query<{ tenant_id: string; number: string; expected: string }>(
+    dataSource,
     `SELECT tenant_id, number, expected FROM (
-       SELECT tenant_id, accounting_number AS number, lag(accounting_number, 1, 0::bigint) OVER (ORDER BY accounting_number) + 1 AS expected FROM invoice
+       SELECT tenant_id, accounting_number AS number,
+         lag(accounting_number, 1, 0::bigint) OVER (ORDER BY accounting_number) + 1 AS expected
+       FROM invoice
        UNION ALL
-       SELECT '', c.last_number + 1, (SELECT coalesce(max(accounting_number), 0) + 1 FROM invoice) FROM invoice_counter c) n
+       SELECT '', c.last_number + 1, (SELECT coalesce(max(accounting_number), 0) + 1 FROM invoice)
+       FROM invoice_counter c) n
      WHERE number <> expected ORDER BY number LIMIT ${MAX_NAMED_OF_PART + 1}`,
   );
   return named(
@@ -43,7 +50,7 @@ export async function auditInvoiceNumbers(dataSource: DataSource): Promise<Found
   );
 }
 
-/** Those that are missing before `next`, as many as are named. */
+/** The missing numbers before `next`, as many as are named. */
 function numbers(first: number, next: number): string[] {
   return Array.from({ length: Math.min(Math.max(next - first, 0), MAX_NAMED_OF_PART) }, (_, i) => String(first + i));
 }

@@ -2,15 +2,15 @@ import { UnavailableError, type ReplyOf, type RequestOf } from '@tollgate/contra
 import type { Requests } from '@tollgate/messaging';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Each asks for a bounded part; on a busy machine it may still take a while. */
+/** Each request asks for a bounded part. On a busy machine it may still take a while. */
 const DEADLINE_MS = 9_000;
-/** A run of minutes does not end because metering was away for a moment. */
+/** A run of minutes survives a moment without metering. */
 const MAX_TRIES = 4;
 const AGAIN_AFTER_MS = 1_000;
 
 type Subject = 'metering.events.digest' | 'metering.events.list' | 'metering.rollups.audit' | 'metering.rejected.audit';
 
-/** Asks metering of its events. Rejects with UnavailableError when it does not answer, again and again. */
+/** Asks metering about its events. Rejects with UnavailableError when metering does not answer repeatedly. */
 export async function askMetering<S extends Subject>(
   services: Requests,
   subject: S,

@@ -15,30 +15,28 @@ import { auditInvoiceNumbers } from './invoice-audit';
 import { askMetering } from './metering';
 import { Stores } from './stores';
 
-/**
- * What differs is compared again so often before it is called a difference: messages on their way have arrived by then.
- */
+/** After this many comparisons, a remaining difference counts as one. Messages on their way have arrived by then. */
 const MAX_COMPARISONS = 8;
 const COMPARE_AGAIN_MS = 250;
 /**
- * 30 s, for tenants with a debit on its way: twice the time in which one that nobody booked is given back. Then it is a
- * difference, too.
+ * 30 s, for tenants with a debit on its way: twice the time after which an unbooked debit is given back. Later it
+ * counts as a difference, too.
  */
 const MAX_COMPARISONS_WITHDRAWING = 120;
-/** Holds named beside a sum that is not theirs: one of them may be the stray one. */
+/** Holds named beside a wrong sum. One of them may be the cause. */
 const MAX_NAMED_HOLDS = 20;
 
 /**
- * Proves, from the stores alone, that nothing was lost or doubled between a request and the ledger, in constant memory,
+ * Proves from the stores alone that nothing was lost or doubled between a request and the ledger, in constant memory,
  * while traffic runs:
  *
- * 1. every event has its charge, and every charge its event, by id (event-walk.ts); metering's roll-ups are the sums of
- *    its events; none is quarantined that was not recorded since;
- * 2. the ledger in itself, in one snapshot a page of tenants: charges = usage debits + carried rest, balance = Σ
- *    entries, postings sum to zero, every entry has its place in the hash chain, every charge covered once or still
- *    gathering; invoices are the sums of their months, numbered without a gap;
- * 3. against the admission store: its balance is that of the same version of the books, its suspension is the books',
- *    its running sums are those of its holds, no hold is left over.
+ * 1. Every event has its charge, and every charge its event, by id (event-walk.ts). Metering's roll-ups are the sums of
+ *    its events. No quarantined event is unrecorded.
+ * 2. The ledger in itself, in one snapshot per page of tenants: charges = usage debits + carried remainder; balance = Σ
+ *    entries; postings sum to zero; every entry has its place in the hash chain; every charge is covered once or still
+ *    gathering; invoices are the sums of their months, numbered without a gap.
+ * 3. Against the admission store: its balance is that of the same version of the books, its suspension is that of the
+ *    books, its running sums are those of its holds, and no hold is left over.
  */
 @Injectable()
 export class Reconciler {
@@ -55,15 +53,15 @@ export class Reconciler {
   }
 
   /**
-   * Rejects with UnavailableError when metering or the admission store does not answer: then nothing is said of the
-   * books.
+   * Rejects with UnavailableError when metering or the admission store does not answer. Then the run makes no statement
+   * about the books.
    */
   async run(findings: Findings, stopped: AbortSignal): Promise<void> {
     const failed = new AbortController();
     const end = AbortSignal.any([stopped, failed.signal]);
     const walk = new EventWalk(this.services, this.admission, this.charges, findings, end);
     const parts = [walk.run(), this.rollUps(findings, end), this.tenants(findings, end)];
-    // Each keeps one connection of a database busy; when one fails, the others end.
+    // Each part keeps one connection of a database busy. When one fails, the others end.
     for (const part of parts) part.catch((error: unknown) => failed.abort(error));
     await Promise.allSettled(parts);
     end.throwIfAborted();
@@ -115,7 +113,7 @@ export class Reconciler {
     }
   }
 
-  /** Compares tenants; those that differ again and again, until what was on its way has had its time. */
+  /** Compares tenants. Returns those that still differ after the time that updates on their way need. */
   private async compare(
     ids: readonly string[],
     after: string | undefined,
@@ -130,7 +128,7 @@ export class Reconciler {
       const views = open.length === 0 ? [] : await this.stores.views(open, after);
       if (comparison === 1) views.forEach((view) => firstVersions.set(view.tenantId, view.before.version));
       const differing = views.filter((view) => differencesOf(view).length > 0);
-      // The store is lower than the books from the withdrawal until the news of it.
+      // From the withdrawal until its balance update, the store is lower than the books.
       if (await this.stores.anyWithdrawing(differing.map((view) => view.tenantId)))
         enough = Math.min(comparison + MAX_COMPARISONS, MAX_COMPARISONS_WITHDRAWING);
       const last = differing.length === 0 || comparison >= enough;
@@ -141,7 +139,7 @@ export class Reconciler {
     }
   }
 
-  /** Which hold is not counted in a running sum cannot be told from the sum; those that there are can be named. */
+  /** The sum does not tell which hold it misses. The existing holds can be named. */
   private async withHolds(difference: Difference): Promise<Difference> {
     const state = { [PENDING_SUM]: 'pending', [SETTLED_SUM]: 'settled' }[difference.check];
     if (state === undefined) return difference;

@@ -1,16 +1,17 @@
 import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { newId, RequestError, UnavailableError, type ReconcileReport, type ReconcileRun } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import { BillingDataSource } from '../database';
 import { Findings } from './findings';
 import { Reconciler } from './reconciler';
 
-/** Of one process. Each reads all the books. */
+/** Per process. Each run reads all the books. */
 const MAX_RUNNING = 4;
 const BEAT_MS = 1_000;
-/** A run of which nothing was heard for so long died with its process. */
+/** A run without a heartbeat for this long died with its process. */
 const DEAD_AFTER_MS = 15_000;
-/** A report is kept so long. */
+/** How long a report is kept. */
 const KEPT_MS = 24 * 60 * 60 * 1_000;
 
 interface Row {
@@ -24,8 +25,9 @@ interface Row {
 }
 
 /**
- * Runs of reconcile. One takes minutes over millions of events, and a request between services seconds at the most: so
- * a run is started, goes on by itself, and is asked after. Its state is a row, so that any replica can tell of it.
+ * Runs of reconcile. One takes minutes over millions of events, but a request between services takes seconds at most.
+ * So a request starts a run, which continues by itself, and other requests ask for its state. The state is a row, so
+ * any replica can answer.
  */
 @Injectable()
 export class ReconcileRuns implements BeforeApplicationShutdown {
@@ -39,9 +41,9 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
 
   async start(): Promise<{ id: string }> {
     if (this.running.size >= MAX_RUNNING)
-      throw new RequestError('reconcile_busy', `${MAX_RUNNING} runs of reconcile are going on already: wait for them.`);
+      throw new RequestError('reconcile_busy', `${MAX_RUNNING} runs of reconcile are in progress: wait for them.`);
     const id = newId('rec');
-    // Its place is taken before anything is waited for.
+    // Takes its place before the first await.
     const begun = this.begin(id);
     this.running.set(
       id,
@@ -55,8 +57,11 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
   }
 
   async get({ id }: { id: string }): Promise<ReconcileRun> {
-    const [row] = await this.dataSource.query<Row[]>(
-      `SELECT id, state, started_at, beat_at < now() - $2 * interval '1 millisecond' AS dead, progress, report, reason FROM reconcile_run WHERE id = $1`,
+    const [row] = await query<Row>(
+      this.dataSource,
+      `SELECT id, state, started_at, beat_at < now() - $2 * interval '1 millisecond' AS dead, progress, report, reason
+       FROM reconcile_run
+       WHERE id = $1`,
       [id, DEAD_AFTER_MS],
     );
     if (!row) throw new RequestError('not_found', 'No such run of reconcile.');
@@ -67,23 +72,23 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     return { ...run, state: 'running', ...row.progress };
   }
 
-  /** Ends what runs, at its next step. */
+  /** Ends each run at its next step. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopping.abort(new UnavailableError('the process that ran it is being stopped: start it again'));
+    this.stopping.abort(new UnavailableError('the process that ran it is stopping: start it again'));
     await Promise.all(this.running.values());
   }
 
   private async begin(id: string): Promise<void> {
-    await this.dataSource.query(`DELETE FROM reconcile_run WHERE started_at < now() - $1 * interval '1 millisecond'`, [
+    await query(this.dataSource, `DELETE FROM reconcile_run WHERE started_at < now() - $1 * interval '1 millisecond'`, [
       KEPT_MS,
     ]);
-    await this.dataSource.query(`INSERT INTO reconcile_run (id, state, progress) VALUES ($1, 'running', $2)`, [
+    await query(this.dataSource, `INSERT INTO reconcile_run (id, state, progress) VALUES ($1, 'running', $2)`, [
       id,
       progress(new Findings()),
     ]);
   }
 
-  /** Never rejects: how it ended is in the row. */
+  /** Never rejects: the row says how the run ended. */
   private async go(id: string): Promise<void> {
     const findings = new Findings();
     const beat = setInterval(() => void this.write(id, findings, 'running'), BEAT_MS);
@@ -107,12 +112,15 @@ export class ReconcileRuns implements BeforeApplicationShutdown {
     reason: string | null = null,
   ): Promise<void> {
     try {
-      await this.dataSource.query(
-        `UPDATE reconcile_run SET state = $2, beat_at = now(), progress = $3, report = $4, reason = $5 WHERE id = $1 AND state = 'running'`,
+      await query(
+        this.dataSource,
+        `UPDATE reconcile_run
+         SET state = $2, beat_at = now(), progress = $3, report = $4, reason = $5
+         WHERE id = $1 AND state = 'running'`,
         [id, state, progress(findings), state === 'done' ? JSON.stringify(findings.report()) : null, reason],
       );
     } catch (error) {
-      // Of a beat the next one tells; a run that cannot tell how it ended is found dead.
+      // The next heartbeat makes up for a lost one. A run whose end could not be written is found dead.
       logger('billing').warn({ err: error, run: id }, 'the state of a run of reconcile could not be written');
     }
   }

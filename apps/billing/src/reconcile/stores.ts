@@ -1,14 +1,15 @@
 import type { AdmissionStore, Snapshot } from '@tollgate/admission';
 import { NANOS_PER_CENT } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { NO_BOOKS, type Head, type TenantView } from './compare';
 
-/** Tenants read at once from each store: the bound of memory. */
+/** Tenants read at once from each store. This bounds the memory. */
 export const PAGE_TENANTS = 200;
-/** Holds named of a tenant of which the admission store knows nothing else. */
+/** Named holds of a tenant of which the admission store knows nothing else. */
 const MAX_STRAY_HOLDS = 20;
 
-/** Ids ascending, and whether more come after them. */
+/** Ids in ascending order, and whether there are more. */
 interface IdPage {
   ids: string[];
   more: boolean;
@@ -21,10 +22,10 @@ export class Stores {
     private readonly admission: AdmissionStore,
   ) {}
 
-  /** The next tenants after `after` that either knows, and `next` to go on from; null at the end. */
+  /** The next tenants after `after` that either side knows, and `next` as the place to continue; null at the end. */
   async nextTenants(after: string | undefined): Promise<{ ids: string[]; next: string | null }> {
     const pages = await Promise.all([this.billingIds(after), this.admissionIds(after)]);
-    // A store with more to come has told nothing beyond its last id.
+    // A store with more to come says nothing about ids beyond its last one.
     const lasts = pages.flatMap((page) => (page.more ? [page.ids.at(-1)!] : []));
     const bound = lasts.sort()[0];
     const ids = [...new Set(pages.flatMap((page) => page.ids))]
@@ -33,7 +34,7 @@ export class Stores {
     return { ids, next: bound ?? null };
   }
 
-  /** These tenants (ascending, all after `after`) in both, the books read before and after the other. */
+  /** These tenants (ascending, all after `after`) on both sides. The books are read before and after the store. */
   async views(ids: readonly string[], after: string | undefined): Promise<TenantView[]> {
     const before = await this.heads(ids);
     const snapshots = await this.snapshots(ids, after);
@@ -51,11 +52,13 @@ export class Stores {
   }
 
   /**
-   * Whether a debit of one of these tenants is on its way: out of the admission store, perhaps, and not in the books.
+   * Whether a debit of one of these tenants is on its way: perhaps withdrawn from the admission store, but not in the
+   * books.
    */
   async anyWithdrawing(ids: readonly string[]): Promise<boolean> {
     if (ids.length === 0) return false;
-    const rows = await this.dataSource.query<unknown[]>(
+    const rows = await query<unknown>(
+      this.dataSource,
       'SELECT FROM withdrawal_intent WHERE tenant_id = ANY($1) LIMIT 1',
       [ids],
     );
@@ -63,7 +66,8 @@ export class Stores {
   }
 
   private async billingIds(after = ''): Promise<IdPage> {
-    const rows = await this.dataSource.query<{ tenant_id: string }[]>(
+    const rows = await query<{ tenant_id: string }>(
+      this.dataSource,
       'SELECT tenant_id FROM tenant_books WHERE tenant_id > $1 ORDER BY tenant_id LIMIT $2',
       [after, PAGE_TENANTS],
     );
@@ -76,10 +80,17 @@ export class Stores {
   }
 
   private async heads(ids: readonly string[]): Promise<Map<string, Head>> {
-    const rows = await this.dataSource.query<
-      { tenant_id: string; version: string; balance_cents: string; unposted: string; suspended: boolean }[]
-    >(
-      `SELECT tenant_id, version, balance_cents, carried_nanos + gathered_nanos AS unposted, suspended FROM tenant_books WHERE tenant_id = ANY($1)`,
+    const rows = await query<{
+      tenant_id: string;
+      version: string;
+      balance_cents: string;
+      unposted: string;
+      suspended: boolean;
+    }>(
+      this.dataSource,
+      `SELECT tenant_id, version, balance_cents, carried_nanos + gathered_nanos AS unposted, suspended
+       FROM tenant_books
+       WHERE tenant_id = ANY($1)`,
       [ids],
     );
     return new Map(

@@ -8,7 +8,7 @@ import { MoneyOut } from './money-out';
 const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000_000 };
 const PRICE = { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos: '0' };
 
-/** The guarantees of money out beside a real admission store; both implementations pass them. */
+/** The guarantees of money out beside a real admission store. Both implementations must pass them. */
 export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore): void {
   const database = useTestDatabase();
   describe('money out', () => {
@@ -30,7 +30,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       moneyOut
         .adjust({ tenantId, amountCents, source: 'manual', ref: newId('msg'), reason: 'goodwill', ...more })
         .then(({ reply }) => reply);
-    /** As the relay and the gateway would: all news so far, in any number of repeats. */
+    /** Delivers like the relay and the gateway: all updates so far, with any number of repeats. */
     const deliver = async (tenantId: string) =>
       store.applyBalanceUpdates((await billing.news(tenantId)).map(parseBalanceUpdate));
     const sums = async (tenantId: string) => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
@@ -38,7 +38,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       const { balanceNanos, settledNanos, pendingNanos } = await sums(tenantId);
       return balanceNanos - settledNanos - pendingNanos;
     };
-    /** A running request that holds so much; its draft, or null when it is refused. */
+    /** Starts a request that holds this amount. Returns its draft, or null when it is refused. */
     const admit = async (tenantId: string, nanos: bigint): Promise<AdmitRequest['draft'] | null> => {
       const startedAt = new Date().toISOString();
       const draft = {
@@ -85,7 +85,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
     };
     const intents = () => database.query('SELECT id FROM billing.withdrawal_intent');
 
-    it('books a balanced refund, takes it out of the admission store before the news, and leaves no trace beside', async () => {
+    it('books a balanced refund, withdrawn from the admission store before the balance update', async () => {
       const tenantId = await billing.tenant(1_000);
       const { entry, balanceCents } = await refund(tenantId, 400, 're_1');
       expect(entry).toMatchObject({ type: 'refund', amountCents: -400, source: 'stripe', ref: 're_1' });
@@ -126,7 +126,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await billing.books(tenantId)).toMatchObject({ balance: 1, unposted: 1n });
     });
 
-    it('when refused, nothing is written and nobody is told anything', async () => {
+    it('a refused refund writes and publishes nothing', async () => {
       const tenantId = await billing.tenant(10);
       const [books, news] = [await billing.books(tenantId), await billing.news(tenantId)];
       await expect(refund(tenantId, 11)).rejects.toMatchObject({ code: 'insufficient_credit' });
@@ -138,12 +138,12 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await intents()).toEqual([]);
     });
 
-    it('repeated with the same source and ref returns the first entry, also many at once; with other input it is a conflict', async () => {
+    it('a repeat with the same source and ref returns the first entry, and other input is a conflict', async () => {
       const tenantId = await billing.tenant(1_000);
       const replies = await Promise.all(Array.from({ length: 8 }, () => refund(tenantId, 700, 're_2')));
       expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
       expect(replies[0]!.balanceCents).toBe(300);
-      // Not affordable any more, and a repeat all the same: the first answer, whatever came since.
+      // The refund is no longer affordable, but a repeat gets the first answer.
       await billing.topUps.add({ tenantId, amountCents: 7, source: 'stripe', ref: 'pi_2' });
       expect(await refund(tenantId, 700, 're_2')).toEqual(replies[0]);
       await expect(refund(tenantId, 701, 're_2')).rejects.toMatchObject({ code: 'ref_conflict' });
@@ -166,7 +166,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       },
     );
 
-    it('for a tenant that auth does not know is refused and writes nothing', async () => {
+    it('a refund for a tenant that auth does not know is refused and writes nothing', async () => {
       const tenantId = newId('ten');
       billing.unknownTenants.add(tenantId);
       await expect(refund(tenantId, 5)).rejects.toMatchObject({ code: 'not_found' });
@@ -176,11 +176,14 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await intents()).toEqual([]);
     });
 
-    it('when the database is lost after the store gave the money, the money is available again and nothing is booked', async () => {
+    it('the money is available again when the database is lost after the withdrawal', async () => {
       const tenantId = await billing.tenant(1_000);
       const losing = withdrawing(store, async () => {
         await database.query(
-          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'tollgate-billing' AND state LIKE 'idle in transaction%' AND datname = current_database()`,
+          `SELECT pg_terminate_backend(pid)
+           FROM pg_stat_activity
+           WHERE application_name = 'tollgate-billing' AND state LIKE 'idle in transaction%'
+             AND datname = current_database()`,
         );
       });
       const out = new MoneyOut(billing.dataSource, billing.messages, losing, options);
@@ -191,7 +194,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await refund(tenantId, 600, 're_3')).toMatchObject({ balanceCents: 400 });
     });
 
-    it('when the process died between store and books, the money is given back once it is overdue, and not before', async () => {
+    it('the money is given back once it is overdue when the process died after the withdrawal', async () => {
       const tenantId = await billing.tenant(1_000);
       await deliver(tenantId);
       const id = newId('msg');
@@ -207,7 +210,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       expect(await intents()).toEqual([]);
     });
 
-    it('an adjustment is signed, says why, and as a debit is limited like a refund unless debt is allowed', async () => {
+    it('an adjustment is signed, has a reason, and is limited like a refund unless debt is allowed', async () => {
       const tenantId = await billing.tenant(100);
       const entry = { type: 'adjustment', amountCents: 50, reason: 'goodwill' };
       expect((await adjust(tenantId, 50)).entry).toMatchObject(entry);
@@ -225,13 +228,13 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       }
     });
 
-    it('refunds against running requests: the balance never goes below zero, and every cent is accounted for', async () => {
+    it('refunds beside requests never take the balance below zero, and every cent is accounted for', async () => {
       const START_CENTS = 3_000;
       const tenantId = await billing.tenant(START_CENTS);
       await deliver(tenantId);
       const charges: ReturnType<typeof charge>[] = [];
       let [refunded, served, running, ended] = [0, 0, 6, 0];
-      /** A refund, or a refusal of one: so that the credit is not spent before the first. */
+      /** Waits for a refund, or its refusal, so that the credit is not spent before the first one. */
       const oneMore = (than: number) => eventually(() => expect(ended).toBeGreaterThan(than));
       const requests = async (seed: number) => {
         for (let i = 0; i < 30; i++) {
@@ -262,8 +265,8 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       const watch = async () => {
         while (running > 0) {
           await deliver(tenantId);
-          // Not what is available: a charge that is in the balance, and whose hold is released by news that is still on
-          // its way, counts twice for that moment.
+          // The balance, not what is available: while an update is on its way, a gathered charge and its unreleased
+          // hold both count.
           expect((await sums(tenantId)).balanceNanos).toBeGreaterThanOrEqual(0n);
           const { balance, unposted } = await billing.books(tenantId);
           expect(BigInt(balance) * CENT - unposted).toBeGreaterThanOrEqual(0n);
@@ -284,7 +287,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
   });
 }
 
-/** The store, with something that happens right after each withdrawal. */
+/** The store, with an event right after each withdrawal. */
 function withdrawing(store: AdmissionStore, then: () => Promise<void>): AdmissionStore {
   return new Proxy(store, {
     get(target, name) {

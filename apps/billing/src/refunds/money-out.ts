@@ -10,7 +10,7 @@ import {
 } from '@tollgate/contracts';
 import { enqueue, type Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { changedRows, transaction } from '@tollgate/postgres';
+import { changedRows, query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { BillingDataSource } from '../database';
@@ -22,8 +22,8 @@ import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
 
 /**
- * A debit that was announced and not booked for so long was given up: the process died, or it waited too long and will
- * be refused.
+ * A debit that was announced this long ago and is not booked was given up: the process died, or it waited too long and
+ * will be refused.
  */
 const ABANDONED_AFTER_MS = 10_000;
 const MAX_RELEASES_A_ROUND = 100;
@@ -32,17 +32,17 @@ type Refund = RequestOf<'billing.credit.refund'>;
 type Adjust = RequestOf<'billing.credit.adjust'>;
 
 /**
- * Money out, and corrections. Requests run on what the admission store believes, so a debit is taken out of that store
- * before the books have it:
+ * Money out, and corrections. Requests run on what the admission store knows, so a debit is withdrawn there before the
+ * books have it:
  *
- * 1. the intent is written and committed;
- * 2. the tenant's books are locked; the intent is claimed, so that nobody gives it up meanwhile;
- * 3. the store is asked for the amount: all or nothing of what requests neither hold nor owe. It keeps the amount away
- *    until it hears of the books' next version;
- * 4. the entry is booked as that version, with its news: committed together with the claim.
+ * 1. Commit the intent.
+ * 2. Lock the tenant's books and claim the intent, so that nobody gives it up meanwhile.
+ * 3. Withdraw the amount from the store, all or nothing, from what requests neither hold nor owe. The store keeps the
+ *    amount away until it gets the next version of the books.
+ * 4. Book the entry as that version, with its balance update. This commits together with the claim.
  *
- * Whatever fails after 3, the store is told a version without the debit, at once or by `releaseAbandoned`: so credit is
- * neither spent twice nor lost.
+ * If anything fails after step 3, the store gets a version without the debit, at once or from `releaseAbandoned`. So
+ * credit is neither spent twice nor lost.
  */
 @Injectable()
 export class MoneyOut {
@@ -50,12 +50,12 @@ export class MoneyOut {
     private readonly dataSource: BillingDataSource,
     @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
-    /** `now`: the clock by which months begin and end. `currency`: for messages. */
+    /** `now`: the clock that decides the month. `currency`: for messages. */
     @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date; currency: () => string },
   ) {}
 
   /**
-   * @throws RequestError invalid_amount (no integer from 1 to 10^12), invalid_parameter (source, ref, reason),
+   * @throws RequestError invalid_amount (not an integer from 1 to 10^12), invalid_parameter (source, ref, reason),
    * not_found (tenant), ref_conflict, insufficient_credit; UnavailableError when auth or the admission store does not
    * answer
    */
@@ -66,7 +66,7 @@ export class MoneyOut {
     return this.debit(tenantId, this.entryOf('refund', -amountCents, { source, ref, reason }));
   }
 
-  /** @throws as `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
+  /** @throws like `refund`; invalid_amount for zero, and for a balance beyond 2^53 − 1 */
   async adjust({ tenantId, amountCents, source, ref, reason, allowDebt = false }: Adjust): Promise<Booked> {
     if (!isAmount(amountCents) || amountCents === 0)
       throw new RequestError('invalid_amount', `amountCents must be an integer up to ±${MAX_ENTRY_CENTS}, not zero.`);
@@ -76,9 +76,10 @@ export class MoneyOut {
     return amountCents < 0 && !allowDebt ? this.debit(tenantId, entry) : this.enter(tenantId, entry);
   }
 
-  /** Gives back what was withdrawn for debits that nobody booked; returns their number. */
+  /** Gives back withdrawals for debits that were never booked. Returns their number. */
   async releaseAbandoned(): Promise<number> {
-    const rows = await this.dataSource.query<{ id: string; tenant_id: string }[]>(
+    const rows = await query<{ id: string; tenant_id: string }>(
+      this.dataSource,
       `SELECT id, tenant_id FROM withdrawal_intent WHERE created_at < now() - $1 * interval '1 millisecond' LIMIT $2`,
       [ABANDONED_AFTER_MS, MAX_RELEASES_A_ROUND],
     );
@@ -94,7 +95,7 @@ export class MoneyOut {
     return { type, amountCents: BigInt(amountCents), source, ref, reason, period: periodOf(this.options.now()) };
   }
 
-  /** Books what needs no asking: money in, or a debt that a person allows. */
+  /** Books an entry that needs no withdrawal: money in, or a debt that a person allows. */
   private async enter(tenantId: string, entry: EntryRequest): Promise<Booked> {
     await this.services.request('auth.tenants.get', { tenantId });
     return transaction(this.dataSource, async (tx) => {
@@ -107,7 +108,7 @@ export class MoneyOut {
   private async debit(tenantId: string, entry: EntryRequest): Promise<Booked> {
     await this.services.request('auth.tenants.get', { tenantId });
     const intent = newId('msg');
-    await this.dataSource.query('INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
+    await query(this.dataSource, 'INSERT INTO withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [intent, tenantId]);
     let mayBeWithdrawn = false;
     try {
       return await transaction(this.dataSource, async (tx) => {
@@ -131,13 +132,13 @@ export class MoneyOut {
     }
   }
 
-  /** Null: withdrawn; else what is available, in whole cents. */
+  /** Null if it is withdrawn, otherwise the available amount in whole cents. */
   private async withdraw(books: Books, { amountCents }: EntryRequest): Promise<bigint | null> {
     const { tenantId, version } = books;
     const withdrawal = { tenantId, version: version + 1n, nanos: -amountCents * NANOS_PER_CENT };
     let result = await this.admission.withdraw(withdrawal);
     if (result.kind === 'refused') {
-      // What was paid in a moment ago may still be on its way there.
+      // A recent payment may still be on its way to the store.
       const { balanceNanos, suspended } = balanceUpdate(books, []);
       await this.admission.applyBalanceUpdates([
         { tenantId, version, balanceNanos: BigInt(balanceNanos), releases: [], suspended },
@@ -151,18 +152,21 @@ export class MoneyOut {
   }
 
   /**
-   * After a failure. Its own failure is left to `releaseAbandoned`: the first error is what the caller must hear of.
+   * Called after a failure. A failure here is left to `releaseAbandoned`, because the caller must get the first error.
    */
   private async undo(intent: string, tenantId: string, mayBeWithdrawn: boolean): Promise<void> {
     try {
       if (mayBeWithdrawn) await this.release(intent, tenantId);
       else await claim(this.dataSource.manager, intent);
     } catch (error) {
-      logger('billing').warn({ err: error, tenantId }, 'a withdrawal is not given back yet; it is tried again');
+      logger('billing').warn({ err: error, tenantId }, 'a withdrawal is not given back yet; it will be retried');
     }
   }
 
-  /** Unless it was booked after all, the books move on without it: news of the version that the store waits for. */
+  /**
+   * Unless the debit was booked after all, the books move on without it. This makes the version that the store waits
+   * for.
+   */
   private async release(intent: string, tenantId: string): Promise<void> {
     await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
@@ -179,7 +183,7 @@ export class MoneyOut {
   }
 }
 
-/** False: it was booked, or given up. */
+/** False if the debit was booked or given up. */
 async function claim(tx: EntityManager, intent: string): Promise<boolean> {
   return (await changedRows(tx, 'DELETE FROM withdrawal_intent WHERE id = $1', [intent])) === 1;
 }

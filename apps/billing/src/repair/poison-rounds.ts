@@ -3,7 +3,7 @@ import { InjectOptions, type ServiceOptions } from '../options';
 import { PeriodicTask } from '../periodic-task';
 import { PoisonWatch } from './poison-watch';
 
-/** Has the watch look at all tenants again and again. */
+/** Has the watch look at all tenants repeatedly. */
 @Injectable()
 export class PoisonRounds implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly task: PeriodicTask | null;
@@ -20,7 +20,7 @@ export class PoisonRounds implements OnApplicationBootstrap, BeforeApplicationSh
     this.task?.onApplicationBootstrap();
   }
 
-  /** Together: a round in hand ends as the watch stops. */
+  /** Together, because a round in progress ends only when the watch stops. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all([this.watch?.stop(), this.task?.beforeApplicationShutdown()]);
   }

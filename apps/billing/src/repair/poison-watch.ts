@@ -5,44 +5,44 @@ import { capped, compareTenant, NEWS, type TenantView } from '../reconcile/compa
 import { Stores } from '../reconcile/stores';
 import type { TenantRepairs } from './tenant-repairs';
 
-/** A round begins so long after the last one began; with so many tenants that it takes longer, at once. */
+/** Time from the start of one round to the next. If a round takes longer, the next one starts at once. */
 export const ROUND_MS = 60_000;
-/** Between two pages of 200 tenants, each of which reads all their holds. */
+/** Between two pages of 200 tenants, because each page reads all their holds. */
 const PAGE_PAUSE_MS = 250;
-/** Each takes the lock of a tenant's books: of more, the next round finds the rest. */
+/** Each takes the lock of a tenant's books. The next round finds any others. */
 const MAX_LOOKED_INTO_A_ROUND = 1_000;
-/** Tenants of which somebody asked for a look out of turn. */
+/** Tenants with a requested look out of turn. */
 const MAX_ASKED = 1_000;
-/** News takes well under a second. */
+/** An update takes well under a second. */
 const LOST_AFTER_MS = 60_000;
 
 const poisoned = new Counter({
   name: 'tollgate_billing_poisoned_tenants_total',
-  help: 'Tenants repaired because the books do not explain their state in the admission store, by what was found',
+  help: 'Tenants repaired because the books do not explain their state in the admission store, by finding',
   labelNames: ['found'] as const,
   registers: [metrics],
 });
 
 const toldAgain = new Counter({
   name: 'tollgate_billing_news_told_again_total',
-  help: 'Tenants whose news the admission store had lacked for a minute; it was sent again',
+  help: 'Tenants whose balance update the admission store had lacked for a minute; it was sent again',
   registers: [metrics],
 });
 
 /**
- * Looks at each tenant about once a minute whether the admission store has of it what the books can have led to, and
- * repairs it where not: the books are the truth, and the log and the metric make it seen.
+ * Checks about once a minute, for each tenant, that the books can have led to its state in the admission store, and
+ * repairs the state if not. The books are the truth. The log and the metric show each repair.
  *
- * A look costs a page of books and one of the store, without a lock. What differs there may be on its way; so it is
- * looked at again under the lock of the tenant's books, where nothing is (`poisonOf`), and only then is it believed. A
- * version that is below the books' for a minute is told again: the news of it is lost, or it is a forged one that
- * passes for old, with no more than the books had since.
+ * A look costs a page of books and one of the store, without a lock. A difference may be an update on its way. So the
+ * watch looks again under the lock of the tenant's books, where none is (`poisonOf`), and believes only that. If the
+ * store stays below the version of the books for a minute, the update is sent again: it was lost, or the state is
+ * forged and passes for an old one, with no more than the books had since.
  */
 export class PoisonWatch {
   private readonly stores: Stores;
   private readonly ending = new AbortController();
   private readonly asked = new Set<string>();
-  /** What the books had when a tenant was first seen behind them, and when that was. */
+  /** The version of the books when the tenant was first seen behind them, and when that was. */
   private behind = new Map<string, { version: bigint; sinceMs: number }>();
   private lookingNow: Promise<void> = Promise.resolve();
 
@@ -56,7 +56,8 @@ export class PoisonWatch {
   }
 
   /**
-   * Of a tenant that has just changed, or whose store was said to be ahead: at once, in the background. Never rejects.
+   * Looks at once, in the background, at a tenant that has just changed or whose store seems to be ahead. Never
+   * rejects.
    */
   look(tenantId: string): void {
     if (this.ending.signal.aborted || this.asked.size >= MAX_ASKED || this.asked.has(tenantId)) return;
@@ -67,7 +68,7 @@ export class PoisonWatch {
     });
   }
 
-  /** All tenants, once. Returns how many were repaired. */
+  /** Looks at all tenants once. Returns how many were repaired. */
   async round(): Promise<number> {
     const behind: typeof this.behind = new Map();
     const nowMs = performance.now();
@@ -78,7 +79,7 @@ export class PoisonWatch {
       for (const view of await this.stores.views(ids, after)) {
         const { tenantId } = view;
         const isBehind = view.snapshot !== undefined && view.snapshot.version < view.before.version;
-        // What it has heard of since is no lost news, and the waiting begins anew.
+        // The store has made progress since, so no update is lost, and the waiting starts again.
         const seen = this.behind.get(tenantId);
         const still = isBehind && seen && view.snapshot!.version < seen.version ? seen : undefined;
         if (isBehind) behind.set(tenantId, still ?? { version: view.before.version, sinceMs: nowMs });
@@ -96,30 +97,30 @@ export class PoisonWatch {
     return repaired;
   }
 
-  /** Once all that was asked for has been looked at. */
+  /** Resolves once all requested looks are done. */
   async settled(): Promise<void> {
     await this.lookingNow;
   }
 
-  /** Finishes what is in hand. */
+  /** Waits for the current work. */
   async stop(): Promise<void> {
     this.ending.abort();
     await this.lookingNow;
   }
 
-  /** Never rejects: one tenant keeps nobody from looking at the others. */
+  /** Never rejects: one tenant does not keep the watch from the others. */
   private async lookInto(tenantId: string, heardOf?: bigint): Promise<boolean> {
     try {
       return await this.heal(tenantId, heardOf);
     } catch (error) {
-      logger('billing').warn({ err: error, tenantId }, 'a tenant could not be looked at; the next round does');
+      logger('billing').warn({ err: error, tenantId }, 'a tenant could not be checked; the next round will check it');
       return false;
     }
   }
 
   /**
-   * Repairs a tenant where the admission store has what the books do not give, before it returns. Whether it had.
-   * Rejects when it could not look, or repair.
+   * Repairs a tenant whose state in the admission store the books do not explain, before it returns. Returns whether it
+   * did. Rejects when it could not look or repair.
    */
   async heal(tenantId: string, heardOf?: bigint): Promise<boolean> {
     const healed = await this.repairs.heal(tenantId, heardOf);
@@ -129,8 +130,12 @@ export class PoisonWatch {
     if (found === 'behind') toldAgain.inc();
     else poisoned.inc({ found });
     if (found === 'behind')
-      logger('billing').warn(log, 'the admission store had not heard of a tenant’s news: told again');
-    else logger('billing').error(log, 'the admission store had what the books do not give: repaired from the books');
+      logger('billing').warn(log, 'the admission store had missed a tenant’s balance update: sent again');
+    else
+      logger('billing').error(
+        log,
+        'the books did not explain a tenant’s state in the admission store: repaired from the books',
+      );
     return true;
   }
 }
@@ -140,8 +145,8 @@ function isAhead({ snapshot, after }: TenantView): boolean {
 }
 
 /**
- * Of an older version, and more than the books have: a debit on its way, or forged. Usage on its way is settled there
- * still, and so is none.
+ * The state has an older version and more than the books: a debit on its way, or a forgery. Usage on its way does not
+ * count, because it is still settled there.
  */
 function hasMore({ snapshot, before, after }: TenantView): boolean {
   if (snapshot === undefined || snapshot.version >= before.version) return false;

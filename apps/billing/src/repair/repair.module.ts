@@ -7,7 +7,7 @@ import { PoisonWatch } from './poison-watch';
 import { RepairController } from './repair.controller';
 import { TenantRepairs } from './tenant-repairs';
 
-/** Null where nobody watches. */
+/** Null if the watch is off. */
 const poisonWatch = {
   provide: PoisonWatch,
   inject: [BillingDataSource, AdmissionStore, TenantRepairs, SERVICE_OPTIONS],

@@ -3,7 +3,7 @@ import type { StateChange } from '@tollgate/contracts';
 import { balanceUpdate, type Books } from '../ledger/core/books';
 import { capped } from '../reconcile/compare';
 
-/** What `repair` changes of a state like this. */
+/** The changes that `repair` would make to such a state. */
 export function stateChanges(books: Books, snapshot: Snapshot | undefined): StateChange[] {
   const balanceNanos = capped(BigInt(balanceUpdate(books, []).balanceNanos));
   const { version, suspended } = books;
@@ -28,10 +28,10 @@ export function stateChanges(books: Books, snapshot: Snapshot | undefined): Stat
 export type Poison = 'unreadable' | 'version' | 'balance' | 'suspended' | 'sums' | 'withdrawn';
 
 /**
- * Why these books cannot have led to this state, or null. Asked under the lock of the books, so no version is being
- * made: what is committed is all that the store can have heard of. A lower version is news on its way, as long as it
- * has no more than the books had since (`isAboveAllSince`). A withdrawal is made by whoever holds the lock, and stays
- * where that one died: then its intent is there, until it is given up by a further version (refunds/money-out.ts).
+ * The reason why these books cannot have led to this state, or null. Called under the lock of the books, so no version
+ * is being made, and the store can know only committed ones. A lower version is an update on its way, as long as it has
+ * no more than the books had since (`isAboveAllSince`). A withdrawal is made under the lock of the books. If its
+ * process died, the withdrawal stays, with its intent, until a further version gives it up (refunds/money-out.ts).
  */
 export function poisonOf(books: Books, snapshot: Snapshot | undefined, mayBeWithdrawn: boolean): Poison | null {
   if (!snapshot) return null;

@@ -11,15 +11,15 @@ const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, con
 const PRICE = { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos: '0' };
 const FORGED = 999_999_999n;
 
-/** What the tests write into a store behind its back, as whoever has its credential can. */
+/** What the tests write into a store behind its back. Anyone with its credential can do the same. */
 export interface Spoil {
-  /** A field of the tenant's row: `version`, `balance`, `settled`, `suspended` (true), `in_flight`. */
+  /** Sets a field of the tenant's row: `version`, `balance`, `settled`, `suspended` (true), `in_flight`. */
   set(
     tenantId: string,
     field: 'version' | 'balance' | 'settled' | 'suspended' | 'in_flight',
     value: string,
   ): Promise<unknown>;
-  /** None where columns have types. */
+  /** Absent where columns have types. */
   garbage?(tenantId: string): Promise<unknown>;
 }
 
@@ -28,7 +28,7 @@ export function tenantRepairsSuite(
   openStore: (database: TestDatabase) => { store: AdmissionStore; spoil: Spoil },
 ): void {
   const database = useTestDatabase();
-  describe('repairs', () => {
+  describe('the repair of a tenant', () => {
     const billing = useBilling(database);
     const now = () => new Date();
     let store: AdmissionStore;
@@ -50,7 +50,7 @@ export function tenantRepairsSuite(
       store.applyBalanceUpdates([{ tenantId, version, balanceNanos, suspended, releases: [] }]);
     const topUp = (tenantId: string, amountCents: number) =>
       billing.topUps.add({ tenantId, amountCents, source: 'manual', ref: newId('msg') });
-    /** A tenant with 10.00 of which the store has heard. */
+    /** Makes a tenant with 10.00 that the store knows. */
     const tenant = async () => {
       const tenantId = await billing.tenant(1_000);
       await deliver(tenantId);
@@ -98,7 +98,7 @@ export function tenantRepairsSuite(
       const { values } = await metrics.getSingleMetric('tollgate_billing_poisoned_tenants_total')!.get();
       return values.reduce((sum, { value }) => sum + value, 0);
     };
-    /** Sound by the watch's own judgement, and spendable to the last cent by what the books say. */
+    /** The tenant is sound in the watch's own judgement, and can spend exactly the balance of the books. */
     const expectSound = async (tenantId: string, cents: bigint) => {
       expect(await repairs.repair({ tenantId, dryRun: true })).toMatchObject({ changes: [], repaired: false });
       expect((await admit(tenantId, cents * CENT + 1n)).kind).toBe('refused');
@@ -111,7 +111,7 @@ export function tenantRepairsSuite(
       ['a person', (tenantId: string) => repairs.repair({ tenantId })],
       ['the watch', () => watch.round()],
     ])('by %s', (who, repair) => {
-      it('a forged version with a balance: a genuine top-up works again', async () => {
+      it('a forged version with a balance is repaired, and a genuine top-up works again', async () => {
         const tenantId = await tenant();
         await forge(tenantId, FORGED, 1_500n * 100n * CENT);
         expect((await admit(tenantId, 150_000n * CENT)).kind).toBe('held');
@@ -127,7 +127,7 @@ export function tenantRepairsSuite(
         expect((await admit(tenantId, 1_500n * CENT)).kind).toBe('held');
       });
 
-      it('a victim that somebody suspended, by a forged version or by the right one', async () => {
+      it('a suspension that the books do not have is lifted, at a forged version or at the right one', async () => {
         const [byVersion, byField] = [await tenant(), await tenant()];
         await forge(byVersion, FORGED, 1_000n * CENT, true);
         await spoil.set(byField, 'suspended', 'true');
@@ -138,7 +138,7 @@ export function tenantRepairsSuite(
         }
       });
 
-      it('another balance with the right version', async () => {
+      it('another balance with the right version is repaired', async () => {
         const tenantId = await tenant();
         for (const balance of [999_999n * CENT, -5n]) {
           await spoil.set(tenantId, 'balance', String(balance));
@@ -147,7 +147,7 @@ export function tenantRepairsSuite(
         }
       });
 
-      it('a balance that the books never had, with a version that passes for news on its way', async () => {
+      it('a balance that the books never had is repaired, even with a version that could be on its way', async () => {
         const tenantId = await tenant();
         await topUp(tenantId, 500);
         await deliver(tenantId);
@@ -161,7 +161,7 @@ export function tenantRepairsSuite(
         expect((await alarms()) - before).toBe(who === 'the watch' ? 2 : 0);
       });
 
-      it('running sums that are not those of the holds', async () => {
+      it('running sums that are not those of the holds are repaired', async () => {
         const tenantId = await tenant();
         const settled = await settle(tenantId, 100n * CENT);
         await spoil.set(tenantId, 'settled', '0');
@@ -175,7 +175,7 @@ export function tenantRepairsSuite(
         await expectSound(tenantId, 900n);
       });
 
-      it('a withdrawal that no refund made', async () => {
+      it('a withdrawal that no refund made is removed', async () => {
         const tenantId = await tenant();
         await store.withdraw({ tenantId, version: FORGED, nanos: 1_000n * CENT });
         expect((await admit(tenantId, 1n)).kind).toBe('refused');
@@ -183,7 +183,7 @@ export function tenantRepairsSuite(
         await expectSound(tenantId, 1_000n);
       });
 
-      it('garbage', async () => {
+      it('garbage is replaced', async () => {
         if (!spoil.garbage) return;
         const tenantId = await tenant();
         await spoil.garbage(tenantId);
@@ -192,7 +192,7 @@ export function tenantRepairsSuite(
         await expectSound(tenantId, 1_000n);
       });
 
-      it('credit of a tenant that has no books', async () => {
+      it('credit of a tenant without books is removed', async () => {
         const tenantId = newId('ten');
         await forge(tenantId, 5n, 1_000n * CENT);
         await repair(tenantId);
@@ -218,7 +218,7 @@ export function tenantRepairsSuite(
       await expectSound(tenantId, 1_200n);
     });
 
-    it('says what it would change, and changes nothing when it is only asked', async () => {
+    it('a dry run says what it would change, and changes nothing', async () => {
       const tenantId = await tenant();
       await forge(tenantId, FORGED, 7n, true);
       const changes = [
@@ -237,7 +237,7 @@ export function tenantRepairsSuite(
       await expectSound(tenantId, 1_000n);
     });
 
-    it('releases what the books have taken in, so that nothing counts twice, and keeps what they have not', async () => {
+    it('releases the holds of gathered charges, so that nothing counts twice, and keeps the others', async () => {
       const tenantId = await tenant();
       const [gathered] = [await settle(tenantId, 300n * CENT), await settle(tenantId, 200n * CENT)];
       await billing.gatherer.gather([charge(tenantId, 300n * CENT, { id: gathered })]);
@@ -248,7 +248,7 @@ export function tenantRepairsSuite(
       await expectSound(tenantId, 500n);
     });
 
-    it('asks metering for what was spent in the month, and does not wait for it', async () => {
+    it("gets the month's spending from metering, and does not wait for it", async () => {
       const tenantId = await tenant();
       await forge(tenantId, FORGED, 0n);
       const answered = billing.spent;
@@ -261,7 +261,7 @@ export function tenantRepairsSuite(
       await expectSound(tenantId, 1_000n);
     });
 
-    it('is never alarmed by what is on its way: news, refunds of all ends, and requests, while it looks again and again', async () => {
+    it('raises no alarm over updates on their way, refunds and requests while it looks repeatedly', async () => {
       const before = await alarms();
       const moneyOut = new MoneyOut(billing.dataSource, billing.messages, store, {
         postingIntervalMs: 0,
@@ -298,7 +298,7 @@ export function tenantRepairsSuite(
       expect(await alarms()).toBe(before);
     });
 
-    it('leaves a withdrawal whose refund was given up to that one, and is not alarmed by it', async () => {
+    it('leaves a withdrawal to the refund that will give it up, and raises no alarm over it', async () => {
       const tenantId = await tenant();
       await database.query(`INSERT INTO billing.withdrawal_intent (id, tenant_id) VALUES ($1, $2)`, [
         newId('msg'),
@@ -307,12 +307,12 @@ export function tenantRepairsSuite(
       await store.withdraw({ tenantId, version: 2n, nanos: 400n * CENT });
       expect(await repairs.heal(tenantId)).toBeNull();
       expect(await view(tenantId)).toMatchObject({ balanceNanos: 600n * CENT, withdrawnNanos: 400n * CENT });
-      // By a person all the same: it is not booked, and cannot be while the books are locked.
+      // A person can still repair: the refund is not booked, and cannot be while the books are locked.
       await repairs.repair({ tenantId });
       await expectSound(tenantId, 1_000n);
     });
 
-    it('is exact while money moves and requests run: nothing that came during repairs is lost, and no credit is made', async () => {
+    it('is exact while money moves and requests run: it loses no update and makes no credit', async () => {
       const tenantId = await tenant();
       let busy = true;
       const repairing = (async () => {
@@ -350,7 +350,7 @@ export function tenantRepairsSuite(
       await expectSound(tenantId, 1_150n - used / CENT);
     });
 
-    it('news that does not come for a minute is told again, and not before', async () => {
+    it('an update that does not arrive within a minute is sent again, and not earlier', async () => {
       const patient = new PoisonWatch(billing.dataSource, store, repairs);
       const hasty = new PoisonWatch(billing.dataSource, store, repairs, 0);
       const tenantId = await tenant();
@@ -361,7 +361,7 @@ export function tenantRepairsSuite(
       expect(await view(tenantId)).toMatchObject({ version: 2n, balanceNanos: 1_500n * CENT });
     });
 
-    it('one that just changed is looked at at once', async () => {
+    it('a tenant that has just changed is checked at once', async () => {
       const tenantId = await tenant();
       await forge(tenantId, FORGED, 0n);
       await topUp(tenantId, 500);

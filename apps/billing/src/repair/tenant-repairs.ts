@@ -3,7 +3,7 @@ import { AdmissionStore, askForSpent, parseBalanceUpdate, type MonthSpent, type 
 import { NANOS_PER_CENT, type RequestOf, type TenantRepair } from '@tollgate/contracts';
 import type { Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { allBudgetUpdates } from '../budgets/budget-rows';
@@ -16,21 +16,21 @@ import { poisonOf, stateChanges, type Poison } from './state-changes';
 
 const HOLDS_PAGE = 500;
 
-/** A repair that was made because the books cannot have led to what stood there. */
+/** A repair of a state to which the books cannot have led. */
 export interface Healed extends TenantRepair {
   poison: Poison | 'behind';
 }
 
 /**
- * Makes what the admission store has of a tenant what the books say: whoever can write there, or a restored copy, can
- * put a version above the books', and no news undoes it.
+ * Rebuilds the admission store's state of a tenant from the books. An attacker with access to the store, or a restored
+ * copy, can put a version there that is above the books', and then no balance update is applied.
  *
- * All under the lock of the tenant's books, so nobody makes a version meanwhile:
- * 1. the books, and every budget; 2. the store's settled holds of which the books have the charge: their release may be
- *    on its way, and until then they would count twice;
- * 3. the store's state is made anew of both and of the tenant's holds, in one step.
- * News in flight are of this version or an older one: they release holds and change nothing else. So it is exact, while
- * requests run, and may be done at any time.
+ * All steps run under the lock of the tenant's books, so nobody makes a version meanwhile:
+ * 1. Read the books, and every budget.
+ * 2. Find the store's settled holds whose charge is in the books. Their release may be on its way, and until then they
+ *    would count twice.
+ * 3. Rebuild the state from both and from the tenant's holds, in one step. Updates in flight have this version or an
+ *    older one, so they only release holds. So a repair is exact while requests run, and may be done at any time.
  */
 @Injectable()
 export class TenantRepairs {
@@ -54,12 +54,12 @@ export class TenantRepairs {
   }
 
   /**
-   * Repairs a tenant whose state the books do not give; null: they do.
-   * @param heardOf a version that the store must have heard of by now: news that is lost, or a forged state that passes
-   * for an old one
+   * Repairs a tenant whose state the books do not explain. Null if they do.
+   * @param heardOf a version that the store must have by now; otherwise an update is lost, or a forged state passes for
+   * an old one
    */
   async heal(tenantId: string, heardOf?: bigint): Promise<Healed | null> {
-    // Most are looked at for nothing: metering is asked only where it is needed, and before the lock.
+    // Most looks find nothing. So metering is asked only where needed, and before the lock.
     if ((await this.whatIsWrong(tenantId, heardOf)) === null) return null;
     const spent = await this.spent(tenantId);
     return transaction(this.dataSource, async (tx) => {
@@ -76,7 +76,7 @@ export class TenantRepairs {
 
   private async judge(tx: EntityManager, tenantId: string, heardOf: bigint | undefined) {
     const { books, snapshot } = await this.look(tx, tenantId);
-    const intents = await tx.query<unknown[]>('SELECT FROM withdrawal_intent WHERE tenant_id = $1 LIMIT 1', [tenantId]);
+    const intents = await query<unknown>(tx, 'SELECT FROM withdrawal_intent WHERE tenant_id = $1 LIMIT 1', [tenantId]);
     let poison: Healed['poison'] | null = poisonOf(books, snapshot, intents.length > 0);
     if (poison === null && snapshot && (await isAboveAllSince(tx, books, snapshot))) poison = 'balance';
     if (poison === null && snapshot && heardOf !== undefined && snapshot.version < heardOf) poison = 'behind';
@@ -99,13 +99,13 @@ export class TenantRepairs {
     return this.admission.repair({ ...news, budgets, spent });
   }
 
-  /** The settled holds of the store whose charge is in the books. */
+  /** The settled holds in the store whose charge is in the books. */
   private async gathered(tx: EntityManager, tenantId: string): Promise<string[]> {
     const ids: string[] = [];
     for (let after: string | undefined; ;) {
       const page = await this.holds(tenantId, after);
       if (page === null) return ids;
-      const rows = await tx.query<{ id: string }[]>('SELECT id FROM charge WHERE id = ANY($1) AND tenant_id = $2', [
+      const rows = await query<{ id: string }>(tx, 'SELECT id FROM charge WHERE id = ANY($1) AND tenant_id = $2', [
         page.filter(({ state }) => state === 'settled').map(({ id }) => id),
         tenantId,
       ]);
@@ -115,10 +115,7 @@ export class TenantRepairs {
     }
   }
 
-  /**
-   * Null: what stands there cannot be read. Then the sweeper sends what is owed, and the releases come with the
-   * repeats.
-   */
+  /** Null if the holds cannot be read. Then the sweeper redelivers what is owed, and the releases follow. */
   private async holds(tenantId: string, after: string | undefined) {
     try {
       return await this.admission.holds({ tenantId, limit: HOLDS_PAGE, ...(after === undefined ? {} : { after }) });
@@ -128,28 +125,29 @@ export class TenantRepairs {
     }
   }
 
-  /** For the budgets of the month. A repair of the credit does not wait for metering to be back. */
+  /** For the budgets of the month. A repair of the credit does not wait for metering. */
   private async spent(tenantId: string): Promise<MonthSpent[]> {
     try {
       return await askForSpent(this.services, tenantId, () => this.options.now().getTime());
     } catch (error) {
-      logger('billing').warn({ err: error, tenantId }, 'a tenant is repaired without what it spent in this month');
+      logger('billing').warn({ err: error, tenantId }, 'a tenant is repaired without its spending of this month');
       return [];
     }
   }
 }
 
 /**
- * Whether a state of an older version has more than the books had at that version or any later one: then it is no news
- * on its way. Which balance a version had nobody keeps; but every entry counts the version up, so the newest one of
- * that version is at most as many entries back as versions have passed, and what usage has gathered since an entry only
- * takes away from the balance that it left.
+ * Whether a state of an older version has more than the books had at that version or later. Then it is no update on its
+ * way. Old balances are not stored by version. But every entry increments the version, so the newest entry at that
+ * version is at most as many entries back as versions have passed, and usage gathered since an entry only lowers the
+ * balance after it.
  */
 async function isAboveAllSince(tx: EntityManager, books: Books, snapshot: Snapshot): Promise<boolean> {
   const passed = books.version - snapshot.version;
   const nanos = capped(snapshot.balanceNanos + snapshot.withdrawnNanos);
   if (passed <= 0n || nanos <= 0n || nanos <= books.balanceCents * NANOS_PER_CENT) return false;
-  const rows = await tx.query<unknown[]>(
+  const rows = await query<unknown>(
+    tx,
     'SELECT FROM journal_entry WHERE tenant_id = $1 AND sequence >= $2 AND balance_after_cents >= $3 LIMIT 1',
     [books.tenantId, String(books.lastSequence - passed), String((nanos + NANOS_PER_CENT - 1n) / NANOS_PER_CENT)],
   );

@@ -11,7 +11,7 @@ describe('the billing summary', () => {
   const summary = (tenantId: string, page: { limit?: number; after?: string } = {}) =>
     billingSummary(billing.dataSource, { tenantId, ...page });
 
-  it('tells balance, entries newest first, the carried rest, and an open invoice for each month with its debits', async () => {
+  it('returns balance, entries newest first, remainder, and an open invoice per month with debits', async () => {
     const tenantId = await billing.tenant(1_000);
     await billing.gatherer.gather([
       charge(tenantId, 3n * CENT + 7n),
@@ -72,7 +72,7 @@ describe('the billing summary', () => {
     });
   });
 
-  it('pages by entry id, each entry once', async () => {
+  it('has pages by entry id, each entry once', async () => {
     const tenantId = await billing.tenant(1);
     for (let i = 0; i < 6; i++) await billing.topUps.add({ tenantId, amountCents: 1, source: 'manual', ref: `r${i}` });
     const ids: string[] = [];
@@ -87,7 +87,7 @@ describe('the billing summary', () => {
     expect(await summary(tenantId, { limit: 7 })).toMatchObject({ nextCursor: null });
   });
 
-  it('refuses a limit out of range and a cursor that is none of the tenant', async () => {
+  it('refuses a limit out of range, and a cursor that is not an entry of the tenant', async () => {
     const tenantId = await billing.tenant();
     const [foreign] = await billing.entries(await billing.tenant());
     for (const page of [

@@ -1,4 +1,5 @@
 import { RequestError, type BillingSummary, type Invoice, type RequestOf } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource, EntityManager } from 'typeorm';
 import { LedgerError } from '../ledger/core/accounts';
 import { periodOf, periodStart } from '../ledger/core/period';
@@ -6,7 +7,7 @@ import { ENTRY_COLUMNS, ledgerEntry, type EntryRow } from '../ledger/ledger-entr
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 200;
-/** Ten years of invoices; a tenant has one a month. */
+/** Ten years of invoices, one per month. */
 const MAX_INVOICES = 120;
 
 type SummaryRequest = RequestOf<'billing.summary'>;
@@ -14,9 +15,9 @@ type PageRow = EntryRow & { sequence: string; balance_after_cents: string };
 
 /**
  * A tenant's balance, entries and invoices in one snapshot. The balance equals the sum of all entries: the database
- * lets no entry in whose balance is not the one before it plus its amount, and the page is checked against that here,
- * so nothing is summed anew at each call. A tenant without books has zero.
- * @throws RequestError invalid_parameter (limit; `after` is none of the tenant's entries)
+ * accepts an entry only if its balance is the one before it plus its amount. Here the page is checked against that, so
+ * a call does not sum everything. A tenant without books has zero.
+ * @throws RequestError invalid_parameter (limit; `after` is not one of the tenant's entries)
  */
 export async function billingSummary(
   dataSource: DataSource,
@@ -27,19 +28,10 @@ export async function billingSummary(
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw new RequestError('invalid_parameter', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
   }
-  const runner = dataSource.createQueryRunner();
-  try {
-    await runner.startTransaction('REPEATABLE READ');
-    await runner.query('SET TRANSACTION READ ONLY');
-    const summary = await read(runner.manager, request, limit, now);
-    await runner.commitTransaction();
-    return summary;
-  } catch (error) {
-    if (runner.isTransactionActive) await runner.rollbackTransaction();
-    throw error;
-  } finally {
-    await runner.release();
-  }
+  return dataSource.transaction('REPEATABLE READ', async (tx) => {
+    await query(tx, 'SET TRANSACTION READ ONLY');
+    return read(tx, request, limit, now);
+  });
 }
 
 async function read(
@@ -48,12 +40,16 @@ async function read(
   limit: number,
   now: Date,
 ): Promise<BillingSummary> {
-  const [books] = await tx.query<{ balance_cents: string; last_sequence: string; unposted_nanos: string }[]>(
-    `SELECT balance_cents, last_sequence, carried_nanos + gathered_nanos AS unposted_nanos FROM tenant_books WHERE tenant_id = $1`,
+  const [books] = await query<{ balance_cents: string; last_sequence: string; unposted_nanos: string }>(
+    tx,
+    `SELECT balance_cents, last_sequence, carried_nanos + gathered_nanos AS unposted_nanos
+     FROM tenant_books
+     WHERE tenant_id = $1`,
     [tenantId],
   );
   const before = await sequenceOf(tx, tenantId, after);
-  const rows = await tx.query<PageRow[]>(
+  const rows = await query<PageRow>(
+    tx,
     `SELECT ${ENTRY_COLUMNS}, sequence, balance_after_cents FROM journal_entry
      WHERE tenant_id = $1 AND sequence < $2 ORDER BY sequence DESC LIMIT $3`,
     [tenantId, before ?? String(2n ** 63n - 1n), limit + 1],
@@ -72,7 +68,8 @@ async function read(
 
 async function sequenceOf(tx: EntityManager, tenantId: string, after: string | undefined): Promise<string | null> {
   if (after === undefined) return null;
-  const [row] = await tx.query<{ sequence: string }[]>(
+  const [row] = await query<{ sequence: string }>(
+    tx,
     'SELECT sequence FROM journal_entry WHERE id = $1 AND tenant_id = $2',
     [after, tenantId],
   );
@@ -110,14 +107,20 @@ interface InvoiceRow {
 }
 
 /**
- * Newest first; the running month always. `open` (not closed; a past one waits for its closing) begin with their month.
- * A month that was closed without a debit has none.
+ * Newest first, always with the running month. Open invoices start with their month; an open month in the past waits
+ * for its closing. A closed month without debits has no invoice.
  */
 async function invoices(tx: EntityManager, tenantId: string, now: Date): Promise<Invoice[]> {
-  const rows = await tx.query<InvoiceRow[]>(
-    `SELECT m.period, coalesce(i.amount_cents, m.debited_cents) AS amount_cents, i.accounting_number, i.created_at, v.accounting_number IS NOT NULL AS is_void
-     FROM tenant_month m LEFT JOIN invoice i USING (tenant_id, period) LEFT JOIN invoice_void v USING (accounting_number)
-     WHERE m.tenant_id = $1 AND (m.closed_at IS NULL OR i.accounting_number IS NOT NULL) ORDER BY m.period DESC LIMIT $2`,
+  const rows = await query<InvoiceRow>(
+    tx,
+    `SELECT m.period, coalesce(i.amount_cents, m.debited_cents) AS amount_cents, i.accounting_number, i.created_at,
+       v.accounting_number IS NOT NULL AS is_void
+     FROM tenant_month m
+     LEFT JOIN invoice i USING (tenant_id, period)
+     LEFT JOIN invoice_void v USING (accounting_number)
+     WHERE m.tenant_id = $1 AND (m.closed_at IS NULL OR i.accounting_number IS NOT NULL)
+     ORDER BY m.period DESC
+     LIMIT $2`,
     [tenantId, MAX_INVOICES],
   );
   const running = periodOf(now);

@@ -2,10 +2,9 @@ import type { AdmissionStore } from '@tollgate/admission';
 import { UnavailableError } from '@tollgate/contracts';
 
 /**
- * What admission would let a tenant spend at this moment: the balance that it knows, less what is settled and not in
- * the books yet; nanos. Null while the store is away or has not heard of the tenant. The store reads the tenant's holds
- * for it, which are as many as its requests that run or are on their way into the books: for an operator's question,
- * not for every request.
+ * What admission would let a tenant spend now, in nanos: the balance that it knows, less settled holds that are not in
+ * the books yet. Null while the store is away or does not know the tenant. The store reads all holds of the tenant, so
+ * this is for an operator's question, not for every request.
  */
 export async function spendableNanos(admission: AdmissionStore, tenantId: string): Promise<bigint | null> {
   try {

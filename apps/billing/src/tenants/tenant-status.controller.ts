@@ -28,7 +28,7 @@ export class TenantStatusController {
     } finally {
       this.after.committed();
     }
-    // A store that a forged version has put ahead of the books did not listen.
+    // A store that a forged version put ahead of the books has ignored the status.
     await this.watch?.heal(news.tenantId);
     return { told: true };
   }

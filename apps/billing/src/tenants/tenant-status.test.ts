@@ -7,7 +7,7 @@ import { TenantStatus, validateTenantUpdate } from './tenant-status';
 
 const database = useTestDatabase();
 
-describe('what auth tells of a tenant', () => {
+describe('a status from auth', () => {
   const billing = useBilling(database);
   let store: PostgresAdmissionStore;
   beforeAll(() => {
@@ -18,7 +18,7 @@ describe('what auth tells of a tenant', () => {
     new TenantStatus(billing.dataSource, store, { postingIntervalMs: 0 }).apply(batch);
   const suspensions = async (tenantId: string) => (await billing.news(tenantId)).map((one) => one.suspended);
 
-  it('goes on to the admission store with the next version of the books, and every later news says it too', async () => {
+  it('goes to the admission store with the next version of the books, and stays in every later update', async () => {
     const tenantId = await billing.tenant(10);
     await apply({ tenantId, version: 1, status: 'suspended' });
     await billing.topUps.add({ tenantId, amountCents: 1, source: 'manual', ref: 'more' });
@@ -29,7 +29,7 @@ describe('what auth tells of a tenant', () => {
     ]);
   });
 
-  it('counts only when it is newer, in whatever order it comes', async () => {
+  it('counts only if it is newer, in any order of arrival', async () => {
     const tenantId = await billing.tenant(10);
     await apply({ tenantId, version: 2, status: 'active' }, { tenantId, version: 3, status: 'suspended' });
     await apply({ tenantId, version: 1, status: 'active' });
@@ -39,7 +39,7 @@ describe('what auth tells of a tenant', () => {
     expect(await suspensions(tenantId)).toEqual([false, true, false]);
   });
 
-  it('is in force when it was asked for at once; while the store is away it is committed and refused, also again, until a repeat has brought it there', async () => {
+  it('is in force when it is answered, and committed but refused while the store is away', async () => {
     const tenantId = await billing.tenant(10);
     const away = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
     const enforce = (at: PostgresAdmissionStore, version: number, status: TenantUpdate['status']) =>
@@ -51,14 +51,14 @@ describe('what auth tells of a tenant', () => {
     expect(await inForce()).not.toBe(true);
     await enforce(store, 1, 'suspended');
     expect(await inForce()).toBe(true);
-    // A change that comes after a later one brings that into force.
+    // An older change that arrives late brings the newer one into force.
     await apply({ tenantId, version: 3, status: 'active' });
     await enforce(store, 2, 'suspended');
     expect(await inForce()).toBe(false);
     expect(await suspensions(tenantId)).toEqual([false, true, false]);
   });
 
-  it('makes the books of a tenant that never had credit', async () => {
+  it('creates the books of a tenant that never had credit', async () => {
     const tenantId = newId('ten');
     await apply({ tenantId, version: 1, status: 'suspended' });
     expect(await suspensions(tenantId)).toEqual([true]);

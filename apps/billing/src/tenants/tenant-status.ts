@@ -10,9 +10,9 @@ import { balanceUpdate } from '../ledger/core/books';
 import { InjectOptions } from '../options';
 
 /**
- * Takes in which tenants are suspended, and tells the admission store with the credit news: so what may run and what it
- * may cost come by one path, in one order. Only what is newer than the last of a tenant counts. Auth owns the status;
- * the books keep a copy, for an admission store that asks.
+ * Records which tenants are suspended, and sends that to the admission store with the balance updates. So permission to
+ * run and credit arrive by one path, in one order. Only a change newer than the tenant's last one counts. Auth owns the
+ * status. The books keep a copy, for an admission store that asks.
  */
 @Injectable()
 export class TenantStatus {
@@ -22,23 +22,23 @@ export class TenantStatus {
     @InjectOptions() private readonly options: { postingIntervalMs: number },
   ) {}
 
-  /** Of readable news (`validateTenantUpdate`). */
+  /** For valid updates (`validateTenantUpdate`). */
   async apply(batch: readonly TenantUpdate[]): Promise<void> {
     await tellAdmission(this.admission, await this.takeIn(batch));
   }
 
   /**
-   * The admission store has the tenant's newest status when this returns, also where the news came before and the store
-   * was away. Rejects when it does not take it: what is committed goes there with the news.
+   * The admission store has the tenant's newest status when this returns, even if the update came before and the store
+   * was away. Rejects when the store does not accept it: the change is committed and follows with the balance update.
    */
   async enforce(news: TenantUpdate): Promise<void> {
     await this.takeIn([news]);
     const books = await readBooks(this.dataSource.manager, news.tenantId);
-    // Of a tenant that was never anything but active, and has no credit, there is nothing to tell.
+    // A tenant that was always active and has no credit needs no update.
     if (books && books.version > 0n) await enforceAtAdmission(this.admission, [balanceUpdate(books, [])]);
   }
 
-  /** Commits what is newer, and gives the news of the books that it makes. */
+  /** Commits newer changes, and returns the balance updates that they make. */
   private async takeIn(batch: readonly TenantUpdate[]): Promise<BalanceUpdate[]> {
     const newest = new Map<string, TenantUpdate>();
     for (const news of batch) {
@@ -51,7 +51,9 @@ export class TenantStatus {
       const told = [...newest.values()];
       const rows = await query<{ tenant_id: string }>(
         tx,
-        `UPDATE tenant_books b SET status_version = n.version FROM unnest($1::text[], $2::bigint[]) AS n (tenant_id, version)
+        `UPDATE tenant_books b
+         SET status_version = n.version
+         FROM unnest($1::text[], $2::bigint[]) AS n (tenant_id, version)
          WHERE b.tenant_id = n.tenant_id AND b.status_version < n.version RETURNING b.tenant_id`,
         [told.map((news) => news.tenantId), told.map((news) => news.version)],
       );
@@ -68,8 +70,8 @@ export class TenantStatus {
 }
 
 /**
- * Why `value` is no news of a tenant that can be taken in, or null when it is. Thrown in a consumer, it would come
- * again for ever and hold up what is behind it.
+ * The reason why `value` is not a valid update of a tenant, or null if it is. A consumer that threw would get it
+ * redelivered for ever, and block the messages behind it.
  */
 export function validateTenantUpdate(value: unknown): string | null {
   if (typeof value !== 'object' || value === null) return 'not an object';

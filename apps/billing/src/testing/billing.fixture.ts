@@ -10,7 +10,7 @@ import { TopUps } from '../topups/top-ups';
 
 export const CENT = 10_000_000n;
 
-/** What billing consists of below the transport, on the calling file's real database. */
+/** Billing below the transport, on the calling file's real database. */
 export interface TestBilling {
   dataSource: DataSource;
   gatherer: ChargeGatherer;
@@ -19,18 +19,18 @@ export interface TestBilling {
   messages: Messages;
   /** Tenants that the test's auth does not know. */
   unknownTenants: Set<string>;
-  /** What metering answers to `metering.spent`. */
+  /** Metering's answer to `metering.spent`. */
   spent: () => Promise<ReplyOf<'metering.spent'>>;
-  /** A new tenant with this credit. */
+  /** Makes a tenant with this credit. */
   tenant(cents?: number): Promise<string>;
-  /** News written for a tenant so far, oldest first, as the outbox has it (no relay runs). */
+  /** Balance updates written for a tenant so far, oldest first, from the outbox (no relay runs). */
   news(tenantId: string): Promise<BalanceUpdate[]>;
   entries(tenantId: string): Promise<{ id: string; type: string; amount: number; period: string; ref: string }[]>;
   books(tenantId: string): Promise<{ version: number; balance: number; unposted: bigint; due: boolean }>;
 }
 
 /**
- * Real Postgres, real messages; only auth's answer is the test's own. Call it inside a describe, so that it is closed
+ * Real PostgreSQL and real messages; only auth's answer is the test's own. Call it inside a describe, so that it closes
  * before the database is dropped.
  */
 export function useBilling(
@@ -76,12 +76,16 @@ export function useBilling(
         ).map((row) => row.data),
       entries: async (tenantId: string) =>
         database.query(
-          `SELECT id, type, amount_cents::int AS amount, period, ref FROM billing.journal_entry WHERE tenant_id = $1 ORDER BY sequence`,
+          `SELECT id, type, amount_cents::int AS amount, period, ref
+           FROM billing.journal_entry
+           WHERE tenant_id = $1
+           ORDER BY sequence`,
           [tenantId],
         ),
       books: async (tenantId: string) => {
         const [row] = await database.query<{ version: number; balance: number; unposted: string; due: boolean }>(
-          `SELECT version::int, balance_cents::int AS balance, carried_nanos + gathered_nanos AS unposted, due_at IS NOT NULL AS due
+          `SELECT version::int, balance_cents::int AS balance, carried_nanos + gathered_nanos AS unposted,
+             due_at IS NOT NULL AS due
            FROM billing.tenant_books WHERE tenant_id = $1`,
           [tenantId],
         );
@@ -111,7 +115,7 @@ export function sumNanos(charges: readonly Charge[]): bigint {
   return charges.reduce((sum, { costNanos }) => sum + BigInt(costNanos), 0n);
 }
 
-/** The ledger's own proof of these tenants, and that their charges are exactly these, each once. */
+/** Checks with the ledger's own proof that these tenants are sound and their charges are exactly these, each once. */
 export async function expectBooksToProve(billing: TestBilling, charges: readonly Charge[]): Promise<void> {
   const tenantIds = [...new Set(charges.map((one) => one.tenantId))];
   const { totals, differences } = await auditLedger(billing.dataSource, tenantIds);

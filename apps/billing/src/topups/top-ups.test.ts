@@ -3,7 +3,7 @@ import { useTestDatabase } from '@tollgate/testing';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
 
-// Real: Postgres and messages; auth's answer is the test's.
+// Real: PostgreSQL and messages. Auth's answer is the test's own.
 const database = useTestDatabase();
 
 describe('a top-up', () => {
@@ -12,7 +12,7 @@ describe('a top-up', () => {
   const add = (tenantId: string, amountCents: number, ref: string, source = 'stripe') =>
     billing.topUps.add({ tenantId, amountCents, source, ref }).then(({ reply }) => reply);
 
-  it('books a balanced entry and tells the new balance in the same transaction', async () => {
+  it('books a balanced entry and publishes the new balance in the same transaction', async () => {
     const tenantId = newId('ten');
     const { entry, balanceCents } = await add(tenantId, 1_000, 'pi_1');
     expect(balanceCents).toBe(1_000);
@@ -24,7 +24,7 @@ describe('a top-up', () => {
       ref: 'pi_1',
       createdAt: expect.stringMatching(/\.\d{3}Z$/),
     });
-    // By the service's clock, not by that of the machine.
+    // By the service's clock, not the machine's.
     expect(await billing.entries(tenantId)).toMatchObject([{ period: '2031-10' }]);
     expect(await billing.news(tenantId)).toEqual([
       { tenantId, version: '1', balanceNanos: String(1_000n * CENT), releases: [], suspended: false },
@@ -40,7 +40,7 @@ describe('a top-up', () => {
     ]);
   });
 
-  it('repeated with the same source and ref returns the first entry and books nothing, also many at once', async () => {
+  it('that is repeated with the same source and ref returns the first entry, even concurrently', async () => {
     const tenantId = newId('ten');
     const replies = await Promise.all(Array.from({ length: 12 }, () => add(tenantId, 500, 'pi_2')));
     expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
@@ -50,7 +50,7 @@ describe('a top-up', () => {
     expect(await add(tenantId, 500, 'pi_2')).toEqual(replies[0]);
   });
 
-  it('with a ref that was used for another amount is refused; another source or tenant may use the ref', async () => {
+  it('is refused with a ref of another amount, but another source or tenant may use that ref', async () => {
     const tenantId = newId('ten');
     await add(tenantId, 500, 'pi_4');
     await expect(add(tenantId, 501, 'pi_4')).rejects.toMatchObject({ code: 'ref_conflict' });
@@ -72,11 +72,14 @@ describe('a top-up', () => {
     await database.query(`BEGIN`);
     await database.query(`INSERT INTO billing.tenant_books (tenant_id) VALUES ($1)`, [tenantId]);
     await database.query(
-      `INSERT INTO billing.journal_entry VALUES ('ent_' || $1, $1, 1, 'adjustment', 9007199254740990, 'manual', 'a', sha256('x'), '2026-11', 9007199254740990, now(), 'test')`,
+      `INSERT INTO billing.journal_entry
+       VALUES ('ent_' || $1, $1, 1, 'adjustment', 9007199254740990, 'manual', 'a', sha256('x'), '2026-11',
+         9007199254740990, now(), 'test')`,
       [tenantId],
     );
     await database.query(
-      `INSERT INTO billing.posting VALUES ('ent_' || $1, 'credit', 9007199254740990), ('ent_' || $1, 'adjustments', -9007199254740990)`,
+      `INSERT INTO billing.posting
+       VALUES ('ent_' || $1, 'credit', 9007199254740990), ('ent_' || $1, 'adjustments', -9007199254740990)`,
       [tenantId],
     );
     await database.query(
@@ -107,7 +110,7 @@ describe('a top-up', () => {
     expect(await database.query('SELECT FROM billing.tenant_books WHERE tenant_id = $1', [tenantId])).toEqual([]);
   });
 
-  it('stays right among charges and postings of the same tenants at the same time', async () => {
+  it('stays right beside concurrent charges and postings of the same tenants', async () => {
     const tenants = await Promise.all(Array.from({ length: 20 }, () => billing.tenant(1_000)));
     const charges = tenants.flatMap((tenantId) =>
       Array.from({ length: 10 }, (_, i) => charge(tenantId, BigInt(i) * 9_876_543n)),
@@ -126,8 +129,8 @@ describe('a top-up', () => {
         [11, 'b'],
       ] as const)
         work.push(() => add(tenantId, cents, ref));
-    // All kinds among each other (seven divides not their number: each comes once), and no more at once than there are
-    // connections.
+    // All kinds in a mixed order (seven does not divide their number, so each comes once), and never more at once than
+    // there are connections.
     let next = 0;
     const worker = async () => {
       while (next < work.length) await work[(next++ * 7) % work.length]!();

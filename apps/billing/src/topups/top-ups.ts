@@ -14,20 +14,20 @@ type AddCredit = RequestOf<'billing.credit.add'>;
 
 /**
  * Money in. Idempotent by tenant, source and ref: a repeat returns the first entry and changes nothing. Entry, books
- * and news commit together.
+ * and balance update commit together.
  */
 @Injectable()
 export class TopUps {
   constructor(
     private readonly dataSource: BillingDataSource,
     @Inject(ServiceClient) private readonly services: Requests,
-    /** `now`: the clock by which months begin and end. */
+    /** `now`: the clock that decides the month. */
     @InjectOptions() private readonly options: { postingIntervalMs: number; now: () => Date },
   ) {}
 
   /**
-   * @throws RequestError invalid_amount (no integer from 1 to 10^12, or a balance beyond 2^53 − 1), invalid_parameter
-   * (source, ref), not_found (tenant), ref_conflict; UnavailableError when auth does not answer
+   * @throws RequestError invalid_amount (not an integer from 1 to 10^12, or a balance beyond 2^53 − 1),
+   * invalid_parameter (source, ref), not_found (tenant), ref_conflict; UnavailableError when auth does not answer
    */
   async add(request: AddCredit): Promise<Booked> {
     const { tenantId } = request;

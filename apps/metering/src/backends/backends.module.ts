@@ -6,7 +6,7 @@ import { DriftGauge } from './drift-gauge';
 import { enginesInForce } from './engines';
 import { EngineSampler } from './sampler';
 
-/** Null without a configuration, which says where the engines are. */
+/** Null without a configuration, which names the engines. */
 const sampler = {
   provide: EngineSampler,
   inject: [MeteringDataSource, METERING_OPTIONS],

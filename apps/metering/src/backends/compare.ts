@@ -8,20 +8,21 @@ import {
   type RequestOf,
   UNKNOWN_BACKEND,
 } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 import { MAX_ENGINES } from './engines';
 import { EDGE_SLACK_MS, HOUR_MS, hourOf } from './sampler';
 
-/** Drift beyond it is named. */
+/** A larger drift is reported. */
 const MAX_DRIFT_RATIO = 0.01;
-/** Less is never named: in an hour with little traffic a single request is more than a percent. */
+/** A smaller drift is never reported: in an hour with little traffic a single request is more than a percent. */
 const MAX_DRIFT_TOKENS = 1_000;
 /**
- * An hour is judged so long after its end: what runs over it has ended by then (a plain answer may take 10 minutes) and
- * is booked.
+ * An hour is judged this long after its end. By then requests that ran over its end have ended (a plain answer may take
+ * 10 minutes) and are booked.
  */
 export const JUDGE_AFTER_MS = 15 * 60_000;
-/** Of one answer, at least a whole hour. */
+/** Rows of one answer. They cover at least a whole hour. */
 const MAX_ROWS = MAX_ENGINES;
 
 interface Row {
@@ -48,8 +49,8 @@ interface Row {
 }
 
 /**
- * Answers `metering.backends.compare`: what the engines counted beside what the books say, newest hour first.
- * RequestError invalid_parameter.
+ * Answers `metering.backends.compare`: the engines' own counters beside the books, newest hour first. RequestError
+ * invalid_parameter.
  */
 export async function compareBackends(
   dataSource: DataSource,
@@ -61,8 +62,8 @@ export async function compareBackends(
   const beforeMs = before === undefined ? nowMs + HOUR_MS : Date.parse(before);
   if (Number.isNaN(beforeMs)) throw new RequestError('invalid_parameter', 'before must be a time.');
   const from = new Date(hourOf(nowMs) - hours * HOUR_MS);
-  const rows = await dataSource.query<Row[]>(COMPARE_SQL, [from, new Date(beforeMs), UNKNOWN_BACKEND, MAX_ROWS + 1]);
-  // The last hour of a full answer may lack rows: it begins the next one.
+  const rows = await query<Row>(dataSource, COMPARE_SQL, [from, new Date(beforeMs), UNKNOWN_BACKEND, MAX_ROWS + 1]);
+  // The last hour of a full answer may lack rows. The next answer starts with it.
   const cut = rows.length > MAX_ROWS ? rows.filter(({ hour }) => +hour !== +rows.at(-1)!.hour) : [];
   const given = cut.length > 0 ? cut : rows;
   const nextCursor = cut.length > 0 ? cut.at(-1)!.hour.toISOString() : null;
@@ -101,7 +102,7 @@ function backendHour(row: Row, nowMs: number): BackendHour {
   };
 }
 
-/** Null: it can be judged. */
+/** Null if it can be judged. */
 function standingOf(
   { hour, first_at, last_at }: Row,
   nowMs: number,
@@ -117,10 +118,10 @@ function standingOf(
 }
 
 /**
- * @param early what is booked in the hour and the engine may have counted before it, or does not count at all
- * @param late what is booked later and the engine may have counted in the hour
- * @param unbilled what it may have worked on in addition, for nobody
- * @param restarted how much it had counted before it began anew is not known: less than the books say proves nothing
+ * @param early booked in the hour, but the engine may have counted it before, or does not count it at all
+ * @param late booked later, but the engine may have counted it in the hour
+ * @param unbilled further work of the engine that nobody is charged for
+ * @param restarted the engine lost its count, so a count below the books proves nothing
  */
 export function judge(
   sides: { engine: number; booked: number; early: number; late: number; unbilled: number; restarted: boolean },
@@ -140,11 +141,12 @@ export function judge(
   return { ...known, drift, driftRatio: drift / larger, verdict };
 }
 
-/** `$1`, `$2`: hours from, before; `$3`: the name of events without a backend, which any engine may have served. */
+/** `$1`, `$2`: hours from and before. `$3`: the name for events without a backend, which any engine may have served. */
 const COMPARE_SQL = `
   WITH books AS (
-    SELECT hour, backend, sum(requests) AS requests, sum(estimated) AS estimated, sum(prompt_tokens) AS prompt, sum(cached_tokens) AS cached,
-      sum(completion_tokens) AS completion, sum(early_prompt_tokens) AS early_prompt, sum(early_completion_tokens) AS early_completion,
+    SELECT hour, backend, sum(requests) AS requests, sum(estimated) AS estimated, sum(prompt_tokens) AS prompt,
+      sum(cached_tokens) AS cached, sum(completion_tokens) AS completion,
+      sum(early_prompt_tokens) AS early_prompt, sum(early_completion_tokens) AS early_completion,
       sum(late_prompt_tokens) AS late_prompt, sum(late_completion_tokens) AS late_completion
     FROM backend_hour WHERE hour >= $1 AND hour < $2 GROUP BY hour, backend
   ), unbilled AS (
@@ -153,12 +155,15 @@ const COMPARE_SQL = `
     UNION ALL
     SELECT hour, NULL, prompt + late_prompt, completion + late_completion FROM books WHERE backend = $3
   )
-  SELECT e.engine, e.backends, e.hour, e.counts_cached, e.first_at, e.last_at, e.prompt_tokens AS engine_prompt, e.generation_tokens AS engine_generation, e.restarts,
+  SELECT e.engine, e.backends, e.hour, e.counts_cached, e.first_at, e.last_at, e.prompt_tokens AS engine_prompt,
+    e.generation_tokens AS engine_generation, e.restarts,
     b.*, u.*
   FROM engine_hour e,
     LATERAL (
-      SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(estimated), 0) AS estimated, coalesce(sum(prompt), 0) AS prompt, coalesce(sum(cached), 0) AS cached,
-        coalesce(sum(completion), 0) AS completion, coalesce(sum(early_prompt), 0) AS early_prompt, coalesce(sum(early_completion), 0) AS early_completion,
+      SELECT coalesce(sum(requests), 0) AS requests, coalesce(sum(estimated), 0) AS estimated,
+        coalesce(sum(prompt), 0) AS prompt, coalesce(sum(cached), 0) AS cached,
+        coalesce(sum(completion), 0) AS completion, coalesce(sum(early_prompt), 0) AS early_prompt,
+        coalesce(sum(early_completion), 0) AS early_completion,
         coalesce(sum(late_prompt), 0) AS late_prompt, coalesce(sum(late_completion), 0) AS late_completion
       FROM books WHERE books.hour = e.hour AND backend = ANY(e.backends)
     ) b,

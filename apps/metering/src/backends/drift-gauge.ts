@@ -3,7 +3,7 @@ import { MeteringDataSource } from '../database';
 import { compareBackends } from './compare';
 import { driftRatio, METRIC_HOURS, readings } from './drift-metric';
 
-/** Feeds the metric of what engines worked beyond the books. */
+/** Feeds the metric of engine work beyond the books. */
 @Injectable()
 export class DriftGauge implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stop: () => void = () => {};

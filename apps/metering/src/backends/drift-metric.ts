@@ -1,17 +1,17 @@
 import { type BackendHour } from '@tollgate/contracts';
 import { PolledGauge, type Reading } from '@tollgate/runtime';
 
-/** The last hour that can be judged is the one before, or the one before that. */
+/** The last hour that can be judged is the previous one, or the one before it. */
 export const METRIC_HOURS = 2;
 
-/** The same in every process of metering. */
+/** Shared by all uses in this process. */
 export const driftRatio = new PolledGauge({
   name: 'tollgate_backend_drift_ratio',
-  help: 'Part of the engine’s tokens in the last complete hour that the books do not explain; above 0: not charged',
+  help: 'Share of the engine’s tokens in the last complete hour that the books do not explain; above 0: not charged',
   labelNames: ['backend', 'kind'] as const,
 });
 
-/** Of each engine its newest hour that was judged. */
+/** The newest judged hour of each engine. */
 export function readings(hours: readonly BackendHour[]): Reading<'backend' | 'kind'>[] {
   const seen = new Set<string>();
   return hours.flatMap(({ engine, backends, prompt, generation }) => {

@@ -21,11 +21,12 @@ describe('the counters of an engine', () => {
     ],
     [
       'SGLang',
-      'sglang:prompt_tokens_total{model_name="m"} 8.128902e+06\r\nsglang:generation_tokens_total{model_name="m"} 7.557572e+06\r\n',
+      'sglang:prompt_tokens_total{model_name="m"} 8.128902e+06\r\nsglang:generation_tokens_total{model_name="m"} ' +
+        '7.557572e+06\r\n',
       { promptTokens: 8_128_902, generationTokens: 7_557_572, startedMs: null, countsCached: true },
     ],
     [
-      'llama.cpp, which has no labels and does not count what it had cached',
+      'llama.cpp, which has no labels and does not count cached tokens',
       'llamacpp:prompt_tokens_total 6886\nllamacpp:tokens_predicted_total 3469',
       { promptTokens: 6_886, generationTokens: 3_469, startedMs: null, countsCached: false },
     ],
@@ -35,24 +36,24 @@ describe('the counters of an engine', () => {
       { promptTokens: 12, generationTokens: 34, startedMs: null, countsCached: true },
     ],
     [
-      'an engine that was asked nothing yet',
+      'an engine without any request so far',
       lines('# TYPE simulator_prompt_tokens_total counter', '# TYPE simulator_generation_tokens_total counter'),
       { promptTokens: 0, generationTokens: 0, startedMs: null, countsCached: true },
     ],
-  ])('are read: %s', (_, text, reading) => expect(readPage(text)).toEqual(reading));
+  ])('reads a page of %s', (_, text, reading) => expect(readPage(text)).toEqual(reading));
 
   it.each([
     ['nothing', ''],
     ['a page of HTML', '<html>vllm:prompt_tokens_total 1</html>'],
-    ['one of the two', 'vllm:prompt_tokens_total 1\n'],
-    ['no number', 'vllm:prompt_tokens_total x\nvllm:generation_tokens_total 1\n'],
-    ['less than nothing', 'vllm:prompt_tokens_total -1\nvllm:generation_tokens_total 1\n'],
-    ['too much', 'vllm:prompt_tokens_total 1e300\nvllm:generation_tokens_total 1\n'],
-    ['no end of the labels', 'vllm:prompt_tokens_total{a="b 1\nvllm:generation_tokens_total 1\n'],
-  ])('are none: %s', (_, text) => expect(() => readPage(text)).toThrow());
+    ['only one of the two counters', 'vllm:prompt_tokens_total 1\n'],
+    ['a counter that is not a number', 'vllm:prompt_tokens_total x\nvllm:generation_tokens_total 1\n'],
+    ['a negative counter', 'vllm:prompt_tokens_total -1\nvllm:generation_tokens_total 1\n'],
+    ['a counter that is too large', 'vllm:prompt_tokens_total 1e300\nvllm:generation_tokens_total 1\n'],
+    ['labels without an end', 'vllm:prompt_tokens_total{a="b 1\nvllm:generation_tokens_total 1\n'],
+  ])('refuses %s', (_, text) => expect(() => readPage(text)).toThrow());
 });
 
-describe('a metrics page', () => {
+describe('the request for a metrics page', () => {
   const answers: Record<string, (response: import('node:http').ServerResponse) => void> = {
     '/hangs': () => {},
     '/moved': (response) => response.writeHead(302, { location: '/ok' }).end(),
@@ -80,9 +81,10 @@ describe('a metrics page', () => {
     ['/moved', /fetch failed|redirect/],
     ['/broken', /status 500/],
     ['/endless', /longer than/],
-  ])('that is no page (%s) costs nothing but its time', async (path, reason) => {
+  ])('gives up within its time, at a page that is no use (%s)', async (path, reason) => {
     await expect(readEngine(origin + path, { timeoutMs: path === '/hangs' ? 50 : 60_000 })).rejects.toThrow(reason);
   });
 
-  it('is read', async () => expect(await readEngine(`${origin}/ok`)).toMatchObject({ generationTokens: 2 }));
+  it('returns the counters', async () =>
+    expect(await readEngine(`${origin}/ok`)).toMatchObject({ generationTokens: 2 }));
 });

@@ -1,24 +1,26 @@
-/** Less than the slack of an hour's end (sampler.ts): a page that is read in time belongs to its moment. */
+/**
+ * Less than the slack at the end of an hour (sampler.ts), so the counters of a page belong to the time of its request.
+ */
 const PAGE_TIMEOUT_MS = 4_000;
 /** A vLLM with many models has some hundred KiB. */
 const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 /**
- * What an engine has counted since its start, over all models: adapters and aliases of one engine are not told apart
- * alike on both sides.
+ * The engine's counters since its start, summed over all models, because adapters and aliases are not told apart alike
+ * on both sides.
  */
 export interface EngineReading {
   promptTokens: number;
   generationTokens: number;
-  /** When its process began, where it says so. */
+  /** When its process started, if the page says so. */
   startedMs: number | null;
-  /** Prompt tokens that were cached are among those counted. */
+  /** Whether the counted prompt tokens include cached ones. */
   countsCached: boolean;
 }
 
 /**
- * Prompt and generation counter of each engine that we know. llama.cpp counts the prompt tokens that it processed,
- * without those that it had cached.
+ * The prompt and generation counters of each known engine. llama.cpp counts only processed prompt tokens, not cached
+ * ones.
  */
 const DIALECTS = [
   { prompt: 'vllm:prompt_tokens_total', generation: 'vllm:generation_tokens_total', countsCached: true },
@@ -31,8 +33,8 @@ const STARTED = 'process_start_time_seconds';
 const WANTED = new Set([STARTED, ...DIALECTS.flatMap(({ prompt, generation }) => [prompt, generation])]);
 
 /**
- * Asks a metrics page. Rejects with the reason: no answer in time, another status than 200, too long, no counters that
- * we know.
+ * Reads a metrics page. Rejects with the reason: no answer in time, a status other than 200, too long, no known
+ * counters.
  */
 export async function readEngine(
   url: string,
@@ -56,11 +58,11 @@ export async function readEngine(
   return readPage(Buffer.concat(chunks).toString('utf8'));
 }
 
-/** Throws when the page has not both counters of an engine, or one that is no count. */
+/** Throws if the page lacks one of an engine's two counters, or has an invalid one. */
 export function readPage(text: string): EngineReading {
   const sums = sumByName(text);
   const dialect = DIALECTS.find(({ prompt, generation }) => sums.has(prompt) && sums.has(generation));
-  if (!dialect) throw new Error('the page has no token counters of an engine that is known');
+  if (!dialect) throw new Error('the page has no token counters of a known engine');
   const started = sums.get(STARTED);
   return {
     promptTokens: count(sums.get(dialect.prompt)!),
@@ -71,9 +73,9 @@ export function readPage(text: string): EngineReading {
 }
 
 /**
- * The samples of Prometheus's text form that we want, summed over their labels: `name{label="…"} value [time]`. A
- * counter that is declared and has no sample yet is 0. By hand: the one parser on npm (parse-prometheus-text-format) is
- * not kept up, and builds an object for every line of a page of which we want five.
+ * Sums the samples that we need over their labels, from the Prometheus text format: `name{label="…"} value [time]`. A
+ * declared counter without a sample is 0. Hand-written: the only parser on npm (parse-prometheus-text-format) is not
+ * maintained, and builds an object for every line of a page, of which we need five.
  */
 function sumByName(text: string): Map<string, number> {
   const sums = new Map<string, number>();
@@ -82,7 +84,7 @@ function sumByName(text: string): Map<string, number> {
     if (declared !== undefined && WANTED.has(declared) && !sums.has(declared)) sums.set(declared, 0);
     const name = /^[A-Za-z_:][\w:]*/.exec(line)?.[0];
     if (name === undefined || !WANTED.has(name)) continue;
-    // Within quotes a label's value may have anything, closing braces too.
+    // A quoted label value may contain anything, even closing braces.
     const value = /^(?:\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?\s+(\S+)/.exec(line.slice(name.length))?.[1];
     sums.set(name, (sums.get(name) ?? 0) + Number(value ?? NaN));
   }
@@ -90,6 +92,6 @@ function sumByName(text: string): Map<string, number> {
 }
 
 function count(value: number): number {
-  if (!(value >= 0 && value <= Number.MAX_SAFE_INTEGER)) throw new Error('a token counter is no count');
+  if (!(value >= 0 && value <= Number.MAX_SAFE_INTEGER)) throw new Error('a token counter is not a valid number');
   return Math.round(value);
 }

@@ -17,7 +17,7 @@ describe('the engines of a configuration', () => {
     expect(enginesOf(config(backend), undefined)).toMatchObject([{ name: 'http://gpu:8000/metrics' }]);
   });
 
-  it('have no page where none is known', () => {
+  it('have no page if none is known', () => {
     expect(enginesOf(config({ url: 'simulator:' }, { url: 'http://gpu:8000/v1' }), undefined)).toEqual([]);
   });
 });

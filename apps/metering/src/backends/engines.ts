@@ -1,6 +1,6 @@
 import { backendName, logger, type TollgateConfig } from '@tollgate/runtime';
 
-/** Each is asked once a minute, and has a row an hour. */
+/** Each is asked once a minute, and has one row per hour. */
 export const MAX_ENGINES = 500;
 /** Its URL in tollgate.yaml. */
 const SIMULATOR = 'simulator:';
@@ -16,10 +16,10 @@ export interface Engine {
 }
 
 /**
- * The pages that the configuration names. Backends that share a page share an engine; an entry without a page has that
- * of another entry with the same URL. Left out, with a log line: a backend for which entries name different pages, as
+ * The pages that the configuration names. Backends that share a page share an engine. An entry without a page gets that
+ * of another entry with the same URL. A backend whose entries name different pages is left out and logged, because
  * usage does not say which of them counted it.
- * @param simulatorUrl base URL (ends in /v1) that the backend url "simulator:" stands for: its page is known
+ * @param simulatorUrl base URL (ends in /v1) for the backend url "simulator:", whose page is known
  */
 export function enginesOf({ models }: TollgateConfig, simulatorUrl: string | undefined): Engine[] {
   const pages = new Map<string, Set<string>>();
@@ -34,7 +34,10 @@ export function enginesOf({ models }: TollgateConfig, simulatorUrl: string | und
   for (const [backend, urls] of pages) {
     const [url] = urls;
     if (urls.size > 1) {
-      logger('metering').warn({ backend, pages: urls.size }, 'a backend has several metrics pages: it is not compared');
+      logger('metering').warn(
+        { backend, pages: urls.size },
+        'a backend has several metrics pages, so it is not compared',
+      );
       continue;
     }
     const name = url === ownPage ? SIMULATOR : nameOf(url!);
@@ -48,7 +51,7 @@ export function enginesOf({ models }: TollgateConfig, simulatorUrl: string | und
   return all.slice(0, MAX_ENGINES);
 }
 
-/** Those of the configuration in force, worked out (and complained of) once a version. */
+/** The engines of the current configuration, computed (and logged) once per version. */
 export function enginesInForce(config: () => TollgateConfig, simulatorUrl: string | undefined): () => Engine[] {
   let of: TollgateConfig | undefined;
   let engines: Engine[] = [];

@@ -34,12 +34,13 @@ beforeEach(async () => {
 });
 afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-/** Reads the page, as it says then, at this time. */
+/** Sets the page and samples it at this time. */
 async function at(ms: number, generated: number | null, startedSeconds?: number): Promise<void> {
   page = () =>
     generated === null
       ? null
-      : `vllm:prompt_tokens_total{model_name="q"} ${generated * 2}\nvllm:generation_tokens_total{model_name="q"} ${generated}\n` +
+      : `vllm:prompt_tokens_total{model_name="q"} ${generated * 2}\nvllm:generation_tokens_total{model_name="q"} ` +
+        `${generated}\n` +
         (startedSeconds ? `process_start_time_seconds ${startedSeconds}\n` : '');
   await sampler.sample(ms);
 }
@@ -48,7 +49,7 @@ const hours = async (nowMs: number) => (await compareBackends(database.dataSourc
 const hour = async (hourMs: number, nowMs = HOUR + 3 * HOUR_MS) =>
   (await hours(nowMs)).find((row) => Date.parse(row.hour) === hourMs);
 
-/** What is booked of a request that ran from `fromMs` to `toMs`. */
+/** Books a request that ran from `fromMs` to `toMs`. */
 const booked = (fromMs: number, toMs: number, completionTokens: number, backend = BACKEND) =>
   usageEvent({
     startedAt: new Date(fromMs).toISOString(),
@@ -60,7 +61,7 @@ const booked = (fromMs: number, toMs: number, completionTokens: number, backend 
   });
 const consume = (...events: object[]) => new UsageConsumer(database.dataSource, ANY_PRICE).consume(events);
 
-it('an hour is what the counters grew by between its ends, whoever did not answer in between', async () => {
+it("an hour's work is the growth of the counters between its ends, whatever happens in between", async () => {
   await at(HOUR + 150, 5_000);
   await at(HOUR + MINUTE_MS, 9_000);
   await at(HOUR + 20 * MINUTE_MS, null);
@@ -73,7 +74,7 @@ it('an hour is what the counters grew by between its ends, whoever did not answe
   expect(row!.prompt).toMatchObject({ engine: 100_000, booked: 100_000, verdict: 'agrees' });
 });
 
-it('one percent is not named, more is', async () => {
+it('a drift of one percent is not reported, and a larger one is', async () => {
   await at(HOUR, 0);
   await at(HOUR + HOUR_MS, 1_000_000);
   await consume(booked(HOUR, HOUR + 1, 990_000));
@@ -85,14 +86,14 @@ it('one percent is not named, more is', async () => {
   expect((await hour(HOUR))!.generation).toMatchObject({ drift: 11_000, verdict: 'drifts' });
 });
 
-it('books that say more than the engine counted are a drift, too: below 0', async () => {
+it("books that exceed the engine's count are a drift below 0", async () => {
   await at(HOUR, 0);
   await at(HOUR + HOUR_MS, 10_000);
   await consume(booked(HOUR, HOUR + 1, 20_000));
   expect((await hour(HOUR))!.generation).toMatchObject({ drift: -10_000, driftRatio: -0.5, verdict: 'drifts' });
 });
 
-it('a request that runs over the end of an hour is a drift of neither, though it is booked in one', async () => {
+it('a request that runs over the end of an hour is a drift in neither hour', async () => {
   await at(HOUR, 0);
   // Half of it was generated before the end of the first hour.
   await at(HOUR + HOUR_MS, 30_000);
@@ -102,7 +103,7 @@ it('a request that runs over the end of an hour is a drift of neither, though it
   expect((await hour(HOUR + HOUR_MS, HOUR + 4 * HOUR_MS))!.generation).toMatchObject({ least: 0, drift: 0 });
 });
 
-it('an hour is judged when what ran over its end has had its time, and not before', async () => {
+it('an hour is judged once requests that ran over its end have had their time, and not before', async () => {
   await at(HOUR, 0);
   await at(HOUR + HOUR_MS, 50_000);
   const end = HOUR + HOUR_MS;
@@ -110,7 +111,7 @@ it('an hour is judged when what ran over its end has had its time, and not befor
   expect((await hour(HOUR, end + JUDGE_AFTER_MS))!.generation).toMatchObject({ verdict: 'drifts', drift: 50_000 });
 });
 
-it('an hour at whose end nobody read the counters is not judged, nor one whose engine never answered', async () => {
+it('an hour is not judged without a reading at both of its ends', async () => {
   await at(HOUR, 0);
   await at(HOUR + 59 * MINUTE_MS, 1_000);
   await at(HOUR + 62 * MINUTE_MS, 60_000);
@@ -119,8 +120,8 @@ it('an hour at whose end nobody read the counters is not judged, nor one whose e
   expect(verdicts.map(({ generation }) => generation.verdict)).toEqual(Array(3).fill('not_observed'));
 });
 
-describe('an engine that begins anew', () => {
-  it('is seen by counters that fell: what it had counted before is not known, so less than the books say proves nothing', async () => {
+describe('an engine that restarts', () => {
+  it('is recognised by counters that fell, and then a count below the books proves nothing', async () => {
     await at(HOUR, 1_000_000);
     await at(HOUR + 30 * MINUTE_MS, 1_020_000);
     await at(HOUR + 31 * MINUTE_MS, 5_000);
@@ -130,13 +131,13 @@ describe('an engine that begins anew', () => {
     expect(row).toMatchObject({ restarts: 1, generation: { engine: 45_000, drift: 0, verdict: 'agrees' } });
   });
 
-  it('is seen by the time of its start, where its counters have outgrown the old ones', async () => {
+  it('is recognised by its start time if its counters have outgrown the old ones', async () => {
     await at(HOUR, 1_000, 1_700_000_000);
     await at(HOUR + HOUR_MS, 60_000, 1_700_003_000);
     expect(await hour(HOUR)).toMatchObject({ restarts: 1, generation: { engine: 60_000 } });
   });
 
-  it('and worked more than the books say is named all the same', async () => {
+  it('is still reported if it worked more than the books say', async () => {
     await at(HOUR, 1_000_000);
     await at(HOUR + HOUR_MS, 50_000);
     await consume(booked(HOUR, HOUR + 1, 20_000));
@@ -147,7 +148,7 @@ describe('an engine that begins anew', () => {
 describe('what is not charged', () => {
   afterEach(() => database.query('TRUNCATE metering.backend_unbilled'));
 
-  it('explains what the engine counted in addition, and leaves it unclear', async () => {
+  it('explains a count above the books, and leaves the hour unclear', async () => {
     await at(HOUR, 0);
     await at(HOUR + HOUR_MS, 60_000);
     await consume(booked(HOUR, HOUR + 1, 40_000));
@@ -164,7 +165,7 @@ describe('what is not charged', () => {
     expect((await hour(HOUR))!.generation).toMatchObject({ drift: 0, verdict: 'unclear' });
   });
 
-  it('is taken once from a report that comes twice', async () => {
+  it('counts once when a report is redelivered', async () => {
     const now = new Date(Date.now() - (Date.now() % HOUR_MS)).toISOString();
     const line = { backend: BACKEND, hour: now, promptTokens: 7, completionTokens: 3 };
     for (let i = 0; i < 2; i++) await recordUnbilled(database.dataSource, { id: 'msg_2', work: [line] });
@@ -178,7 +179,7 @@ describe('what is not charged', () => {
       );
   });
 
-  it('by an event without a backend, as of a gateway that died, may be any engine’s', async () => {
+  it('may belong to any engine if its event names no backend, e.g. after the death of a gateway', async () => {
     await at(HOUR, 0);
     await at(HOUR + HOUR_MS, 60_000);
     await consume({ ...booked(HOUR, HOUR + 1, 60_000), backend: undefined });
@@ -186,7 +187,7 @@ describe('what is not charged', () => {
   });
 });
 
-it('a stop waits for no page that does not answer', async () => {
+it('a stop does not wait for a page that hangs', async () => {
   const hanging = createServer(() => {});
   await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/metrics`;
@@ -195,7 +196,7 @@ it('a stop waits for no page that does not answer', async () => {
   waiting.onApplicationBootstrap();
   await connected;
   await waiting.beforeApplicationShutdown();
-  // Asked by nobody any more.
+  // Nobody connects to it any more.
   await new Promise((resolve) => hanging.close(resolve));
 });
 
@@ -208,7 +209,7 @@ it('of several replicas that sample at once, one does', async () => {
   expect(rounds).toContain(true);
 });
 
-it('the sums by backend are those of the events, repeated or not, and a name that is none does not keep an event from its charge', async () => {
+it('sums by backend equal the events, and an invalid backend name does not prevent a charge', async () => {
   const events = [1, 2, 3].map((n) => booked(HOUR, HOUR + 1, n * 10));
   await consume(...events);
   await consume(
@@ -217,7 +218,10 @@ it('the sums by backend are those of the events, repeated or not, and a name tha
     booked(HOUR, HOUR + 1, 7, 'b\\n'),
   );
   const sums = await database.query<{ backend: string; requests: number; tokens: number }>(
-    `SELECT backend, sum(requests)::int AS requests, sum(completion_tokens)::int AS tokens FROM metering.backend_hour GROUP BY 1 ORDER BY 1`,
+    `SELECT backend, sum(requests)::int AS requests, sum(completion_tokens)::int AS tokens
+     FROM metering.backend_hour
+     GROUP BY 1
+     ORDER BY 1`,
   );
   expect(sums).toEqual([
     { backend: 'b\\n', requests: 1, tokens: 7 },

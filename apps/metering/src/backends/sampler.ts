@@ -1,5 +1,5 @@
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import { type EngineReading, readEngine } from './engine-page';
@@ -9,11 +9,11 @@ import type { Engine } from './engines';
 const SAMPLE_EVERY_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 /**
- * A sample so near to the end of an hour counts as taken then: at a steady load a quarter of a percent of the hour,
- * where one percent is named.
+ * A sample this close to the end of an hour counts as taken at the end. Under steady load that is a quarter of a
+ * percent of the hour, and drift is reported from one percent.
  */
 export const EDGE_SLACK_MS = 10_000;
-/** The time at which a process began is said, or reckoned, a little differently each time. */
+/** The stated or computed start of a process varies a little. */
 const SAME_START_MS = 2_000;
 
 const samples = new Counter({
@@ -30,7 +30,7 @@ interface Stored {
   generation_tokens: string;
 }
 
-/** What an engine did in a part of an hour, watched from `fromMs` to `toMs`. */
+/** An engine's work in a part of an hour, observed from `fromMs` to `toMs`. */
 interface Part {
   hourMs: number;
   fromMs: number;
@@ -41,17 +41,16 @@ interface Part {
 }
 
 /**
- * Reads the engines' counters once a minute and keeps how far they went, hour by hour. Counters only grow, so that a
- * page that does not answer for a while costs nothing but at the end of an hour; one that is lower than before began
- * anew: what it had counted since the sample before is not known, and the hour says so. One process at a time, by an
- * advisory lock.
+ * Reads the engines' counters once a minute and stores their growth, hour by hour. Counters only grow, so a page that
+ * does not answer for a while matters only at the end of an hour. If a counter has fallen, the engine has restarted:
+ * its count since the last sample is lost, and the hour says so. An advisory lock lets one process in at a time.
  */
 export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
   private stopped = true;
   private readonly ending = new AbortController();
-  /** Engines whose page could not be read the last time: said once. */
+  /** Engines whose page failed at the last reading. Each is logged once. */
   private readonly silent = new Set<string>();
 
   constructor(
@@ -64,7 +63,7 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
     this.running = this.run();
   }
 
-  /** Finishes the round in hand, without the pages that have not answered yet. */
+  /** Finishes the current round, without the pages that have not answered yet. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopped = true;
     this.ending.abort();
@@ -72,12 +71,13 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
     await this.running;
   }
 
-  /** One round. False: another process has it in hand. */
+  /** Runs one round. False if another process is running one. */
   async sample(nowMs = Date.now()): Promise<boolean> {
     const engines = this.engines();
     if (engines.length === 0) return true;
     return transaction(this.dataSource, async (tx) => {
-      const [lock] = await tx.query<{ mine: boolean }[]>(
+      const [lock] = await query<{ mine: boolean }>(
+        tx,
         `SELECT pg_try_advisory_xact_lock(hashtextextended('tollgate-metering-engines', 0)) AS mine`,
       );
       if (!lock!.mine) return false;
@@ -91,14 +91,14 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
     try {
       await this.sample();
     } catch (error) {
-      logger('metering').error({ err: error }, 'the engines were not sampled; tried again');
+      logger('metering').error({ err: error }, 'the engines were not sampled; it will be retried');
     }
     if (this.stopped) return;
     this.timer = setTimeout(() => (this.running = this.run()), SAMPLE_EVERY_MS - (Date.now() % SAMPLE_EVERY_MS));
     this.timer.unref();
   }
 
-  /** Null: it could not be read. */
+  /** Null if it cannot be read. */
   private async read({ name, url, backends }: Engine): Promise<EngineReading | null> {
     const backend = backends.join(' ');
     try {
@@ -123,23 +123,27 @@ export class EngineSampler implements OnApplicationBootstrap, BeforeApplicationS
 
 async function record(tx: EntityManager, engine: Engine, reading: EngineReading | null, nowMs: number): Promise<void> {
   if (reading === null) {
-    // So that the hour is seen to be one without evidence.
-    await tx.query(
+    // The row shows that this hour has no evidence.
+    await query(
+      tx,
       `INSERT INTO engine_hour (hour, engine, backends, counts_cached, prompt_tokens, generation_tokens, restarts)
        VALUES ($1, $2, $3, true, 0, 0, 0) ON CONFLICT DO NOTHING`,
       [new Date(hourOf(nowMs)), engine.name, engine.backends],
     );
     return;
   }
-  const [last] = await tx.query<Stored[]>(
+  const [last] = await query<Stored>(
+    tx,
     'SELECT sampled_at, started_at, prompt_tokens, generation_tokens FROM engine_sample WHERE engine = $1',
     [engine.name],
   );
-  // Clocks of two replicas may differ by a little: samples come in the order of the lock.
+  // Clocks of two replicas may differ a little. Samples follow the order of the lock.
   const atMs = Math.max(nowMs, last?.sampled_at.getTime() ?? 0);
   for (const part of parts(last, reading, atMs)) await addPart(tx, engine, reading.countsCached, part);
-  await tx.query(
-    `INSERT INTO engine_sample (engine, sampled_at, started_at, prompt_tokens, generation_tokens) VALUES ($1, $2, $3, $4, $5)
+  await query(
+    tx,
+    `INSERT INTO engine_sample (engine, sampled_at, started_at, prompt_tokens, generation_tokens)
+     VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (engine) DO UPDATE SET sampled_at = excluded.sampled_at, started_at = excluded.started_at,
        prompt_tokens = excluded.prompt_tokens, generation_tokens = excluded.generation_tokens`,
     [
@@ -153,8 +157,8 @@ async function record(tx: EntityManager, engine: Engine, reading: EngineReading 
 }
 
 /**
- * What was done since the last sample, by hour. Across the end of an hour it is known only by a sample near to it; else
- * it is put into the new hour, and neither of them counts as watched to that end.
+ * The work since the last sample, by hour. Across the end of an hour it is known only from a sample near to it.
+ * Otherwise it goes to the new hour, and neither hour counts as observed at that end.
  */
 function parts(last: Stored | undefined, reading: EngineReading, nowMs: number): Part[] {
   const hourMs = hourOf(nowMs);
@@ -188,8 +192,10 @@ function hasRestarted(last: Stored, { promptTokens, generationTokens, startedMs 
 }
 
 async function addPart(tx: EntityManager, engine: Engine, countsCached: boolean, part: Part): Promise<void> {
-  await tx.query(
-    `INSERT INTO engine_hour AS stored (hour, engine, backends, counts_cached, first_at, last_at, prompt_tokens, generation_tokens, restarts)
+  await query(
+    tx,
+    `INSERT INTO engine_hour AS stored (hour, engine, backends, counts_cached, first_at, last_at, prompt_tokens,
+       generation_tokens, restarts)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT (hour, engine) DO UPDATE SET
        backends = ARRAY(SELECT DISTINCT name FROM unnest(stored.backends || excluded.backends) AS name ORDER BY name),

@@ -5,14 +5,14 @@ import {
   type ReplyOf,
   type RequestOf,
 } from '@tollgate/contracts';
-import { transaction } from '@tollgate/postgres';
+import { query, transaction } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 const HOUR = /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/;
 const MAX_NAME_CHARS = 256;
 
 /**
- * Answers `metering.backends.unbilled`. A report that comes again changes nothing; old ones go. RequestError
+ * Answers `metering.backends.unbilled`. A redelivered report changes nothing. Old reports are deleted. RequestError
  * invalid_parameter.
  */
 export async function recordUnbilled(
@@ -23,7 +23,8 @@ export async function recordUnbilled(
     typeof id === 'string' && Array.isArray(work) && work.length <= MAX_UNBILLED_LINES && work.every(isLine);
   if (!valid) throw new RequestError('invalid_parameter', 'work must be lines of unbilled work.');
   await transaction(dataSource, async (tx) => {
-    await tx.query(
+    await query(
+      tx,
       `INSERT INTO backend_unbilled (report_id, hour, backend, prompt_tokens, completion_tokens)
        SELECT $1, * FROM unnest($2::timestamptz[], $3::text[], $4::bigint[], $5::bigint[]) ON CONFLICT DO NOTHING`,
       [
@@ -34,7 +35,7 @@ export async function recordUnbilled(
         work.map(({ completionTokens }) => completionTokens),
       ],
     );
-    await tx.query(`DELETE FROM backend_unbilled WHERE hour < now() - make_interval(hours => $1)`, [
+    await query(tx, `DELETE FROM backend_unbilled WHERE hour < now() - make_interval(hours => $1)`, [
       MAX_COMPARED_HOURS + 1,
     ]);
   });

@@ -9,35 +9,35 @@ const events = new Counter({
 
 const refused = new Counter({
   name: 'tollgate_metering_refused_events_total',
-  help: 'Quarantined usage events, repeats included, by what is wrong: form, price (never in force), cost',
+  help: 'Quarantined usage events, including repeats, by fault: form, price (never in force), cost',
   labelNames: ['wrong'] as const,
   registers: [metrics],
 });
 
-/** Of all replicas: asked of the table. */
+/** Counted in the table, so for all replicas. */
 export const openEvents = new PolledGauge({
   name: 'tollgate_metering_open_refused_events',
-  help: 'Quarantined usage events that wait for their price or for a person; 10,000 at most',
+  help: 'Quarantined usage events that wait for their price or for a person; at most 10,000',
 });
 
-/** What became of a batch: every message is in exactly one of the first three. */
+/** The results of a batch. Every message counts in exactly one of the first three. */
 export interface BatchResult {
   recorded: number;
-  /** Recorded before, or twice in this batch. */
+  /** Recorded before, or repeated in this batch. */
   repeated: number;
   rejected: number;
 }
 
 export type Wrong = 'form' | 'price' | 'cost';
 
-/** Once the batch is committed. */
+/** Call it once the batch is committed. */
 export function countBatch({ recorded, repeated, rejected }: BatchResult): void {
   events.inc({ result: 'recorded' }, recorded);
   events.inc({ result: 'repeated' }, repeated);
   events.inc({ result: 'rejected' }, rejected);
 }
 
-/** Once it is quarantined. */
+/** Call it once the events are quarantined. */
 export function countRefused(wrong: Wrong): void {
   refused.inc({ wrong });
 }

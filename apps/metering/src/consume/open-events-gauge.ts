@@ -3,7 +3,7 @@ import { MeteringDataSource } from '../database';
 import { openRejected } from '../record/rejected';
 import { openEvents } from './metrics';
 
-/** Feeds the metric of the events that are quarantined. */
+/** Feeds the metric of quarantined events. */
 @Injectable()
 export class OpenEventsGauge implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stop: () => void = () => {};

@@ -7,7 +7,7 @@ const NOW_MS = Date.parse('2026-11-21T12:00:00.000Z');
 const good = () => usageEvent({ endedAt: '2026-11-21T11:59:59.999Z' });
 
 describe('validateUsageEvent', () => {
-  it('takes what a gateway sends, and more than that', () => {
+  it("accepts a gateway's event, and one with further properties", () => {
     expect(validateUsageEvent(good(), NOW_MS)).toBeNull();
     expect(validateUsageEvent({ ...good(), region: 'new' }, NOW_MS)).toBeNull();
     expect(validateUsageEvent({ ...good(), defaultBudgets: { tenantCents: 0, keyCents: 5 } }, NOW_MS)).toBeNull();
@@ -49,7 +49,7 @@ describe('validateUsageEvent', () => {
     expect(validateUsageEvent(value, NOW_MS)).toBe(reason);
   });
 
-  it('has an answer for anything, and never throws', async () => {
+  it('answers for any value, and never throws', async () => {
     const mutant = fc
       .tuple(fc.constantFrom(...Object.keys(good())), fc.anything())
       .map(([name, value]) => ({ ...good(), [name]: value }));

@@ -1,27 +1,24 @@
 import { isId, MAX_TOKEN_COUNT, type InferenceKind, type Outcome, type UsageEvent } from '@tollgate/contracts';
 
-/** Of the `bigint` columns. */
+/** The range of the `bigint` columns. */
 const MAX_NANOS = 2n ** 63n - 1n;
-/** As `parsePrice` of the contracts: 1,000,000 per million tokens. */
+/** Like `parsePrice` of the contracts: 1,000,000 per million tokens. */
 const MAX_PRICE = 10n ** 15n;
 const MAX_NAME_CHARS = 256;
-/**
- * An event that ended later than this from now has a clock's error in it, and would be debited in a month that is far
- * off.
- */
+/** An event that ends later than this from now comes from a wrong clock. It would be debited in a month far away. */
 const MAX_CLOCK_AHEAD_MS = 24 * 60 * 60 * 1000;
 
 const KINDS = new Set<InferenceKind>(['chat', 'completion', 'embedding']);
 const OUTCOMES = new Set<Outcome>(['complete', 'client_closed', 'upstream_error', 'credit_ended', 'expired']);
 const TIME = /^2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-/** Printable: Postgres refuses NUL, and lone surrogates are no text. */
+/** Printable. PostgreSQL refuses NUL, and lone surrogates are not text. */
 const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
 const DIGITS = /^\d{1,19}$/;
 
 /**
- * Why `value` is no usage event that can be recorded, or null when it is one. Written by hand and not with a validation
- * library: it runs for every event, and is a twentieth of the cost (class-validator takes as long as the whole of the
- * database work). Properties that are not known are left alone, as a newer gateway may send more.
+ * The reason why `value` is not a valid usage event, or null if it is. Hand-written instead of using a validation
+ * library, because it runs for every event and costs a twentieth (class-validator takes as long as all the database
+ * work). Unknown properties are ignored, because a newer gateway may send more.
  */
 export function validateUsageEvent(value: unknown, nowMs = Date.now()): string | null {
   if (!isObject(value)) return 'not an object';
@@ -99,8 +96,7 @@ function isAmount(value: unknown, max: bigint): value is string {
 }
 
 /**
- * ISO 8601 UTC with milliseconds, and a day that the calendar has (Date.parse takes the 30th of February for the 2nd of
- * March).
+ * ISO 8601 UTC with milliseconds, on a day of the calendar (Date.parse reads the 30th of February as the 2nd of March).
  */
 function isTime(value: unknown): value is string {
   if (typeof value !== 'string' || !TIME.test(value)) return false;

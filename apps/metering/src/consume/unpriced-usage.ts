@@ -13,8 +13,8 @@ import { waitingFor } from '../record/rejected';
 import { UsageConsumer } from './usage-consumer';
 
 /**
- * Takes in what was quarantined as its price was not known, once it is. The sweeper sends most of it again, but not
- * what had no hold any more (an emptied store).
+ * Records events that were quarantined for an unknown price once the price is known. The sweeper redelivers most of
+ * them, but not those without a hold (an emptied store).
  */
 @Injectable()
 export class UnpricedUsage implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -32,7 +32,7 @@ export class UnpricedUsage implements OnModuleInit, OnApplicationBootstrap, Befo
     this.versions?.onNew((versions) => this.replay(versions));
   }
 
-  /** Those of a process that ended between its look at the prices and theirs. */
+  /** Events of a process that ended before it could look at them again. */
   onApplicationBootstrap(): void {
     if (this.versions) this.replay(this.versions.all());
   }
@@ -51,7 +51,7 @@ export class UnpricedUsage implements OnModuleInit, OnApplicationBootstrap, Befo
       } catch (error) {
         logger('metering').error(
           { err: error },
-          'usage that waited for its price was not taken in: it is at the next start',
+          'usage that waited for its price could not be recorded; it will be at the next start',
         );
       }
     });

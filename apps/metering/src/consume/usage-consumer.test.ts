@@ -6,7 +6,7 @@ import { useMeteringDatabase } from '../metering-database.fixture';
 import { ANY_PRICE, KEY, TENANT, usageEvent } from '../sample-events.fixture';
 import { UsageConsumer } from './usage-consumer';
 
-// Real: Postgres. The consumer is called as the messages seam calls it: batches, any of them again.
+// Real: PostgreSQL. The tests call the consumer as the messages seam does: in batches, any of them repeatedly.
 const database = useMeteringDatabase();
 let consumer: UsageConsumer;
 
@@ -26,10 +26,11 @@ const charges = async () =>
     (row) => row.data,
   );
 
-/** The sums as they are kept must be the sums over the events. */
+/** The stored sums must be the sums of the events. */
 async function expectSumsToEqualEvents(): Promise<void> {
   const sums = `count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
-    sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated, sum(cost_nanos) AS cost_nanos`;
+    sum(completion_tokens) AS completion_tokens, count(*) FILTER (WHERE estimated) AS estimated,
+    sum(cost_nanos) AS cost_nanos`;
   expect(await database.query('SELECT * FROM metering.usage_hour ORDER BY tenant_id, hour, model, key_id')).toEqual(
     await database.query(
       `SELECT tenant_id, date_trunc('hour', ended_at, 'UTC') AS hour, model, key_id, ${sums}
@@ -38,13 +39,16 @@ async function expectSumsToEqualEvents(): Promise<void> {
   );
   expect(await database.query('SELECT * FROM metering.tenant_sum ORDER BY tenant_id')).toEqual(
     await database.query(
-      `SELECT tenant_id, count(*) AS events, sum(cost_nanos) AS cost_nanos FROM metering.usage_event GROUP BY 1 ORDER BY 1`,
+      `SELECT tenant_id, count(*) AS events, sum(cost_nanos) AS cost_nanos
+       FROM metering.usage_event
+       GROUP BY 1
+       ORDER BY 1`,
     ),
   );
 }
 
 describe('recording', () => {
-  it('keeps the whole event, its rating and its charge', async () => {
+  it('stores the whole event, its rating and its charge', async () => {
     const event = usageEvent({
       model: 'odd \\ "name", {x}',
       stream: true,
@@ -95,7 +99,7 @@ describe('recording', () => {
     ]);
   });
 
-  it('is all or nothing: a failure at its last step leaves nothing, and the batch delivered again is recorded', async () => {
+  it('is all or nothing: a failure at its last step leaves nothing, and a redelivery is recorded', async () => {
     const events = [usageEvent(), usageEvent(), { broken: true }];
     await database.query('ALTER TABLE metering.outbox ADD CONSTRAINT refuse CHECK (false)');
     await expect(consumer.consume(events)).rejects.toThrow(/refuse/);
@@ -108,14 +112,16 @@ describe('recording', () => {
 
   it('is all or nothing when the connection dies in the middle', async () => {
     const events = Array.from({ length: 50 }, () => usageEvent());
-    // Holds the consumer up at its sums, after the events were written.
+    // Blocks the consumer at its sums, after it has written the events.
     await database.query('BEGIN');
     await database.query('LOCK TABLE metering.usage_hour IN ACCESS EXCLUSIVE MODE');
     const consumed = consumer.consume(events);
     const outcome = expect(consumed).rejects.toThrow();
     for (let killed = 0; killed === 0;) {
       const rows = await database.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        `SELECT pg_terminate_backend(pid)
+         FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       );
       killed = rows.length;
     }
@@ -128,7 +134,7 @@ describe('recording', () => {
 });
 
 describe('repeats', () => {
-  it('inside a batch count once, and the first stands', async () => {
+  it('inside a batch count once, and the first one stays', async () => {
     const event = usageEvent();
     expect(await consumer.consume([event, { ...event, model: 'other' }, event])).toMatchObject({
       recorded: 1,
@@ -139,7 +145,7 @@ describe('repeats', () => {
     await expectSumsToEqualEvents();
   });
 
-  it('in a later batch count once; their charge is sent again as it stands in the record', async () => {
+  it('in a later batch count once, and their charge is published again as recorded', async () => {
     const [first, second] = [usageEvent({ defaultBudgets: { tenantCents: 5 } }), usageEvent()];
     await consumer.consume([first]);
     expect(await consumer.consume([second, { ...first, costNanos: '999', tenantId: newId('ten') }])).toMatchObject({
@@ -149,14 +155,14 @@ describe('repeats', () => {
     expect(await count('usage_event')).toBe(2);
     const sent = await charges();
     expect(sent).toHaveLength(3);
-    // Sent again as it stands in the table, which does not know the budgets of that time.
+    // Published again from the table, which does not store the budgets of that time.
     const { defaultBudgets, ...stored } = sent[0]!;
     expect(defaultBudgets).toEqual({ tenantCents: 5 });
     expect(sent.filter(({ id }) => id === first.id)).toEqual([sent[0], stored]);
     await expectSumsToEqualEvents();
   });
 
-  it('at several consumers at once count once, whatever order they come in', async () => {
+  it('at several consumers at once count once, in any order', async () => {
     const other = await openMeteringDatabase(database.url);
     try {
       const events = Array.from({ length: 600 }, (_, i) => usageEvent({ model: `model-${i % 7}` }));
@@ -191,7 +197,7 @@ describe('bad events', () => {
     { ...usageEvent(), endedAt: 'yesterday' },
   ];
 
-  it('are those, too, that cost what tokens and price do not give: nothing is charged', async () => {
+  it('are not charged if tokens and price do not give their cost', async () => {
     const full = BigInt(usageEvent().costNanos);
     const forged = [2n ** 63n - 1n, full * 100n, full + 1n, full - 1n].map((cost) =>
       usageEvent({ costNanos: String(cost) }),
@@ -205,7 +211,7 @@ describe('bad events', () => {
     await expectSumsToEqualEvents();
   });
 
-  it('of a request that is recorded are repeats of it: its charge is sent again as it stands', async () => {
+  it('of a recorded request are repeats of it, and its charge is published again as recorded', async () => {
     const event = usageEvent();
     await consumer.consume([event]);
     expect(await consumer.consume([{ ...event, costNanos: '7' }])).toEqual({ recorded: 0, repeated: 1, rejected: 0 });
@@ -213,7 +219,7 @@ describe('bad events', () => {
     expect(await count('rejected_event')).toBe(0);
   });
 
-  it('are quarantined whole, with the reason, and the good ones of the batch go through', async () => {
+  it('are quarantined whole, with the reason, and the valid events of the batch are recorded', async () => {
     const batch = TEN_KINDS.flatMap((bad) => [usageEvent(), bad]);
     expect(await consumer.consume(batch)).toMatchObject({ recorded: 10, rejected: 10 });
     const rows = await database.query<{ event: string; reason: string }>(
@@ -226,7 +232,7 @@ describe('bad events', () => {
     await expectSumsToEqualEvents();
   });
 
-  it('that come again are counted, not kept twice', async () => {
+  it('that are redelivered count up, and are not stored twice', async () => {
     const bad = { ...usageEvent(), kind: 'video' };
     await consumer.consume([bad, bad]);
     await consumer.consume([bad]);

@@ -1,12 +1,11 @@
 import type { UsageEvent } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
-import { sqlState, transaction } from '@tollgate/postgres';
+import { connectionOf, sqlState, transaction } from '@tollgate/postgres';
 import { failPoint, logCapped, logger } from '@tollgate/runtime';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Prices } from '../price/prices';
 import { rate } from '../price/rate';
 import { chargeOf, storedCharges } from '../publish/charges';
-import { connectionOf } from '../record/copy-in';
 import { addToBackends, sumByBackend } from '../record/backend-hours';
 import { recordEvents, type RatedEvent } from '../record/record-events';
 import { addToSums, sumUp } from '../record/roll-up';
@@ -16,19 +15,19 @@ import { validateUsageEvent } from './read-usage-event';
 
 const UNIQUE_VIOLATION = '23505';
 /**
- * The first is without a look for repeats. Each later one that fails means that another consumer recorded an event of
- * the batch between our look and our write.
+ * The first attempt does not look for repeats. If a later one fails, another consumer recorded an event of the batch
+ * between our look and our write.
  */
 const MAX_TRIES = 10;
 
 /**
- * Takes in usage events: each is recorded, summed and charged exactly once, however often and to however many consumers
+ * Consumes usage events. Each is recorded, summed and charged exactly once, however often and to however many consumers
  * it is delivered.
  */
 export class UsageConsumer {
   /**
-   * Whether to look for repeats before writing. Not looking saves a tenth of a batch's time and costs a failed try when
-   * there is one; so a batch is taken to be like the last.
+   * Whether to look for repeats before writing. Skipping the look saves a tenth of a batch's time, and costs a failed
+   * attempt when there is a repeat. So each batch is expected to be like the last one.
    */
   private expectRepeats = false;
 
@@ -38,11 +37,16 @@ export class UsageConsumer {
   ) {}
 
   /**
-   * One batch, all or nothing. Throws when the database cannot do it now: deliver the same again.
-   * 1. Bad events are quarantined, so that they hold up nobody: what has not the form, and what its tokens and a price
-   *    that was in force do not give. 2. One of each id, ascending. In one transaction: 3. the events that are not
-   *    recorded yet (the primary key sees to it);
-   * 4. the sums, of the new ones only; 5. the charges into the outbox. The caller acknowledges after the commit.
+   * Consumes one batch, all or nothing. Throws when the database cannot do it now: deliver the batch again.
+   *
+   * 1. Quarantine bad events, so that they block nobody: events of an invalid form, and those whose cost does not
+   *    follow from their tokens and a price that was in force.
+   * 2. Keep one event of each id, in ascending order.
+   * 3. In one transaction: record the new events (the primary key ensures that they are new),
+   * 4. add to the sums, for the new events only,
+   * 5. and put the charges into the outbox.
+   *
+   * The caller acknowledges after the commit.
    */
   async consume(messages: readonly unknown[]): Promise<BatchResult> {
     const { rated, rejected } = await this.sortOut(messages);
@@ -78,24 +82,27 @@ export class UsageConsumer {
 }
 
 interface Recorded {
-  /** New ones. */
+  /** Events that are new. */
   fresh: readonly RatedEvent[];
-  /** What was quarantined. */
+  /** Events that were quarantined. */
   aside: readonly Rejected[];
 }
 
-/** Steps 3 to 5. Rejects with UNIQUE_VIOLATION when one is recorded already and we did not look, or not late enough. */
+/**
+ * Steps 3 to 5. Rejects with UNIQUE_VIOLATION if an event was recorded already and the look for repeats was skipped or
+ * too early.
+ */
 async function record(
   tx: EntityManager,
   rated: readonly RatedEvent[],
   rejected: readonly Rejected[],
   look: boolean,
 ): Promise<Recorded> {
-  // Of a recorded event whatever comes is a repeat, also what would be refused.
+  // Everything about a recorded event is a repeat, even if it would be refused.
   const refusedIds = rejected.flatMap(({ value, wrong }) => (wrong === 'form' ? [] : [(value as UsageEvent).id]));
   const ids = [...refusedIds, ...(look ? rated.map(({ event }) => event.id) : [])];
-  // A repeat mostly comes from the sweeper, which misses the ledger's confirmation: the charge is sent again, in case
-  // that it is lost (a restored backup). Billing takes it once.
+  // Most repeats come from the sweeper, which lacks the ledger's confirmation. The charge is published again in case it
+  // was lost (a restored backup). Billing counts it once.
   const again = ids.length > 0 ? await storedCharges(tx, ids) : [];
   const known = new Set(again.map(({ id }) => id));
   const aside = rejected.filter(({ value, wrong }) => wrong === 'form' || !known.has((value as UsageEvent).id));
@@ -103,7 +110,7 @@ async function record(
   const fresh = known.size === 0 ? rated : rated.filter(({ event }) => !known.has(event.id));
   if (fresh.length === 0 && again.length === 0) return { fresh, aside };
   const recorded = fresh.length > 0 ? recordEvents(await connectionOf(tx), fresh) : undefined;
-  // Made while Postgres copies.
+  // Computed while PostgreSQL copies.
   const sums = sumUp(fresh);
   const backends = sumByBackend(fresh.map(({ event }) => event));
   const charges = [...fresh.map(chargeOf), ...again];
@@ -145,7 +152,7 @@ function sortByPrice(events: readonly UsageEvent[], prices: Prices): { rated: Ra
   return { rated, rejected };
 }
 
-/** The first of each id, ascending by id. */
+/** The first event of each id, ascending by id. */
 function onePerId(rated: readonly RatedEvent[]): RatedEvent[] {
   const byId = new Map<string, RatedEvent>();
   for (const one of rated) if (!byId.has(one.event.id)) byId.set(one.event.id, one);

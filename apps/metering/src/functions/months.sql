@@ -1,8 +1,8 @@
--- The months of usage_event are made while the service runs, by a login that owns nothing: `add_month` alone is run
--- with the owner's rights. It takes a month, and nothing else of it is the caller's choice.
+-- The running service adds the months of usage_event, with a login that owns nothing. Only `add_month` runs with the
+-- owner's rights. The caller chooses the month and nothing else.
 
--- The least id that a request of this moment or a later one can have: `idBound` of libs/contracts (a test compares
--- them).
+-- The least id that a request of this moment or a later one can have. Equal to `idBound` of libs/contracts (a test
+-- compares them).
 CREATE OR REPLACE FUNCTION id_bound(at timestamptz) RETURNS text
 LANGUAGE sql STABLE SET search_path = metering, pg_temp AS $$
   SELECT 'req_'
@@ -12,8 +12,9 @@ LANGUAGE sql STABLE SET search_path = metering, pg_temp AS $$
   FROM (SELECT (extract(epoch FROM at) * 1000)::bigint AS ms) AS moment, generate_series(0, 9) AS place
 $$;
 
--- Makes the partition of this month (UTC), unless it is there, with what the default partition has of it. Rather than
--- hold up consumers behind its locks it gives up after a while (lock_not_available), to be tried again.
+-- Makes the partition of this month (UTC), unless it exists, and moves the month's rows there from the default
+-- partition. It gives up after a while (lock_not_available) instead of delaying consumers behind its locks, and is
+-- retried.
 CREATE OR REPLACE FUNCTION add_month(of_year int, of_month int) RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = metering, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
@@ -29,10 +30,10 @@ BEGIN
   IF EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'usage_event'::regclass AND inhrelid = to_regclass(name)) THEN
     RETURN false;
   END IF;
-  -- Consumers wait here while they write into the default partition; a row of this month that they then try to put
-  -- there is refused, and their batch comes again.
+  -- Consumers that write into the default partition wait here. Afterwards a row of this month is refused there, and
+  -- their batch is redelivered.
   LOCK TABLE usage_event_default IN ACCESS EXCLUSIVE MODE;
-  -- CREATE TABLE … PARTITION OF would lock the whole of usage_event; ATTACH lets consumers write into the other months.
+  -- CREATE TABLE … PARTITION OF would lock all of usage_event. ATTACH lets consumers write into the other months.
   EXECUTE format('CREATE TABLE %I (LIKE usage_event INCLUDING DEFAULTS INCLUDING INDEXES)', name);
   EXECUTE format(
     'WITH moved AS (DELETE FROM usage_event_default WHERE id >= %L AND id < %L RETURNING *)

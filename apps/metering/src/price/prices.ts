@@ -1,12 +1,12 @@
 import type { PriceStamp, UsageDraft } from '@tollgate/contracts';
 
-/** The prices that are or were in force. */
+/** All prices that are or were in force. */
 export interface Prices {
-  /** The price of the version that the event names; undefined: its model never had it, as far as is known. */
+  /** The price of the version that the event names. Undefined if the model is not known to have had it. */
   find(event: Pick<UsageDraft, 'model' | 'kind' | 'price'>): PriceStamp | undefined;
   /**
-   * Looks at the sources once more, as an event has a version that is not known. True: `find` may know more now.
-   * Rejects when the database does.
+   * Reads the sources again, because an event names an unknown version. True: `find` may know more now. Rejects when
+   * the database does.
    */
   lookAgain(): Promise<boolean>;
 }

@@ -7,12 +7,12 @@ const refused = (changes: Partial<UsageEvent>) => rate(usageEvent(changes), ANY_
 const COST = { reason: `costNanos: with overrunNanos not the ${full} that its tokens cost`, wrong: 'cost' };
 
 describe('rate', () => {
-  it('charges what the tokens cost at the stamped prices', () => {
+  it('charges the cost of the tokens at the stamped prices', () => {
     const event = usageEvent({ promptTokens: 10, cachedTokens: 4, completionTokens: 5 });
     expect(rate(event, ANY_PRICE)).toEqual({ chargeNanos: 6n * 150n + 4n * 75n + 5n * 600n, overrunNanos: 0n });
   });
 
-  it('rounds up once, to the nano, over all that the tokens cost', () => {
+  it('rounds up once, to the nano, over the cost of all tokens', () => {
     // 0.4 + 0.4 + 0.4 nanos.
     const price = { ...PRICE, inputFemtos: '400000', cachedInputFemtos: '400000', outputFemtos: '400000' };
     const event = usageEvent({ price, promptTokens: 2, cachedTokens: 1, completionTokens: 1, costNanos: '2' });
@@ -21,7 +21,7 @@ describe('rate', () => {
     expect(rate({ ...event, costNanos: '1' }, ANY_PRICE)).toMatchObject({ wrong: 'cost' });
   });
 
-  it('charges no more than the hold when the backend reported more: the rest is the operator’s loss', () => {
+  it('charges at most the hold when the backend reported more, and the excess is the operator’s loss', () => {
     const capped = usageEvent({ costNanos: String(full - 100n), overrunNanos: '100' });
     expect(rate(capped, ANY_PRICE)).toEqual({ chargeNanos: full - 100n, overrunNanos: 100n });
   });
@@ -32,7 +32,7 @@ describe('rate', () => {
     ['a nano too much', { costNanos: String(full + 1n) }],
     ['a nano too little', { costNanos: String(full - 1n) }],
     ['nothing', { costNanos: '0' }],
-    ['an overrun of nothing', { overrunNanos: '1' }],
+    ['an overrun of zero', { overrunNanos: '1' }],
   ])('refuses %s', (_what, changes) => {
     expect(refused(changes)).toEqual(COST);
   });

@@ -8,24 +8,24 @@ const NUMBERS = [
   'requestNanos',
 ] as const satisfies readonly (keyof PriceStamp)[];
 
-/** What a request is charged, and what was served beyond its hold and is not, in nanos. */
+/** The charge for a request, and the excess beyond its hold that is not charged, in nanos. */
 export interface Rating {
   chargeNanos: bigint;
   overrunNanos: bigint;
 }
 
-/** Why an event is not charged. `price`: its price is not known (yet). */
+/** The reason why an event is not charged. `price`: its price is unknown (so far). */
 export interface Unrated {
   reason: string;
   wrong: 'price' | 'cost';
 }
 
 /**
- * Rates a valid event by the price that it says, and takes nothing of the money on trust: its price must be one that
- * the configuration ever gave this model, to the number, and what was settled and what was beyond the hold must be
- * together what its tokens cost at it. To the nano, there is no tolerance: the exact sum over the tokens is rounded up
- * once (`costNanos` of the contracts), by whoever makes the event as by us, and the hold caps the rounded sum. A cost
- * below it is refused too: usage that is given away is an error as well.
+ * Rates a valid event by its stamped price, and trusts none of its amounts. The price must be one that the
+ * configuration once gave this model, in every number. The settled cost and the excess beyond the hold must together be
+ * the cost of the tokens at that price. There is no tolerance, to the nano: the exact sum over the tokens is rounded up
+ * once (`costNanos` of the contracts), by the event's author and here alike, and the hold caps the rounded sum. A lower
+ * cost is refused too, because usage given away is also an error.
  */
 export function rate(event: UsageEvent, prices: Prices): Rating | Unrated {
   const price = prices.find(event);

@@ -2,7 +2,7 @@ import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap
 import { Messages, OutboxRelay } from '@tollgate/messaging';
 import { MeteringDataSource } from '../database';
 
-/** Publishes the charges that were recorded. */
+/** Publishes the recorded charges. */
 @Injectable()
 export class ChargeOutbox implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly relay: OutboxRelay;
@@ -11,7 +11,7 @@ export class ChargeOutbox implements OnApplicationBootstrap, BeforeApplicationSh
     this.relay = new OutboxRelay(dataSource, messages, { name: 'metering' });
   }
 
-  /** After each commit. */
+  /** Call it after each commit. */
   wake(): void {
     this.relay.wake();
   }
@@ -20,7 +20,7 @@ export class ChargeOutbox implements OnApplicationBootstrap, BeforeApplicationSh
     this.relay.start();
   }
 
-  /** The modules that record import this one, so they have stopped. What they left is published here. */
+  /** The modules that record import this one, so they have stopped. This publishes the charges that they left. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.relay.stop();
   }

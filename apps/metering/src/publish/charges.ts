@@ -1,8 +1,9 @@
 import type { Charge } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import type { RatedEvent } from '../record/record-events';
 
-/** The charge of an event that is recorded in this very transaction. */
+/** The charge of an event that this transaction records. */
 export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Charge {
   const { id, tenantId, keyId, endedAt, defaultBudgets = {} } = event;
   const overrun = overrunNanos > 0n && { overrunNanos: String(overrunNanos) };
@@ -18,18 +19,19 @@ export function chargeOf({ event, chargeNanos, overrunNanos }: RatedEvent): Char
 }
 
 /**
- * The charges of recorded events, as they stand in the table: whatever a repeat says, the first record is what counts.
- * Without the budgets of that time, which only the watch over thresholds asks for: it goes on with those that it knows.
+ * The charges of recorded events, from the table: the first record counts, whatever a repeat says. They lack the
+ * budgets of that time. Only the watch over thresholds uses those, and it keeps the ones that it knows.
  */
 export async function storedCharges(tx: EntityManager, ids: readonly string[]): Promise<Charge[]> {
-  const rows: {
+  const rows = await query<{
     id: string;
     tenant_id: string;
     key_id: string;
     cost_nanos: string;
     overrun_nanos: string;
     ended_at: Date;
-  }[] = await tx.query(
+  }>(
+    tx,
     `SELECT id, tenant_id, key_id, cost_nanos, overrun_nanos, ended_at FROM usage_event WHERE id = ANY($1) ORDER BY id`,
     [ids],
   );

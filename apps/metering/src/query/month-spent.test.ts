@@ -11,14 +11,14 @@ const database = useMeteringDatabase();
 const MONTH = '2026-10';
 const spent = (maxKeysPerPage?: number) => new MonthSpent(database.dataSource, maxKeysPerPage);
 
-/** Records events of one tenant, each with its key and the instant of its end. */
+/** Records events of one tenant, each with its key and the time of its end. */
 async function record(events: Pick<UsageEvent, 'tenantId' | 'keyId' | 'endedAt'>[]): Promise<void> {
   await new UsageConsumer(database.dataSource, ANY_PRICE).consume(events.map((event) => usageEvent(event)));
 }
 const cost = BigInt(usageEvent().costNanos);
 
-describe('what was spent in a month', () => {
-  it('counts the requests that ended in it, of this tenant alone, each key by itself', async () => {
+describe('the spending of a month', () => {
+  it('counts the requests of this tenant that ended in it, per key', async () => {
     const [tenantId, other] = [newId('ten'), newId('ten')];
     const [first, second] = [newId('key'), newId('key')].sort() as [string, string];
     await record([
@@ -50,7 +50,7 @@ describe('what was spent in a month', () => {
     });
   });
 
-  it('reaches the admission store page by page; near the end of a month both months do', async () => {
+  it('reaches the admission store page by page, and near the end of a month covers both months', async () => {
     const tenantId = newId('ten');
     const keys = Array.from({ length: 7 }, () => newId('key')).sort();
     await record([
@@ -78,7 +78,7 @@ describe('what was spent in a month', () => {
     }
   });
 
-  it('warns of the tenant and of how many keys were taken when there are more than are restored', async () => {
+  it('logs the tenant and the number of restored keys if there are more than are restored', async () => {
     const tenantId = newId('ten');
     const keys = Array.from({ length: 11 }, () => newId('key')).sort();
     await record(keys.map((keyId) => ({ tenantId, keyId, endedAt: '2026-10-20T00:00:00.000Z' })));

@@ -1,7 +1,8 @@
 import { RequestError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
-/** Some 350 KB of reply. */
+/** About 350 KB of reply. */
 export const MAX_KEYS_PER_PAGE = 5_000;
 const MONTH = /^2\d{3}-(0[1-9]|1[0-2])$/;
 
@@ -11,18 +12,19 @@ interface SpentRow {
   total: string;
 }
 
-/** Answers `metering.spent`: what budgets of the month count, for an admission store that lost it. */
+/** Answers `metering.spent`: the month's spending that budgets count, for an admission store that lost it. */
 export class MonthSpent {
   constructor(
     private readonly dataSource: DataSource,
     private readonly maxKeysPerPage = MAX_KEYS_PER_PAGE,
   ) {}
 
-  /** One page, of one instant. RequestError invalid_parameter: month. */
+  /** One page, read at one instant. RequestError invalid_parameter (month). */
   async page({ tenantId, month, after = '' }: RequestOf<'metering.spent'>): Promise<ReplyOf<'metering.spent'>> {
     if (typeof month !== 'string' || !MONTH.test(month))
-      throw new RequestError('invalid_parameter', '"month" is a month as in 2026-11');
-    const rows: SpentRow[] = await this.dataSource.query(
+      throw new RequestError('invalid_parameter', '"month" must be a month, e.g. 2026-11');
+    const rows = await query<SpentRow>(
+      this.dataSource,
       `SELECT * FROM (
          SELECT key_id, sum(cost_nanos)::text AS nanos, (sum(sum(cost_nanos)) OVER ())::text AS total FROM usage_hour
           WHERE tenant_id = $1 AND hour >= $2 AND hour < $3 GROUP BY key_id) AS spent

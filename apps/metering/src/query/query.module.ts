@@ -13,7 +13,7 @@ const inject = [MeteringDataSource];
   providers: [
     UsageQueries,
     EventRanges,
-    // By hand, as tests give them smaller pages.
+    // Made by a factory, because tests use smaller pages.
     { provide: MonthSpent, inject, useFactory: (dataSource: MeteringDataSource) => new MonthSpent(dataSource) },
     { provide: RollUpAudit, inject, useFactory: (dataSource: MeteringDataSource) => new RollUpAudit(dataSource) },
   ],

@@ -5,7 +5,7 @@ import { ANY_PRICE, KEY, usageEvent } from '../sample-events.fixture';
 import { EventRanges } from './event-ranges';
 import { BY_INDEX_SQL, HOURS_SQL, RollUpAudit } from './roll-up-audit';
 
-// What reconcile asks of metering; that it finds what is wrong, through all services: test/reconcile.
+// Metering's answers to reconcile. test/reconcile checks that reconcile finds errors through all services.
 const database = useMeteringDatabase();
 const EVENTS = 25;
 const tenants = [newId('ten'), newId('ten'), newId('ten')];
@@ -28,7 +28,7 @@ beforeAll(async () => {
 describe('ranges of events', () => {
   const ranges = () => new EventRanges(database.dataSource);
 
-  it('adjoin: their sums are those of the whole, whatever their size', async () => {
+  it('adjoin: their sums are those of the whole range, in parts of any size', async () => {
     const whole = await ranges().digest({ after: '', limit: 1_000 });
     expect(whole).toMatchObject({ events: EVENTS, end: null });
     for (const limit of [1, 4, 24, 25, 26]) {
@@ -60,7 +60,7 @@ describe('ranges of events', () => {
 });
 
 describe('the audit of the roll-ups', () => {
-  // One row a part: every edge between tenants and hours is met.
+  // One row per part, so every edge between tenants and hours occurs.
   const audit = (rows = 1) => new RollUpAudit(database.dataSource, { events: 1, rows });
   const all = async (rows?: number) => {
     const differences = [];
@@ -78,7 +78,7 @@ describe('the audit of the roll-ups', () => {
     for (const rows of [1, 2, 5, 100]) expect(await all(rows)).toEqual([]);
   });
 
-  it('finds an hour of which no roll-up tells, before, between and after those that tell', async () => {
+  it('finds an hour without a roll-up, before, between and after the others', async () => {
     for (const hour of [0, 3, 6]) {
       const at = new Date(Date.UTC(2026, 10, 1, hour)).toISOString();
       await database.query('DELETE FROM metering.usage_hour WHERE tenant_id = $1 AND hour = $2', [tenants[1], at]);
@@ -91,8 +91,11 @@ describe('the audit of the roll-ups', () => {
     const tenantId = newId('ten');
     const stray = (keys: number) =>
       database.query(
-        `INSERT INTO metering.usage_hour (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens, completion_tokens, estimated, cost_nanos)
-         SELECT $1, '2026-11-01T00:00:00Z', 'sim', 'key_' || n, 1, 1, 0, 1, 0, 1 FROM generate_series(1, $2::int) n ON CONFLICT DO NOTHING`,
+        `INSERT INTO metering.usage_hour (tenant_id, hour, model, key_id, requests, prompt_tokens, cached_tokens,
+           completion_tokens, estimated, cost_nanos)
+         SELECT $1, '2026-11-01T00:00:00Z', 'sim', 'key_' || n, 1, 1, 0, 1, 0, 1
+         FROM generate_series(1, $2::int) n
+         ON CONFLICT DO NOTHING`,
         [tenantId, keys],
       );
     const after = `${tenantId} 2026-10-31T00:00:00Z`;
@@ -108,7 +111,7 @@ describe('the audit of the roll-ups', () => {
     await database.query('DELETE FROM metering.usage_hour WHERE tenant_id = $1', [tenantId]);
   });
 
-  it('reads a part by the index, however large the planner takes it for: it would read all events for each part', async () => {
+  it('reads a part by the index, although the planner would read all events for each part', async () => {
     const plan = await database.dataSource.transaction(async (tx) => {
       await tx.query(BY_INDEX_SQL);
       const hour = '2026-11-01T03:00:00Z';

@@ -1,4 +1,5 @@
 import { RequestError, type RecordedEvent, type ReplyOf, type RequestOf } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { DataSource } from 'typeorm';
 
 const MAX_IDS = 200;
@@ -23,8 +24,8 @@ interface EventRow {
 }
 
 /**
- * Answers `metering.usage.events`: what is recorded of some requests, by their ids, in the order asked for; unknown
- * ones are left out. RequestError invalid_parameter.
+ * Answers `metering.usage.events`: the records of some requests by their ids, in the given order, without unknown ones.
+ * RequestError invalid_parameter.
  */
 export async function recordedEvents(
   dataSource: DataSource,
@@ -32,8 +33,10 @@ export async function recordedEvents(
 ): Promise<ReplyOf<'metering.usage.events'>> {
   if (!Array.isArray(ids) || ids.length > MAX_IDS || !ids.every((id) => typeof id === 'string' && !id.includes('\0')))
     throw new RequestError('invalid_parameter', `ids must be at most ${MAX_IDS} request ids.`);
-  const rows = await dataSource.query<EventRow[]>(
-    `SELECT id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens, cached_tokens, completion_tokens, cost_nanos, overrun_nanos, price_version,
+  const rows = await query<EventRow>(
+    dataSource,
+    `SELECT id, tenant_id, key_id, model, kind, stream, outcome, estimated, prompt_tokens, cached_tokens,
+       completion_tokens, cost_nanos, overrun_nanos, price_version,
        started_at, ended_at FROM usage_event WHERE id = ANY($1)`,
     [ids],
   );

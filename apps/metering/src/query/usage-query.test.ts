@@ -15,7 +15,7 @@ const ask = (from: string, to: string, rest: Partial<UsageQuery> = {}) =>
 const requests = async (from: string, to: string, rest: Partial<UsageQuery> = {}) =>
   (await ask(from, to, rest)).totals.requests;
 
-/** Whatever its tokens: by the request. */
+/** Costs this amount per request, whatever its tokens. */
 const costing = (nanos: number, changes: Partial<UsageEvent>) =>
   usageEvent({
     price: {
@@ -28,7 +28,7 @@ const costing = (nanos: number, changes: Partial<UsageEvent>) =>
     ...changes,
   });
 
-/** One request each: 10 + 1 tokens, a third of a cent. */
+/** One request of 10 + 1 tokens, for a third of a cent. */
 const at = (endedAt: string, changes: Partial<UsageEvent> = {}) =>
   costing(3_333_333, { endedAt, promptTokens: 10, cachedTokens: 0, completionTokens: 1, ...changes });
 
@@ -78,9 +78,9 @@ describe('the range', () => {
 
   it.each<[string, Partial<UsageQuery>]>([
     ['from after to', { from: '2026-11-22', to: '2026-11-21' }],
-    ['a time that is none', { from: 'yesterday' }],
+    ['an invalid time', { from: 'yesterday' }],
     ['a time without a zone', { to: '2026-11-21T10:00' }],
-    ['a grouping that is none', { groupBy: ['constructor' as UsageGroup] }],
+    ['an unknown grouping', { groupBy: ['constructor' as UsageGroup] }],
   ])('is refused with %s', async (_, changes) => {
     const refused = ask('2026-11-20', '2026-11-21', changes);
     await expect(refused).rejects.toThrow(RequestError);
@@ -89,7 +89,7 @@ describe('the range', () => {
 });
 
 describe('groups', () => {
-  it('come by time, then model, then key, and their cents add up to the total', async () => {
+  it('are sorted by time, then model, then key, and their cents add up to the total', async () => {
     const { totals, groups } = await ask('2026-11-20', '2026-11-22', { groupBy: ['key', 'model', 'day'] });
     const keys = [KEY, OTHER_KEY].sort();
     expect(groups.map(({ day, model, key, requests: n }) => [day, model, key, n])).toEqual([
@@ -101,7 +101,7 @@ describe('groups', () => {
     expect(groups.reduce((sum, group) => sum + group.costCents, 0)).toBe(2);
   });
 
-  it('by hour name the full hour, also of the partial hours at the edges', async () => {
+  it('by hour name the full hour, including the partial hours at the edges', async () => {
     const { groups } = await ask('2026-11-21T10:30:00Z', '2026-11-21T12:30:00Z', { groupBy: ['hour', 'day'] });
     expect(groups.map(({ day, hour, requests: n }) => [day, hour, n])).toEqual([
       ['2026-11-21', '2026-11-21T10:00:00.000Z', 1],
@@ -110,14 +110,14 @@ describe('groups', () => {
     ]);
   });
 
-  it('hold only what the filters let through', async () => {
+  it('contain only what the filters select', async () => {
     expect(await requests('2026-11-21', '2026-11-22', { model: 'a' })).toBe(4);
     expect(await requests('2026-11-21T10:10:00Z', '2026-11-22', { model: 'a', keyId: OTHER_KEY })).toBe(1);
     expect(await requests('2026-11-21', '2026-11-22', { keyId: newId('key') })).toBe(0);
     expect(await requests('2026-11-21', '2026-11-22', { tenantId: newId('ten') })).toBe(0);
   });
 
-  it('tell how many of the requests were estimated, whole hours and partial ones alike, and say nothing where none were', async () => {
+  it('count the estimated requests of whole and partial hours, and omit the count if there are none', async () => {
     const tenantId = newId('ten');
     await new UsageConsumer(database.dataSource, ANY_PRICE).consume([
       at('2026-11-21T10:30:00.000Z', { tenantId, model: 'a', estimated: true }),
@@ -136,17 +136,19 @@ describe('groups', () => {
     expect((await ask(...range, { tenantId, model: 'b' })).totals).not.toHaveProperty('estimatedRequests');
   });
 
-  it('are none when there is nothing', async () => {
+  it('are empty when there is no usage', async () => {
     expect(await ask('2030-01-01', '2030-01-02', { groupBy: ['model'] })).toMatchObject({
       totals: { requests: 0, costCents: 0 },
       groups: [],
     });
   });
 
-  it('are refused, not cut off, when they are too many', async () => {
+  it('are refused, not cut off, when there are too many', async () => {
     const tenantId = newId('ten');
     await database.query(
-      `INSERT INTO metering.usage_hour SELECT $1, timestamptz '2020-01-01Z' + make_interval(hours => n), 'm', 'k', 1, 1, 0, 1, 0, 1 FROM generate_series(1, ${MAX_GROUPS + 1}) n`,
+      `INSERT INTO metering.usage_hour
+       SELECT $1, timestamptz '2020-01-01Z' + make_interval(hours => n), 'm', 'k', 1, 1, 0, 1, 0, 1
+       FROM generate_series(1, ${MAX_GROUPS + 1}) n`,
       [tenantId],
     );
     const refused = ask('2020-01-01', '2030-01-01', { tenantId, groupBy: ['hour'] });
@@ -160,7 +162,7 @@ describe('groups', () => {
   });
 });
 
-it('any range and grouping gives what the events give, and parts that add up', async () => {
+it('any range and grouping equals the events, and its parts add up', async () => {
   const DAY_MS = Date.UTC(2026, 10, 21);
   const HOURS_MS = 4 * 3_600_000;
   const minute = fc.integer({ min: -5, max: 245 }).map((n) => new Date(DAY_MS + n * 60_000).toISOString());
@@ -178,7 +180,7 @@ it('any range and grouping gives what the events give, and parts that add up', a
   const recorded = events.map(({ ms, cost, ...rest }) =>
     costing(cost, { ...rest, tenantId, endedAt: new Date(DAY_MS + ms).toISOString(), cachedTokens: 0 }),
   );
-  // In batches of 100 the sums are added to, not only made.
+  // In batches of 100, so that sums are added to, not only created.
   for (let i = 0; i < 300; i += 100)
     await new UsageConsumer(database.dataSource, ANY_PRICE).consume(recorded.slice(i, i + 100));
   await assertRuns(

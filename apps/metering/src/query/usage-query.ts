@@ -8,14 +8,15 @@ import {
   type UsageQuery,
   type UsageSummary,
 } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { MeteringDataSource } from '../database';
 
-/** More groups are refused, not cut off: a sum that leaves some out would be a wrong answer. */
+/** More groups are refused, not cut off: a sum without some of them would be wrong. */
 export const MAX_GROUPS = 10_000;
 const HOUR_MS = 3_600_000;
 const ISO_UTC = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?Z)?$/;
 
-/** What each grouping selects from the rows of USAGE, in the order in which groups are sorted. */
+/** The columns of each grouping in USAGE, in sorting order. */
 const GROUP_COLUMNS: Record<UsageGroup, string> = {
   day: `date_trunc('day', hour, 'UTC')`,
   hour: 'hour',
@@ -24,17 +25,19 @@ const GROUP_COLUMNS: Record<UsageGroup, string> = {
 };
 
 /**
- * Rollups for the whole hours [$4, $5), and the events themselves before and after, in [$2, $4) and [$5, $3); one
- * statement, so one snapshot. $6, $7: model and key or null.
+ * Rollups for the whole hours [$4, $5), and events for the edges [$2, $4) and [$5, $3). One statement, so one snapshot.
+ * $6, $7: model and key or null.
  */
 const USAGE = `
   SELECT hour, model, key_id, requests, prompt_tokens, completion_tokens, estimated, cost_nanos
   FROM usage_hour WHERE tenant_id = $1 AND hour >= $4 AND hour < $5
   UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int, cost_nanos
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int,
+    cost_nanos
   FROM usage_event WHERE tenant_id = $1 AND ended_at >= $2 AND ended_at < $4
   UNION ALL
-  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int, cost_nanos
+  SELECT date_trunc('hour', ended_at, 'UTC'), model, key_id, 1, prompt_tokens, completion_tokens, estimated::int,
+    cost_nanos
   FROM usage_event WHERE tenant_id = $1 AND ended_at >= $5 AND ended_at < $3`;
 
 interface SumRow {
@@ -55,20 +58,20 @@ export class UsageQueries {
   constructor(private readonly dataSource: MeteringDataSource) {}
 
   /**
-   * Usage of one tenant that ended in [from, to). Throws RequestError invalid_parameter: a bad time or grouping, from
+   * Usage of one tenant that ended in [from, to). RequestError invalid_parameter: an invalid time or grouping, from
    * after to, more than MAX_GROUPS groups.
    */
-  async query(query: UsageQuery): Promise<UsageSummary> {
-    const from = parseTime('from', query.from);
-    const to = parseTime('to', query.to);
+  async query(asked: UsageQuery): Promise<UsageSummary> {
+    const from = parseTime('from', asked.from);
+    const to = parseTime('to', asked.to);
     if (from > to) throw new RequestError('invalid_parameter', '"from" is after "to"');
-    const groups = parseGroups(query.groupBy);
-    // A range within one hour has no whole hour: all of it comes from the events, as the edge before wholeFrom = to.
+    const groups = parseGroups(asked.groupBy);
+    // A range within one hour has no whole hour. All of it comes from the events, as the edge before wholeFrom = to.
     const wholeFrom = Math.min(Math.ceil(from / HOUR_MS) * HOUR_MS, to);
     const wholeTo = Math.max(Math.floor(to / HOUR_MS) * HOUR_MS, wholeFrom);
     const times = [from, to, wholeFrom, wholeTo].map((ms) => new Date(ms).toISOString());
-    const values = [query.tenantId, ...times, query.model ?? null, query.keyId ?? null];
-    const rows: SumRow[] = await this.dataSource.query(statement(groups), values);
+    const values = [asked.tenantId, ...times, asked.model ?? null, asked.keyId ?? null];
+    const rows = await query<SumRow>(this.dataSource, statement(groups), values);
     if (rows.length > MAX_GROUPS) {
       throw new RequestError('invalid_parameter', `More than ${MAX_GROUPS} groups: narrow the range or group by less`);
     }
@@ -79,11 +82,14 @@ export class UsageQueries {
 function statement(groups: readonly UsageGroup[]): string {
   const keys = groups.map((group) => `${GROUP_COLUMNS[group]} AS "${group}", `).join('');
   const positions = groups.map((_, index) => index + 1).join(', ');
+  const limits =
+    groups.length > 0 ? `GROUP BY ${positions} ORDER BY ${positions} LIMIT ${MAX_GROUPS + 1}` : 'HAVING count(*) > 0';
   return `
-    SELECT ${keys}sum(requests) AS requests, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion, sum(estimated) AS estimated, sum(cost_nanos) AS cost
+    SELECT ${keys}sum(requests) AS requests, sum(prompt_tokens) AS prompt, sum(completion_tokens) AS completion,
+      sum(estimated) AS estimated, sum(cost_nanos) AS cost
     FROM (${USAGE}) AS usage
     WHERE ($6::text IS NULL OR model = $6) AND ($7::text IS NULL OR key_id = $7)
-    ${groups.length > 0 ? `GROUP BY ${positions} ORDER BY ${positions} LIMIT ${MAX_GROUPS + 1}` : 'HAVING count(*) > 0'}`;
+    ${limits}`;
 }
 
 function summarize(rows: readonly SumRow[], groups: readonly UsageGroup[]): Pick<UsageSummary, 'totals' | 'groups'> {
@@ -132,7 +138,7 @@ function groupFields({ day, hour, model, key }: SumRow): Partial<Record<UsageGro
   };
 }
 
-/** Each once, in the order in which groups are sorted. */
+/** Each group once, in sorting order. */
 function parseGroups(groupBy: readonly UsageGroup[]): UsageGroup[] {
   for (const group of groupBy) {
     if (!Object.hasOwn(GROUP_COLUMNS, group))
@@ -143,6 +149,7 @@ function parseGroups(groupBy: readonly UsageGroup[]): UsageGroup[] {
 
 function parseTime(name: string, value: string): number {
   const ms = typeof value === 'string' && ISO_UTC.test(value) ? Date.parse(value) : NaN;
-  if (Number.isNaN(ms)) throw new RequestError('invalid_parameter', `"${name}" is no ISO 8601 date or time in UTC`);
+  if (Number.isNaN(ms))
+    throw new RequestError('invalid_parameter', `"${name}" must be an ISO 8601 date or time in UTC`);
   return ms;
 }

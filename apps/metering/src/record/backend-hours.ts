@@ -1,13 +1,14 @@
 import { UNKNOWN_BACKEND, type UsageEvent } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 
 const HOUR_MS = 3_600_000;
-/** Of an ISO 8601 time, up to its hour. */
+/** The part of an ISO 8601 time up to its hour. */
 const HOUR_CHARS = '2026-11-21T14'.length;
-/** No request runs longer, whatever a clock says: the sums of no more hours are touched by one. */
+/** No request runs longer, whatever a clock says. So one request changes the sums of at most this many hours. */
 const MAX_HOURS = 24;
-/** Batches that are under way at the same time rarely share one, and so do not wait for each other. */
+/** Concurrent batches rarely share one, so they rarely wait for each other. */
 const SHARDS = 16;
 const MAX_NAME_CHARS = 256;
 const NAME = /^[^\p{Cc}\p{Cs}]+$/u;
@@ -26,14 +27,11 @@ interface BackendHourSum {
   lateCompletion: number;
 }
 
-/** Names that were found to be good: looking at their characters costs as much as all else here. */
+/** Names that were found valid. Checking their characters costs as much as everything else here. */
 const known = new Set<string>();
 const MAX_KNOWN = 1_000;
 
-/**
- * The name that an event gives its backend; null for none. A name that is none must not keep its event from being
- * charged.
- */
+/** The backend name of an event, or null if it has none. An invalid name must not keep its event from being charged. */
 export function backendOf({ backend }: UsageEvent): string | null {
   const value: unknown = backend;
   if (typeof value !== 'string') return null;
@@ -43,7 +41,7 @@ export function backendOf({ backend }: UsageEvent): string | null {
   return value;
 }
 
-/** One row for each hour and backend, sorted by them: consumers that share a shard lock them in this order. */
+/** One row per hour and backend, sorted by them. Consumers that share a shard lock rows in this order. */
 export function sumByBackend(events: readonly UsageEvent[]): BackendHourSum[] {
   const sums = new Map<string, BackendHourSum>();
   const of = (at: string, backend: string): BackendHourSum => {
@@ -78,8 +76,8 @@ export function sumByBackend(events: readonly UsageEvent[]): BackendHourSum[] {
 }
 
 /**
- * A time in each hour in which a request ran, before the one in which it ended. Nearly all have none, and are not
- * parsed.
+ * A time in each hour in which a request ran, before the one in which it ended. Nearly all requests have none, and
+ * their times are not parsed.
  */
 function hoursBefore({ startedAt, endedAt }: UsageEvent): string[] {
   if (startedAt.slice(0, HOUR_CHARS) === endedAt.slice(0, HOUR_CHARS)) return [];
@@ -90,14 +88,18 @@ function hoursBefore({ startedAt, endedAt }: UsageEvent): string[] {
   return hours;
 }
 
-/** Adds the sums over new events to those that are kept. */
+/** Adds the sums of new events to the stored ones. */
 export async function addToBackends(tx: EntityManager, sums: readonly BackendHourSum[]): Promise<void> {
   const numbers = (name: Exclude<keyof BackendHourSum, 'hour' | 'backend'>) => plainArray(sums.map((sum) => sum[name]));
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO backend_hour AS stored
-     SELECT hour, backend, pg_backend_pid() % ${SHARDS}, requests, estimated, prompt, cached, completion, early_prompt, early_completion, late_prompt, late_completion
-     FROM unnest($1::timestamptz[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
-       AS s (hour, backend, requests, estimated, prompt, cached, completion, early_prompt, early_completion, late_prompt, late_completion)
+     SELECT hour, backend, pg_backend_pid() % ${SHARDS}, requests, estimated, prompt, cached, completion, early_prompt,
+       early_completion, late_prompt, late_completion
+     FROM unnest($1::timestamptz[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[],
+       $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[])
+       AS s (hour, backend, requests, estimated, prompt, cached, completion, early_prompt, early_completion,
+         late_prompt, late_completion)
      ON CONFLICT (hour, backend, shard) DO UPDATE SET
        requests = stored.requests + excluded.requests,
        estimated = stored.estimated + excluded.estimated,

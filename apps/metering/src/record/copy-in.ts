@@ -1,16 +1,15 @@
-import { Query, type Connection, type PoolClient } from 'pg';
-import type { EntityManager } from 'typeorm';
+import { Query, type Connection, type ClientBase } from 'pg';
 
-/** What pg's Connection has for COPY, and its type declaration lacks. */
+/** Methods of pg's Connection for COPY that its type declaration lacks. */
 interface CopyConnection extends Connection {
   sendCopyFromChunk(chunk: Buffer): void;
   endCopyFrom(): void;
 }
 
 /**
- * `COPY … FROM STDIN` of rows that are all in memory. They are sent right behind the statement, without waiting for the
- * server's "go on": when it refuses the statement, it ignores what follows it (PostgreSQL's protocol has it so for
- * clients that learn of a failure late).
+ * `COPY … FROM STDIN` of rows in memory. The rows follow the statement without waiting for the server's "go on". If the
+ * server refuses the statement, it ignores the rows, as PostgreSQL's protocol defines for clients that learn of a
+ * failure late.
  */
 class CopyInQuery extends Query {
   constructor(sql: string, copyText: string, done: (error: Error | undefined) => void) {
@@ -23,20 +22,15 @@ class CopyInQuery extends Query {
     };
   }
 
-  /** pg's own answer to "go on" would be to call the COPY off. */
+  /** pg's default answer to "go on" would abort the COPY. */
   handleCopyInResponse(): void {}
 }
 
-/** The connection of a transaction, for `copyIn`. */
-export async function connectionOf(tx: EntityManager): Promise<PoolClient> {
-  return (await tx.queryRunner!.connect()) as PoolClient;
-}
-
 /**
- * Runs a `COPY … FROM STDIN`, which is on its way when this returns. `rows` is in COPY's text form: columns between
- * tabs, each row ended by a newline, NULL as \N, backslashes doubled. Rejects as any query does.
+ * Starts a `COPY … FROM STDIN`; it has been sent when this returns. `rows` is in COPY's text form: columns separated by
+ * tabs, each row ended by a newline, NULL as \N, backslashes doubled. Rejects like any query.
  */
-export function copyIn(client: PoolClient, sql: string, rows: string): Promise<void> {
+export function copyIn(client: ClientBase, sql: string, rows: string): Promise<void> {
   return new Promise((resolve, reject) => {
     client.query(new CopyInQuery(sql, rows, (error) => (error ? reject(error) : resolve())));
   });

@@ -13,7 +13,10 @@ const DECEMBER_MS = Date.UTC(2026, 11, 1);
 const partitions = async () =>
   (
     await database.query<{ name: string }>(
-      `SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'metering.usage_event'::regclass ORDER BY 1`,
+      `SELECT inhrelid::regclass::text AS name
+       FROM pg_inherits
+       WHERE inhparent = 'metering.usage_event'::regclass
+       ORDER BY 1`,
     )
   ).map((row) => row.name.replace('metering.', ''));
 /** Request ids by the partition that holds them. */
@@ -25,11 +28,11 @@ const homes = async () =>
       )
     ).map(({ id, home }) => [id, home.replace('metering.', '')]),
   );
-/** An id of a given instant; newId itself never goes back in time within a process. */
+/** An id of a given instant. newId itself never goes back in time within a process. */
 const idAt = (ms: number) => idBound('req', ms).slice(0, 14) + newId('req').slice(14);
 
 describe('partitions of usage_event', () => {
-  it('are made for the months around now, by any number of processes at once, while events come in', async () => {
+  it('are made for the months around now, by any number of processes at once, while events arrive', async () => {
     const others = await Promise.all([1, 2].map(() => openMeteringDatabase(database.url)));
     try {
       const consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
@@ -51,13 +54,13 @@ describe('partitions of usage_event', () => {
     expect(Object.values(await homes())).toEqual(Array(100).fill('usage_event_default'));
   });
 
-  it('part the months at midnight UTC, to the millisecond', async () => {
+  it('divide the months at midnight UTC, to the millisecond', async () => {
     const [last, first] = [usageEvent({ id: idAt(DECEMBER_MS - 1) }), usageEvent({ id: idAt(DECEMBER_MS) })];
     await new UsageConsumer(database.dataSource, ANY_PRICE).consume([first, last]);
     expect(await homes()).toMatchObject({ [last.id]: 'usage_event_2026_11', [first.id]: 'usage_event_2026_12' });
   });
 
-  it('take over what the default partition held for them, and ids stay unique throughout', async () => {
+  it('get the rows of their month from the default partition, and ids stay unique throughout', async () => {
     const consumer = new UsageConsumer(database.dataSource, ANY_PRICE);
     const march = usageEvent({ id: idAt(Date.UTC(2027, 2, 9)) });
     const june = usageEvent({ id: idAt(Date.UTC(2027, 5, 1)) });
@@ -68,7 +71,7 @@ describe('partitions of usage_event', () => {
     expect(await consumer.consume([march, june])).toMatchObject({ recorded: 0, repeated: 2 });
   });
 
-  it('have the indexes of the whole', async () => {
+  it('have the indexes of the parent table', async () => {
     const rows = await database.query(
       `SELECT indexdef FROM pg_indexes WHERE tablename = 'usage_event_2026_11' ORDER BY 1`,
     );

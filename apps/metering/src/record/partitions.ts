@@ -1,12 +1,12 @@
 import { Injectable, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { sqlState, transaction } from '@tollgate/postgres';
+import { query, sqlState, transaction } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { EntityManager } from 'typeorm';
 import { MeteringDataSource } from '../database';
 
 /**
- * The month before (an event may come late), this one, and two ahead: a process that runs needs a new one once in two
- * months at the latest.
+ * The previous month (an event may be late), this one, and the next two. So a running process needs a new one within
+ * two months.
  */
 const MONTHS_BEHIND = 1;
 const MONTHS_AHEAD = 2;
@@ -22,9 +22,8 @@ interface Month {
 }
 
 /**
- * Keeps the months of `usage_event` ready: at start, and daily. Any number of processes may do it at once. An event for
- * which there is no month goes into the default partition, and moves when its month is made; so being late is a matter
- * of tidiness, not of loss.
+ * Keeps the months of `usage_event` ready, at the start and daily. Any number of processes may do it at once. An event
+ * without its month goes into the default partition and moves once the month is made. So being late causes no loss.
  */
 @Injectable()
 export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
@@ -43,17 +42,17 @@ export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
     clearTimeout(this.timer);
   }
 
-  /** Makes the months around `nowMs` that are missing, each in a transaction of its own. */
+  /** Makes the missing months around `nowMs`, each in a transaction of its own. */
   async ensure(nowMs = Date.now()): Promise<void> {
     for (let offset = -MONTHS_BEHIND; offset <= MONTHS_AHEAD; offset++) {
       const month = monthOf(nowMs, offset);
       if (await isAttached(this.dataSource.manager, month)) continue;
-      // By a function of the schema's owner, as this service owns no table: functions/months.sql.
-      await transaction(this.dataSource, (tx) => tx.query('SELECT add_month($1, $2)', [month.year, month.month]));
+      // Calls a function of the schema's owner, because this service owns no table: functions/months.sql.
+      await transaction(this.dataSource, (tx) => query(tx, 'SELECT add_month($1, $2)', [month.year, month.month]));
     }
   }
 
-  /** Never rejects: the default partition takes everything until it works. */
+  /** Never rejects: until it works, the default partition accepts all rows. */
   private async keep(): Promise<void> {
     let nextMs = EVERY_MS;
     try {
@@ -61,7 +60,7 @@ export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
     } catch (error) {
       logger('metering').error(
         { err: error, sqlState: sqlState(error) },
-        'the partitions of usage_event could not be made; tried again',
+        'the partitions of usage_event could not be made; it will be retried',
       );
       nextMs = RETRY_MS;
     }
@@ -70,7 +69,8 @@ export class Partitions implements OnModuleInit, BeforeApplicationShutdown {
 }
 
 async function isAttached(tx: EntityManager, { table }: Month): Promise<boolean> {
-  const rows: unknown[] = await tx.query(
+  const rows = await query(
+    tx,
     `SELECT 1 FROM pg_inherits WHERE inhparent = 'usage_event'::regclass AND inhrelid = to_regclass($1)`,
     [table],
   );

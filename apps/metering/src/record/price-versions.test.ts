@@ -7,11 +7,12 @@ import { auditRejected, openRejected, waitingFor } from './rejected';
 import { usageEvent } from '../sample-events.fixture';
 import { PriceVersions } from './price-versions';
 
-// Real: Postgres. The configuration is a file that the test changes, which is read when the test or an event says so.
+// Real: PostgreSQL. The configuration is a file that the test changes. It is read when the test or an event demands it.
 const database = useMeteringDatabase();
 beforeEach(() =>
   database.query(
-    'TRUNCATE metering.usage_event, metering.usage_hour, metering.tenant_sum, metering.rejected_event, metering.outbox, metering.price_version',
+    'TRUNCATE metering.usage_event, metering.usage_hour, metering.tenant_sum, metering.rejected_event, ' +
+      'metering.outbox, metering.price_version',
   ),
 );
 
@@ -57,7 +58,7 @@ const kept = () =>
   );
 
 describe('prices that are or were in force', () => {
-  it('rate events that come after the price was changed, also after a restart, and by each replica', async () => {
+  it('rate events that arrive after a change of the price, even after a restart, and on each replica', async () => {
     const config = new Config(configOf(['m', 'chat', '2']));
     const { prices, consumer } = await replica(config);
     const late = [eventAt('2'), eventAt('2')];
@@ -65,13 +66,13 @@ describe('prices that are or were in force', () => {
     await config.refresh();
     expect(await consumer.consume([late[0], eventAt('3')])).toMatchObject({ recorded: 2, rejected: 0 });
     await prices.beforeApplicationShutdown();
-    // One that never had the first price in its file, as it starts only now.
+    // It starts only now, so its file never had the first price.
     const other = await replica(new Config(configOf(['m', 'chat', '3'])));
     expect(await other.consumer.consume([late[1]])).toMatchObject({ recorded: 1, rejected: 0 });
     expect(await kept()).toHaveLength(2);
   });
 
-  it('are a model’s own, and a kind’s own', async () => {
+  it('belong to one model and one kind', async () => {
     const { consumer } = await replica(
       new Config(configOf(['m', 'chat', '2'], ['dear', 'chat', '200'], ['e', 'embedding', '0'])),
     );
@@ -83,7 +84,7 @@ describe('prices that are or were in force', () => {
     });
     expect(
       await of([
-        // At the price of another model, or a price that nobody has, which agrees with its own cost.
+        // At the price of another model, or at a price that nobody has. Each agrees with its own cost.
         eventAt('2', { model: 'dear' }),
         eventAt('200'),
         eventAt('0.1'),
@@ -96,7 +97,7 @@ describe('prices that are or were in force', () => {
     ]);
   });
 
-  it('that a gateway read before metering are looked for at once in the file', async () => {
+  it('that a gateway read before metering are looked up in the file at once', async () => {
     const config = new Config(configOf(['m', 'chat', '2']));
     const { prices, consumer } = await replica(config);
     config.file = configOf(['m', 'chat', '3']);
@@ -105,7 +106,7 @@ describe('prices that are or were in force', () => {
     expect(await kept()).toHaveLength(2);
   });
 
-  it('that another replica has read are found in the table', async () => {
+  it('that another replica read are found in the table', async () => {
     const stale = new Config(configOf(['m', 'chat', '2']));
     const { consumer } = await replica(stale);
     const other = await openMeteringDatabase(database.url);
@@ -117,7 +118,7 @@ describe('prices that are or were in force', () => {
     }
   });
 
-  it('are looked for once in a while, however many events name one that nobody knows', async () => {
+  it('are looked up at most once in a while, however many events name an unknown one', async () => {
     const config = new Config(configOf(['m', 'chat', '2']));
     const { consumer } = await replica(config, { lookEveryMs: 3_600_000 });
     for (let i = 0; i < 20; i++) await consumer.consume([eventAt('9')]);
@@ -126,7 +127,7 @@ describe('prices that are or were in force', () => {
 });
 
 describe('an event whose price is not known yet', () => {
-  it('is quarantined once, counted up by each repeat, recorded once its price is known, and not open any more then', async () => {
+  it('is quarantined once, counted up by repeats, and recorded once its price is known', async () => {
     const config = new Config(configOf(['m', 'chat', '2']));
     const { consumer } = await replica(config);
     const event = eventAt('3');
@@ -146,7 +147,7 @@ describe('an event whose price is not known yet', () => {
     expect(await auditRejected(database.dataSource)).toEqual({ differences: [] });
   });
 
-  it('is handed out again for its price, though nobody sends it any more, and no other event is', async () => {
+  it('is returned for its price without a redelivery, and no other event is', async () => {
     const { consumer } = await replica(new Config(configOf(['m', 'chat', '2'])));
     const waiting = Array.from({ length: 1_100 }, () => eventAt('3'));
     await consumer.consume([...waiting, eventAt('4'), { ...eventAt('3'), costNanos: '1', kind: 'video' }]);
@@ -162,7 +163,7 @@ describe('an event whose price is not known yet', () => {
   });
 });
 
-it('a person can dismiss what was quarantined', async () => {
+it('can be dismissed by a person', async () => {
   const { consumer } = await replica(new Config(configOf(['m', 'chat', '2'])));
   const forged = eventAt('2', { costNanos: String(2n ** 63n - 1n) });
   await consumer.consume([forged, 'text']);

@@ -1,10 +1,11 @@
 import type { BeforeApplicationShutdown, OnModuleInit } from '@nestjs/common';
 import type { PriceStamp, UsageDraft } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import { logger, stampPrice, type ConfigSource, type TollgateConfig } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
 import type { Prices } from '../price/prices';
 
-/** Whoever can publish events can name any version: the sources are looked at this often at most. */
+/** Anyone who can publish events can name any version, so the sources are read at most this often. */
 const LOOK_EVERY_MS = 1_000;
 const SAVE_AGAIN_MS = 1_000;
 
@@ -27,13 +28,13 @@ interface StoredRow {
 }
 
 /**
- * Every price that `tollgate.yaml` had while any metering ran, by model and version: in memory for the hot path, in the
- * table `price_version` for good. Each replica adds what its configuration has, at its start and at every change; what
- * another one added is found when an event names it. What events say is never added.
+ * Every price that `tollgate.yaml` had while any metering was running, by model and version: in memory for the hot
+ * path, and in the table `price_version` for ever. Each replica adds the prices of its configuration, at the start and
+ * at every change. It finds prices of other replicas when an event names them. It never adds a price from an event.
  */
 export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShutdown {
   private readonly known = new Map<string, PriceStamp>();
-  /** In the configuration, and not in the table yet. */
+  /** In the configuration, but not in the table yet. */
   private unsaved: Row[] = [];
   private timer: NodeJS.Timeout | undefined;
   private saving: Promise<void> = Promise.resolve();
@@ -41,14 +42,14 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
   private lookedAtMs = -Infinity;
   private readonly listeners: ((versions: readonly string[]) => void)[] = [];
 
-  /** @param config absent: nothing is added to what the table has */
+  /** @param config absent: nothing is added to the table */
   constructor(
     private readonly dataSource: DataSource,
     private readonly config?: ConfigSource,
     private readonly lookEveryMs = LOOK_EVERY_MS,
   ) {}
 
-  /** Rejects when the database does: without the prices nothing can be rated. */
+  /** Rejects when the database does: without prices nothing can be rated. */
   async onModuleInit(): Promise<void> {
     await this.load();
     if (!this.config) return;
@@ -66,12 +67,12 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
     await this.saving;
   }
 
-  /** Called with versions that were not known before, once they are. */
+  /** The listener is called with versions that were unknown before, once they are known. */
   onNew(listener: (versions: readonly string[]) => void): void {
     this.listeners.push(listener);
   }
 
-  /** All that are known. */
+  /** All known versions. */
   all(): string[] {
     return [...new Set([...this.known.values()].map(({ version }) => version))];
   }
@@ -96,7 +97,7 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
     this.unsaved.push(...this.add(rows));
   }
 
-  /** Those of them that are new. */
+  /** The new ones among them. */
   private add(rows: readonly Row[]): Row[] {
     const fresh = rows.filter(({ model, kind, stamp }) => !this.known.has(place(model, kind, stamp.version)));
     for (const { model, kind, stamp } of fresh) this.known.set(place(model, kind, stamp.version), stamp);
@@ -106,7 +107,8 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
   }
 
   private async load(): Promise<void> {
-    const rows = await this.dataSource.query<StoredRow[]>(
+    const rows = await query<StoredRow>(
+      this.dataSource,
       `SELECT model, kind, version, input_femtos, cached_input_femtos, output_femtos, request_nanos FROM price_version`,
     );
     this.add(
@@ -128,9 +130,12 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
     const rows = this.unsaved;
     if (rows.length === 0) return;
     const column = (of: (row: Row) => string) => rows.map(of);
-    await this.dataSource.query(
+    await query(
+      this.dataSource,
       `INSERT INTO price_version (model, kind, version, input_femtos, cached_input_femtos, output_femtos, request_nanos)
-       SELECT * FROM unnest($1::text[], $2::inference_kind[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]) AS given
+       SELECT *
+       FROM unnest($1::text[], $2::inference_kind[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+         AS given
        ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING`,
       [
         column(({ model }) => model),
@@ -146,7 +151,7 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
   }
 
   private saveLater(error: unknown): void {
-    logger('metering').warn({ err: error }, 'the prices of the configuration could not be kept: tried again');
+    logger('metering').warn({ err: error }, 'the prices of the configuration could not be stored; it will be retried');
     if (this.stopped) return;
     this.timer = setTimeout(() => {
       this.saving = this.saving.then(() => this.save()).catch((again: unknown) => this.saveLater(again));
@@ -154,7 +159,7 @@ export class PriceVersions implements Prices, OnModuleInit, BeforeApplicationShu
   }
 }
 
-/** No two are alike: a model of the configuration has no space in it, and a version is hexadecimal. */
+/** Unique: a model of the configuration has no space in it, and a version is hexadecimal. */
 function place(model: string, kind: ModelKind, version: string): string {
   return `${kind} ${version} ${model}`;
 }

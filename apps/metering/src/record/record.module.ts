@@ -4,7 +4,7 @@ import { METERING_OPTIONS, type MeteringOptions } from '../options';
 import { Partitions } from './partitions';
 import { PriceVersions } from './price-versions';
 
-/** Null where a test gives the prices. */
+/** Null if a test gives the prices. */
 const priceVersions = {
   provide: PriceVersions,
   inject: [MeteringDataSource, METERING_OPTIONS],
@@ -12,6 +12,6 @@ const priceVersions = {
     prices ? null : new PriceVersions(dataSource, config),
 };
 
-/** Where events are kept, and the prices that they may have been served at. */
+/** Stores events, and the prices at which they may have been served. */
 @Module({ providers: [Partitions, priceVersions], exports: [PriceVersions] })
 export class RecordModule {}

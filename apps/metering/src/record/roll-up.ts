@@ -1,8 +1,9 @@
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 import { plainArray, textArray } from './array-literal';
 import type { RatedEvent } from './record-events';
 
-/** Of an ISO 8601 time, up to its hour. */
+/** The part of an ISO 8601 time up to its hour. */
 const HOUR_CHARS = '2026-11-21T14'.length;
 
 interface HourSum {
@@ -18,10 +19,7 @@ interface HourSum {
   costNanos: bigint;
 }
 
-/**
- * Sums over events, sorted: the rows are locked in this order, hours before tenants, so that two consumers never wait
- * in a circle.
- */
+/** Sums over events, sorted. Rows are locked in this order, hours before tenants, so two consumers never deadlock. */
 export interface Sums {
   hours: HourSum[];
   tenants: TenantSum[];
@@ -38,11 +36,14 @@ export function sumUp(events: readonly RatedEvent[]): Sums {
   return { hours, tenants: sumByTenant(hours) };
 }
 
-/** Adds the sums over new events to those that are kept. */
+/** Adds the sums of new events to the stored ones. */
 export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Promise<void> {
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO usage_hour AS stored
-     SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::numeric[])
+     SELECT *
+     FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+       $8::bigint[], $9::bigint[], $10::numeric[])
      ON CONFLICT (tenant_id, hour, model, key_id) DO UPDATE SET
        requests = stored.requests + excluded.requests,
        prompt_tokens = stored.prompt_tokens + excluded.prompt_tokens,
@@ -63,9 +64,11 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
       plainArray(hours.map((sum) => sum.costNanos)),
     ],
   );
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO tenant_sum AS stored SELECT * FROM unnest($1::text[], $2::bigint[], $3::numeric[])
-     ON CONFLICT (tenant_id) DO UPDATE SET events = stored.events + excluded.events, cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
+     ON CONFLICT (tenant_id) DO UPDATE SET events = stored.events + excluded.events,
+       cost_nanos = stored.cost_nanos + excluded.cost_nanos`,
     [
       plainArray(tenants.map((sum) => sum.tenantId)),
       plainArray(tenants.map((sum) => sum.events)),
@@ -74,13 +77,13 @@ export async function addToSums(tx: EntityManager, { hours, tenants }: Sums): Pr
   );
 }
 
-/** One row for each tenant, hour, model and key, sorted by them. */
+/** One row per tenant, hour, model and key, sorted by them. */
 function sumByHour(events: readonly RatedEvent[]): HourSum[] {
   const sums = new Map<string, HourSum>();
   for (const { event, chargeNanos } of events) {
     const hour = `${event.endedAt.slice(0, HOUR_CHARS)}:00:00.000Z`;
     const { tenantId, model, keyId } = event;
-    // Ids and times hold no blank; the model, which may, comes last.
+    // Ids and times have no blank. The model may have one, so it is last.
     const name = `${tenantId} ${hour} ${keyId} ${model}`;
     let sum = sums.get(name);
     if (!sum) {
@@ -114,6 +117,6 @@ function sumByTenant(hours: readonly HourSum[]): TenantSum[] {
     const sum = sums.get(tenantId) ?? { tenantId, events: 0, costNanos: 0n };
     sums.set(tenantId, { tenantId, events: sum.events + requests, costNanos: sum.costNanos + costNanos });
   }
-  // In the order of the hours, which is by tenant.
+  // In the order of the hours, which starts with the tenant.
   return [...sums.values()];
 }

@@ -5,7 +5,7 @@ import { eventually, PATIENT_CALL_MS, useTestDatabase } from '@tollgate/testing'
 import { TENANT, usageEvent } from '../sample-events.fixture';
 import { SWEEP_LIMIT, Sweeper } from './sweeper';
 
-// Real: the admission store and the messages, both on Postgres. The store's clock is the test's.
+// Real: the admission store and the messages, both on PostgreSQL. The test controls the store's clock.
 let nowMs = Date.now();
 let store: PostgresAdmissionStore;
 let messages: PostgresMessages;
@@ -69,7 +69,7 @@ async function settle(count: number): Promise<UsageEvent[]> {
 const ids = (events: readonly { id: string }[]) => events.map(({ id }) => id).sort();
 const sweeper = (confirmAfterMs = 5_000) => new Sweeper(store, messages, { sweepIntervalMs: 10, confirmAfterMs });
 
-/** After how long it found something, looking once a second. */
+/** Looks once a second, and returns the times at which it found something. */
 async function sentAtMs(sweeping: Sweeper, seconds: number): Promise<number[]> {
   const sent: number[] = [];
   const startMs = nowMs;
@@ -81,7 +81,7 @@ async function sentAtMs(sweeping: Sweeper, seconds: number): Promise<number[]> {
 }
 
 describe('the sweeper', () => {
-  it('publishes settled usage that was not confirmed in time, as it was settled, and leaves the rest alone', async () => {
+  it('publishes settled usage that was not confirmed in time, unchanged, and nothing else', async () => {
     const [lost, confirmed] = await settle(2);
     nowMs += 4_999;
     const [young] = await settle(1);
@@ -106,7 +106,7 @@ describe('the sweeper', () => {
     await news({ releases: [draft!.id] });
   });
 
-  it('goes on while there is more than one call hands out, each event once, also beside another sweeper', async () => {
+  it('continues while there is more than one call returns, each event once, even beside another sweeper', async () => {
     const events = await settle(SWEEP_LIMIT * 2 + 7);
     nowMs += 5_000;
     const counts = await Promise.all([sweeper().sweep(), sweeper().sweep()]);
@@ -115,7 +115,7 @@ describe('the sweeper', () => {
     await news({ releases: ids(events) });
   });
 
-  it('sends a backlog ever more rarely while confirmations stay away, and at once again after they came', async () => {
+  it('redelivers a backlog more and more rarely without confirmations, and at once after they arrive', async () => {
     const events = await settle(SWEEP_LIMIT);
     const one = sweeper();
     expect(await sentAtMs(one, 80)).toEqual([5_000, 15_000, 35_000, 75_000]);
@@ -128,13 +128,13 @@ describe('the sweeper', () => {
     await news({ releases: [next!.id] });
   });
 
-  it('has a few that were lost wait no longer, however often they have to be sent', async () => {
+  it('never delays a few lost events, however often they must be redelivered', async () => {
     const [event] = await settle(1);
     expect(await sentAtMs(sweeper(), 20)).toEqual([5_000, 10_000, 15_000, 20_000]);
     await news({ releases: [event!.id] });
   });
 
-  it('works on its own after errors, and stops when told', async () => {
+  it('continues after errors, and stops on demand', async () => {
     const one = sweeper(0);
     await database.query('ALTER FUNCTION admission.sweep RENAME TO swept');
     one.onApplicationBootstrap();

@@ -4,22 +4,22 @@ import type { UsageEvent } from '@tollgate/contracts';
 import type { Messages } from '@tollgate/messaging';
 import { backoffMs, Counter, failPoint, logger, metrics, WakeableDelay } from '@tollgate/runtime';
 
-/** Holds handed out by one call; two kinds, so up to twice as many events in one publication. */
+/** Holds returned by one call. There are two kinds, so up to twice as many events in one publication. */
 export const SWEEP_LIMIT = 500;
-/** Calls in one round: the rest waits for the next. */
+/** Calls in one round. The next round continues. */
 const MAX_SWEEPS_A_ROUND = 20;
 const MAX_BACKOFF_MS = 5_000;
 export const DEFAULT_SWEEP_INTERVAL_MS = 1_000;
 export const DEFAULT_CONFIRM_AFTER_MS = 5_000;
 /**
- * While the confirmations of many stay away (billing down, or far behind), events are sent again ever more rarely, at
- * most this rarely: repeats must not feed the very backlog that they wait for.
+ * While many confirmations are missing (billing is down, or far behind), events are redelivered more and more rarely,
+ * down to this interval. Repeats must not feed the backlog that they wait for.
  */
 const MAX_CONFIRM_AFTER_MS = 300_000;
 
 const swept = new Counter({
   name: 'tollgate_metering_swept_events_total',
-  help: 'Usage events sent again because their hold had expired or was not confirmed in time',
+  help: 'Usage events published again because their hold had expired or was not confirmed in time',
   registers: [metrics],
 });
 
@@ -29,13 +29,13 @@ export interface SweeperOptions {
 }
 
 /**
- * Brings back what was lost on the way: every interval it asks the admission store for the records of holds that
- * expired or that the ledger has not confirmed in time, and publishes them as the usage events that they are. Repeats
- * are harmless. Should the publication fail, the store hands them out again. Any number of sweepers may run.
+ * Recovers lost usage. Every interval it asks the admission store for the records of holds that expired or that the
+ * ledger has not confirmed in time, and publishes them as usage events. Repeats are harmless. If the publication fails,
+ * the store returns them again. Any number of sweepers may run.
  *
  * The wait for confirmation doubles with each round that found a backlog (SWEEP_LIMIT events or more), up to
- * MAX_CONFIRM_AFTER_MS, and falls back once none was found for two such waits. What a crash or a cut left behind is
- * less: it is never waited for longer.
+ * MAX_CONFIRM_AFTER_MS. It falls back once no backlog was found for two such waits. A crash or a cut leaves less than a
+ * backlog, so its usage is never delayed.
  */
 export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private stopping = false;
@@ -56,14 +56,14 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
     this.done = this.run();
   }
 
-  /** Finishes the call in hand. */
+  /** Waits for the current call. */
   async beforeApplicationShutdown(): Promise<void> {
     this.stopping = true;
     this.pause.wake();
     await this.done;
   }
 
-  /** One round; returns the number of events published. Rejects when the store or the publication does. */
+  /** One round. Returns the number of published events. Rejects when the store or the publication does. */
   async sweep(nowMs = Date.now()): Promise<number> {
     let total = 0;
     for (let call = 0; call < MAX_SWEEPS_A_ROUND && !this.stopping; call++) {
@@ -100,12 +100,12 @@ export class Sweeper implements OnApplicationBootstrap, BeforeApplicationShutdow
         if (found > 0)
           logger('metering').info(
             { events: found, confirmAfterMs: this.confirmAfterMs },
-            'unconfirmed usage sent again',
+            'unconfirmed usage published again',
           );
         failures = 0;
       } catch (error) {
         failures++;
-        logger('metering').warn({ err: error, failures }, 'the sweep failed and is tried again');
+        logger('metering').warn({ err: error, failures }, 'the sweep failed; it will be retried');
       }
       const { sweepIntervalMs } = this.options;
       const waitMs = failures > 0 ? backoffMs(failures, sweepIntervalMs, MAX_BACKOFF_MS) : 0;

@@ -231,7 +231,8 @@ function byTopic(rows: OutboxRow[]): Map<Topic, OutboxRow[]> {
 /** Puts rows back with their ids and times. */
 async function putBack(tx: EntityManager, rows: readonly OutboxRow[]): Promise<void> {
   if (rows.length === 0) return;
-  await tx.query(
+  await query(
+    tx,
     `INSERT INTO outbox (id, topic, data, created_at) OVERRIDING SYSTEM VALUE
      SELECT id, topic, data, created_at
      FROM jsonb_to_recordset($1::jsonb) AS r (id bigint, topic text, data jsonb, created_at timestamptz)`,
@@ -241,7 +242,8 @@ async function putBack(tx: EntityManager, rows: readonly OutboxRow[]): Promise<v
 
 async function quarantine(tx: EntityManager, refused: readonly RefusedRow[]): Promise<void> {
   for (const { row, reason } of refused) {
-    await tx.query(
+    await query(
+      tx,
       'INSERT INTO outbox_refused (id, topic, data, created_at, refused_reason) VALUES ($1, $2, $3, $4, $5)',
       [row.id, row.topic, JSON.stringify(row.data), row.created_at, reason],
     );

@@ -1,4 +1,5 @@
 import type { Topic, TopicTypes } from '@tollgate/contracts';
+import { query } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
 
 /**
@@ -22,7 +23,7 @@ export async function enqueue<T extends Topic>(
   messages: readonly TopicTypes[T][],
 ): Promise<void> {
   if (messages.length === 0) return;
-  await tx.query('INSERT INTO outbox (topic, data) SELECT $1, value FROM jsonb_array_elements($2::jsonb)', [
+  await query(tx, 'INSERT INTO outbox (topic, data) SELECT $1, value FROM jsonb_array_elements($2::jsonb)', [
     topic,
     JSON.stringify(messages),
   ]);

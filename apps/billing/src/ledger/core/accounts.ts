@@ -1,19 +1,20 @@
 /**
- * The accounts that each tenant has. `credit`: what we owe the tenant (a liability): its sum is the balance.
- * `usage_revenue`: earned. `payments_clearing`: against the payment provider. `adjustments`: corrections by a person.
- * `overrun`: the operator's loss.
+ * The accounts of each tenant. `credit`: our liability to the tenant; its sum is the balance. `usage_revenue`: earned.
+ * `payments_clearing`: against the payment provider. `adjustments`: corrections by a person. `overrun`: the operator's
+ * loss.
  */
 export const ACCOUNTS = ['credit', 'usage_revenue', 'payments_clearing', 'adjustments', 'overrun'] as const;
 export type Account = (typeof ACCOUNTS)[number];
 
-/** One leg of an entry: positive credits the account, negative debits it. Never zero. */
+/** One leg of an entry. Positive credits the account, negative debits it. Never zero. */
 export interface Posting {
   account: Account;
   amountCents: bigint;
 }
 
 /**
- * A ledger rule would be broken: a fault in the code or in the stores, never a caller's mistake. Nothing is written.
+ * An operation would break a rule of the ledger. The fault is in the code or the stores, never a caller's mistake.
+ * Nothing is written.
  */
 export class LedgerError extends Error {
   constructor(message: string) {
@@ -23,7 +24,7 @@ export class LedgerError extends Error {
 }
 
 /**
- * Throws LedgerError unless the postings sum to zero, none is zero, no account comes twice, and `credit` moves by the
+ * Throws LedgerError unless the postings sum to zero, none is zero, each account occurs once, and `credit` moves by the
  * entry's amount.
  */
 export function assertBalanced(postings: readonly Posting[], amountCents: bigint): void {

@@ -1,21 +1,21 @@
 import { NANOS_PER_CENT, type BalanceUpdate } from '@tollgate/contracts';
 import type { Period } from './period';
 
-/** The head of one tenant's books. Values, never changed in place: each operation returns the next state. */
+/** The head of one tenant's books. Immutable: each operation returns the next state. */
 export interface Books {
   readonly tenantId: string;
-  /** Counts up with every change. */
+  /** Incremented by every change. */
   readonly version: bigint;
   readonly balanceCents: bigint;
-  /** Sequence number of the newest journal entry; 0 for none. */
+  /** Sequence number of the newest journal entry, or 0. */
   readonly lastSequence: bigint;
-  /** Number of the newest charge range; 0 for none. */
+  /** Number of the newest charge range, or 0. */
   readonly lastCover: bigint;
   /** The remainder of the newest charge range: less than a cent. */
   readonly carriedNanos: bigint;
   /** Charges not yet covered. */
   readonly gatheredNanos: bigint;
-  /** Served beyond holds, charged to nobody, and not booked yet: the operator's loss. */
+  /** Served beyond holds, charged to nobody, and not booked yet. This is the operator's loss. */
   readonly overrunNanos: bigint;
   readonly suspended: boolean;
 }
@@ -24,18 +24,18 @@ export interface Books {
 export interface Month {
   readonly tenantId: string;
   readonly period: Period;
-  /** Number of the newest charge, and of the newest one that a charge range includes; 0 for none. */
+  /** The number of the newest charge, and of the newest one in a charge range, or 0. */
   readonly lastSeq: bigint;
   readonly coveredSeq: bigint;
-  /** Sum of the charges between the two. */
+  /** Sum of the charges between these two. */
   readonly gatheredNanos: bigint;
   /** Sum of the month's usage debits: the amount of its invoice. */
   readonly debitedCents: bigint;
-  /** Takes nothing more. */
+  /** A closed month gets no more usage. */
   readonly closed: boolean;
 }
 
-/** Balances stay below it, so that every amount is a safe integer in JSON. */
+/** Balances stay below this, so that every amount is a safe integer in JSON. */
 export const MAX_BALANCE_CENTS = BigInt(Number.MAX_SAFE_INTEGER);
 
 export function newBooks(tenantId: string): Books {
@@ -56,15 +56,15 @@ export function newMonth(tenantId: string, period: Period): Month {
   return { tenantId, period, lastSeq: 0n, coveredSeq: 0n, gatheredNanos: 0n, debitedCents: 0n, closed: false };
 }
 
-/** Usage that is gathered and not on the ledger yet. */
+/** Gathered usage that is not on the ledger yet. */
 export function unpostedNanos(books: Books): bigint {
   return books.carriedNanos + books.gatheredNanos;
 }
 
 /**
- * Whether usage can be posted as a whole: a cent has gathered and the balance pays for all of it. More than the balance
- * can gather only where holds were lost; then what the balance covers is posted (`post.ts`), the rest waits for the
- * next top-up, and the news tell the debt: usage never takes a balance below zero.
+ * Whether all gathered usage can be posted: at least a cent has gathered, and the balance pays for all of it. More than
+ * the balance can gather only where holds were lost. Then the affordable part is posted (`post.ts`), the remainder
+ * waits for the next top-up, and balance updates include the debt. Usage never takes a balance below zero.
  */
 export function canPost(books: Books): boolean {
   const cents = unpostedNanos(books) / NANOS_PER_CENT;
@@ -72,23 +72,21 @@ export function canPost(books: Books): boolean {
 }
 
 /**
- * More has gathered than the balance pays for, and it pays for something: some of the charges may be covered, which
- * only they can tell.
+ * More has gathered than the balance pays for, and the balance is at least a cent. Only the charges tell whether some
+ * of them can be covered.
  */
 export function mayPostPart(books: Books): boolean {
   const cents = unpostedNanos(books) / NANOS_PER_CENT;
   return cents > books.balanceCents && books.balanceCents >= 1n;
 }
 
-/**
- * What can leave by the books, in whole cents: the balance less what is gathered and not posted yet. Never negative.
- */
+/** What a refund may take, in whole cents: the balance less unposted usage. Never negative. */
 export function refundableCents(books: Books): bigint {
   const nanos = books.balanceCents * NANOS_PER_CENT - unpostedNanos(books);
   return nanos > 0n ? nanos / NANOS_PER_CENT : 0n;
 }
 
-/** What the admission store is told: see BalanceUpdate. */
+/** The state for the admission store: see BalanceUpdate. */
 export function balanceUpdate(books: Books, releases: readonly string[]): BalanceUpdate {
   return {
     tenantId: books.tenantId,
@@ -99,7 +97,7 @@ export function balanceUpdate(books: Books, releases: readonly string[]): Balanc
   };
 }
 
-/** Rows by their tenant, in the order given. */
+/** Groups rows by tenant, in the order given. */
 export function byTenant<T extends { readonly tenantId: string }>(rows: readonly T[]): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const row of rows) {

@@ -19,8 +19,8 @@ import { partWanted, post, postThrough, type ChargeRange, type Part } from './po
 
 const CENT = 10_000_000n;
 /**
- * Some thousands of runs, with node:assert in them as Jest's expect takes ten times as long; a failure prints its seed
- * and path, with which it runs again.
+ * Some thousands of runs. They use node:assert, because Jest's expect takes ten times as long. A failure prints the
+ * seed and path that repeat it.
  */
 const SEED = 20261121;
 const CALENDAR = { running: '2026-12', closedThrough: '2026-09' };
@@ -56,7 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** The ledger in memory: what the stores hold, by the pure core alone. */
+/** The ledger in memory: the contents of the stores, made by the pure core alone. */
 class MemoryLedger {
   books: Books = newBooks('ten_a');
   months = new Map<string, Month>();
@@ -143,8 +143,7 @@ class MemoryLedger {
   }
 
   /**
-   * With the next charges, as far as they make a cent, the balance would be below zero: more than it pays for is
-   * covered of none.
+   * The next charges, as far as they make a cent, would take the balance below zero. So nothing more can be covered.
    */
   private assertNoMoreFits(): void {
     const open = [...this.months.values()].filter((month) => month.coveredSeq < month.lastSeq);
@@ -155,7 +154,7 @@ class MemoryLedger {
   }
 }
 
-/** What a closer does with one tenant. */
+/** The work of a closer for one tenant. */
 function close(ledger: MemoryLedger, through: string, newEntryId: () => string): void {
   const posted = postThrough(ledger.books, [...ledger.months.values()], through, newEntryId);
   ledger.books = posted.books;
@@ -164,7 +163,7 @@ function close(ledger: MemoryLedger, through: string, newEntryId: () => string):
   for (const month of posted.months) ledger.months.set(month.period, month);
   for (const month of ledger.months.values()) {
     if (month.period > through) continue;
-    // Only what the balance does not pay for stays behind: a whole cent at least.
+    // Only usage that the balance does not pay for is left: a whole cent at least.
     if (month.coveredSeq < month.lastSeq) {
       const cents = unpostedNanos(ledger.books) / CENT;
       assert.equal(cents > 0n && cents > ledger.books.balanceCents, true);
@@ -186,7 +185,7 @@ describe('the pure core', () => {
     );
   });
 
-  it('posts no charge that it cannot pay for whole, and all of it once it can', () => {
+  it('posts a charge only when it can pay for all of it', () => {
     const topped = book(newBooks('ten_a'), 'ent_1', {
       type: 'topup',
       amountCents: 3n,
@@ -225,7 +224,7 @@ describe('the pure core', () => {
     expect(book(books, 'e', { ...request, type: 'adjustment', amountCents: -11n }).books.balanceCents).toBe(-1n);
   });
 
-  it('refuses postings that do not balance, are zero, name an account twice, or do not move credit by the amount', () => {
+  it('refuses postings that do not balance, are zero, repeat an account, or contradict the amount', () => {
     expect(() => assertBalanced([{ account: 'credit', amountCents: 1n }], 1n)).toThrow('sum to 1');
     expect(() => assertBalanced([{ account: 'credit', amountCents: 0n }], 0n)).toThrow('of zero');
     const twice = [5n, -2n, -3n].map((amountCents, i) => ({
@@ -244,7 +243,7 @@ describe('the pure core', () => {
     ).toThrow('credit moves by 2');
   });
 
-  it('refuses charges of another tenant, negative ones, and months that do not hold what the books say', () => {
+  it('refuses charges of another tenant, negative charges, and months that contradict the books', () => {
     const cost = { id: 'r', tenantId: 'ten_b', keyId: 'k', costNanos: 1n, endedAt: new Date(0), period: '1970-01' };
     expect(() => gather(newBooks('ten_a'), [], [cost], CALENDAR)).toThrow(LedgerError);
     expect(() => gather(newBooks('ten_b'), [], [{ ...cost, costNanos: -1n }], CALENDAR)).toThrow(LedgerError);
@@ -253,7 +252,7 @@ describe('the pure core', () => {
     );
   });
 
-  it('knows a month by UTC', () => {
+  it('decides a month by UTC', () => {
     expect(periodOf(new Date('2026-12-31T23:59:59.999Z'))).toBe('2026-12');
     expect(periodOf(new Date('2027-01-01T00:30:00+01:00'))).toBe('2026-12');
     expect(() => periodOf(new Date('+012026-01-01T00:00:00Z'))).toThrow(RangeError);
@@ -281,7 +280,7 @@ function checkInvariants({ books, months, charges, entries, ranges }: MemoryLedg
   entries.forEach((entry, index) => {
     balance += entry.amountCents;
     assert.equal(entry.balanceAfterCents, balance);
-    // Usage takes no balance below zero; only a debt that a person allows does.
+    // Usage never takes a balance below zero. Only a debt that a person allows does.
     if (entry.type === 'usage') assert.equal(balance >= 0n, true);
     assert.equal(entry.sequence, BigInt(index + 1));
     assert.equal(
@@ -289,7 +288,7 @@ function checkInvariants({ books, months, charges, entries, ranges }: MemoryLedg
       0n,
     );
   });
-  // Every charge is in exactly one range of its month, or beyond the last.
+  // Every charge is in exactly one range of its month, or after the last range.
   let carried = 0n;
   const coveredTo = new Map<string, bigint>();
   for (const range of ranges) {

@@ -5,12 +5,12 @@ import type { Period } from './period';
 
 export type EntryType = 'topup' | 'usage' | 'adjustment' | 'refund';
 
-/** The source of usage entries; nobody else may use it. */
+/** The source of usage entries. It is reserved. */
 export const METERING_SOURCE = 'metering';
-/** The source of entries that reverse an invoice; nobody else may use it. */
+/** The source of entries that reverse an invoice. It is reserved. */
 export const INVOICE_SOURCE = 'invoice';
 
-/** Where the other side of each kind of entry is booked. */
+/** The account for the other side of each kind of entry. */
 const CONTRA_ACCOUNT: Record<EntryType, Account> = {
   topup: 'payments_clearing',
   usage: 'usage_revenue',
@@ -18,19 +18,19 @@ const CONTRA_ACCOUNT: Record<EntryType, Account> = {
   refund: 'payments_clearing',
 };
 
-/** What is to be booked. Idempotency key: tenant, source and ref. */
+/** An entry to book. Idempotency key: tenant, source and ref. */
 export interface EntryRequest {
   type: EntryType;
-  /** As the tenant sees it: money in positive, a debit negative. */
+  /** From the tenant's view: money in is positive, a debit negative. */
   amountCents: bigint;
   source: string;
   ref: string;
   period: Period;
-  /** Why a person wanted it; an adjustment always says so. */
+  /** A person's reason. Required for an adjustment. */
   reason?: string | undefined;
-  /** What an adjustment reverses, where that is not the account of adjustments. */
+  /** The account that an adjustment reverses, if not `adjustments`. */
   contra?: Account;
-  /** With usage: what was served beyond holds, as revenue that the operator pays. */
+  /** For usage: the amount served beyond holds, which is revenue that the operator pays. */
   overrunCents?: bigint;
 }
 
@@ -45,8 +45,8 @@ export interface Entry extends EntryRequest {
 }
 
 /**
- * Books one balanced entry. Throws LedgerError when the sign does not fit the type, when a debit (other than an
- * adjustment) would take the balance below zero, or when the balance would leave the safe integers.
+ * Books one balanced entry. Throws LedgerError if the sign does not fit the type, if a debit (other than an adjustment)
+ * would take the balance below zero, or if the balance would not be a safe integer.
  */
 export function book(books: Books, id: string, request: EntryRequest): { books: Books; entry: Entry } {
   const { type, amountCents, overrunCents = 0n } = request;
@@ -82,8 +82,8 @@ export function book(books: Books, id: string, request: EntryRequest): { books: 
 }
 
 /**
- * SHA-256 of what was asked for beside the idempotency key. The month is not part of it: a repeat may come in the next
- * one.
+ * SHA-256 of the request beside its idempotency key. The month is not part of it, because a repeat may arrive in the
+ * next month.
  */
 export function inputHash({
   type,

@@ -3,28 +3,28 @@ import { LedgerError } from './accounts';
 import { newMonth, type Books, type Month } from './books';
 import { nextPeriod, type Period } from './period';
 
-/** A charge that has been read and may be gathered. */
+/** A valid charge, ready to be gathered. */
 export interface ReadCharge {
   id: string;
   tenantId: string;
   keyId: string;
   costNanos: bigint;
-  /** Served beyond the hold, and not charged; absent: nothing. */
+  /** Served beyond the hold, and not charged. Absent if nothing was. */
   overrunNanos?: bigint;
   endedAt: Date;
   period: Period;
   defaultBudgets?: DefaultBudgets;
 }
 
-/** A charge with its number within tenant and month; `period`: the month to which it is billed. */
+/** A charge with its number within tenant and month. `period` is the month to which it is billed. */
 export interface NumberedCharge extends ReadCharge {
   seq: bigint;
 }
 
-/** Where late charges go. */
+/** Decides the month of late charges. */
 export interface Calendar {
   running: Period;
-  /** A month up to this one that the tenant has nothing in is closed like the others. */
+  /** For a tenant with nothing in them, months up to this one count as closed. */
   closedThrough: Period;
 }
 
@@ -36,10 +36,10 @@ export interface Gathered {
 }
 
 /**
- * Takes new charges of one tenant (none of them gathered before) into its books: numbers them per month and adds them
- * up. Without charges nothing changes, the version neither. A charge of a month that is closed belongs to the running
- * one.
- * @param months the tenant's months as they stand, all from the oldest of the charges on
+ * Adds new charges of one tenant to its books: numbers them per month and sums them. None of them may have been
+ * gathered before. Without charges nothing changes, not even the version. A charge of a closed month belongs to the
+ * running one.
+ * @param months the tenant's months, all from the oldest of the charges on
  */
 export function gather(
   books: Books,
@@ -78,8 +78,8 @@ export function gather(
 }
 
 /**
- * The charge's own month, or the running one when that is closed; the next one that is open should the clock here be
- * behind that of whoever closed.
+ * The charge's own month, or the running one if that is closed. If this clock is behind the closer's clock, the next
+ * open month.
  */
 function billedPeriod(own: Period, months: ReadonlyMap<Period, Month>, { running, closedThrough }: Calendar): Period {
   const isClosed = (period: Period) => months.get(period)?.closed ?? period <= closedThrough;

@@ -3,7 +3,7 @@ import { gather } from './gather';
 import { newestOver, nextPeriod } from './period';
 
 describe('months', () => {
-  it('bills a late charge to the running month, where its own is closed or the tenant had nothing in it', () => {
+  it('bills a late charge to the running month if its own is closed, even if the tenant had nothing in it', () => {
     const late = (period: string) => ({
       id: 'r',
       tenantId: 'ten_a',
@@ -22,7 +22,7 @@ describe('months', () => {
     expect(billed('2026-11', [])).toBe('2026-11');
     expect(billed('2026-11', ['2026-11'])).toBe('2026-12');
     expect(billed('2026-08', [])).toBe('2026-12');
-    // The clock here is behind that of whoever closed.
+    // This clock is behind the closer's clock.
     expect(billed('2026-11', ['2026-11'], '2026-11')).toBe('2026-12');
     expect(billed('2026-11', ['2026-11', '2026-12'], '2026-11')).toBe('2027-01');
   });

@@ -1,7 +1,7 @@
 /** A calendar month in UTC, `YYYY-MM`. */
 export type Period = string;
 
-/** The month of an instant. Throws RangeError on an invalid date. */
+/** The month of an instant. Throws RangeError for an invalid date. */
 export function periodOf(instant: Date): Period {
   const iso = instant.toISOString();
   if (!/^\d{4}-/.test(iso)) throw new RangeError(`${iso} is outside the years that a period can name`);
@@ -20,14 +20,14 @@ export function nextPeriod(period: Period): Period {
   return periodOf(start);
 }
 
-/** The newest month that has been over for so long. */
+/** The newest month that ended at least `sinceMs` ago. */
 export function newestOver(now: Date, sinceMs: number): Period {
   const running = periodStart(periodOf(new Date(now.getTime() - sinceMs)));
   running.setUTCMonth(running.getUTCMonth() - 1);
   return periodOf(running);
 }
 
-/** The month in which a request ended, by which usage is billed as long as that month is open. */
+/** The month in which a request ended. Usage is billed to it while it is open. */
 export function chargePeriod(endedAt: Date): Period {
   return periodOf(endedAt);
 }

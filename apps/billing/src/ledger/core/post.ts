@@ -4,13 +4,10 @@ import { canPost, mayPostPart, type Books, type Month } from './books';
 import { book, METERING_SOURCE, type Entry } from './entry';
 import type { Period } from './period';
 
-/**
- * A contiguous range of charges that is taken onto the ledger: chargesNanos + carriedInNanos = amountCents × 10⁷ +
- * carriedOutNanos.
- */
+/** A contiguous range of charges on the ledger: chargesNanos + carriedInNanos = amountCents × 10⁷ + carriedOutNanos. */
 export interface ChargeRange {
   tenantId: string;
-  /** 1, 2, … per tenant: a chain by the remainder that is carried on. */
+  /** 1, 2, … per tenant. The ranges form a chain by the remainder that is carried on. */
   number: bigint;
   period: Period;
   fromSeq: bigint;
@@ -19,7 +16,7 @@ export interface ChargeRange {
   carriedInNanos: bigint;
   amountCents: bigint;
   carriedOutNanos: bigint;
-  /** Null where the range does not make a cent: the end of a month, whose remainder the next range takes on. */
+  /** Null if the range does not make a cent: at the end of a month, whose remainder the next range carries on. */
   entryId: string | null;
 }
 
@@ -39,14 +36,14 @@ export interface Part {
 }
 
 /**
- * Of books that have gathered more than the balance pays for: the first month that does not fit, and how much of it
- * does; null where nothing is to be looked for. A charge is covered whole or not at all, as each is named by one entry:
- * so what is left of the balance is less than the next charge. That one was held once, and is no more than a request
- * may cost.
+ * For books that have gathered more than the balance pays for: the first month that the balance does not cover, and how
+ * much of it is affordable. Null if nothing needs to be looked up. A charge is covered whole or not at all, because one
+ * entry names it. So the balance left is less than the next charge. That charge was held once, so it is at most what a
+ * request may cost.
  */
 export function partWanted(books: Books, months: readonly Month[]): { month: Month; limitNanos: bigint } | null {
   if (!mayPostPart(books)) return null;
-  // Of a sum of nanos whole cents are debited: up to a cent less a nano is carried on.
+  // Only whole cents of a sum of nanos are debited. Up to a cent less one nano is carried on.
   let limitNanos = (books.balanceCents + 1n) * NANOS_PER_CENT - 1n - books.carriedNanos;
   for (const month of oldestFirst(months)) {
     if (month.gatheredNanos > limitNanos) return { month, limitNanos };
@@ -56,12 +53,13 @@ export function partWanted(books: Books, months: readonly Month[]): { month: Mon
 }
 
 /**
- * Posts what has gathered: one entry a month, oldest first, in whole cents, each covering all of the month's charges so
- * far; the sub-cent rest is carried on. Charges of different months never share an entry. Nothing when not a whole cent
- * has gathered. Where the balance does not pay for all of it: whole months, oldest first, and of the next one the
- * `part` that it pays for; the rest stays as it is.
- * @param months the tenant's months with uncovered charges, all of them
- * @param part of the month that `partWanted` names: the longest that is within its limit; null: not one charge is
+ * Posts gathered usage: one entry per month, oldest first, in whole cents, each covering all of the month's charges so
+ * far. The remainder below a cent is carried on. Charges of different months never share an entry. Posts nothing while
+ * less than a whole cent has gathered. If the balance does not pay for everything, it posts whole months, oldest first,
+ * and of the next one the affordable `part`.
+ * @param months all months of the tenant with uncovered charges
+ * @param part of the month that `partWanted` names: the longest within its limit; null if even the first charge is
+ * above it
  * @param newEntryId called once for each entry
  */
 export function post(
@@ -79,7 +77,7 @@ export function post(
   for (const [index, month] of open.entries()) {
     const nanos = posted.books.carriedNanos + month.gatheredNanos;
     const amountCents = nanos / NANOS_PER_CENT;
-    // The newest month goes on gathering until it makes a cent; older ones hand on what they have.
+    // The newest month keeps gathering until it makes a cent. Older months pass their remainder on.
     if (amountCents === 0n && index === open.length - 1) break;
     postMonth(posted, month, amountCents, nanos % NANOS_PER_CENT, newEntryId);
   }
@@ -99,12 +97,12 @@ function postPart(posted: Posted, open: readonly Month[], newEntryId: () => stri
       ? { toSeq: part!.toSeq, nanos: part!.nanos }
       : { toSeq: month.lastSeq, nanos: month.gatheredNanos };
     const nanos = posted.books.carriedNanos + taken.nanos;
-    // Of a month that is not covered whole, a rest of less than a cent goes on gathering.
+    // In a month that is not covered whole, less than a cent keeps gathering.
     if (isPart && nanos < NANOS_PER_CENT) break;
     postMonth(posted, month, nanos / NANOS_PER_CENT, nanos % NANOS_PER_CENT, newEntryId, taken);
     if (isPart) break;
   }
-  // Months that only hand on what they have wait for their cent.
+  // Months that only pass their remainder on wait for a cent.
   return posted.entries.length > 0 ? posted : { books, months: [], entries: [], ranges: [] };
 }
 
@@ -113,11 +111,10 @@ function oldestFirst(months: readonly Month[]): Month[] {
 }
 
 /**
- * Takes all that has gathered in months up to `through` onto the ledger, so that they can be closed: whole cents as
- * entries, a rest of less than a cent is carried on. What the balance does not pay for stays, with all that comes after
- * it.
+ * Covers all gathered usage in months up to `through`, so that they can be closed: whole cents as entries, and less
+ * than a cent is carried on. Usage that the balance does not pay for stays, and so does everything after it.
  * @param months the tenant's months with uncovered charges, at least those up to `through`
- * @returns as `post`; the months that could not be covered are not among its months
+ * @returns like `post`; months that could not be covered are not among its months
  */
 export function postThrough(books: Books, months: readonly Month[], through: Period, newEntryId: () => string): Posted {
   const posted: Posted = { books, months: [], entries: [], ranges: [] };
@@ -127,11 +124,11 @@ export function postThrough(books: Books, months: readonly Month[], through: Per
   for (const month of ended) {
     const nanos = posted.books.carriedNanos + month.gatheredNanos;
     const amountCents = nanos / NANOS_PER_CENT;
-    // Less than a cent asks nothing of the balance, not even of a debt.
+    // Less than a cent needs no balance, so it may pass even in debt.
     if (amountCents > 0n && amountCents > posted.books.balanceCents) break;
     postMonth(posted, month, amountCents, nanos % NANOS_PER_CENT, newEntryId);
   }
-  // Each entry counts the version up; a rest that is only carried on is a change, too.
+  // Each entry increments the version. Carrying on a remainder alone is a change, too.
   if (posted.ranges.length > 0 && posted.entries.length === 0)
     posted.books = { ...posted.books, version: posted.books.version + 1n };
   return posted;
@@ -187,7 +184,7 @@ function postMonth(
   });
 }
 
-/** Names a range of charges, as in `2026-11:1-57`: the ref of its usage entry. */
+/** Names a range of charges, e.g. `2026-11:1-57`. It is the ref of the usage entry. */
 export function coverRef(period: Period, fromSeq: bigint, toSeq: bigint): string {
   return `${period}:${fromSeq}-${toSeq}`;
 }
