@@ -3,15 +3,15 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Messages } from '@tollgate/messaging';
 import { MessagesServer } from '@tollgate/messaging/nest';
-import { logger } from '@tollgate/runtime';
+import { logger, settlesWithin } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { publicConnections } from './accept/descriptors';
 import type { EarlyRefusal } from './accept/raw-answer';
 import { acceptingServer, continueIfOwed } from './accept/server';
 import { DOCS_PATHS } from './openapi/docs.module';
 import { InferenceError } from './inference/errors';
-import { InFlight, within } from './inference/in-flight';
+import { InFlight } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './settle/settlement';
 import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/bind-routes';
@@ -138,7 +138,7 @@ export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<b
  */
 export async function cutOff(app: NestFastifyApplication, timeoutMs = CUT_OFF_TIMEOUT_MS): Promise<boolean> {
   const ended = await app.get(InFlight, { strict: false }).cutOff(timeoutMs);
-  (app.getHttpServer() as Server).closeAllConnections();
+  app.getHttpServer().closeAllConnections();
   return ended;
 }
 
@@ -153,8 +153,12 @@ export async function endRequests(app: NestFastifyApplication, timeoutMs: number
  * Waits until streams that wait for the store were tried once more, and the usage events of all requests that have
  * ended are published, or left to the sweeper; false when that took longer than `timeoutMs`.
  */
-export function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
-  return within(timeoutMs, app.get(Settlements, { strict: false }).flush());
+export async function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
+  const flushed = app.get(Settlements, { strict: false }).flush();
+  if (!(await settlesWithin(timeoutMs, flushed))) return false;
+  // Rejects where the flush itself failed.
+  await flushed;
+  return true;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { AdmissionClient } from '@tollgate/admission';
-import { failPoint } from '@tollgate/runtime';
-import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
+import { failPoint, logger } from '@tollgate/runtime';
+import { ceilDiv, FEMTOS_PER_NANO, UnavailableError } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
 
@@ -134,7 +134,9 @@ export class StreamAllowance {
         this.state = 'open';
       } else if (result.kind === 'refused') this.close();
       else this.state = 'lost';
-    } catch {
+    } catch (error) {
+      // A fault of ours ends no stream either: it goes on under what is held. But it is no outage.
+      if (!(error instanceof UnavailableError)) logger('gateway').error({ err: error, id }, 'a hold was not extended');
       this.notAnswered();
     }
     this.waits = false;

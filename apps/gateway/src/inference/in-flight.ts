@@ -1,4 +1,4 @@
-import { Gauge, metrics } from '@tollgate/runtime';
+import { Gauge, metrics, settlesWithin } from '@tollgate/runtime';
 
 const inFlight = new Gauge({
   name: 'tollgate_requests_in_flight',
@@ -38,7 +38,7 @@ export class InFlight {
   drain(timeoutMs: number): Promise<boolean> {
     this.draining = true;
     if (this.running.size === 0) return Promise.resolve(true);
-    return within(timeoutMs, new Promise((resolve) => this.idle.push(resolve)));
+    return settlesWithin(timeoutMs, new Promise<void>((resolve) => this.idle.push(resolve)));
   }
 
   /** Ends what still runs, and waits for it as `drain` does. */
@@ -47,13 +47,4 @@ export class InFlight {
     for (const request of [...this.running]) request.cutOff();
     return drained;
   }
-}
-
-/** Waits for `done`; false when it took longer than `timeoutMs`. */
-export async function within(timeoutMs: number, done: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), timeoutMs)));
-  const finished = await Promise.race([done.then(() => true), late]);
-  clearTimeout(timer);
-  return finished;
 }

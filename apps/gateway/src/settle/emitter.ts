@@ -1,6 +1,6 @@
 import { UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { MessagesRefusedError, type Messages } from '@tollgate/messaging';
-import { Counter, failPoint, logger, metrics, withTimeout } from '@tollgate/runtime';
+import { Counter, delayUntilAborted, failPoint, logger, metrics, withTimeout } from '@tollgate/runtime';
 
 const MAX_BATCH_EVENTS = 500;
 /**
@@ -30,8 +30,7 @@ const left = new Counter({
 export class UsageEmitter {
   private waiting: UsageEvent[] = [];
   private running: Promise<void> | null = null;
-  private ending = false;
-  private wakeUp: () => void = () => {};
+  private readonly ending = new AbortController();
 
   constructor(private readonly messages: Messages) {}
 
@@ -52,13 +51,12 @@ export class UsageEmitter {
 
   /** To end with: returns when all that was emitted is published, or was tried once more and is left to the sweeper. */
   async flush(): Promise<void> {
-    this.ending = true;
-    this.wakeUp();
+    this.ending.abort();
     while (this.running) await this.running;
   }
 
   private async run(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+    await delayUntilAborted(GATHER_MS, this.ending.signal);
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, MAX_BATCH_EVENTS);
       try {
@@ -66,27 +64,18 @@ export class UsageEmitter {
         await this.messages.publish('usage-events', batch);
         failPoint('usage-published');
       } catch (error) {
-        logger('gateway').warn({ err: error, events: batch.length, last: this.ending }, 'usage was not published');
+        const last = this.ending.signal.aborted;
+        logger('gateway').warn({ err: error, events: batch.length, last }, 'usage was not published');
         if (error instanceof MessagesRefusedError) left.inc(batch.length);
-        else if (this.ending) {
+        else if (last) {
           // All of it: each further batch would take as long to fail.
           left.inc(batch.length + this.waiting.splice(0).length);
         } else {
           this.waiting.unshift(...batch);
-          await this.pause();
+          await delayUntilAborted(RETRY_MS, this.ending.signal);
         }
       }
     }
     this.running = null;
-  }
-
-  private async pause(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, RETRY_MS);
-      this.wakeUp = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

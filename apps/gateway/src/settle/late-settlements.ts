@@ -1,7 +1,6 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Settlement } from '@tollgate/admission';
 import { UnavailableError } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { delayUntilAborted, logger } from '@tollgate/runtime';
 
 const RETRY_MS = 500;
 /** No more requests than that run when a store goes away, and none begin while it is. */
@@ -41,7 +40,7 @@ export class LateSettlements {
   private async settle(settlement: Settlement): Promise<void> {
     const { id } = settlement.event;
     for (let last = false; !last; last = this.ending.signal.aborted) {
-      await setTimeout(RETRY_MS, undefined, { signal: this.ending.signal }).catch(() => undefined);
+      await delayUntilAborted(RETRY_MS, this.ending.signal);
       try {
         await this.settleNow(settlement);
         return;

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { availableParallelism } from 'node:os';
 import { pool, Promise as PoolPromise, type Pool, TerminateError } from 'workerpool';
 import { type InferenceKind, UnavailableError } from '@tollgate/contracts';
+import { settlesWithin } from '@tollgate/runtime';
 import type { Catalog, AllowedModels } from '../../catalog/catalog';
 import { InferenceError, RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
@@ -40,7 +41,8 @@ export interface Sender {
 interface Waiting {
   /** Null: it has waited for too long, and nobody wants it. */
   raw: Buffer | null;
-  begun: boolean;
+  /** A worker reads it. */
+  begin: () => void;
   /** Takes it out of the pool's queue. */
   leave: () => void;
 }
@@ -68,35 +70,31 @@ export class BodyReader {
   read(kind: InferenceKind, raw: Buffer, sender: Sender): InferenceRequest | Promise<InferenceRequest> {
     if (raw.length <= MAX_INLINE_BYTES) return readRequest(kind, raw, (id) => this.catalog.find(id, sender.models));
     const before = this.lastOfKey.get(sender.keyId) ?? Promise.resolve();
-    const waiting: Waiting = { raw, begun: false, leave: () => {} };
+    const waiting: Waiting = { raw, begin: () => {}, leave: () => {} };
+    const begun = new Promise<void>((resolve) => (waiting.begin = resolve));
     const work = before.then(() => this.readInWorker(kind, waiting, sender));
     const ended = work.then(
       () => undefined,
       () => undefined,
     );
+    void ended.then(waiting.begin);
     this.lastOfKey.set(sender.keyId, ended);
     void ended.then(() => {
       if (this.lastOfKey.get(sender.keyId) === ended) this.lastOfKey.delete(sender.keyId);
     });
-    return this.inTime(work, waiting);
+    return this.begunInTime(begun, work, waiting);
   }
 
-  private async inTime(work: Promise<InferenceRequest>, waiting: Waiting): Promise<InferenceRequest> {
+  private async begunInTime(
+    begun: Promise<void>,
+    work: Promise<InferenceRequest>,
+    waiting: Waiting,
+  ): Promise<InferenceRequest> {
     const { maxWaitMs } = this.limits;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        if (waiting.begun) return;
-        waiting.raw = null;
-        waiting.leave();
-        reject(new UnavailableError(`a body was not read: no worker was free within ${maxWaitMs} ms`));
-      }, maxWaitMs);
-    });
-    try {
-      return await Promise.race([late, work]);
-    } finally {
-      clearTimeout(timer);
-    }
+    if (await settlesWithin(maxWaitMs, begun)) return work;
+    waiting.raw = null;
+    waiting.leave();
+    throw new UnavailableError(`a body was not read: no worker was free within ${maxWaitMs} ms`);
   }
 
   async close(): Promise<void> {
@@ -123,8 +121,7 @@ export class BodyReader {
       workerThreadOpts: { resourceLimits: { maxOldGenerationSizeMb: MAX_WORKER_HEAP_MIB } },
     }));
     try {
-      const on = () => (waiting.begun = true);
-      const task = workers.exec('read', [kind, bytes, models], { transfer: [bytes.buffer], on });
+      const task = workers.exec('read', [kind, bytes, models], { transfer: [bytes.buffer], on: waiting.begin });
       waiting.leave = () => void task.cancel();
       const result = (await task.timeout(this.limits.readTimeoutMs)) as BodyRead;
       if ('request' in result) return received(result.request);
