@@ -10,17 +10,17 @@ import { type InferenceRequest, readRequest } from './inference-request';
 import type { BodyRules } from './rules';
 import type { BodyRead } from './body-worker';
 
-/** Read, checked and counted on the event loop: 1 ms, at the worst 10. What is larger goes to a worker thread. */
+/** Read on the event loop: 1 ms, at worst 10 ms. Larger bodies go to a worker thread. */
 export const MAX_INLINE_BYTES = 32 * 1024;
 export interface ReadLimits {
-  /** Until a worker begins: behind other bodies of its key, and behind those of others. */
+  /** Until a worker begins, behind other bodies of the same key and of other keys. */
   maxWaitMs: number;
-  /** For one body in a worker; the largest that `checkStructure` lets pass takes a tenth of it. */
+  /** For one body in a worker. The largest that `checkStructure` accepts takes a tenth of it. */
   readTimeoutMs: number;
 }
 
 const DEFAULT_READ_LIMITS: ReadLimits = { maxWaitMs: 30_000, readTimeoutMs: 10_000 };
-/** Each has its own tokenizers, 80 MB; so none is kept that nobody needs. */
+/** Each has its own tokenizers (80 MB), so idle workers are ended. */
 const MAX_WORKERS = Math.max(1, Math.min(2, availableParallelism() - 1));
 const IDLE_MS = 60_000;
 const MAX_WORKER_HEAP_MIB = 1_024;
@@ -30,26 +30,26 @@ const WORKER = __filename.endsWith('.ts')
   ? join(__dirname, '..', '..', '..', 'dist', 'inference', 'body', 'body-worker.js')
   : join(__dirname, 'body-worker.js');
 
-/** Who sends a body. */
+/** The sender of a body. */
 export interface Sender {
   keyId: string;
   models: AllowedModels;
   client: { readonly left: boolean };
 }
 
-/** A body's way to a worker. */
+/** A body that waits for a worker. */
 interface Waiting {
-  /** Null: it has waited for too long, and nobody wants it. */
+  /** Null: taken by a worker, or given up after the longest wait. */
   raw: Buffer | null;
-  /** A worker reads it. */
+  /** Called when a worker begins to read it. */
   begin: () => void;
-  /** Takes it out of the pool's queue. */
+  /** Removes it from the pool's queue. */
   leave: () => void;
 }
 
 /**
- * Bodies → asks. Small ones at once; large ones in worker threads, so that no body holds up the requests of others: one
- * of a key at a time, so that nobody's large bodies stand in the way of another key's.
+ * Reads bodies into requests. Small bodies are read at once, large ones in worker threads, so that no body delays the
+ * requests of others. Each key has one large body in the workers at a time, so that it does not block other keys.
  */
 export class BodyReader {
   private workers: Pool | null = null;
@@ -63,9 +63,9 @@ export class BodyReader {
   ) {}
 
   /**
-   * Takes the bytes: a large body is handed over to its worker, not copied (copies of 10 MiB keep the garbage collector
-   * busy), and is gone here. Throws InferenceError: 400 with the field that is wrong, 404; rejects with
-   * ClientLeftError, and with UnavailableError when no worker could read it: with RuinousBodyError when one tried.
+   * Takes the buffer over: a large body is transferred to its worker, not copied (copies of 10 MiB keep the garbage
+   * collector busy). Throws InferenceError: 400 with the wrong field, or 404. Rejects with ClientLeftError, with
+   * UnavailableError when no worker could read the body, and with RuinousBodyError when a worker failed on it.
    */
   read(kind: InferenceKind, raw: Buffer, sender: Sender): InferenceRequest | Promise<InferenceRequest> {
     if (raw.length <= MAX_INLINE_BYTES) return readRequest(kind, raw, (id) => this.catalog.find(id, sender.models));
@@ -109,7 +109,7 @@ export class BodyReader {
     if (sender.client.left || raw === null) throw new ClientLeftError();
     waiting.raw = null;
     const models = this.catalog.all(sender.models).map(rulesOf);
-    // A part of a larger buffer cannot be handed over.
+    // A part of a larger buffer cannot be transferred.
     const owned = raw.length === raw.buffer.byteLength;
     const bytes = owned ? new Uint8Array(raw.buffer) : new Uint8Array(raw);
     const { length } = raw;
@@ -131,7 +131,7 @@ export class BodyReader {
       if (error instanceof InferenceError) throw error;
       const tookTooLong = error instanceof PoolPromise.TimeoutError;
       const why = `a body of ${length} bytes was not read: ${tookTooLong ? 'took too long' : (error as Error).message}`;
-      // The worker is lost with it; unless it was ended by our own end.
+      // The body cost a worker, unless our own shutdown ended it.
       const isRuinous = tookTooLong || (error instanceof TerminateError && this.workers === workers);
       throw isRuinous ? new RuinousBodyError(why) : new UnavailableError(why);
     } finally {
@@ -141,13 +141,13 @@ export class BodyReader {
   }
 }
 
-/** A Buffer comes out of another thread as what it is made of. */
+/** A Buffer arrives from another thread as a plain Uint8Array. */
 function received(request: InferenceRequest): InferenceRequest {
   const { buffer, byteOffset, byteLength } = request.outgoing.fields;
   return { ...request, outgoing: { ...request.outgoing, fields: Buffer.from(buffer, byteOffset, byteLength) } };
 }
 
-/** Without addresses and secrets of backends. */
+/** Omits the addresses and secrets of backends. */
 function rulesOf(model: BodyRules): BodyRules {
   const { id, kind, contextTokens, maxOutputTokens, tokenizer, templateTokensPerMessage, templateTokens } = model;
   const { maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } = model;
