@@ -61,20 +61,5 @@ export default tseslint.config(
       '@typescript-eslint/await-thenable': 'off',
     },
   },
-  {
-    // What is left there: the time limits of inference/body/body-reader.ts and inference/in-flight.ts race against a
-    // timer; two switches (inference/serve-plain.ts, upstream/failure.ts); `any` in inference/plain-response.ts and
-    // management/envelope.ts; an object as text in inference/body/validate.ts and management/usage.controller.ts; a
-    // needless assertion in public-app.ts; and a handful in tests.
-    files: ['apps/gateway/src/**'],
-    rules: {
-      'no-restricted-syntax': 'off',
-      '@typescript-eslint/switch-exhaustiveness-check': 'off',
-      '@typescript-eslint/no-unsafe-assignment': 'off',
-      '@typescript-eslint/no-unsafe-call': 'off',
-      '@typescript-eslint/no-base-to-string': 'off',
-      '@typescript-eslint/no-unnecessary-type-assertion': 'off',
-    },
-  },
   prettier,
 );

@@ -1,6 +1,8 @@
 import type { AdmissionClient } from '@tollgate/admission';
+import { UnavailableError } from '@tollgate/contracts';
 import { assertRuns } from '@tollgate/testing';
 import * as fc from 'fast-check';
+import fs from 'node:fs';
 import type { CatalogModel } from '../../apps/gateway/src/catalog/catalog';
 import { countTokens } from '../../apps/gateway/src/prompt/tokenizer';
 import { toStringBody } from '../../apps/gateway/src/upstream/json-text';
@@ -107,6 +109,30 @@ describe('the allowance of a stream', () => {
       ),
       { seed: SEED, leastRuns: 50, mostRuns: 150, timeBoxMs: 4_000 },
     );
+  });
+
+  it.each([
+    ['an outage, which is not logged as a fault', new UnavailableError('the store is away'), false],
+    ['a fault of ours, which is logged', new TypeError('a bug'), true],
+  ])('lets a stream deliver what is held after %s', async (_, error, isLogged) => {
+    let written = '';
+    const spy = jest.spyOn(fs, 'writeSync').mockImplementation((_fd: number, text: string) => {
+      written += text;
+      return Buffer.byteLength(text);
+    });
+    const client = { extend: () => Promise.reject(error) } as unknown as AdmissionClient;
+    const hold = { holdNanos: 50n, promptFemtos: 0n, outputTokens: 50, maxTokensPerChoice: 100 } as Hold;
+    const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 1, () => 0);
+    try {
+      expect(allowance.take(50, () => 50)).toBe('granted');
+      await new Promise(setImmediate);
+      expect(allowance.take(1, () => 51)).toBe('wait');
+      await new Promise(setImmediate);
+      expect(allowance.take(1, () => 51)).toBe('ended');
+    } finally {
+      spy.mockRestore();
+    }
+    expect(written.includes('a hold was not extended')).toBe(isLogged);
   });
 
   it('asks for more with at least a quarter of the slice left, so that a timely answer delays nobody', async () => {

@@ -1,9 +1,9 @@
-import { type DynamicModule, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { type DynamicModule, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { AdmissionClient, AdmissionStore } from '@tollgate/admission';
 import { CredentialStore } from '@tollgate/credentials';
 import { Messages } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
-import { ConfigSource, type TollgateConfig } from '@tollgate/runtime';
+import { ConfigSource } from '@tollgate/runtime';
 // Its metrics are the gateway's, whoever opens the ports.
 import './accept/connection-limit';
 import { Admitter } from './admit/admit';
@@ -14,7 +14,7 @@ import { WastedRequests } from './admit/wasted-requests';
 import { Authenticator } from './authenticate/authenticate';
 import { Catalog } from './catalog/catalog';
 import { TokenizerThrottle } from './prompt/tokenizer-throttle';
-import { loadTokenizer } from './prompt/tokenizer';
+import { TokenizerLoader } from './prompt/tokenizer-loader';
 import { DocsModule } from './openapi/docs.module';
 import { BodyReader } from './inference/body/body-reader';
 import { InFlight } from './inference/in-flight';
@@ -48,13 +48,13 @@ const NO_SIMULATOR = 'http://127.0.0.1:9/v1';
  * by then (InFlight.drain).
  */
 @Injectable()
-class GatewayStages implements OnModuleInit, OnApplicationShutdown {
+class GatewayStages implements OnApplicationShutdown {
   readonly stages: Stages;
 
   constructor(
     store: AdmissionStore,
     credentials: CredentialStore,
-    private readonly config: ConfigSource,
+    config: ConfigSource,
     messages: Messages,
     services: ServiceClient,
     options: GatewayOptions,
@@ -77,13 +77,6 @@ class GatewayStages implements OnModuleInit, OnApplicationShutdown {
       counting: new TokenizerThrottle(),
       settlements: new Settlements(admission, new UsageEmitter(messages), new UnbilledReports(services)),
     };
-  }
-
-  onModuleInit(): void {
-    const load = ({ models }: TollgateConfig) => models.forEach(({ tokenizer }) => loadTokenizer(tokenizer));
-    load(this.config.current);
-    // Blocks for 0.2 s a new tokenizer, as it would in the midst of a request.
-    this.config.onChange(load);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -127,7 +120,7 @@ export class GatewayModule {
       module: GatewayModule,
       imports: [ManagementModule, DocsModule],
       controllers: [BalanceUpdateController],
-      providers: [stages, pipeline, settlements, InFlight],
+      providers: [stages, pipeline, settlements, InFlight, TokenizerLoader],
       exports: [Pipeline, Settlements, InFlight],
     };
   }

@@ -3,15 +3,15 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Messages } from '@tollgate/messaging';
 import { MessagesServer } from '@tollgate/messaging/nest';
-import { logger } from '@tollgate/runtime';
+import { logger, settlesWithin } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { publicConnections } from './accept/descriptors';
 import type { EarlyRefusal } from './accept/raw-answer';
 import { acceptingServer, continueIfOwed } from './accept/server';
 import { DOCS_PATHS } from './openapi/docs.module';
 import { InferenceError } from './inference/errors';
-import { InFlight, within } from './inference/in-flight';
+import { InFlight } from './inference/in-flight';
 import { Pipeline } from './inference/pipeline';
 import { Settlements } from './settle/settlement';
 import { bindInference, refuseEarly, refuseUnknownRoute } from './inference/bind-routes';
@@ -23,13 +23,13 @@ import { MANAGEMENT_ERRORS } from './management/errors';
 import { MANAGEMENT_PREFIX } from './management/prefix';
 import { unknownRoute } from './management/unknown-route.controller';
 
-/** For the head and body of one request to arrive; not for its answer. */
+/** For the head and body of a request to arrive; not for its answer. */
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
-/** For requests that are cut off to be settled and written. */
+/** For settling and answering requests that are cut off. */
 const CUT_OFF_TIMEOUT_MS = 2_000;
 const FLUSH_TIMEOUT_MS = 2_000;
-/** More than node:http lets a whole head have. */
+/** More than node:http accepts as a whole head. */
 const MAX_PARAM_CHARS = 16_384;
 
 export interface PublicAppOptions {
@@ -61,34 +61,34 @@ export async function createPublicApp(
     requestIdHeader: false,
     genReqId: requestIdOf,
     return503OnClosing: false,
-    // An id of any length is an id that nobody has; the head's size is bounded by node:http.
+    // Unknown ids of any length are simply not found; node:http bounds the size of the head.
     routerOptions: { maxParamLength: MAX_PARAM_CHARS },
-    // The server's own matter.
+    // acceptingServer handles client errors itself.
     clientErrorHandler: () => {},
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) =>
       sendEarlyError(error, request, reply),
   });
   const server = adapter.getInstance();
-  // Every controller gets the body as it came and judges it itself: the media type is part of the surface's own checks.
+  // Controllers get the raw body: each surface checks the media type itself.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   server.setErrorHandler((error: Error, request, reply) => sendEarlyError(error, request, reply));
-  // Called by requests only, so when the application is there.
+  // Called by requests only, when `app` is assigned.
   const inFlight = (): InFlight => app.get(InFlight, { strict: false });
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
     if (isManagement(request)) {
       if (inFlight().draining) reply.header('connection', 'close');
-      // At most 64 KiB, which Fastify reads before any guard is asked.
+      // At most 64 KiB, which Fastify reads before any guard runs.
       continueIfOwed(request.raw, reply.raw);
       countRunning(inFlight(), reply.raw);
     }
-    // Before a body is read: what is nowhere takes none.
+    // Unknown routes are refused before a body is read.
     if (!request.is404 || isManagement(request)) return done();
     refuseRoute(request, reply);
   });
   const log = logger('gateway');
-  // A line a request only where it is asked for: it costs as much as a quarter of the hot path's own work.
+  // Requests are logged only at level debug: a line costs a quarter of the hot path's own work.
   if (log.isLevelEnabled('debug')) {
     server.addHook('onResponse', (request, reply, done) => {
       log.debug(
@@ -105,7 +105,7 @@ export async function createPublicApp(
     });
   }
   server.setNotFoundHandler((request, reply) => {
-    // A method that Nest binds no route for.
+    // Nest binds no route for this method.
     if (isManagement(request)) return sendError(MANAGEMENT_ERRORS, 'management', unknownRoute(request.url), reply);
     refuseRoute(request, reply);
   });
@@ -123,7 +123,7 @@ export async function createPublicApp(
 }
 
 /**
- * Refuses new inference requests and lets running ones finish, to their last byte; false when some did not within
+ * Refuses new inference requests and lets running ones finish to their last byte; false when some took longer than
  * `timeoutMs`.
  */
 export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<boolean> {
@@ -131,18 +131,18 @@ export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<b
 }
 
 /**
- * Ends what outlived the drain: streams are settled at what was delivered and end with an error event and `[DONE]`,
- * plain requests get a 503 and are not charged, backends are stopped. Then all connections are closed, the management
- * API's too, so that `app.close()` need not wait for any. False when some request was not settled and written within
- * `timeoutMs` (its client does not read, or the store does not answer).
+ * Ends the requests that outlived the drain. Streams are settled at the output delivered and end with an error event
+ * and `[DONE]`. Plain requests get a 503 and are not charged. Backends are stopped. Then closes all connections,
+ * including the management API's, so that `app.close()` does not wait for them. False when a request was not settled
+ * and answered within `timeoutMs` (its client does not read, or the store does not answer).
  */
 export async function cutOff(app: NestFastifyApplication, timeoutMs = CUT_OFF_TIMEOUT_MS): Promise<boolean> {
   const ended = await app.get(InFlight, { strict: false }).cutOff(timeoutMs);
-  (app.getHttpServer() as Server).closeAllConnections();
+  app.getHttpServer().closeAllConnections();
   return ended;
 }
 
-/** Running requests finish; those that take longer are ended, as by `cutOff`. */
+/** Lets running requests finish for `timeoutMs`, then ends the others by `cutOff`. */
 export async function endRequests(app: NestFastifyApplication, timeoutMs: number): Promise<void> {
   if (!(await drain(app, timeoutMs)))
     logger('gateway').warn('requests that did not finish in time are ended, and settled at what was delivered');
@@ -150,15 +150,20 @@ export async function endRequests(app: NestFastifyApplication, timeoutMs: number
 }
 
 /**
- * Waits until streams that wait for the store were tried once more, and the usage events of all requests that have
- * ended are published, or left to the sweeper; false when that took longer than `timeoutMs`.
+ * Tries late settlements once more, and waits until the usage of all ended requests is published or left to the
+ * sweeper; false when that took longer than `timeoutMs`.
  */
-export function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
-  return within(timeoutMs, app.get(Settlements, { strict: false }).flush());
+export async function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
+  const flushed = app.get(Settlements, { strict: false }).flush();
+  if (!(await settlesWithin(timeoutMs, flushed))) return false;
+  // Rejects if the flush itself failed.
+  await flushed;
+  return true;
 }
 
 /**
- * Unknown routes and errors before a route are answered here, in each surface's envelope: not by Nest's own handlers.
+ * Keeps Nest from installing its own handlers: this file answers unknown routes and early errors in the envelope of
+ * their surface.
  */
 class PublicAdapter extends FastifyAdapter {
   override setNotFoundHandler(): ReturnType<FastifyAdapter['setNotFoundHandler']> {
@@ -170,7 +175,7 @@ class PublicAdapter extends FastifyAdapter {
   }
 }
 
-/** A stop lets a management request finish too: as a rule that takes milliseconds. */
+/** A shutdown lets management requests finish too; they usually take milliseconds. */
 function countRunning(inFlight: InFlight, response: ServerResponse): void {
   const running = { cutOff: () => void response.destroy() };
   inFlight.begin(running);
@@ -186,10 +191,10 @@ function refuseRoute(request: FastifyRequest, reply: FastifyReply): void {
   refuseUnknownRoute(request.url, reply.raw, request.id, DOCS_PATHS);
 }
 
-/** What Fastify itself refuses: a path or a media type that cannot be read, a body that is too large. */
+/** Answers errors of Fastify itself: an unreadable path or media type, or a body that is too large. */
 function sendEarlyError(error: Error & { statusCode?: number }, request: FastifyRequest, reply: FastifyReply): void {
   if (isManagement(request)) {
-    // A path that cannot be decoded is refused before the hook.
+    // An undecodable path is refused before the hook that sets the id.
     reply.header('x-request-id', request.id);
     return sendError(MANAGEMENT_ERRORS, 'management', error, reply);
   }
@@ -202,7 +207,7 @@ function sendEarlyError(error: Error & { statusCode?: number }, request: Fastify
   refuseEarly(new InferenceError('api_error'), reply.raw, request.id);
 }
 
-/** The inference API's envelope, for what reaches no surface. */
+/** The inference API's envelope, for requests that reach no surface. */
 function earlyEnvelope({ status, message }: EarlyRefusal): string {
   const type = status === 503 ? 'overloaded_error' : 'invalid_request_error';
   return JSON.stringify({ error: { message, type, param: null, code: status === 503 ? type : null } });

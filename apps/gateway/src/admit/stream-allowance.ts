@@ -1,47 +1,46 @@
 import type { AdmissionClient } from '@tollgate/admission';
-import { failPoint } from '@tollgate/runtime';
-import { ceilDiv, FEMTOS_PER_NANO } from '@tollgate/contracts';
+import { failPoint, logger } from '@tollgate/runtime';
+import { ceilDiv, FEMTOS_PER_NANO, UnavailableError } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import { type Hold, STREAM_SLICE_TOKENS } from './admit';
 
 /**
- * An extension is asked for before less than so much of a slice is left: at 100 tokens a second there are 2.5 s for the
- * answer.
+ * An extension is requested while at least this part of a slice is left: at 100 tokens a second, 2.5 s for the answer.
  */
 const ASK_LATEST_AT_SLICE_PART = 1 / 4;
-/** … and as soon as a count finds that no more than this is left: so counts do not come ever closer to each other. */
+/** A count that finds at most this part left requests one too. Otherwise counts would become ever more frequent. */
 const ASK_AT_SLICE_PART = 5 / 16;
 
 /**
- * After a store that did not answer: four times in the quarter of a slice that a stream of 100 tokens a second has
- * left. An answer that got lost may have held another slice, until the request ends.
+ * Retry interval after the store did not answer. A stream of 100 tokens a second retries four times in its last quarter
+ * of a slice. A lost answer may have held another slice until the request ends.
  */
 const ASK_AGAIN_MS = 500;
 
 /**
- * What a stream may still deliver under its hold. A chunk is taken for as many tokens as it has bytes, as no text has
- * more; where that could be so many that it is time to ask for more, the output is counted, some nine times a slice. So
- * the hold is extended while a quarter of the slice is left, whatever the text, and nobody waits unless the answer
- * takes longer than that quarter; when credit gives no more, the stream goes on to its last token.
+ * The output that a stream may still deliver under its hold. A chunk counts as many tokens as it has bytes, because no
+ * text has more. The output is counted exactly only when this bound reaches the point of an extension: some nine times
+ * a slice. So the hold is extended while a quarter of the slice is left, whatever the text. The client waits only when
+ * the answer takes longer than that quarter. When no credit is left, the stream goes on to the last token held.
  *
- * A backend that does not end at what it was asked for is ended there (`capped`). That is counted by the model's
- * tokenizer alone, without slack: where it is the backend's own tokenizer, a backend that keeps to what it was asked
- * for never gets there; by another one it may be cut, or go on, by as much as they differ.
+ * A backend that exceeds its `max_tokens` is cut there (`capped`). The model's tokenizer counts this, without slack. If
+ * it is the backend's own tokenizer, a backend that keeps its limit is never cut. With another tokenizer the cut may be
+ * early or late by their difference.
  *
- * Credit that could not be asked is not spent: it is asked again, after a pause, and at the latest when what is held is
- * used up. The client waits for that last answer alone; without it what is held is all.
+ * When the store does not answer, the extension is requested again after a pause, and at the latest when the hold is
+ * used up. The client waits for that last answer only. Without it, the stream ends at what is held.
  *
- * States: open (more may be asked for) → asking → open | unanswered | closed (what is held is all) | lost; unanswered →
+ * States: open (may be extended) → asking → open | unanswered | closed (no further extension) | lost; unanswered →
  * asking.
  */
 export class StreamAllowance {
   onReady: () => void = () => {};
   private state: 'open' | 'asking' | 'unanswered' | 'closed' | 'lost' = 'open';
-  /** Of the state `unanswered`; of performance.now(). */
+  /** In the state `unanswered`; by performance.now(). */
   private askAgainAtMs = 0;
-  /** What is held is used up, and an answer waited for. */
+  /** The hold is used up, and the stream waits for an answer. */
   private waits = false;
-  /** Tokens delivered, at the most; exact after a count. */
+  /** Upper bound of the tokens delivered; exact after a count. */
   private most = 0;
   private covered: number;
   private readonly maxTokens: number;
@@ -59,19 +58,18 @@ export class StreamAllowance {
     this.covered = model.outputFemtosPerToken === 0n ? Infinity : hold.outputTokens;
   }
 
-  /** Tokens of all the output that may be delivered, by what is held now. */
+  /** Tokens that may be delivered in total under the present hold. */
   get limit(): number {
     return Math.min(this.covered, this.maxTokens);
   }
 
-  /** What is held by now. */
   get heldNanos(): bigint {
     return this.hold.holdNanos;
   }
 
   take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost' {
     if (this.state === 'lost') return 'lost';
-    // All that the backend may generate is held: it ends by itself, or is ended.
+    // The hold covers all that the backend may generate.
     if (this.covered >= this.maxTokens) return this.takeHeld(most, count);
     if (this.state === 'unanswered' && performance.now() >= this.askAgainAtMs) this.ask();
     const uncountedUpTo = this.state === 'open' ? this.covered - this.slice * ASK_LATEST_AT_SLICE_PART : this.covered;
@@ -98,8 +96,8 @@ export class StreamAllowance {
   }
 
   /**
-   * After the end: raises the hold to what the backend reports, as far as the credit goes, and never beyond what it was
-   * asked for: the rest is an overrun. Returns what is held then.
+   * After the end: raises the hold to the cost that the backend reports, as far as the credit allows, and never beyond
+   * the cost of the output asked for. The excess is an overrun. Returns the amount held afterwards.
    */
   async raiseTo(nanos: bigint): Promise<bigint> {
     const asked = this.hold.promptFemtos + BigInt(this.maxTokens) * this.model.outputFemtosPerToken;
@@ -116,7 +114,7 @@ export class StreamAllowance {
     void this.extend(nanos(tokens), nanos(1n)).then(() => this.onReady());
   }
 
-  /** Asked again later, unless the client waits. */
+  /** Requests the extension again later, unless the client waits. */
   private notAnswered(): void {
     if (this.waits) return this.close();
     this.state = 'unanswered';
@@ -134,15 +132,16 @@ export class StreamAllowance {
         this.state = 'open';
       } else if (result.kind === 'refused') this.close();
       else this.state = 'lost';
-    } catch {
+    } catch (error) {
+      // A bug does not end the stream either, but unlike an outage it is logged.
+      if (!(error instanceof UnavailableError)) logger('gateway').error({ err: error, id }, 'a hold was not extended');
       this.notAnswered();
     }
     this.waits = false;
   }
 
   /**
-   * What is held is all: a prompt that was held by its cheap bound is counted, so that the rest of it serves for
-   * output.
+   * No further extension. Counts the prompt if it was held by its cheap bound, so that the difference covers output.
    */
   private close(): void {
     this.state = 'closed';

@@ -59,7 +59,7 @@ describe('the catalog', () => {
   });
 
   it('follows the configuration, and shows a key only its models', () => {
-    const config = { current: configOf(model('a'), model('b')) } as { current: TollgateConfig };
+    const config = { current: configOf(model('a'), model('b')) };
     const catalog = new Catalog(config as ConfigSource, 'http://127.0.0.1:5/v1');
     expect(catalog.list(new Set(['b', 'c'])).map(({ id }) => id)).toEqual(['b']);
     expect([catalog.find('a', new Set(['b'])), catalog.find('c', new Set(['c']))]).toEqual([undefined, undefined]);
@@ -70,7 +70,7 @@ describe('the catalog', () => {
   });
 
   it('keeps the old models in force when new ones cannot be compiled', () => {
-    const config = { current: configOf(model('a')) } as { current: TollgateConfig };
+    const config = { current: configOf(model('a')) };
     const catalog = new Catalog(config as ConfigSource, 'http://127.0.0.1:5/v1');
     const before = catalog.find('a', null);
     const broken = { backends: [{ url: 'http://127.0.0.1:80000/v1', weight: 1 }] };

@@ -1,4 +1,4 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common';
 import { RequestError, UnavailableError } from '@tollgate/contracts';
 import { logger } from '@tollgate/runtime';
 import type { FastifyReply } from 'fastify';
@@ -84,6 +84,6 @@ function answer(table: ErrorTable, code: string, message?: string, headers: Reco
 function httpStatusOf(error: unknown): number {
   if (typeof error !== 'object' || error === null) return 500;
   if ('statusCode' in error && typeof error.statusCode === 'number') return error.statusCode;
-  if ('getStatus' in error && typeof error.getStatus === 'function') return Number(error.getStatus());
+  if (error instanceof HttpException) return error.getStatus();
   return 500;
 }

@@ -1,4 +1,4 @@
-import { Gauge, metrics } from '@tollgate/runtime';
+import { Gauge, metrics, settlesWithin } from '@tollgate/runtime';
 
 const inFlight = new Gauge({
   name: 'tollgate_requests_in_flight',
@@ -6,13 +6,13 @@ const inFlight = new Gauge({
   registers: [metrics],
 });
 
-/** A request that runs, as far as a stop has to do with it. */
+/** A running request, as the shutdown sees it. */
 export interface Running {
-  /** Ends it soon: settled at what was delivered, and answered with an error. */
+  /** Ends it soon: it is settled at the output delivered, and answered with an error. */
   cutOff(): void;
 }
 
-/** The requests that run in this process, for a stop that lets them finish. */
+/** The running requests of this process, so that a shutdown can let them finish. */
 export class InFlight {
   /** Set when the process is stopping: readiness is false, and new requests are refused. */
   draining = false;
@@ -28,32 +28,23 @@ export class InFlight {
     inFlight.inc();
   }
 
-  /** It is settled, and its last byte is written (or nobody is there to read it). */
+  /** The request is settled, and its last byte is written or its client has left. */
   end(request: Running): void {
     if (this.running.delete(request)) inFlight.dec();
     if (this.running.size === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** Waits until nothing runs; false when that took longer than `timeoutMs`. */
+  /** Waits until no request runs; false when that took longer than `timeoutMs`. */
   drain(timeoutMs: number): Promise<boolean> {
     this.draining = true;
     if (this.running.size === 0) return Promise.resolve(true);
-    return within(timeoutMs, new Promise((resolve) => this.idle.push(resolve)));
+    return settlesWithin(timeoutMs, new Promise<void>((resolve) => this.idle.push(resolve)));
   }
 
-  /** Ends what still runs, and waits for it as `drain` does. */
+  /** Ends the running requests, and waits for them as `drain` does. */
   cutOff(timeoutMs: number): Promise<boolean> {
     const drained = this.drain(timeoutMs);
     for (const request of [...this.running]) request.cutOff();
     return drained;
   }
-}
-
-/** Waits for `done`; false when it took longer than `timeoutMs`. */
-export async function within(timeoutMs: number, done: Promise<void>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), timeoutMs)));
-  const finished = await Promise.race([done.then(() => true), late]);
-  clearTimeout(timer);
-  return finished;
 }

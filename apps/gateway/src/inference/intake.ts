@@ -11,25 +11,25 @@ import { announcedBytes, ClientLeftError, readBody } from './read-body';
 import { ofAdmission } from './refusals';
 
 /**
- * A body of this length is read without a look, unless its key was just refused: the admission itself comes a moment
- * later and says the same.
+ * Bodies up to this length are read without looking at the limits first, unless the key was just refused: admission
+ * checks the same a moment later.
  */
 export const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
 const MIB = 1024 * 1024;
 
-/** A body that was read, and what it holds until it is released. */
+/** A body that was read. It holds memory until it is released. */
 export interface Body {
   bytes: Buffer;
-  /** Nobody needs it any more. Repeats are harmless. */
+  /** Gives its memory back. Repeats are harmless. */
   release(): void;
-  /** The request came to nothing before it was admitted: counts against the key's limit of such. */
+  /** The request failed before admission: counts against the key's limit of wasted requests. */
   wasted(error: unknown): void;
 }
 
 /**
- * The way of a body into the process, for a key that is known. What can be refused without the body is refused before
- * it is read.
+ * Reads the bodies of authenticated requests. Requests that can be refused without the body are refused before it is
+ * read.
  */
 export class Intake {
   constructor(
@@ -44,21 +44,21 @@ export class Intake {
   async take(request: IncomingMessage, client: Client, principal: Principal): Promise<Body> {
     const share = this.memory.open(principal.keyId);
     try {
-      // 1. What came to nothing lately.
+      // 1. Recent wasted requests.
       this.refuseAfterWaste(principal);
-      // 2. What is not worth reading.
+      // 2. Bodies of an unsupported type or that are too large.
       const announced = announcedBytes(request);
-      // 3. Whether any request of the key would be admitted.
+      // 3. Would any request of the key be admitted?
       const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
       if (!isSmall || this.refusedKeys.has(principal.keyId)) await this.look(client, principal);
-      // 4. Room for it.
+      // 4. Reserve memory.
       const full = (budget: FullBudget) => this.ofMemory(budget);
       const budget = share.growTo(announced ?? 0);
       if (budget !== null) throw full(budget);
-      // 5. Only now is it asked for, and read.
+      // 5. Only now send 100-continue, and read the body.
       client.awaitBody();
       const bytes = await readBody(request, announced, share, full);
-      // Whoever reads it may take it.
+      // Kept, because a worker may take the buffer over.
       const { length } = bytes;
       return {
         bytes,
@@ -97,7 +97,9 @@ export class Intake {
     if (budget === 'all') return new InferenceError('overloaded_error', { retryAfterSeconds });
     const most = Math.floor(this.memory.maxBytesPerKey / MIB);
     return new InferenceError('concurrency_limit_exceeded', {
-      message: `The request bodies of this key exceed ${most} MiB in total. Wait for requests in progress to finish. Retry after ${retryAfterSeconds} s.`,
+      message:
+        `The request bodies of this key exceed ${most} MiB in total. Wait for requests in progress to finish. ` +
+        `Retry after ${retryAfterSeconds} s.`,
       retryAfterSeconds,
     });
   }
@@ -105,7 +107,7 @@ export class Intake {
   private countWaste({ keyId, keyLimits }: Principal, error: unknown, bytes: number): void {
     const { requestsPerMinute } = keyLimits;
     const isRefusal = error instanceof InferenceError;
-    // A fault of ours costs the key nothing.
+    // Our own failures cost the key nothing.
     if (!isRefusal && !(error instanceof ClientLeftError || error instanceof RuinousBodyError)) return;
     if (!isRefusal || INVALID.has(error.status))
       this.wastedRequests.countInvalid(keyId, requestsPerMinute, bytes, Date.now());
@@ -113,7 +115,7 @@ export class Intake {
   }
 }
 
-/** Of a request whose body was read: its limits, and money. */
+/** Refusals by limits or credit. */
 const OF_ADMISSION: ReadonlySet<number> = new Set([402, 429]);
-/** Whatever the limits say, these are the request's own fault. */
+/** The request itself is at fault. */
 const INVALID: ReadonlySet<number> = new Set([400, 404, 408, 413, 415]);

@@ -18,33 +18,33 @@ import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';
 import type { Stages } from './stages';
 
-/** A request's whole life, in the order in which it happens. Nothing here is reached through a decorator. */
+/** The life of a request, in order. No decorators are involved. */
 export class Pipeline {
   private readonly log = logger('gateway');
   private readonly limitStates = new LimitStates();
 
   constructor(private readonly stages: Stages) {}
 
-  /** Chat, completion or embedding. Never rejects: whatever happens becomes an answer, or an end. */
+  /** Chat, completion or embedding. Never rejects: every error becomes an answer or the end of the stream. */
   async infer(kind: InferenceKind, incoming: IncomingMessage, client: Client): Promise<void> {
     const meter = new RequestMeter();
     let body: Body | undefined;
     let isAdmitted = false;
     try {
-      // 1. Who asks. Before the body is read: strangers do not make us read 10 MiB, nor does who would be refused
-      //    anyhow.
+      // 1. Authenticate, before the body is read: neither strangers nor requests that would be refused anyway make us
+      //    read 10 MiB.
       const principal = await this.authenticate(incoming, client);
       body = await this.stages.intake.take(incoming, client, principal);
-      // 2. What is asked, and of which model: what goes out is built from it.
+      // 2. Read the request and find its model. The backend's request is built from this.
       const { keyId, models } = principal;
       const request = await this.stages.bodies.read(kind, body.bytes, { keyId, models, client });
       const model = this.findModel(request, principal);
       meter.model = model.id;
-      // 3. Limits, and a hold for the largest cost that the request can reach: from here on it is settled or void.
+      // 3. Check limits and hold the request's largest possible cost. From here on the hold is settled or void.
       const admitted = await this.admit(request, model, principal, client);
       isAdmitted = true;
       failPoint('admitted');
-      // 4. The answer, all but its end.
+      // 4. Serve the answer, except its end.
       const served = await this.serve(admitted, client);
       if (served.kind === 'nothing') {
         failPoint('nothing-delivered');
@@ -52,20 +52,20 @@ export class Pipeline {
         throw served.error ?? new ClientLeftError();
       }
       failPoint('served');
-      // 5. The settlement is durable …
+      // 5. Settle durably …
       const settled = await this.stages.settlements.settle(admitted, served);
       if (!settled) throw interrupted();
       failPoint('settled');
-      // 6. … before the client sees the last byte.
+      // 6. … before the client gets the last byte.
       const { event } = settled;
       served.end(toUsageField(event));
       failPoint('answered');
-      // 7. Metering hears of it; should that be lost, the settled hold remembers.
+      // 7. Publish the usage. If it is lost, the settled hold is its record.
       this.stages.settlements.emit(settled);
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
-      // Also of who leaves before anything was delivered: a backend may have worked for it, and nobody pays.
+      // A client that leaves before anything was delivered counts too: a backend may have worked for it, unpaid.
       if (!isAdmitted || error instanceof ClientLeftError) body?.wasted(error);
       meter.refused(this.refuse(client, error));
     } finally {
@@ -87,8 +87,8 @@ export class Pipeline {
     try {
       return await (admitted.request.stream ? serveStream : servePlain)(this.stages, admitted, client);
     } catch (error) {
-      // A fault of ours: as if the process had died, the hold is charged at its deadline what was recorded. Renewed it
-      // would live as long as the process.
+      // A bug: the hold must expire and be charged at what was recorded, as if the process had died. With a heartbeat
+      // it would live as long as the process.
       this.stages.admission.untrack(admitted.draft.id);
       throw error;
     }
@@ -109,7 +109,7 @@ export class Pipeline {
 
   private findModel(request: InferenceRequest, principal: Principal): CatalogModel {
     const model = this.stages.catalog.find(request.model, principal.models);
-    // It was there when the body was read: the configuration has changed since.
+    // The configuration changed after the body was read.
     if (!model) throw unavailable();
     return model;
   }

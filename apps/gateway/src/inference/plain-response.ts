@@ -30,15 +30,14 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   const source = parsed as Record<string, unknown>;
   const field = kind === 'embedding' ? 'data' : 'choices';
   const items = source[field];
-  if (!Array.isArray(items) || items.length === 0) return null;
-  if (!items.every((item) => typeof item === 'object' && item !== null)) return null;
+  if (!areObjects(items) || items.length === 0) return null;
   // Of two members with one name the last counts, as for JSON.parse.
   const { valueStart, end } = membersOf(json).findLast(({ name }) => name === field)!;
   const contentJson = json.slice(valueStart, end);
   const usage = readUsage(source['usage']);
   // Vectors are long, and are not counted.
   if (kind === 'embedding') return { content: items, contentJson, usage };
-  const content = (items as Record<string, unknown>[]).map(withoutHollow);
+  const content = items.map(withoutHollow);
   // What is not in `content` would go out all the same, counted by nobody: the other one of two members, names of
   // nothing, endless digits.
   const isRead =
@@ -46,6 +45,10 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
     namesIn(contentJson) === membersIn(content) &&
     !LONG_NUMBER.test(contentJson);
   return { content, contentJson: isRead ? contentJson : toWire(content), usage };
+}
+
+function areObjects(value: unknown): value is Record<string, unknown>[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null);
 }
 
 /** Names of members, as they are written: strings before a colon. */

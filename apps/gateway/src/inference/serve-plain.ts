@@ -1,6 +1,7 @@
 import { PlainRelay } from '../upstream/plain-answer';
 import type { Backend } from '../catalog/catalog';
 import { noteOverlong } from './backend-faults';
+import type { TokenizerThrottle } from '../prompt/tokenizer-throttle';
 import type { Client } from './client';
 import { type AdmittedRequest, KINDS, type Served } from './admitted-request';
 import type { Stages } from './stages';
@@ -44,20 +45,32 @@ export async function servePlain(
       return { kind: 'nothing', error: interrupted() };
     case 'failed':
       return { kind: 'nothing', error: failureAnswer(answer.failure, admitted, exchange.backendUrl) };
+    case 'answer':
+      return deliver(answer.body, admitted, exchange.backendUrl, client, counting);
   }
+}
+
+async function deliver(
+  body: Buffer,
+  admitted: AdmittedRequest,
+  backendUrl: string,
+  client: Client,
+  counting: TokenizerThrottle,
+): Promise<Served> {
+  const { request, hold } = admitted;
   const refused = (reason: string): Served => ({
     kind: 'nothing',
-    error: failureAnswer({ kind: 'failed', reason }, admitted, exchange.backendUrl),
+    error: failureAnswer({ kind: 'failed', reason }, admitted, backendUrl),
   });
-  const answered = readPlainResponse(request.kind, answer.body);
+  const answered = readPlainResponse(request.kind, body);
   if (!answered) return refused('the answer cannot be read');
   const fitted = await fitPlain(admitted, answered, counting);
-  if (fitted.kind !== 'fits') noteOverlong({ ...admitted.logged, backend: exchange.backendUrl });
+  if (fitted.kind !== 'fits') noteOverlong({ ...admitted.logged, backend: backendUrl });
   if (fitted.kind === 'refused') return refused(fitted.reason);
   const { response, output } = fitted;
   // What the backend counted is not what is left.
   const usage = fitted.kind === 'cut' ? null : response.usage;
-  const { tokens, estimated } = admitted.settleAt(usage, output, exchange.backendUrl);
+  const { tokens, estimated } = admitted.settleAt(usage, output, backendUrl);
   return {
     kind: 'delivered',
     tokens,

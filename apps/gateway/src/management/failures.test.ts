@@ -103,11 +103,11 @@ beforeAll(async () => {
   });
   app = await start(messages, credentials);
   withoutStore = await start(silent, deadCredentials);
-  const writeSync = fs.writeSync.bind(fs) as typeof fs.writeSync;
-  jest.spyOn(fs, 'writeSync').mockImplementation(((fd: number, text: string, ...rest: []) => {
-    if (fd === 2) written += String(text);
-    return fd === 2 ? Buffer.byteLength(String(text)) : writeSync(fd, text, ...rest);
-  }) as typeof fs.writeSync);
+  const writeSync = fs.writeSync as (fd: number, text: string) => number;
+  jest.spyOn(fs, 'writeSync').mockImplementation((fd: number, text: string) => {
+    if (fd === 2) written += text;
+    return fd === 2 ? Buffer.byteLength(text) : writeSync(fd, text);
+  });
 });
 
 async function ask(path: string, init: RequestInit = {}, at = app) {

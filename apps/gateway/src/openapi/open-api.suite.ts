@@ -165,7 +165,7 @@ export function openApiSuite(name: string, document: JsonObject, yaml: string): 
       ajv.addFormat('iso8601', true);
       ajv.addSchema({ ...document, $id: 'doc:tollgate' });
       const valid = (schema: JsonObject, value: unknown) => {
-        const check = ajv.compile({ $ref: `doc:tollgate${String(schema['$ref'])}` });
+        const check = ajv.compile({ $ref: `doc:tollgate${schema['$ref'] as string}` });
         return check(value) ? [] : check.errors;
       };
       let examples = 0;

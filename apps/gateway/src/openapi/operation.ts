@@ -70,7 +70,7 @@ function operation<E extends Endpoint>(path: string, endpoint: E, surface: Surfa
 }
 
 function requestBody({ schema, examples }: NonNullable<Endpoint['body']>): JsonObject {
-  const values = Object.entries(examples).map(([name, value]) => [name, { value }]);
+  const values = Object.entries(examples).map(([name, value]) => [name, { value }] as const);
   return {
     required: true,
     content: { 'application/json': { schema: refTo(schema), examples: Object.fromEntries(values) } },

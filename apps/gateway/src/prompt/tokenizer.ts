@@ -37,11 +37,6 @@ export function loadTokenizer(tokenizer: Tokenizer): void {
   encodingOf(tokenizer);
 }
 
-/** Whether it need not be loaded any more. */
-export function isLoaded(tokenizer: Tokenizer): boolean {
-  return loaded.has(tokenizer);
-}
-
 /**
  * As countTokens, but stops once the count is above `limit`; then the answer is Infinity.
  * @param windowChars looked at at once; smaller in tests of the cuts

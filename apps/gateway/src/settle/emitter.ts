@@ -1,16 +1,16 @@
 import { UnavailableError, type UsageEvent } from '@tollgate/contracts';
 import { MessagesRefusedError, type Messages } from '@tollgate/messaging';
-import { Counter, failPoint, logger, metrics, withTimeout } from '@tollgate/runtime';
+import { Counter, delayUntilAborted, failPoint, logger, metrics, withTimeout } from '@tollgate/runtime';
 
 const MAX_BATCH_EVENTS = 500;
 /**
- * A quiet emitter waits so long for company: a publication costs as much for one event as for fifty. The debit is late
- * by as much.
+ * Batching delay of an idle emitter: a publication costs as much for one event as for fifty. It delays the debit by the
+ * same time.
  */
 const GATHER_MS = 20;
-/** Beyond it events are left to the sweeper: the settled hold is their record, so nothing is lost but time. */
+/** Further events are left to the sweeper. The settled hold is their record, so they are only late. */
 const MAX_WAITING_EVENTS = 50_000;
-/** Between the tries of a batch while messages are away. */
+/** Between tries of a batch while messages are unavailable. */
 const RETRY_MS = 500;
 /** A client waits for this publication. With the settlement before it, the wait stays below 5 s. */
 const MAX_PUBLISH_WAIT_MS = 3_500;
@@ -22,16 +22,15 @@ const left = new Counter({
 });
 
 /**
- * Publishes usage events of settled requests, in batches: what gathers while a call is under way goes with the next
- * one. Never waited for by a request. A batch that fails is tried again until it is published, so that what ran while
- * messages were away is in the ledger as soon as they are back. What only this process remembers is nothing: the
- * settled hold is handed out by the sweeper until the ledger has it, much later if billing was behind.
+ * Publishes the usage events of settled requests in batches. Events that arrive during a publication go with the next
+ * one. No request waits for it. A failed batch is tried again until it is published, so usage reaches the ledger as
+ * soon as messages are available again. An event that this process loses is not lost: the sweeper publishes its settled
+ * hold until the ledger has it, though later.
  */
 export class UsageEmitter {
   private waiting: UsageEvent[] = [];
   private running: Promise<void> | null = null;
-  private ending = false;
-  private wakeUp: () => void = () => {};
+  private readonly ending = new AbortController();
 
   constructor(private readonly messages: Messages) {}
 
@@ -42,23 +41,22 @@ export class UsageEmitter {
   }
 
   /**
-   * For an event that only the caller remembers: durable when it returns. UnavailableError: it may not be, or not
-   * yet. The caller may publish it again, because metering records each event id once.
+   * For an event without a hold that records it. The event is durable when this returns. After an UnavailableError it
+   * may or may not be. The caller may publish it again, because metering records each event id once.
    */
   async publish(event: UsageEvent): Promise<void> {
     const late = () => new UnavailableError(`the usage event was not published within ${MAX_PUBLISH_WAIT_MS} ms`);
     await withTimeout(MAX_PUBLISH_WAIT_MS, this.messages.publish('usage-events', [event]), late);
   }
 
-  /** To end with: returns when all that was emitted is published, or was tried once more and is left to the sweeper. */
+  /** For the shutdown: returns when every event is published, or was tried once more and is left to the sweeper. */
   async flush(): Promise<void> {
-    this.ending = true;
-    this.wakeUp();
+    this.ending.abort();
     while (this.running) await this.running;
   }
 
   private async run(): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, GATHER_MS));
+    await delayUntilAborted(GATHER_MS, this.ending.signal);
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, MAX_BATCH_EVENTS);
       try {
@@ -66,27 +64,18 @@ export class UsageEmitter {
         await this.messages.publish('usage-events', batch);
         failPoint('usage-published');
       } catch (error) {
-        logger('gateway').warn({ err: error, events: batch.length, last: this.ending }, 'usage was not published');
+        const last = this.ending.signal.aborted;
+        logger('gateway').warn({ err: error, events: batch.length, last }, 'usage was not published');
         if (error instanceof MessagesRefusedError) left.inc(batch.length);
-        else if (this.ending) {
-          // All of it: each further batch would take as long to fail.
+        else if (last) {
+          // All events: each further batch would take as long to fail.
           left.inc(batch.length + this.waiting.splice(0).length);
         } else {
           this.waiting.unshift(...batch);
-          await this.pause();
+          await delayUntilAborted(RETRY_MS, this.ending.signal);
         }
       }
     }
     this.running = null;
-  }
-
-  private async pause(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, RETRY_MS);
-      this.wakeUp = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
   }
 }

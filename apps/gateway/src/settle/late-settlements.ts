@@ -1,22 +1,21 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Settlement } from '@tollgate/admission';
 import { UnavailableError } from '@tollgate/contracts';
-import { logger } from '@tollgate/runtime';
+import { delayUntilAborted, logger } from '@tollgate/runtime';
 
 const RETRY_MS = 500;
-/** No more requests than that run when a store goes away, and none begin while it is. */
+/** More requests never run when the store becomes unavailable, and none begin until it is back. */
 const MAX_WAITING = 10_000;
 
 /**
- * What a stream delivered is owed, also when the store did not answer at its end: it is settled as soon as the store is
- * back, unless the sweeper was first (a hold ends 10 s after its last sign of life, when somebody looks). All of that
- * is in memory: a gateway that dies meanwhile leaves the hold's own record.
+ * Settles streams that ended while the store did not answer: their output was delivered, so it is owed. Each is settled
+ * as soon as the store is back, unless the sweeper was first (a hold expires 10 s after its last heartbeat). The list
+ * is in memory only. If the gateway dies, the hold is charged at what it recorded.
  */
 export class LateSettlements {
   private readonly waiting = new Set<Promise<void>>();
   private readonly ending = new AbortController();
 
-  /** `settleNow` rejects with UnavailableError as long as the store does not answer. */
+  /** `settleNow` rejects with UnavailableError while the store does not answer. */
   constructor(private readonly settleNow: (settlement: Settlement) => Promise<void>) {}
 
   add(settlement: Settlement): void {
@@ -31,7 +30,7 @@ export class LateSettlements {
     this.waiting.add(settling);
   }
 
-  /** To end with: returns when each was tried once more. */
+  /** For the shutdown: returns when each was tried once more. */
   async flush(): Promise<void> {
     this.ending.abort();
     await Promise.all(this.waiting);
@@ -41,7 +40,7 @@ export class LateSettlements {
   private async settle(settlement: Settlement): Promise<void> {
     const { id } = settlement.event;
     for (let last = false; !last; last = this.ending.signal.aborted) {
-      await setTimeout(RETRY_MS, undefined, { signal: this.ending.signal }).catch(() => undefined);
+      await delayUntilAborted(RETRY_MS, this.ending.signal);
       try {
         await this.settleNow(settlement);
         return;

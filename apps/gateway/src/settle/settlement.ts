@@ -30,23 +30,23 @@ const settledLate = new Counter({
   registers: [metrics],
 });
 
-/** What a request is settled at. */
+/** The amounts that a request is settled at. */
 export interface Delivered {
   readonly tokens: TokenCounts;
   readonly estimated: boolean;
   readonly outcome: Outcome;
   /**
-   * Raises the hold to the cost, where a backend's report may be above it, and as far as the credit goes. Resolves with
-   * what is held then.
+   * Raises the hold to the cost, as far as the credit allows, where a backend's report may exceed the hold. Resolves
+   * with the amount held afterwards.
    */
   readonly raise: (costNanos: bigint) => Promise<bigint>;
 }
 
 /** A settlement that is durable. */
 export interface Settled {
-  /** The record that stands: what the client may be told. */
+  /** The durable record, which the client's usage repeats. */
   readonly event: UsageEvent;
-  /** Metering has it already. */
+  /** Published before the answer ended, so not emitted again. */
   readonly isPublished: boolean;
 }
 
@@ -63,23 +63,23 @@ export class Settlements {
     this.late = new LateSettlements((settlement) => this.settleLate(settlement));
   }
 
-  /** To end with: what is settled late is tried once more, then all usage is published, or left to the sweeper. */
+  /** For the shutdown: tries late settlements once more, then publishes all usage or leaves it to the sweeper. */
   async flush(): Promise<void> {
     await Promise.all([this.late.flush(), this.emitter.flush(), this.unbilled.flush()]);
-    // What was settled late.
+    // The usage of the late settlements.
     await this.emitter.flush();
   }
 
   /**
-   * Raises the hold where it must, and settles. Null when there is no hold any more (its deadline passed): then nothing
-   * more may be delivered. Throws UnavailableError when the store does not answer: a stream, of which the client has
-   * most, is settled late then; what is not streamed was not delivered, and its hold is given back at its deadline.
+   * Raises the hold where necessary, and settles. Null when the hold no longer exists (its deadline passed): then
+   * nothing more may be delivered. Throws UnavailableError when the store does not answer. A stream is then settled
+   * late, because the client has most of it. Other answers were not delivered, so their holds are released at their
+   * deadline.
    */
   async settle(request: HeldRequest, { tokens, estimated, outcome, raise }: Delivered): Promise<Settled | null> {
     const { draft, hold, begun } = request;
     const cost = costNanos(tokens, draft.price);
-    // The hold lives until it is raised. Should that fail, it ends by itself: renewed, it would live as long as the
-    // process.
+    // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire by itself.
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
     const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
@@ -95,19 +95,19 @@ export class Settlements {
     return settled;
   }
 
-  /** After the last byte: metering hears of it in the background. Should that be lost, the settled hold remembers. */
+  /** After the last byte: publishes the usage in the background. If it is lost, the settled hold is its record. */
   emit({ event, isPublished }: Settled): void {
     if (!isPublished) this.emitter.emit(event);
   }
 
-  /** Null: there is no hold any more, and nothing was recorded. */
+  /** Null: the hold no longer exists, and nothing was recorded. */
   private async record(settlement: Settlement): Promise<Settled | null> {
     const result = await this.client.settle(settlement);
     if (result.kind === 'settled' && !(result.repeated && result.event.outcome === 'expired'))
       return { event: result.event, isPublished: false };
     if (result.kind === 'lost') {
-      // No hold remembers it, so metering must have it. Its id is the request's: whatever else may tell of it, it is
-      // charged once.
+      // No hold records it, so metering must have it now. Its id is the request's, so it is charged once however many
+      // reports arrive.
       await this.emitter.publish(settlement.event);
       withoutHolds.inc();
       return { event: settlement.event, isPublished: true };
@@ -123,11 +123,11 @@ export class Settlements {
       settledLate.inc();
       return;
     }
-    // The sweeper was first; or the settlement that was not answered had been taken, and was charged since.
+    // The sweeper was first, or the unanswered settlement had succeeded and was charged since.
     this.log.warn({ id: settlement.event.id }, 'the hold was gone before the stream could be settled late');
   }
 
-  /** Gives the hold back. When the store does not answer, its deadline does. */
+  /** Releases the hold. When the store does not answer, the hold expires at its deadline. */
   async void(request: HeldRequest): Promise<void> {
     const { id, tenantId } = request.draft;
     this.client.untrack(id);

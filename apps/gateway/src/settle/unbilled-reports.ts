@@ -2,21 +2,20 @@ import { MAX_UNBILLED_LINES, newId, RequestError, type UnbilledWork } from '@tol
 import type { Requests } from '@tollgate/messaging';
 import { logger } from '@tollgate/runtime';
 
-/** What gathers in that time is one report. A gateway that dies takes so much with it. */
+/** Work of this time goes into one report. A gateway that dies loses at most this much. */
 const REPORT_EVERY_MS = 10_000;
-/** Of the end: nobody waits longer for what is only evidence. */
+/** For the shutdown: reports are evidence only, and not worth a longer wait. */
 const LAST_DEADLINE_MS = 1_500;
 const HOUR_MS = 3_600_000;
 /** No request runs longer; older hours have been judged. */
 const MAX_HOURS = 24;
 
-/** Tokens that a backend may have worked on without anybody being charged for them. */
+/** Tokens that a backend may have processed and that nobody is charged for. */
 export type BackendWork = Omit<UnbilledWork, 'hour'>;
 
 /**
- * Tells metering of the work that is not charged, summed by backend and hour, so that the engines' counters can be
- * compared with the books. A report that was not answered is sent again under its id, and counts once. Never waited for
- * by a request.
+ * Reports work that is not charged to metering, summed by backend and hour, so that the engines' counters can be
+ * compared with the books. An unanswered report is sent again under its id, and counts once. No request waits for it.
  */
 export class UnbilledReports {
   private gathered = new Map<string, UnbilledWork>();
@@ -30,8 +29,8 @@ export class UnbilledReports {
   ) {}
 
   /**
-   * Work of a request that began at `sinceMs` and ends now: nobody can say in which of its hours it was done, so each
-   * may have had it.
+   * Work of a request that began at `sinceMs` and ends now. The hour in which it was done is unknown, so each hour of
+   * the request counts all of it.
    */
   note({ sinceMs, work }: { sinceMs: number; work: readonly BackendWork[] }, nowMs = Date.now()): void {
     for (const { backend, promptTokens, completionTokens } of work) {
@@ -43,7 +42,7 @@ export class UnbilledReports {
     if (this.gathered.size > 0) this.arm();
   }
 
-  /** To end with: what has gathered is told once more. Never rejects. */
+  /** For the shutdown: sends the gathered work once more. Never rejects. */
   async flush(): Promise<void> {
     if (this.timer) clearTimeout(this.timer);
     this.timer = null;
@@ -72,7 +71,7 @@ export class UnbilledReports {
     }, this.everyMs).unref();
   }
 
-  /** False: not told, and kept. Never rejects. */
+  /** False: the report was not received, and is kept. Never rejects. */
   private async send(deadlineMs?: number): Promise<boolean> {
     if (this.report === null) {
       this.report = { id: newId('msg'), work: [...this.gathered.values()] };

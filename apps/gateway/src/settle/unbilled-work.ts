@@ -3,15 +3,15 @@ import type { BackendWork } from './unbilled-reports';
 import type { HeldRequest } from './held-request';
 
 /**
- * A backend that is told to stop has generated so much more of each choice than was read of it, at the most: a moment's
- * work, and what was on the way.
+ * The most tokens of each choice that a backend has generated beyond those read when it stops: a moment's work, and
+ * the tokens in transit.
  */
 const STOP_SLACK_TOKENS = 64;
 
 /**
- * What the backends may have worked on for a request beyond what it is charged, at the most: nobody but they know how
- * much of it they did. `charged` null: nothing was. A client that reads slowly and then leaves may leave more behind
- * than the slack: that is work which nobody pays for, and is to show.
+ * The most work that backends may have done for a request beyond its charge; only they know how much they did.
+ * `charged` is null when nothing was charged. A slow client that leaves may leave more unread output than the slack:
+ * nobody pays for that work, so it must show in the reports.
  */
 export function unbilledWork(
   { begun, hold, request, draft }: HeldRequest,

@@ -1,8 +1,8 @@
 import { costNanos, type Outcome, type TokenCounts, type UsageDraft, type UsageEvent } from '@tollgate/contracts';
 
 /**
- * The usage event of a request that ends now. The charge is what the tokens cost, at most the hold: what is above it is
- * the operator's loss and stands on the event as `overrunNanos`.
+ * The usage event of a request that ends now. The charge is the cost of the tokens, at most the hold. The excess is the
+ * operator's loss: `overrunNanos`.
  */
 export function toUsageEvent(
   draft: UsageDraft,

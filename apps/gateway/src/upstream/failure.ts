@@ -48,7 +48,9 @@ export function mayHelpElsewhere(failure: UpstreamFailure, progress: Progress): 
       return failure.status === undefined || failure.status >= 500;
     case 'timeout':
       return progress === 'not_begun';
-    default:
+    case 'refused':
+    case 'too_large':
+    case 'stopped':
       return false;
   }
 }

@@ -11,10 +11,11 @@ const checkQuery = queryCheck(UsageQuery);
  * invalid_parameter, also when `from` is not before `to`.
  */
 export function readUsageQuery(tenantId: string, query: Record<string, unknown>, nowMs: number): UsageRequest {
-  const groupBy = query['groupBy'];
+  // A repeated parameter is a list already.
+  const groupBy = query['groupBy'] as string | string[] | undefined;
   const given: Static<typeof UsageQuery> = checkQuery({
     ...query,
-    ...(groupBy !== undefined && { groupBy: String(groupBy).split(',') }),
+    ...(groupBy !== undefined && { groupBy: [groupBy].flat().join(',').split(',') }),
   });
   const now = new Date(nowMs);
   const from = instant(given.from) ?? Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { availableParallelism } from 'node:os';
 import { pool, Promise as PoolPromise, type Pool, TerminateError } from 'workerpool';
 import { type InferenceKind, UnavailableError } from '@tollgate/contracts';
+import { settlesWithin } from '@tollgate/runtime';
 import type { Catalog, AllowedModels } from '../../catalog/catalog';
 import { InferenceError, RuinousBodyError } from '../errors';
 import { ClientLeftError } from '../read-body';
@@ -9,17 +10,17 @@ import { type InferenceRequest, readRequest } from './inference-request';
 import type { BodyRules } from './rules';
 import type { BodyRead } from './body-worker';
 
-/** Read, checked and counted on the event loop: 1 ms, at the worst 10. What is larger goes to a worker thread. */
+/** Read on the event loop: 1 ms, at worst 10 ms. Larger bodies go to a worker thread. */
 export const MAX_INLINE_BYTES = 32 * 1024;
 export interface ReadLimits {
-  /** Until a worker begins: behind other bodies of its key, and behind those of others. */
+  /** Until a worker begins, behind other bodies of the same key and of other keys. */
   maxWaitMs: number;
-  /** For one body in a worker; the largest that `checkStructure` lets pass takes a tenth of it. */
+  /** For one body in a worker. The largest that `checkStructure` accepts takes a tenth of it. */
   readTimeoutMs: number;
 }
 
 const DEFAULT_READ_LIMITS: ReadLimits = { maxWaitMs: 30_000, readTimeoutMs: 10_000 };
-/** Each has its own tokenizers, 80 MB; so none is kept that nobody needs. */
+/** Each has its own tokenizers (80 MB), so idle workers are ended. */
 const MAX_WORKERS = Math.max(1, Math.min(2, availableParallelism() - 1));
 const IDLE_MS = 60_000;
 const MAX_WORKER_HEAP_MIB = 1_024;
@@ -29,25 +30,26 @@ const WORKER = __filename.endsWith('.ts')
   ? join(__dirname, '..', '..', '..', 'dist', 'inference', 'body', 'body-worker.js')
   : join(__dirname, 'body-worker.js');
 
-/** Who sends a body. */
+/** The sender of a body. */
 export interface Sender {
   keyId: string;
   models: AllowedModels;
   client: { readonly left: boolean };
 }
 
-/** A body's way to a worker. */
+/** A body that waits for a worker. */
 interface Waiting {
-  /** Null: it has waited for too long, and nobody wants it. */
+  /** Null: taken by a worker, or given up after the longest wait. */
   raw: Buffer | null;
-  begun: boolean;
-  /** Takes it out of the pool's queue. */
+  /** Called when a worker begins to read it. */
+  begin: () => void;
+  /** Removes it from the pool's queue. */
   leave: () => void;
 }
 
 /**
- * Bodies → asks. Small ones at once; large ones in worker threads, so that no body holds up the requests of others: one
- * of a key at a time, so that nobody's large bodies stand in the way of another key's.
+ * Reads bodies into requests. Small bodies are read at once, large ones in worker threads, so that no body delays the
+ * requests of others. Each key has one large body in the workers at a time, so that it does not block other keys.
  */
 export class BodyReader {
   private workers: Pool | null = null;
@@ -61,42 +63,38 @@ export class BodyReader {
   ) {}
 
   /**
-   * Takes the bytes: a large body is handed over to its worker, not copied (copies of 10 MiB keep the garbage collector
-   * busy), and is gone here. Throws InferenceError: 400 with the field that is wrong, 404; rejects with
-   * ClientLeftError, and with UnavailableError when no worker could read it: with RuinousBodyError when one tried.
+   * Takes the buffer over: a large body is transferred to its worker, not copied (copies of 10 MiB keep the garbage
+   * collector busy). Throws InferenceError: 400 with the wrong field, or 404. Rejects with ClientLeftError, with
+   * UnavailableError when no worker could read the body, and with RuinousBodyError when a worker failed on it.
    */
   read(kind: InferenceKind, raw: Buffer, sender: Sender): InferenceRequest | Promise<InferenceRequest> {
     if (raw.length <= MAX_INLINE_BYTES) return readRequest(kind, raw, (id) => this.catalog.find(id, sender.models));
     const before = this.lastOfKey.get(sender.keyId) ?? Promise.resolve();
-    const waiting: Waiting = { raw, begun: false, leave: () => {} };
+    const waiting: Waiting = { raw, begin: () => {}, leave: () => {} };
+    const begun = new Promise<void>((resolve) => (waiting.begin = resolve));
     const work = before.then(() => this.readInWorker(kind, waiting, sender));
     const ended = work.then(
       () => undefined,
       () => undefined,
     );
+    void ended.then(waiting.begin);
     this.lastOfKey.set(sender.keyId, ended);
     void ended.then(() => {
       if (this.lastOfKey.get(sender.keyId) === ended) this.lastOfKey.delete(sender.keyId);
     });
-    return this.inTime(work, waiting);
+    return this.begunInTime(begun, work, waiting);
   }
 
-  private async inTime(work: Promise<InferenceRequest>, waiting: Waiting): Promise<InferenceRequest> {
+  private async begunInTime(
+    begun: Promise<void>,
+    work: Promise<InferenceRequest>,
+    waiting: Waiting,
+  ): Promise<InferenceRequest> {
     const { maxWaitMs } = this.limits;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        if (waiting.begun) return;
-        waiting.raw = null;
-        waiting.leave();
-        reject(new UnavailableError(`a body was not read: no worker was free within ${maxWaitMs} ms`));
-      }, maxWaitMs);
-    });
-    try {
-      return await Promise.race([late, work]);
-    } finally {
-      clearTimeout(timer);
-    }
+    if (await settlesWithin(maxWaitMs, begun)) return work;
+    waiting.raw = null;
+    waiting.leave();
+    throw new UnavailableError(`a body was not read: no worker was free within ${maxWaitMs} ms`);
   }
 
   async close(): Promise<void> {
@@ -111,7 +109,7 @@ export class BodyReader {
     if (sender.client.left || raw === null) throw new ClientLeftError();
     waiting.raw = null;
     const models = this.catalog.all(sender.models).map(rulesOf);
-    // A part of a larger buffer cannot be handed over.
+    // A part of a larger buffer cannot be transferred.
     const owned = raw.length === raw.buffer.byteLength;
     const bytes = owned ? new Uint8Array(raw.buffer) : new Uint8Array(raw);
     const { length } = raw;
@@ -123,8 +121,7 @@ export class BodyReader {
       workerThreadOpts: { resourceLimits: { maxOldGenerationSizeMb: MAX_WORKER_HEAP_MIB } },
     }));
     try {
-      const on = () => (waiting.begun = true);
-      const task = workers.exec('read', [kind, bytes, models], { transfer: [bytes.buffer], on });
+      const task = workers.exec('read', [kind, bytes, models], { transfer: [bytes.buffer], on: waiting.begin });
       waiting.leave = () => void task.cancel();
       const result = (await task.timeout(this.limits.readTimeoutMs)) as BodyRead;
       if ('request' in result) return received(result.request);
@@ -134,7 +131,7 @@ export class BodyReader {
       if (error instanceof InferenceError) throw error;
       const tookTooLong = error instanceof PoolPromise.TimeoutError;
       const why = `a body of ${length} bytes was not read: ${tookTooLong ? 'took too long' : (error as Error).message}`;
-      // The worker is lost with it; unless it was ended by our own end.
+      // The body cost a worker, unless our own shutdown ended it.
       const isRuinous = tookTooLong || (error instanceof TerminateError && this.workers === workers);
       throw isRuinous ? new RuinousBodyError(why) : new UnavailableError(why);
     } finally {
@@ -144,13 +141,13 @@ export class BodyReader {
   }
 }
 
-/** A Buffer comes out of another thread as what it is made of. */
+/** A Buffer arrives from another thread as a plain Uint8Array. */
 function received(request: InferenceRequest): InferenceRequest {
   const { buffer, byteOffset, byteLength } = request.outgoing.fields;
   return { ...request, outgoing: { ...request.outgoing, fields: Buffer.from(buffer, byteOffset, byteLength) } };
 }
 
-/** Without addresses and secrets of backends. */
+/** Omits the addresses and secrets of backends. */
 function rulesOf(model: BodyRules): BodyRules {
   const { id, kind, contextTokens, maxOutputTokens, tokenizer, templateTokensPerMessage, templateTokens } = model;
   const { maxTokensPerImage, maxTokensPerAudio, passthrough, mediaUrls } = model;

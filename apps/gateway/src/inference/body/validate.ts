@@ -83,7 +83,9 @@ function toInferenceError(error: ErrorObject): InferenceError {
     return new InferenceError('invalid_value', { message, param });
   }
   if (keyword === 'enum') {
-    const allowed = (params as { allowedValues: unknown[] }).allowedValues.filter((value) => value !== null);
+    const allowed = (params as { allowedValues: (string | number | null)[] }).allowedValues.filter(
+      (value) => value !== null,
+    );
     return new InferenceError('invalid_value', { message: `${name} must be one of: ${allowed.join(', ')}.`, param });
   }
   return new InferenceError('invalid_value', { message: `${name} ${schemaMessage(error)}.`, param });
