@@ -126,3 +126,24 @@ export function useDeployment(env: Record<string, string> = {}): Deployment {
   afterAll(() => deployment.close());
   return deployment;
 }
+
+/** Those that run, each deployable's replicas by its name. */
+export type Replicas = Record<App, ServiceProcess[]>;
+
+/**
+ * Starts so many of each deployable before the calling file's tests: for suites that share them. Gateways come last, as
+ * all processes at once take longer to start on two cores than Kafka's patience.
+ */
+export function useReplicas(deployment: Deployment, counts: Readonly<Record<App, number>>): Replicas {
+  const replicas: Replicas = { gateway: [], auth: [], metering: [], billing: [] };
+  const start = async (...apps: App[]): Promise<void> => {
+    const wanted = apps.flatMap((app) => Array.from({ length: counts[app] }, () => app));
+    const started = await Promise.all(wanted.map((app) => deployment.start(app)));
+    for (const service of started) replicas[service.app].push(service);
+  };
+  beforeAll(async () => {
+    await start('auth', 'metering', 'billing');
+    await start('gateway');
+  });
+  return replicas;
+}

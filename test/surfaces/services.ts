@@ -8,7 +8,7 @@ import { eventually, useTestDatabase, type TestDatabase } from '@tollgate/testin
 import { join } from 'node:path';
 import { AuthModule } from '../../apps/auth/src';
 import { BillingModule, type BillingOptions } from '../../apps/billing/src';
-import { createOperatorApp, createPublicApp, flushUsage, GatewayModule } from '../../apps/gateway/src';
+import { createOperatorApp, createPublicApp, cutOff, flushUsage, GatewayModule } from '../../apps/gateway/src';
 import { MeteringModule } from '../../apps/metering/src';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { type Simulator, startSimulator } from '../../apps/simulator/src';
@@ -107,6 +107,8 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
     },
     async close(this: Services) {
       await messages.stopConsuming();
+      // As a program ends: a connection that a client opened and never used would be waited for, for more than a minute.
+      await cutOff(front);
       await Promise.all([front.close(), operator.close()]);
       await messages.close();
       await this.simulator.close();

@@ -1,0 +1,174 @@
+import { availableParallelism, loadavg } from 'node:os';
+import { eventually, type TestContainer } from '@tollgate/testing';
+import { call } from '../e2e/deployment';
+import type { Deployment, Replicas } from './deployment';
+import type { App, ServiceProcess } from './service-process';
+import { chat, newTenant, type Tenant } from './first-steps';
+import { ALL } from './refusals';
+
+/** Of a dependency that went away or came back: bounded by the checks' own time-outs. */
+const NOTICE_TIMEOUT_MS = 30_000;
+/** Until groups are joined again, and what waited has taken the whole way through the services. */
+const BACK_TIMEOUT_MS = 200_000;
+const WITH_KAFKA_BACK_TIMEOUT_MS = 400_000;
+/**
+ * From a signal during a start to the end of the process, on a machine of which it has a core: on one that is busier in
+ * proportion.
+ */
+const START_CUT_LIMIT_MS = 2_000;
+/** The load lags behind by a minute: what starts right now is counted by itself. */
+const howBusy = (starts: number) =>
+  Math.max(1, loadavg()[0]! / availableParallelism(), starts / availableParallelism());
+const READY = { gateway: 'ok', auth: 'ok', metering: 'ok', billing: 'ok' } as const;
+
+/** What the servers do to services that run, and to those that start meanwhile. */
+export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void {
+  const services = (): ServiceProcess[] => Object.values(replicas).flat();
+  const firstGateway = (): ServiceProcess => replicas.gateway[0]!;
+  let tenant: Tenant;
+  beforeAll(async () => void (tenant = await newTenant(firstGateway())));
+
+  /** Until every service says so of itself. */
+  async function expectReadiness(expected: Record<App, 'ok' | 'unavailable'>): Promise<void> {
+    await eventually(
+      async () => {
+        for (const service of services())
+          expect([service.app, (await service.readiness()).status]).toEqual([service.app, expected[service.app]]);
+      },
+      { timeoutMs: NOTICE_TIMEOUT_MS, everyMs: 100 },
+    );
+  }
+
+  /** Every service that depends on it says that it is away, and that all else is there. */
+  async function expectAway(name: string): Promise<void> {
+    await eventually(
+      async () => {
+        for (const service of services()) {
+          expect(service.hasEnded).toBe(false);
+          for (const [dependency, { ok }] of Object.entries((await service.readiness()).dependencies))
+            expect([service.app, dependency, ok]).toEqual([service.app, dependency, dependency !== name]);
+        }
+      },
+      { timeoutMs: NOTICE_TIMEOUT_MS },
+    );
+  }
+
+  it.each([
+    ['Redis', 'redis', () => deployment.redis, { ...READY, gateway: 'unavailable' }],
+    [
+      'Kafka',
+      'kafka',
+      () => deployment.kafka,
+      { auth: 'unavailable', metering: 'unavailable', billing: 'unavailable', gateway: 'ok' },
+    ],
+    [
+      'PostgreSQL',
+      'postgres',
+      () => deployment.postgres,
+      { auth: 'unavailable', metering: 'unavailable', billing: 'unavailable', gateway: 'ok' },
+    ],
+  ] as const)(
+    'without %s exactly those are not ready that need it, and all are again when it is back',
+    async (_, name, server, expected) => {
+      const container: TestContainer = server();
+      await container.stop();
+      try {
+        await expectReadiness(expected);
+        await expectAway(name);
+        if (expected.gateway === 'ok') expect((await chat(firstGateway(), tenant.key)).status).toBe(200);
+        else {
+          const refused = await chat(firstGateway(), tenant.key);
+          expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+        }
+      } finally {
+        await container.start();
+      }
+      await expectReadiness(READY);
+      await eventually(async () => expect((await chat(firstGateway(), tenant.key)).status).toBe(200), {
+        timeoutMs: NOTICE_TIMEOUT_MS,
+      });
+    },
+  );
+
+  it(
+    'a gateway starts while Kafka is silent: who is known is served, the rest is told to come again, and all of it works when Kafka is there',
+    async () => {
+      const own = await newTenant(firstGateway());
+      const usage = (gateway: ServiceProcess) =>
+        call<{ data: { totals: { requests: number } }; error: { code: string } }>(
+          `${gateway.addresses.publicUrl}/_api/v1/usage`,
+          own.token,
+        );
+      const { kafka } = deployment;
+      await kafka.pause();
+      let gateway: ServiceProcess;
+      try {
+        gateway = await deployment.start('gateway');
+        expect((await gateway.readiness()).dependencies['kafka']).toMatchObject({ ok: false, required: false });
+        expect((await chat(gateway, own.key)).status).toBe(200);
+        expect(await usage(gateway)).toMatchObject({ status: 503, body: { error: { code: 'unavailable' } } });
+      } finally {
+        await kafka.unpause();
+      }
+      await eventually(
+        async () => {
+          expect((await gateway.readiness()).dependencies['kafka']).toMatchObject({ ok: true });
+          // The second is what had waited: nobody has asked for anything since.
+          expect(await usage(gateway)).toMatchObject({ status: 200, body: { data: { totals: { requests: 2 } } } });
+        },
+        { timeoutMs: BACK_TIMEOUT_MS, everyMs: 100 },
+      );
+      expect(await gateway.end()).toBe(0);
+      await expectReadiness(READY);
+    },
+    WITH_KAFKA_BACK_TIMEOUT_MS,
+  );
+
+  it('goes on after all of them were away together, without a restart of any service', async () => {
+    const { redis, kafka, postgres } = deployment;
+    await Promise.all([redis.kill(), kafka.kill(), postgres.kill()]);
+    await expectReadiness({
+      gateway: 'unavailable',
+      auth: 'unavailable',
+      metering: 'unavailable',
+      billing: 'unavailable',
+    });
+    // In another order than they are needed.
+    await kafka.start();
+    await redis.start();
+    await postgres.start();
+    await expectReadiness(READY);
+    const later = await newTenant(firstGateway());
+    expect((await chat(firstGateway(), later.key)).status).toBe(200);
+  });
+
+  it('a signal ends a start where it stands, also while it waits for servers that are silent', async () => {
+    const { redis, postgres } = deployment;
+    await Promise.all([redis.pause(), postgres.pause()]);
+    try {
+      await Promise.all(
+        ALL.map(async (app) => {
+          const service = deployment.spawn(app);
+          await eventually(() => expect(service.addresses.health).toBeDefined(), { timeoutMs: NOTICE_TIMEOUT_MS });
+          const signalledMs = performance.now();
+          expect([app, await service.end()]).toEqual([app, 0]);
+          expect(performance.now() - signalledMs).toBeLessThan(START_CUT_LIMIT_MS * howBusy(ALL.length));
+          expect(service.stderr).toMatch(/stopping before it has started: SIGTERM/);
+        }),
+      );
+    } finally {
+      await Promise.all([redis.unpause(), postgres.unpause()]);
+    }
+    await expectReadiness(READY);
+  });
+
+  it('says that it is stopping before anything else, and still serves for the time that load balancers need', async () => {
+    const gateway = await deployment.start('gateway', { TOLLGATE_LAME_DUCK_SECONDS: '10' });
+    gateway.child.kill('SIGTERM');
+    await eventually(async () => expect((await gateway.readiness()).status).toBe('stopping'));
+    expect((await chat(gateway, tenant.key)).status).toBe(200);
+    // The same wish again.
+    gateway.child.kill('SIGTERM');
+    expect(await gateway.exited()).toBe(0);
+  });
+}

@@ -1,0 +1,61 @@
+import { eventually } from '@tollgate/testing';
+import { Client } from 'pg';
+import type { Deployment } from './deployment';
+import { chat, newTenant } from './first-steps';
+import type { App, ServiceProcess } from './service-process';
+
+/** Between the end of the drain and the kill: STOP_RESERVE_S of tools/stack/settings.mjs. */
+const STOP_RESERVE_MS = 15_000;
+const SETTLED_TIMEOUT_MS = 60_000;
+/** That by which a tenant's credit is seen to be there, and the one while Kafka is silent. */
+const REQUESTS = 2;
+const APPS: readonly App[] = ['gateway', 'auth', 'metering', 'billing'];
+
+/** The exit code after a SIGTERM, and how long the end took. */
+async function stop(service: ServiceProcess): Promise<{ code: number | null; tookMs: number }> {
+  const signalledMs = performance.now();
+  const ended = new Promise<number>((resolve) => service.child.once('exit', () => resolve(performance.now())));
+  const code = await service.end();
+  return { code, tookMs: (await ended) - signalledMs };
+}
+
+/** Services that end while Kafka is silent. */
+export function silentKafkaSuite(deployment: Deployment): void {
+  it('while Kafka is silent every service ends in order, before it would be killed, and what it could not tell is told by the next one', async () => {
+    const services = await Promise.all(APPS.map((app) => deployment.start(app)));
+    const tenant = await eventually(() => newTenant(services[0]!), { timeoutMs: STOP_RESERVE_MS });
+    await deployment.kafka.pause();
+    try {
+      // Its usage cannot be published.
+      expect((await chat(services[0]!, tenant.key)).status).toBe(200);
+      const ends = await Promise.all(services.map(stop));
+      process.stderr.write(
+        `Ends while Kafka is silent: ${ends.map(({ tookMs }, i) => `${APPS[i]} ${(tookMs / 1_000).toFixed(1)} s`).join(', ')}\n`,
+      );
+      for (const [i, { code, tookMs }] of ends.entries()) {
+        if (code !== 0) throw new Error(`${APPS[i]} ended with ${code}:\n${services[i]!.stderr.slice(-2_000)}`);
+        expect([APPS[i], tookMs < STOP_RESERVE_MS]).toEqual([APPS[i], true]);
+      }
+    } finally {
+      await deployment.kafka.unpause();
+    }
+    const next = await Promise.all(APPS.map((app) => deployment.start(app)));
+    const [, , metering] = next;
+    await eventually(async () => expect(await metering!.metrics()).toMatch(/^tollgate_holds\{state="settled"\} 0$/m), {
+      timeoutMs: SETTLED_TIMEOUT_MS,
+    });
+    await eventually(async () => expect(await charges(tenant.id)).toBe(REQUESTS), { timeoutMs: SETTLED_TIMEOUT_MS });
+    for (const service of next) expect([service.app, await service.end()]).toEqual([service.app, 0]);
+  });
+
+  async function charges(tenantId: string): Promise<number> {
+    const client = new Client({ connectionString: deployment.postgres.url });
+    await client.connect();
+    try {
+      const counted = 'SELECT count(*)::int AS n FROM billing.charge WHERE tenant_id = $1';
+      return (await client.query<{ n: number }>(counted, [tenantId])).rows[0]!.n;
+    } finally {
+      await client.end();
+    }
+  }
+}
