@@ -18,9 +18,12 @@ const COMMANDS = {
   start: () => launch(STANDALONE).exited,
   dev,
   test: () =>
-    launch([join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'), '--config', join(ROOT, 'jest.config.mjs'), ...args], {
-      cwd: ROOT,
-    }).exited,
+    launch(
+      args.some((arg) => /^--changed(=|$)/.test(arg))
+        ? [join(ROOT, 'tools', 'changed', 'changed.mjs'), ...args]
+        : [join(ROOT, 'node_modules', 'jest', 'bin', 'jest.js'), '--config', join(ROOT, 'jest.config.mjs'), ...args],
+      { cwd: ROOT },
+    ).exited,
   stack: () => launch([join(ROOT, 'tools', 'stack', 'stack.mjs'), 'up', ...args]).exited,
   'stack:down': () => launch([join(ROOT, 'tools', 'stack', 'stack.mjs'), 'down', ...args]).exited,
   bench: () =>

@@ -117,7 +117,7 @@ export function useAuth(): { auth: RunningAuth; database: TestDatabase } {
   return { auth, database };
 }
 
-/** What the gateway sends of a freshly minted credential. */
+/** The part of a freshly minted credential that the gateway sends. */
 export function minted(kind: CredentialKind): { hash: string; last4: string } {
   const { hash, last4 } = mintCredential(kind);
   return { hash, last4 };

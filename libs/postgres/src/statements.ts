@@ -18,7 +18,7 @@ export const STATEMENT_TIMEOUT_MS = 60_000;
 /** An answer that takes longer is given up: the server, or the network to it, has fallen silent. */
 export const ANSWER_TIMEOUT_MS = 70_000;
 
-/** What runs a statement: a data source, or the manager of a transaction. */
+/** Runs a statement: a data source, or the manager of a transaction. */
 export type Statements = Pick<EntityManager, 'query'>;
 
 /** The rows of a statement of any kind. */

@@ -21,7 +21,7 @@ export interface NewCredential {
   expiresAt: string | undefined;
 }
 
-/** What keys and tokens have in common. Each change is committed, then projected to the edge, then answered. */
+/** The common part of keys and tokens. Each change is committed, then projected to the edge, then answered. */
 @Injectable()
 export class CredentialBook {
   constructor(

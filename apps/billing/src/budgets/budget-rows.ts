@@ -19,7 +19,7 @@ interface StateRow {
   events: BudgetState['events'] | null;
 }
 
-/** What was set, from a `budget` row or from none. */
+/** The budget that was set, from a `budget` row or from none. */
 export function setBudget(row: { kind: BudgetRow['kind'] | null; cents: string | null } | undefined): SetBudget {
   if (!row?.kind || row.kind === 'default') return 'default';
   return row.kind === 'none' ? 'none' : Number(row.cents);

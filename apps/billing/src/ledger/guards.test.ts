@@ -4,8 +4,8 @@ import { useTestDatabase } from '@tollgate/testing';
 import { LEDGER_ROLE } from '../database';
 import { CENT, charge, useBilling } from '../testing/billing.fixture';
 
-// What the database itself refuses. The service's connections have the ledger role; `database` is the owner (a
-// superuser here).
+// Statements that the database itself refuses. The service's connections have the ledger role; `database` is the owner
+// (a superuser here).
 const database = useTestDatabase();
 const IMMUTABLE = ['charge', 'rejected_charge', 'journal_entry', 'posting', 'coverage', 'journal_chain'];
 

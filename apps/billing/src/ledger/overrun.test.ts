@@ -4,7 +4,7 @@ import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing
 
 const database = useTestDatabase();
 
-describe('what was served beyond its hold', () => {
+describe('service beyond a hold', () => {
   const billing = useBilling(database);
   const accounts = (tenantId: string) =>
     database.query(

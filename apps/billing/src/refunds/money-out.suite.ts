@@ -1,12 +1,10 @@
-import { parseBalanceUpdate, type AdmissionStore, type AdmitRequest, type Withdrawal } from '@tollgate/admission';
-import { newId, type UsageEvent } from '@tollgate/contracts';
+import { parseBalanceUpdate, type AdmissionStore, type Withdrawal } from '@tollgate/admission';
+import { newId } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { MAX_ENTRY_CENTS } from '../ledger/booking';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
+import { holdRequest, settleRequest, type Draft } from '../testing/held-request.fixture';
 import { MoneyOut } from './money-out';
-
-const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000_000 };
-const PRICE = { version: 'test', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '0', requestNanos: '0' };
 
 /** The guarantees of money out beside a real admission store. Both implementations must pass them. */
 export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore): void {
@@ -38,51 +36,8 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       const { balanceNanos, settledNanos, pendingNanos } = await sums(tenantId);
       return balanceNanos - settledNanos - pendingNanos;
     };
-    /** Starts a request that holds this amount. Returns its draft, or null when it is refused. */
-    const admit = async (tenantId: string, nanos: bigint): Promise<AdmitRequest['draft'] | null> => {
-      const startedAt = new Date().toISOString();
-      const draft = {
-        id: newId('req'),
-        tenantId,
-        keyId: 'key_test',
-        model: 'm',
-        kind: 'chat' as const,
-        stream: false,
-        price: PRICE,
-        startedAt,
-      };
-      const [result] = await store.admit([
-        {
-          draft,
-          tenantLimits: WIDE,
-          keyLimits: WIDE,
-          keyBudgetNanos: null,
-          tenantBudgetNanos: null,
-          promptTokens: 0,
-          promptFemtos: nanos * 1_000_000n,
-          outputFemtosPerToken: 0n,
-          wantOutputTokens: 0,
-          minOutputTokens: 0,
-          boundIsExact: true,
-        },
-      ]);
-      if (result instanceof Error) throw result;
-      return result!.kind === 'held' ? draft : null;
-    };
-    const settle = (draft: AdmitRequest['draft'], costNanos: bigint) => {
-      const event: UsageEvent = {
-        ...draft,
-        promptTokens: 0,
-        cachedTokens: 0,
-        completionTokens: 1,
-        costNanos: String(costNanos),
-        overrunNanos: '0',
-        estimated: false,
-        outcome: 'complete',
-        endedAt: new Date().toISOString(),
-      };
-      return store.settle([{ event }]);
-    };
+    const admit = (tenantId: string, nanos: bigint) => holdRequest(store, tenantId, nanos);
+    const settle = (draft: Draft, costNanos: bigint) => settleRequest(store, draft, costNanos);
     const intents = () => database.query('SELECT id FROM billing.withdrawal_intent');
 
     it('books a balanced refund, withdrawn from the admission store before the balance update', async () => {

@@ -4,7 +4,7 @@ import { PolledGauge, type Reading } from '@tollgate/runtime';
 /** The last hour that can be judged is the previous one, or the one before it. */
 export const METRIC_HOURS = 2;
 
-/** Shared by all uses in this process. */
+/** Every process of metering reports the same value. */
 export const driftRatio = new PolledGauge({
   name: 'tollgate_backend_drift_ratio',
   help: 'Share of the engine’s tokens in the last complete hour that the books do not explain; above 0: not charged',

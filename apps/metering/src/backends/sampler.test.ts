@@ -145,7 +145,7 @@ describe('an engine that restarts', () => {
   });
 });
 
-describe('what is not charged', () => {
+describe('work that is not charged', () => {
   afterEach(() => database.query('TRUNCATE metering.backend_unbilled'));
 
   it('explains a count above the books, and leaves the hour unclear', async () => {
@@ -200,7 +200,7 @@ it('a stop does not wait for a page that hangs', async () => {
   await new Promise((resolve) => hanging.close(resolve));
 });
 
-it('of several replicas that sample at once, one does', async () => {
+it('one of several replicas samples when all try at once', async () => {
   await at(HOUR, 0);
   const before = asked;
   const others = [1, 2, 3].map(() => new EngineSampler(database.dataSource, () => [engine]));

@@ -80,7 +80,7 @@ export function mayPostPart(books: Books): boolean {
   return cents > books.balanceCents && books.balanceCents >= 1n;
 }
 
-/** What a refund may take, in whole cents: the balance less unposted usage. Never negative. */
+/** The largest possible refund, in whole cents: the balance less unposted usage. Never negative. */
 export function refundableCents(books: Books): bigint {
   const nanos = books.balanceCents * NANOS_PER_CENT - unpostedNanos(books);
   return nanos > 0n ? nanos / NANOS_PER_CENT : 0n;
