@@ -8,6 +8,8 @@ import { freePort } from './free-port';
 /** The longest that a server may take from its start to its first answer, and so a hook's limit. */
 export const READY_TIMEOUT_MS = 90_000;
 const READY_EVERY_MS = 50;
+/** A server that runs and has not answered for this long gets a new connection to its network. */
+const REATTACH_AFTER_MS = 30_000;
 const MAX_PORT_CLASHES = 5;
 const STOP_GRACE_S = 20;
 const PAUSE_TIMEOUT_MS = 10_000;
@@ -168,20 +170,47 @@ export class TestContainer {
     return file;
   }
 
+  /**
+   * Waits until it answers. Docker now and then gives two containers the same address, so that nothing reaches one of
+   * them (moby/moby#44010): after 30 s of silence the container gets a new address.
+   */
   private async ready(): Promise<void> {
-    const { ready } = this.running().spec;
+    const { ready, networkOf } = this.running().spec;
     if (!ready) return;
-    await eventually(
+    try {
+      await this.answers(ready, REATTACH_AFTER_MS);
+    } catch (error) {
+      if (networkOf || !(await this.state()).Running) throw error;
+      const before = await this.addresses();
+      await this.disconnect();
+      await (await this.bridge()).connect({ Container: this.running().id });
+      process.stderr.write(`${this.running().spec.image} did not answer (${String(error)}): ${before}, reattached\n`);
+      await this.answers(ready, READY_TIMEOUT_MS - REATTACH_AFTER_MS);
+    }
+  }
+
+  private async answers(ready: () => Promise<void>, timeoutMs: number): Promise<void> {
+    const state = await eventually(
       async () => {
-        const { State } = await (await this.container()).inspect();
-        if (State.Running) await ready();
+        const state = await this.state();
+        if (state.Running) await ready();
         // Over with the waiting: it will not come back by itself.
-        return State.Running ? undefined : `it ended with exit code ${State.ExitCode}`;
+        return state;
       },
-      { timeoutMs: READY_TIMEOUT_MS, everyMs: READY_EVERY_MS },
-    ).then((ended) => {
-      if (ended !== undefined) throw new Error(ended);
-    });
+      { timeoutMs, everyMs: READY_EVERY_MS },
+    );
+    if (!state.Running) throw new Error(`it ended with exit code ${state.ExitCode}`);
+  }
+
+  private async state() {
+    return (await (await this.container()).inspect()).State;
+  }
+
+  /** Of all containers on the bridge, for the log. */
+  private async addresses(): Promise<string> {
+    const { Containers = {} } = (await (await this.bridge()).inspect()) as NetworkContainers;
+    const of = Object.entries(Containers).map(([id, { IPv4Address }]) => `${id.slice(0, 12)} ${IPv4Address}`);
+    return `it is ${this.running().id.slice(0, 12)} among ${of.join(', ')}`;
   }
 
   private async container() {
@@ -199,6 +228,10 @@ export class TestContainer {
       throw new Error('the container has not been started: it is there from beforeAll to afterAll');
     return { id: this.id, spec: this.spec };
   }
+}
+
+interface NetworkContainers {
+  Containers?: Record<string, { IPv4Address: string }>;
 }
 
 /** Starts the container before the calling file's tests and removes it after them. */
