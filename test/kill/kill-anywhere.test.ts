@@ -38,7 +38,17 @@ interface Step {
    * Reached by itself, out of what the step before left: the process is armed from its start, and nobody asks anything.
    */
   unasked?: true;
+  /** What is asked, where another request could be charged before this step is reached. By default all of `REQUESTS`. */
+  requests?: Record<string, unknown>[];
 }
+
+const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
+const REFUSED_BY_BACKEND = { ...HELLO, simulator: { faults: [{ kind: 'status', status: 400 }] } };
+const PLAIN = { ...HELLO, max_tokens: 30, simulator: { firstTokenDelayMs: 50 } };
+const LATER_PLAIN = { ...HELLO, max_tokens: 40, simulator: { firstTokenDelayMs: 60 } };
+/** A stream that is extended, and runs for some seconds: its progress is recorded each second. */
+const LONG_STREAM = { ...HELLO, stream: true, simulator: { tokensPerSecond: 1_000, answerTokens: 3_600 } };
+const REQUESTS = [REFUSED_BY_BACKEND, PLAIN, LATER_PLAIN, LONG_STREAM];
 
 /**
  * Every step of the pipeline, in its order. A process is killed at one, and the next one takes up what it left; the
@@ -46,8 +56,8 @@ interface Step {
  */
 const STEPS: Step[] = [
   { at: 'admitted', cut: 'none' },
-  { at: 'nothing-delivered', cut: 'none' },
-  { at: 'served', cut: 'none' },
+  { at: 'nothing-delivered', cut: 'none', requests: [REFUSED_BY_BACKEND] },
+  { at: 'served', cut: 'none', requests: [PLAIN, LATER_PLAIN] },
   { at: 'settled', cut: 'some' },
   // Nobody but the sweeper knows of what was settled.
   { at: 'swept', cut: 'either', unasked: true },
@@ -122,7 +132,7 @@ class Lane {
     process.child.kill('SIGUSR2');
     await eventually(() => expect(process.stderr).toContain(`armed: ${step.at}`), { timeoutMs: ARMED_WITHIN_MS });
     let broken = 0;
-    const asked = REQUESTS.map((body) =>
+    const asked = (step.requests ?? REQUESTS).map((body) =>
       complete(ready, tenant.key, body).then(
         (completion) => {
           if (completion.status !== 200) return;
@@ -181,18 +191,6 @@ async function diesByItself({ child }: StandaloneProcess): Promise<boolean> {
   await eventually(() => expect(child.exitCode ?? child.signalCode).not.toBeNull(), { timeoutMs: REACHED_WITHIN_MS });
   return child.signalCode !== null;
 }
-
-const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
-/**
- * One that the backend refuses, plain ones, and a stream that is extended, and runs for some seconds: its progress is
- * recorded each second.
- */
-const REQUESTS = [
-  { ...HELLO, simulator: { faults: [{ kind: 'status', status: 400 }] } },
-  { ...HELLO, max_tokens: 30, simulator: { firstTokenDelayMs: 50 } },
-  { ...HELLO, max_tokens: 40, simulator: { firstTokenDelayMs: 60 } },
-  { ...HELLO, stream: true, simulator: { tokensPerSecond: 1_000, answerTokens: 3_600 } },
-];
 
 describe('a process that is killed at any step between the request and the ledger', () => {
   const directory = useDataDirectory();
