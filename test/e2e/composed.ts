@@ -151,7 +151,9 @@ export class ComposedDeployment implements Deployment {
 
   /** Names of a service's containers, those that do not run as well, in the order of their numbers. */
   async containers(service: string): Promise<string[]> {
-    const names = (await this.compose('ps', '--all', '--format', '{{.Name}}', service)).split('\n').filter(Boolean);
+    const labels = { project: this.project, service, oneoff: 'False' };
+    const filters = Object.entries(labels).map(([name, value]) => `--filter=label=com.docker.compose.${name}=${value}`);
+    const names = (await this.docker('ps', '--all', ...filters, '--format', '{{.Names}}')).split('\n').filter(Boolean);
     return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   }
 
@@ -199,8 +201,9 @@ export class ComposedDeployment implements Deployment {
 
   /** Waits until this server takes connections. */
   async listens(server: Server): Promise<void> {
+    const [container] = await this.containers(server);
     const look = `</dev/tcp/127.0.0.1/${PORTS[server]}`;
-    await eventually(() => this.compose('exec', '-T', server, 'bash', '-c', look), {
+    await eventually(() => this.docker('exec', container!, 'bash', '-c', look), {
       timeoutMs: READY_TIMEOUT_MS,
       everyMs: 100,
     });
