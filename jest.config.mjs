@@ -23,16 +23,16 @@ const common = {
   modulePathIgnorePatterns: ['<rootDir>/(apps|libs)/[^/]+/dist/'],
 };
 
-/** Tests that start all services in containers: beside each other, when those that share the machine are over. */
-const COMPOSED = ['<rootDir>/test/e2e/composed.docker.test.ts', '<rootDir>/test/stack/stack.docker.test.ts'];
 /**
- * Tests that need the whole machine: they measure how long a fault is felt or a lock waited for. One after the other,
- * when the rest is over.
+ * Tests that need the whole machine: they start all services in containers, or measure how long a fault is felt or a
+ * lock waited for. One after the other, when the rest is over.
  */
 const ALONE = [
   '<rootDir>/test/contention/postgres.test.ts',
   '<rootDir>/test/contention/redis-kafka.docker.test.ts',
   '<rootDir>/test/faults/faults.docker.test.ts',
+  '<rootDir>/test/e2e/composed.docker.test.ts',
+  '<rootDir>/test/stack/stack.docker.test.ts',
 ];
 const leftOut = ['/node_modules/', ...testsLeftOut()];
 
@@ -53,14 +53,7 @@ export default {
       ...common,
       displayName: 'together',
       testMatch: ['<rootDir>/(apps|libs)/*/src/**/*.test.ts', '<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: [...leftOut, ...COMPOSED, ...ALONE],
-    },
-    {
-      ...common,
-      displayName: 'composed',
-      runner: '<rootDir>/test/setup/phase-runner.mjs',
-      testMatch: COMPOSED,
-      testPathIgnorePatterns: leftOut,
+      testPathIgnorePatterns: [...leftOut, ...ALONE],
     },
     {
       ...common,

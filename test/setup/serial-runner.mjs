@@ -1,6 +1,13 @@
-import PhaseRunner from './phase-runner.mjs';
+import { createRequire } from 'node:module';
 
-/** One test file after the other, whatever number of workers there is, when the tests of the other runners are over. */
-export default class SerialRunner extends PhaseRunner {
+// Jest's own, which Jest brings: resolved from there.
+const fromJest = createRequire(createRequire(import.meta.url).resolve('@jest/core'));
+const { default: TestRunner } = fromJest('jest-runner');
+
+/**
+ * One test file after the other, whatever number of workers there is; Jest takes its runners in turn, so also after the
+ * tests of the others.
+ */
+export default class SerialRunner extends TestRunner {
   isSerial = true;
 }
