@@ -16,6 +16,15 @@ it('the glossary names things as the code does', () => {
   expect(unknownTerms(textOf('docs/ARCHITECTURE.md'))).toEqual([]);
 });
 
+it('the steps of the pipeline have the numbers and names of ARCHITECTURE.md', () => {
+  const pipeline = textOf('apps/gateway/src/inference/pipeline.ts');
+  const steps = [...textOf('docs/ARCHITECTURE.md').matchAll(/^(\d+)\. \*\*([^*]+?)\.?\*\*/gm)]
+    .map(([, number, name]) => ({ number: Number(number), line: `// ${number}. ${name}` }))
+    .filter(({ number }) => number >= 3 && number <= 12);
+  expect(steps).toHaveLength(10);
+  expect(steps.map(({ line }) => line).filter((line) => !pipeline.includes(line))).toEqual([]);
+});
+
 it('prose is at most 100 columns wide, and a cell of a table has at most 120 characters', () => {
   expect(documents().flatMap((path) => overlong(path, textOf(path)))).toEqual([]);
 });

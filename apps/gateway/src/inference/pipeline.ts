@@ -18,7 +18,10 @@ import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';
 import type { Stages } from './stages';
 
-/** The life of a request, in order. No decorators are involved. */
+/**
+ * The life of a request, in order. No decorators are involved. The numbers are the steps of docs/ARCHITECTURE.md. Steps
+ * 1 and 2 were done before, 13 and later belong to the other services.
+ */
 export class Pipeline {
   private readonly log = logger('gateway');
   private readonly limitStates = new LimitStates();
@@ -31,20 +34,21 @@ export class Pipeline {
     let body: Body | undefined;
     let isAdmitted = false;
     try {
-      // 1. Authenticate, before the body is read: neither strangers nor requests that would be refused anyway make us
-      //    read 10 MiB.
+      // 3. Authenticate, before the body is read: no stranger makes us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
+      // 4. Look and read: a request that would be refused anyway is refused before a large body is read.
       body = await this.stages.intake.take(incoming, client, principal);
-      // 2. Read the request and find its model. The backend's request is built from this.
+      // 5. Validate. The backend's request is built from the result.
       const { keyId, models } = principal;
       const request = await this.stages.bodies.read(kind, body.bytes, { keyId, models, client });
+      // 6. Find the model.
       const model = this.findModel(request, principal);
       meter.model = model.id;
-      // 3. Check limits and hold the request's largest possible cost. From here on the hold is settled or void.
+      // Steps 7 and 8. From here on there is a hold, which is settled or void.
       const admitted = await this.admit(request, model, principal, client);
       isAdmitted = true;
       failPoint('admitted');
-      // 4. Serve the answer, except its end.
+      // 9. Serve the answer, except its end.
       const served = await this.serve(admitted, client);
       if (served.kind === 'nothing') {
         failPoint('nothing-delivered');
@@ -52,15 +56,15 @@ export class Pipeline {
         throw served.error ?? new ClientLeftError();
       }
       failPoint('served');
-      // 5. Settle durably …
+      // 10. Settle durably …
       const settled = await this.stages.settlements.settle(admitted, served);
       if (!settled) throw interrupted();
       failPoint('settled');
-      // 6. … before the client gets the last byte.
+      // 11. Send the last byte only now.
       const { event } = settled;
       served.end(toUsageField(event));
       failPoint('answered');
-      // 7. Publish the usage. If it is lost, the settled hold is its record.
+      // 12. Emit the usage event. If it is lost, the settled hold is its record.
       this.stages.settlements.emit(settled);
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
@@ -123,6 +127,7 @@ export class Pipeline {
     const nowMs = Date.now();
     const { choices, maxTokens, maxTokensNamed } = request;
     const tokensPerChoice = choices === 0 ? 0 : Math.min(maxTokens ?? Infinity, model.maxOutputTokens);
+    // 7. Bound the prompt.
     const prompt = PromptEstimate.toHold(request, model, tokensPerChoice);
     const draft: UsageDraft = {
       id: client.id,
@@ -135,6 +140,7 @@ export class Pipeline {
       ...(principal.defaultBudgets && { defaultBudgets: principal.defaultBudgets }),
       startedAt: new Date(nowMs).toISOString(),
     };
+    // 8. Admit: check the limits, and hold the request's largest possible cost, of a stream its first slice.
     const admission = await this.stages.admitter.admit(
       { ...principal, draft, model, prompt, output: { choices, tokensPerChoice, isNamed: maxTokensNamed } },
       nowMs,
