@@ -13,7 +13,7 @@ import type { BodyRead } from './body-worker';
 /** Read on the event loop: 1 ms, at worst 10 ms. Larger bodies go to a worker thread. */
 export const MAX_INLINE_BYTES = 32 * 1024;
 export interface ReadLimits {
-  /** Until a worker begins, behind other bodies of the same key and of other keys. */
+  /** Until a worker begins, behind other large bodies. */
   maxWaitMs: number;
   /** For one body in a worker. The largest that `checkStructure` accepts takes a tenth of it. */
   readTimeoutMs: number;
