@@ -18,7 +18,7 @@ import { servePlain } from './serve-plain';
 import { serveStream } from './serve-stream';
 import type { Stages } from './stages';
 
-/** The life of a request, in order. No decorators are involved. */
+/** The life of a request, in order. */
 export class Pipeline {
   private readonly log = logger('gateway');
   private readonly limitStates = new LimitStates();
@@ -31,16 +31,16 @@ export class Pipeline {
     let body: Body | undefined;
     let isAdmitted = false;
     try {
-      // 1. Authenticate, before the body is read: neither strangers nor requests that would be refused anyway make us
-      //    read 10 MiB.
+      // 1. Authenticate and look at the limits before the body is read, so that neither strangers nor hopeless requests
+      // make us read 10 MiB.
       const principal = await this.authenticate(incoming, client);
       body = await this.stages.intake.take(incoming, client, principal);
-      // 2. Read the request and find its model. The backend's request is built from this.
+      // 2. Read and validate the request, and find its model.
       const { keyId, models } = principal;
       const request = await this.stages.bodies.read(kind, body.bytes, { keyId, models, client });
       const model = this.findModel(request, principal);
       meter.model = model.id;
-      // 3. Check limits and hold the request's largest possible cost. From here on the hold is settled or void.
+      // 3. Check limits and hold the request's largest possible cost. From here on the hold must be settled or voided.
       const admitted = await this.admit(request, model, principal, client);
       isAdmitted = true;
       failPoint('admitted');
@@ -65,7 +65,7 @@ export class Pipeline {
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
-      // A client that leaves before anything was delivered counts too: a backend may have worked for it, unpaid.
+      // A client that leaves before any output counts as waste too: a backend may have worked for it, unpaid.
       if (!isAdmitted || error instanceof ClientLeftError) body?.wasted(error);
       meter.refused(this.refuse(client, error));
     } finally {
@@ -87,8 +87,8 @@ export class Pipeline {
     try {
       return await (admitted.request.stream ? serveStream : servePlain)(this.stages, admitted, client);
     } catch (error) {
-      // A bug: the hold must expire and be charged at what was recorded, as if the process had died. With a heartbeat
-      // it would live as long as the process.
+      // A bug. Without a heartbeat the hold expires and is charged at its recorded progress, as if the process had
+      // died.
       this.stages.admission.untrack(admitted.draft.id);
       throw error;
     }
@@ -109,7 +109,7 @@ export class Pipeline {
 
   private findModel(request: InferenceRequest, principal: Principal): CatalogModel {
     const model = this.stages.catalog.find(request.model, principal.models);
-    // The configuration changed after the body was read.
+    // The configuration has changed since the body was read.
     if (!model) throw unavailable();
     return model;
   }
