@@ -13,7 +13,7 @@ const disbelieved = new Counter({
 });
 const overlong = new Counter({
   name: 'tollgate_overlong_answers_total',
-  help: 'Answers that a backend did not end at the requested limit; they were cut there or refused',
+  help: 'Answers of a backend beyond the requested limit. They were cut at the limit or refused',
   labelNames: ['model', 'backend'] as const,
   registers: [metrics],
 });

@@ -6,7 +6,7 @@ const registers = [metrics];
 
 const requests = new Counter({
   name: 'tollgate_requests_total',
-  help: 'Inference requests that ended, by model (empty if refused before it was known) and outcome or error code',
+  help: 'Ended inference requests, by model (empty if refused before the model was known) and outcome or error code',
   labelNames: ['model', 'outcome'] as const,
   registers,
 });
