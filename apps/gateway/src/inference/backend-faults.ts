@@ -17,7 +17,7 @@ const overlong = new Counter({
   labelNames: ['model', 'backend'] as const,
   registers: [metrics],
 });
-/** By fault, model and backend: the configuration bounds its size. */
+/** By fault, model and backend. The configuration bounds the size of this map. */
 const loggedAtMs = new Map<string, number>();
 
 /** The faulty backend, and the request that showed the fault. */

@@ -12,8 +12,8 @@ export class Client implements ClientSide {
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
   /**
-   * Ends the request when the process stops. By default it answers 503 at once and ignores any later answer. Stages
-   * replace it.
+   * Ends the request when the process stops. Stages replace this default, which answers 503 at once and ignores any
+   * later answer.
    */
   onCutOff: () => void = () => this.refuseAndLeave();
   private closed = false;
@@ -118,9 +118,7 @@ export class Client implements ClientSide {
     this.response.end(body);
   }
 
-  /**
-   * Answers with the error's status and envelope. In a stream that has begun, the envelope is an event before the end.
-   */
+  /** Answers with the error's status and envelope. A stream that has begun gets the envelope as an event, and ends. */
   refuse(error: InferenceError): void {
     if (this.left) return;
     if (this.begun) {

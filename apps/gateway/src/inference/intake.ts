@@ -18,10 +18,10 @@ export const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
 const MIB = 1024 * 1024;
 
-/** A body that was read. It holds memory until it is released. */
+/** A body in memory, until it is released. */
 export interface Body {
   bytes: Buffer;
-  /** Gives its memory back. Repeats are harmless. */
+  /** Releases the memory. Repeats are harmless. */
   release(): void;
   /** The request failed before admission: counts against the key's limit of wasted requests. */
   wasted(error: unknown): void;

@@ -18,7 +18,7 @@ export interface PlainResponse {
  */
 const LONG_NUMBER = /[\d.]{64}/;
 
-/** Parses a backend's answer. Null if it is not one of this kind. */
+/** Parses a backend's answer. Null if the answer does not fit this kind of request. */
 export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainResponse | null {
   const json = body.toString('latin1');
   if (isNestedTooDeeply(json)) return null;

@@ -49,8 +49,8 @@ export function ofAdmission({
 const FIELDS = fieldNames([ChatCompletionRequest, CompletionRequest, EmbeddingRequest]);
 
 /**
- * The client's error for a failure of the backend. The message is ours, except for a 400 or 422: these describe the
- * fault in the request, so the backend's message is passed on, without details of the backend.
+ * The client's error for a failure of the backend, with a message of ours. A 400 or 422 describes the fault in the
+ * request, so the backend's message is passed on, without details of the backend.
  */
 export function ofUpstream(
   failure: UpstreamFailure,

@@ -27,7 +27,7 @@ const HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/;
  * The URL for the backend. A `data:` URL stays as it is. An `https:` URL is rebuilt from its parts, if the model's
  * backends may fetch from its domain. Throws InferenceError invalid_value. Only the backend resolves the name, so the
  * backend must check the resolved address.
- * @param allowed true: any public domain; a list: these domains and their subdomains
+ * @param allowed true: any public domain; a list: these domains and their subdomains; false: none
  */
 export function mediaUrl(url: string, allowed: boolean | readonly string[], modelId: string, param: string): string {
   if (url.startsWith('data:')) return url;

@@ -30,7 +30,7 @@ export interface Outgoing {
   fields: Buffer;
   /** Undocumented fields, for the backends whose dialect knows them. */
   extras: readonly ExtraField[];
-  /** The bytes of all fields in UTF-8, without media. No prompt that is rendered from them has more tokens. */
+  /** The bytes of all fields in UTF-8, without media. No prompt made of these fields has more tokens. */
   bytes: number;
   /** The prompt has more than texts and lists of tokens: tools, a schema, calls or a suffix. */
   structured: boolean;
