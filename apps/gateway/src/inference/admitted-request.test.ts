@@ -23,7 +23,7 @@ const BACKEND = 'http://backend/v1';
 const STREAMS = 250;
 const PROMPT = 'a few words '.repeat(1_365);
 const WORDS = ' ten more words that nobody has counted until this moment';
-/** 128 KiB have seven of these prompts. */
+/** 128 KiB hold seven of these prompts. */
 const MOST_IN_ONE_TURN = 7;
 
 function admitted(holdNanos = 10n ** 9n) {
@@ -52,14 +52,14 @@ const truth = () => {
 };
 
 describe('the records of many streams', () => {
-  it('say the truth after one preparation, which counts a bounded amount in each turn of the event loop', async () => {
-    // However slow the machine is.
+  it('are exact after one preparation, which counts a bounded amount in each turn of the event loop', async () => {
+    // Long enough for any machine.
     const budget = new TokenizerThrottle(60_000);
     const streams = Array.from({ length: STREAMS }, stream);
     const expected = truth();
     const prepared = Promise.all(streams.map((one) => one.prepare(budget)));
     const counted = () => streams.filter((one) => one.record().promptTokens === expected.promptTokens).length;
-    // Still in the turn in which they were asked for.
+    // Still in the turn of the event loop that started them.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     const perTurn = [counted()];
     for (let before = perTurn[0]!; before < STREAMS;) {
@@ -73,7 +73,7 @@ describe('the records of many streams', () => {
     for (const one of streams) expect(one.record()).toEqual(expected);
   });
 
-  it('say less than the truth where there is no time to count, and the preparation ends all the same', async () => {
+  it('are too low if there is no time to count, and the preparation still ends', async () => {
     const budget = new TokenizerThrottle(0);
     const streams = Array.from({ length: STREAMS }, stream);
     const prepare = () => Promise.all(streams.map((one) => one.prepare(budget)));
@@ -86,12 +86,12 @@ describe('the records of many streams', () => {
       expect(record().promptTokens).toBe(6);
       expect(record().completionTokens).toBeLessThanOrEqual(expected.completionTokens);
     }
-    // Those that are counted leave the next time to the others.
+    // Counted streams leave the time to the others.
     await prepare();
     expect(missing().length).toBeLessThan(left.length);
   });
 
-  it('have the whole cost, also beyond the hold: the rest is the overrun of whoever settles it', async () => {
+  it('have the whole cost, even above the hold', async () => {
     const text = new DeliveredText((words) => countTokens('o200k_base', words));
     text.add({ choice: 0, text: WORDS, least: 1 });
     const one = admitted(1n);
@@ -100,7 +100,7 @@ describe('the records of many streams', () => {
     expect(costNanos).toBe(BigInt(promptTokens + completionTokens));
   });
 
-  it('are nothing, and cost nothing, before anything was delivered', async () => {
+  it('are null before any output, and nothing is counted', async () => {
     const text = new DeliveredText(() => {
       throw new Error('counted');
     });
@@ -111,7 +111,7 @@ describe('the records of many streams', () => {
 });
 
 describe('a request is settled', () => {
-  /** Tells what was counted: neither the output, nor the prompt (which `record` would know). */
+  /** An output that notes whether it was counted. */
   function output(tokens: number, estimate = tokens) {
     const counts = { count: 0 };
     return { counts, estimate: () => estimate, tokens: () => ((counts.count += 1), tokens) };
@@ -122,7 +122,7 @@ describe('a request is settled', () => {
     completionTokens,
   });
 
-  it('at a report that is likely without counting anything', () => {
+  it('at a report that an estimate supports, without counting', () => {
     const one = admitted();
     const delivered = output(1_000);
     const likely = reported(Math.round(truth().promptTokens * 1.1), 1_100);
@@ -136,7 +136,7 @@ describe('a request is settled', () => {
     expect(one.record(text, 1)!.promptTokens).toBe(6);
   });
 
-  it('at a report that is possible by the count, where the estimate leaves that open', () => {
+  it('at a report that the count supports, if the estimate cannot decide', () => {
     const delivered = output(1_000, 300);
     const possible = reported(truth().promptTokens, 600);
     expect(admitted().settleAt(possible, delivered, BACKEND)).toEqual({
@@ -146,7 +146,7 @@ describe('a request is settled', () => {
     expect(delivered.counts.count).toBe(1);
   });
 
-  it('at each number that can be true, and at our own in the place of the other', () => {
+  it('at each plausible number, and at our own count instead of an implausible one', () => {
     const { promptTokens } = truth();
     expect(admitted().settleAt(reported(promptTokens, 9_000), output(1_000), BACKEND)).toEqual({
       tokens: reported(promptTokens, 1_000),
@@ -162,7 +162,7 @@ describe('a request is settled', () => {
     });
   });
 
-  it('also where a few tokens more or less are several times as many, but never at none for some', () => {
+  it('at a report that is a few tokens off for a short output, but never at zero for some output', () => {
     const { promptTokens } = truth();
     const at = (completion: number, own: number) =>
       admitted().settleAt(reported(promptTokens, completion), output(own), BACKEND);

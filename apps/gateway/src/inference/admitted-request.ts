@@ -15,7 +15,7 @@ import type { Delivered } from '../settle/settlement';
 import { believes, OUTPUT_SPARE_TOKENS, promptSpareTokens } from './reported-usage';
 
 interface Wire {
-  /** After the backend's base path. */
+  /** Appended to the backend's base path. */
   path: string;
   idPrefix: string;
   object: string;
@@ -25,42 +25,42 @@ interface Wire {
 const CHAT = { object: 'chat.completion', chunkObject: 'chat.completion.chunk' } as const;
 const TEXT = { object: 'text_completion', chunkObject: 'text_completion' } as const;
 
-/** What each kind is called on the wire. Embeddings have no id and are not streamed. */
+/** The wire names of each kind. Embeddings have no id and are not streamed. */
 export const KINDS: Record<InferenceKind, Wire> = {
   chat: { path: '/chat/completions', idPrefix: 'chatcmpl-', ...CHAT },
   completion: { path: '/completions', idPrefix: 'cmpl-', ...TEXT },
   embedding: { path: '/embeddings', idPrefix: '', ...TEXT, object: 'list' },
 };
 
-/** What became of a request at its backend. */
+/** The result of serving a request. */
 export type Served =
   /**
-   * Something was delivered, or is about to be: to be settled, then `end` writes what is held back, with the usage that
-   * was settled.
+   * Output was delivered or is ready. The caller settles the request, then calls `end` with the settled usage, which
+   * writes the withheld bytes.
    */
   | (Delivered & {
       kind: 'delivered';
-      /** By `performance.now()`; null for what is not streamed, and where nothing was. */
+      /** By `performance.now()`. Null for a plain answer and for a stream without output. */
       firstTokenAtMs: number | null;
       end: (usage: Record<string, unknown>) => void;
     })
-  /** Nothing was: the hold is void. `error` is what the client is told; null when it has gone. */
+  /** Nothing was delivered: the hold is void. `error` is the client's answer, or null if the client has left. */
   | { kind: 'nothing'; error: InferenceError | null };
 
-/** What was delivered, as far as it is counted: exactly only where it must be. */
+/** The tokens of the delivered output. They are counted only if needed. */
 export interface DeliveredOutput {
-  /** Null where only a count can tell. */
+  /** Without counting. Null if an estimate would be unreliable. */
   estimate(): number | null;
   tokens(): number;
 }
 
-/** A request that was admitted and now runs: what all later stages need of it. */
+/** An admitted, running request, with all that the later stages need. */
 export class AdmittedRequest {
-  /** As far as it is known by now. */
+  /** The best estimate so far. */
   private prompt: PromptEstimate;
   /**
-   * Names of the backends that may have begun it, in the order asked (`Exchange.begun`): the last one serves it, if any
-   * does.
+   * Names of the backends that may have begun the request, in the order asked (`Exchange.begun`). If one serves it, it
+   * is the last.
    */
   begun: readonly string[] = [];
 
@@ -69,31 +69,31 @@ export class AdmittedRequest {
     readonly model: CatalogModel,
     readonly draft: UsageDraft,
     readonly hold: Hold,
-    /** As the client knows it; may be the client's own and come twice, unlike `draft.id`. */
+    /** The id that the client sees. The client may choose it and reuse it, unlike `draft.id`. */
     readonly requestId: string,
   ) {
     this.prompt = PromptEstimate.ofHold(request, model, hold);
   }
 
-  /** For every log line of this request. */
+  /** Fields of every log line of this request. */
   get logged(): { requestId: string; id: string; model: string } {
     return { requestId: this.requestId, id: this.draft.id, model: this.model.id };
   }
 
-  /** What the client sees as the answer's id and time: ours. */
+  /** The answer's identity for the client. Nothing in it comes from the backend. */
   get identity(): { id: string; object: string; createdSeconds: number; model: string } {
     const { idPrefix, object } = KINDS[this.request.kind];
-    // The body of the request id, without `req_`.
+    // The request id without `req_`.
     const id = idPrefix + this.draft.id.slice(4);
     return { id, object, createdSeconds: Math.floor(Date.parse(this.draft.startedAt) / 1_000), model: this.model.id };
   }
 
-  /** Tokens of a text, by the model's tokenizer. */
+  /** Counts a text's tokens with the model's tokenizer. */
   countText(text: string): number {
     return countTokens(this.model.tokenizer, text);
   }
 
-  /** Our own count of the request, where the backend gives none. Takes milliseconds for a long prompt: once. */
+  /** Our own count of the request. Counting a long prompt takes milliseconds and is done once. */
   count(completionTokens: number): TokenCounts {
     return this.ours(this.countPrompt().exactCount, completionTokens);
   }
@@ -105,9 +105,9 @@ export class AdmittedRequest {
   }
 
   /**
-   * What the request is settled at: what the backend reports, where it can be true by what was sent and delivered, else
-   * our own count. Each of the two numbers by itself. A report that is likely by an estimate, where that is to be
-   * trusted, is not counted after; all else costs 55 ns a byte.
+   * The token counts to settle. Each reported number is believed if it is plausible for what was sent and delivered.
+   * Otherwise our own count replaces it. Nothing is counted if a reliable estimate already supports the report, as
+   * counting costs 55 ns a byte.
    */
   settleAt(
     reported: ReportedUsage,
@@ -129,7 +129,7 @@ export class AdmittedRequest {
         estimate: this.prompt.likely,
         exact: () => this.countPrompt().likely,
         spareAbove: promptSpareTokens(request.kind, request.messages),
-        // By its bytes the hold has room for any prompt that these can be.
+        // This hold covers the prompt's bytes, and no prompt has more tokens than bytes.
         ...(hold.promptIsExact ? {} : { bound: hold.promptTokens }),
       },
       model,
@@ -157,12 +157,12 @@ export class AdmittedRequest {
     return { promptTokens, cachedTokens: 0, completionTokens };
   }
 
-  /** What the prompt can cost at most, counted. */
+  /** The upper bound of the prompt's tokens, by a count. */
   boundOfPrompt(): number {
     return this.countPrompt().upperBound;
   }
 
-  /** Counts what `record` tells and nobody has counted yet, as soon as the budget lets it. */
+  /** Counts what `record` needs and nobody has counted yet, if the throttle allows it in time. */
   async countForRecord(text: DeliveredText, chunks: number, budget: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
     const bytes = (this.prompt.isExact ? 0 : this.request.outgoing.bytes) + text.uncountedBytes;
@@ -172,8 +172,8 @@ export class AdmittedRequest {
   }
 
   /**
-   * What a running stream records, should the gateway die in the next second; of what is not counted, less than it was.
-   * Null: nothing yet. The cost may be above the hold: whoever settles it caps it, and what is above is the overrun.
+   * The progress that a stream records once a second, in case the gateway dies. Uncounted text is estimated too low.
+   * Null before any output. The cost may be above the hold: the settlement caps it, and the excess is the overrun.
    */
   record(text: DeliveredText, chunks: number): Progress['delivered'] {
     if (chunks === 0) return null;

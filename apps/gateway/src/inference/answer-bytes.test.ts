@@ -3,7 +3,7 @@ import { maxAnswerBytes } from './answer-bytes';
 
 describe('the bytes of a plain answer', () => {
   const chat = (body: object | null, choices = 1) => ({ kind: 'chat' as const, choices, body: body as null });
-  it('are bounded by what is held, by its alternatives too', () => {
+  it('are bounded by the held tokens and their alternatives', () => {
     const spare = maxAnswerBytes(chat({}), 0);
     expect(maxAnswerBytes(chat({}), 100) - spare).toBe(25_600);
     expect(maxAnswerBytes(chat({}, 3), 100) - spare).toBe(76_800);
@@ -12,7 +12,7 @@ describe('the bytes of a plain answer', () => {
     expect(maxAnswerBytes(chat(null), 100) - spare).toBe(21 * 25_600);
   });
 
-  it('are never more than any answer may have, and vectors have all of them', () => {
+  it('never exceed the limit of all answers, which embeddings may use in full', () => {
     expect(maxAnswerBytes(chat(null, 100), 1_000_000)).toBe(MAX_ANSWER_BYTES);
     expect(maxAnswerBytes({ kind: 'embedding', choices: 0, body: null }, 0)).toBe(MAX_ANSWER_BYTES);
   });

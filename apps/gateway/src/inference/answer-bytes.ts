@@ -2,14 +2,14 @@ import { MAX_ANSWER_BYTES } from '../upstream/plain-answer';
 import type { InferenceRequest } from './body/inference-request';
 import { MAX_TOP_LOGPROBS } from './body/schemas';
 
-/** The longest token in JSON; and an entry of `logprobs`, with its bytes, is no longer. */
+/** Upper bound of one token in JSON, and of one `logprobs` entry with its bytes. */
 const BYTES_PER_TOKEN = 256;
-/** Everything else in an answer. */
+/** Allowance for everything else in an answer. */
 const SPARE_BYTES = 64 * 1024;
 
 /**
- * What an answer that is not streamed can have at most, by what is held: reading it takes the event loop 30 ns a byte,
- * and more where it is made for that.
+ * The most bytes that a plain answer can have within its hold. Reading it takes the event loop 30 ns a byte, and more
+ * for a malicious answer.
  */
 export function maxAnswerBytes(
   request: Pick<InferenceRequest, 'kind' | 'choices' | 'body'>,
@@ -20,7 +20,10 @@ export function maxAnswerBytes(
   return Math.min(bytes, MAX_ANSWER_BYTES);
 }
 
-/** For each token, of `logprobs`. A body that was read elsewhere is not known here any more. */
+/**
+ * The alternatives of each token in `logprobs`. If a worker read the body, it is not available here, and the maximum is
+ * assumed.
+ */
 function alternatives(body: InferenceRequest['body']): number {
   if (body === null) return MAX_TOP_LOGPROBS;
   const { logprobs, top_logprobs: top } = body;

@@ -2,7 +2,7 @@ import type { TokenCounts } from '@tollgate/contracts';
 import { Counter, logger, metrics } from '@tollgate/runtime';
 import type { ReportedUsage } from '../upstream/usage-field';
 
-/** A backend that always does so is named once in this time. */
+/** Each fault of a backend is logged once in this time. */
 const LOG_EVERY_MS = 60_000;
 
 const disbelieved = new Counter({
@@ -13,14 +13,14 @@ const disbelieved = new Counter({
 });
 const overlong = new Counter({
   name: 'tollgate_overlong_answers_total',
-  help: 'Answers that a backend did not end at the requested limit; they were cut there or refused',
+  help: 'Answers of a backend beyond the requested limit. They were cut at the limit or refused',
   labelNames: ['model', 'backend'] as const,
   registers: [metrics],
 });
-/** By fault, model and backend: as many as the configuration has. */
+/** By fault, model and backend. The configuration bounds the size of this map. */
 const loggedAtMs = new Map<string, number>();
 
-/** Whose fault it is, and in which request. */
+/** The faulty backend, and the request that showed the fault. */
 export interface AtFault {
   model: string;
   backend: string;
@@ -28,20 +28,20 @@ export interface AtFault {
   id: string;
 }
 
-/** A report that was not believed. */
+/** Counts and logs a usage report that was not believed. */
 export function noteDisbelief(
   what: 'prompt' | 'completion' | 'form',
   where: AtFault,
   counts: { reported: ReportedUsage; own: Partial<TokenCounts> },
 ): void {
   disbelieved.inc({ model: where.model, backend: where.backend, what });
-  warn('a backend reported usage that cannot be true', where, { what, ...counts });
+  warn('a backend reported implausible usage', where, { what, ...counts });
 }
 
-/** An answer that went on beyond its cap. */
+/** Counts and logs an answer beyond its limit. */
 export function noteOverlong(where: AtFault): void {
   overlong.inc({ model: where.model, backend: where.backend });
-  warn('a backend went on beyond what it was asked for', where, {});
+  warn('a backend generated more than requested', where, {});
 }
 
 function warn(message: string, where: AtFault, more: { what?: string } & object): void {

@@ -9,22 +9,22 @@ import type { Pipeline } from './pipeline';
 import { unavailable } from './refusals';
 import { INFERENCE_PREFIX, INFERENCE_ROUTES, type InferenceEndpoint } from './routes';
 
-/** Every path that is bound: each with the prefix, and without it. */
+/** Each route is bound with the prefix and without it. */
 const BOUND_ROUTES = { ...prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES), ...INFERENCE_ROUTES };
 
 /**
- * Binds the inference routes on the server itself: the handler gets the raw request and response, and nothing of Nest
- * or of Fastify's body and reply handling is in between.
+ * Binds the inference routes directly on Fastify. The handlers get the raw request and response, without Nest and
+ * without Fastify's handling of bodies and replies.
  */
 export function bindInference(server: FastifyInstance, pipeline: Pipeline, inFlight: InFlight): void {
   void server.register((scope, _options, done) => {
-    // The pipeline reads the body itself, after it knows who sends it.
+    // The pipeline reads the body itself, after authentication.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, _payload, parsed) => parsed(null));
     for (const { path, method, operation } of routesOf(BOUND_ROUTES)) {
       const handler = (request: FastifyRequest, reply: FastifyReply): void => {
         reply.hijack();
-        // A caller's own id may come twice, and is never a key to money.
+        // A caller may reuse its own id, so money is never keyed by it.
         const id = request.raw.headers['x-request-id'] === request.id ? newId('req') : request.id;
         const client = new Client(reply.raw, request.id, id, inFlight.draining);
         if (inFlight.draining) return client.refuse(unavailable());
@@ -49,9 +49,9 @@ function run(
 }
 
 /**
- * What is said to a request that no route takes, in the inference API's envelope: 405 with `Allow` where the address is
- * known.
- * @param pages other addresses of the port, which are only read
+ * Answers a request that no route matches, in the inference API's envelope: 405 with `Allow` if the path exists, else
+ * 404.
+ * @param pages other paths of the port, which allow only GET and HEAD
  */
 export function refuseUnknownRoute(
   url: string,
@@ -65,7 +65,7 @@ export function refuseUnknownRoute(
   refuseEarly(new InferenceError(methods !== null ? 'method_not_allowed' : 'route_not_found'), response, requestId);
 }
 
-/** An error before any route was reached. */
+/** Answers with an error before any route is reached. */
 export function refuseEarly(error: InferenceError, response: ServerResponse, requestId: string): void {
   new Client(response, requestId, requestId, false).refuse(error);
 }

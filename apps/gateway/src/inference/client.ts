@@ -6,14 +6,14 @@ import { errorHeaders } from '../http/error-headers';
 import type { ClientSide } from '../upstream/stream-relay';
 import { type InferenceError, stopping } from './errors';
 
-/** The client's side of one request: writes to the raw response, and knows whether anyone is still there. */
+/** The client's side of one request: writes the raw response and notices when the client leaves. */
 export class Client implements ClientSide {
   left = false;
   /** Called once, when the client closes the connection before its answer is complete. */
   onLeave: () => void = () => {};
   /**
-   * What ends the request when the process stops; until a stage says otherwise, an answer at once, after which there is
-   * nobody to answer.
+   * Ends the request when the process stops. Stages replace this default, which answers 503 at once and ignores any
+   * later answer.
    */
   onCutOff: () => void = () => this.refuseAndLeave();
   private closed = false;
@@ -22,9 +22,9 @@ export class Client implements ClientSide {
   private readonly headers: string[];
 
   /**
-   * @param requestId what the client is told: its own `x-request-id`, or the id
-   * @param id ours, used once: of the hold, the usage event and the charge
-   * @param closing the process is stopping: no further request on this connection
+   * @param requestId sent to the client: its own `x-request-id`, or `id`
+   * @param id ours, unique: the id of the hold, the usage event and the charge
+   * @param closing the process is stopping, so this connection takes no further request
    */
   constructor(
     private readonly response: ServerResponse,
@@ -34,9 +34,8 @@ export class Client implements ClientSide {
   ) {
     this.headers = ['x-request-id', requestId];
     if (closing) this.closeAfter();
-    // Registered before anything else: a client that leaves while its request waits anywhere must be noticed (undici's
-    // `close` in onConnect was too late). A write after the client has gone is an error of the response: `close` says
-    // the same.
+    // Registered first, to notice a client that leaves while its request waits anywhere (undici's `close` in onConnect
+    // was too late). A write after that emits an error, which is ignored because `close` reports the same.
     response.on('error', () => {});
     response.once('close', () => {
       this.closed = true;
@@ -62,12 +61,12 @@ export class Client implements ClientSide {
     return this.response.headersSent;
   }
 
-  /** The body is going to be read: a client that waits to be asked for it is. */
+  /** Sends `100 Continue` if the client waits for it. */
   awaitBody(): void {
     continueIfOwed(this.response.req, this.response);
   }
 
-  /** Where the key's limits stand, for every answer from here on; asked for when it is written. */
+  /** Sets the key's limits for the headers of all answers from now on. `state` is called when the head is written. */
   setLimits(limits: Limits, state: () => LimitState): void {
     this.limits = { limits, state };
   }
@@ -84,7 +83,7 @@ export class Client implements ClientSide {
     this.headers.push('x-ratelimit-reset-tokens', toDuration(tokensResetMs));
   }
 
-  /** The head of a stream. */
+  /** Writes the head of a stream. */
   begin(): void {
     this.addLimits();
     this.headers.push('content-type', 'text/event-stream; charset=utf-8');
@@ -100,26 +99,26 @@ export class Client implements ClientSide {
     this.response.on('drain', listener);
   }
 
-  /** The last bytes of a stream; its head too, when nothing came before them. */
+  /** Writes the last bytes of a stream, and its head if nothing was written before. */
   endStream(latin1: string): void {
     if (this.left) return;
     if (!this.begun) this.begin();
     this.response.end(latin1, 'latin1');
   }
 
-  /** A whole answer. */
+  /** Writes a whole answer. */
   answer(status: number, json: string | Buffer): void {
     if (this.left) return;
     const body = typeof json === 'string' ? Buffer.from(json) : json;
     this.addLimits();
-    // What was not read by now nobody wants.
+    // Nobody will read the rest of the body, so the connection cannot be reused.
     if (hasUnreadBody(this.response.req)) this.closeAfter();
     this.headers.push('content-type', 'application/json', 'content-length', String(body.length));
     this.response.writeHead(status, this.headers);
     this.response.end(body);
   }
 
-  /** The envelope with its status, or, where an answer has begun, one event and the end. */
+  /** Answers with the error's status and envelope. A stream that has begun gets the envelope as an event, and ends. */
   refuse(error: InferenceError): void {
     if (this.left) return;
     if (this.begun) {
@@ -130,7 +129,7 @@ export class Client implements ClientSide {
     this.answer(error.status, error.toBody());
   }
 
-  /** No further request on this connection. */
+  /** Closes the connection after the answer. */
   private closeAfter(): void {
     if (!this.headers.includes('connection')) this.headers.push('connection', 'close');
   }
@@ -141,13 +140,13 @@ export class Client implements ClientSide {
     this.left = true;
   }
 
-  /** Closes the connection without a word. */
+  /** Closes the connection without an answer. */
   destroy(): void {
     this.response.destroy();
   }
 }
 
-/** As OpenAI writes durations: `120ms`, `1s`, `6m0s`. */
+/** A duration in OpenAI's form: `120ms`, `1s`, `6m0s`. */
 export function toDuration(ms: number): string {
   if (ms < 1_000) return `${Math.ceil(ms)}ms`;
   const seconds = Math.ceil(ms / 1_000);

@@ -6,10 +6,7 @@ interface InferenceErrorEntry extends ErrorEntry {
   type: string;
 }
 
-/**
- * Every error that the inference API answers with: code, status, `type`, and the message when none more precise is
- * given.
- */
+/** Every error of the inference API: code, status, `type`, and the default message. */
 export const INFERENCE_ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error', message: 'The body is not valid JSON.' },
   missing_required_parameter: {
@@ -92,7 +89,7 @@ export const INFERENCE_ERRORS = {
 
 export type InferenceErrorCode = keyof typeof INFERENCE_ERRORS;
 
-/** For those whom a stopping process cuts off before their answer is complete. */
+/** The error of a request that a stopping process cuts off. */
 export function stopping(): InferenceError {
   return new InferenceError('overloaded_error', {
     message: 'The service is restarting and has ended the request. Try again.',
@@ -100,7 +97,7 @@ export function stopping(): InferenceError {
   });
 }
 
-/** A refusal on its way to the client. `message` is public: it never carries an inner one. */
+/** An error for the client. `message` is public and never contains an inner error's message. */
 export class InferenceError extends Error {
   readonly status: number;
   readonly type: string;
@@ -132,6 +129,7 @@ export class InferenceError extends Error {
 }
 
 /**
- * A body that a worker was lost to: 503, and for its key as an invalid request, so that it is not repeated for nothing.
+ * A body that crashed its worker or took it too long. It is answered 503 and counted as an invalid request of its key,
+ * so that repeating it is not free.
  */
 export class RuinousBodyError extends UnavailableError {}

@@ -6,9 +6,9 @@ const inFlight = new Gauge({
   registers: [metrics],
 });
 
-/** A running request, as the shutdown sees it. */
+/** A running request, for the shutdown. */
 export interface Running {
-  /** Ends it soon: it is settled at the output delivered, and answered with an error. */
+  /** Ends the request soon, settled at the output delivered and answered with an error. */
   cutOff(): void;
 }
 
@@ -34,7 +34,7 @@ export class InFlight {
     if (this.running.size === 0) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** Waits until no request runs; false when that took longer than `timeoutMs`. */
+  /** Waits until no request runs. False: that took longer than `timeoutMs`. */
   drain(timeoutMs: number): Promise<boolean> {
     this.draining = true;
     if (this.running.size === 0) return Promise.resolve(true);

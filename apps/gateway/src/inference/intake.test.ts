@@ -29,14 +29,14 @@ function request(): IncomingMessage {
   return Object.assign(Readable.from([Buffer.from('{}')]), { headers }) as unknown as IncomingMessage;
 }
 
-describe('a body that came to nothing', () => {
+describe('a failed body', () => {
   const waste = async (intake: Intake, error: Error) => {
     const body = await intake.take(request(), client, principal);
     body.release();
     body.wasted(error);
   };
 
-  it('as a worker was lost to it counts as an invalid request', async () => {
+  it('that cost a worker counts as an invalid request', async () => {
     const intake = intakeOf();
     for (let i = 0; i < PER_MINUTE; i++) await waste(intake, new RuinousBodyError('took too long'));
     const refusal = intake.take(request(), client, principal);
@@ -44,7 +44,7 @@ describe('a body that came to nothing', () => {
     await expect(refusal).rejects.toBeInstanceOf(InferenceError);
   });
 
-  it('by another fault of ours costs its key nothing', async () => {
+  it('that failed by our own fault is not counted against its key', async () => {
     const intake = intakeOf();
     for (let i = 0; i <= 2 * PER_MINUTE; i++) await waste(intake, new UnavailableError('no worker was free'));
   });

@@ -11,17 +11,17 @@ import { announcedBytes, ClientLeftError, readBody } from './read-body';
 import { ofAdmission } from './refusals';
 
 /**
- * Bodies up to this length are read without looking at the limits first, unless the key was just refused: admission
- * checks the same a moment later.
+ * Bodies up to this length are read without a look first, unless the key was just refused. Admission checks the limits
+ * a moment later.
  */
 export const MAX_UNLOOKED_BODY_BYTES = 16 * 1024;
 const BUDGET_WAIT_SECONDS = 1;
 const MIB = 1024 * 1024;
 
-/** A body that was read. It holds memory until it is released. */
+/** A body in memory, until it is released. */
 export interface Body {
   bytes: Buffer;
-  /** Gives its memory back. Repeats are harmless. */
+  /** Releases the memory. Repeats are harmless. */
   release(): void;
   /** The request failed before admission: counts against the key's limit of wasted requests. */
   wasted(error: unknown): void;
@@ -40,15 +40,15 @@ export class Intake {
     private readonly refusedKeys: RefusedKeys,
   ) {}
 
-  /** Rejects with InferenceError, with ClientLeftError, and with UnavailableError where the store does not answer. */
+  /** Rejects with InferenceError, with ClientLeftError, and with UnavailableError if the store does not answer. */
   async take(request: IncomingMessage, client: Client, principal: Principal): Promise<Body> {
     const share = this.memory.open(principal.keyId);
     try {
-      // 1. Recent wasted requests.
+      // 1. Refuse keys with too many wasted requests.
       this.refuseAfterWaste(principal);
-      // 2. Bodies of an unsupported type or that are too large.
+      // 2. Refuse a wrong media type and a body that is announced as too large.
       const announced = announcedBytes(request);
-      // 3. Would any request of the key be admitted?
+      // 3. Look whether any request of the key would be admitted.
       const isSmall = announced !== null && announced <= MAX_UNLOOKED_BODY_BYTES;
       if (!isSmall || this.refusedKeys.has(principal.keyId)) await this.look(client, principal);
       // 4. Reserve memory.
@@ -58,7 +58,7 @@ export class Intake {
       // 5. Only now send 100-continue, and read the body.
       client.awaitBody();
       const bytes = await readBody(request, announced, share, full);
-      // Kept, because a worker may take the buffer over.
+      // Kept, as a worker may take the buffer over.
       const { length } = bytes;
       return {
         bytes,

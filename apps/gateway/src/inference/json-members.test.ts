@@ -7,7 +7,7 @@ const latin1 = (json: string) => Buffer.from(json).toString('latin1');
 const utf8 = (bytes: string) => Buffer.from(bytes, 'latin1').toString('utf8');
 
 describe('the members of an object', () => {
-  it('are those that JSON.parse finds, however the JSON is written', async () => {
+  it('are those that JSON.parse finds, in any form of the JSON', async () => {
     await assertRuns(
       fc.property(
         fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()),
@@ -27,7 +27,7 @@ describe('the members of an object', () => {
     );
   });
 
-  it('may be of nothing, and of names that are escaped', () => {
+  it('are found with escaped names, and none in an empty object', () => {
     expect(membersOf(' { } ')).toEqual([]);
     expect(membersOf('{"mod\\u0065l" : "a\\"" , "b":[{"]":"}"}]}').map(({ name }) => name)).toEqual(['model', 'b']);
   });

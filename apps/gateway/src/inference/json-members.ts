@@ -1,6 +1,6 @@
 import { endOfString, fromWire } from '../upstream/json-text';
 
-/** Where a member of an object stands in its JSON: the name's quote, the value, and behind it. */
+/** The position of a member in the JSON of its object: `start` is its name's quote, `end` is after its value. */
 export interface Member {
   name: string;
   start: number;
@@ -9,9 +9,9 @@ export interface Member {
 }
 
 /**
- * The members of the outermost object, in order, duplicates too. A backend's plain answer is passed on by these slices:
- * numbers that JavaScript cannot hold stay as they were generated, and a long answer is not written anew for the sake
- * of its id.
+ * The members of the outermost object, in order and with duplicates. A plain answer of a backend is passed on as these
+ * slices. So numbers that JavaScript cannot hold stay unchanged, and a long answer is not serialised again to replace
+ * its id.
  * @param json an object that JSON.parse has accepted, one character a byte (latin1)
  */
 export function membersOf(json: string): Member[] {
@@ -42,7 +42,7 @@ function afterValue(json: string, from: number): number {
     ends.lastIndex = from;
     return ends.exec(json)!.index;
   }
-  // Only quotes and brackets matter; the insides of strings are jumped over.
+  // Counts brackets and skips strings.
   const signs = /["{}[\]]/g;
   signs.lastIndex = from;
   let depth = 0;

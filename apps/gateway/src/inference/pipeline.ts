@@ -69,7 +69,7 @@ export class Pipeline {
       meter.served(event.outcome, event, served.firstTokenAtMs);
       if (this.log.isLevelEnabled('debug')) this.log.debug({ ...event, requestId: client.requestId }, 'served');
     } catch (error) {
-      // A client that leaves before anything was delivered counts too: a backend may have worked for it, unpaid.
+      // A client that leaves before any output counts as waste too: a backend may have worked for it, unpaid.
       if (!isAdmitted || error instanceof ClientLeftError) body?.wasted(error);
       meter.refused(this.refuse(client, error));
     } finally {
@@ -91,8 +91,8 @@ export class Pipeline {
     try {
       return await (admitted.request.stream ? serveStream : servePlain)(this.stages, admitted, client);
     } catch (error) {
-      // A bug: the hold must expire and be charged at what was recorded, as if the process had died. With a heartbeat
-      // it would live as long as the process.
+      // A bug. Without a heartbeat the hold expires and is charged at its recorded progress, as if the process had
+      // died.
       this.stages.admission.untrack(admitted.draft.id);
       throw error;
     }
@@ -113,7 +113,7 @@ export class Pipeline {
 
   private findModel(request: InferenceRequest, principal: Principal): CatalogModel {
     const model = this.stages.catalog.find(request.model, principal.models);
-    // The configuration changed after the body was read.
+    // The configuration has changed since the body was read.
     if (!model) throw unavailable();
     return model;
   }

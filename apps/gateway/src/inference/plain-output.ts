@@ -8,20 +8,20 @@ import type { DeliveredOutput, AdmittedRequest } from './admitted-request';
 import type { PlainResponse } from './plain-response';
 import { isPossible, OUTPUT_SPARE_TOKENS } from './reported-usage';
 
-/** 1 ms: more is counted in a turn of the event loop of its own. */
-const MAX_UNASKED_BYTES = 16 * 1024;
-/** The longest of all encodings, which are blanks: beyond so many characters a token nothing fits. */
+/** Counting this much takes 1 ms. Longer texts wait for the tokenizer throttle. */
+const MAX_UNTHROTTLED_BYTES = 16 * 1024;
+/** The longest token of all encodings, a run of blanks. A text with more characters per allowed token cannot fit. */
 const MAX_TOKEN_CHARS = 128;
 
-/** What of an answer that is not streamed may go out, and what it has. */
+/** The part of a plain answer that may be sent, and its size. */
 export type PlainOutput =
   { kind: 'fits' | 'cut'; response: PlainResponse; output: DeliveredOutput } | { kind: 'refused'; reason: string };
 
 /**
- * Holds an answer against what was asked for and held: no more choices (or vectors), and no choice longer than its cap
- * by the model's tokenizer. One that is longer is cut there, if that is honest: half a tool call or half a JSON
- * document is none, and logprobs would tell more than the text. A tool call or document that is whole by its backend's
- * own count goes out, if that count can be true.
+ * Checks a plain answer against its request and hold: no more choices (or vectors) than requested, and no choice above
+ * its token limit by the model's tokenizer. A longer choice is cut if the cut is honest. Half a tool call or half a
+ * JSON document is useless, and `logprobs` would show more than the text: such an answer is refused. JSON
+ * (`response_format`) that is within its limit by the backend's own count is sent if that count is plausible.
  */
 export async function fitPlain(
   admitted: Pick<AdmittedRequest, 'request' | 'hold' | 'model' | 'countText'>,
@@ -32,9 +32,9 @@ export async function fitPlain(
   const { maxTokensPerChoice } = admitted.hold;
   const countText = (text: string) => admitted.countText(text);
   const { content } = response;
-  // A choice, or a vector for each input.
+  // Choices, or a vector for each input.
   if (content.length > (request.kind === 'embedding' ? request.prompts : request.choices))
-    return { kind: 'refused', reason: 'more choices than were asked for' };
+    return { kind: 'refused', reason: 'the answer has more choices than requested' };
   if (request.kind === 'embedding') return { kind: 'fits', response, output: { estimate: () => 0, tokens: () => 0 } };
   const choices: Record<string, unknown>[] = [];
   const outputs: (Output & { tokens?: number })[] = [];
@@ -55,7 +55,7 @@ export async function fitPlain(
       continue;
     }
     const shorter = canBeCut(request, choice, output) ? shorten(choice, maxTokensPerChoice, countText) : null;
-    if (shorter === null) return { kind: 'refused', reason: 'longer than what was asked for' };
+    if (shorter === null) return { kind: 'refused', reason: 'the answer is longer than requested' };
     choices.push(shorter);
     outputs.push(outputOf(shorter));
     cut = true;
@@ -64,21 +64,21 @@ export async function fitPlain(
   if (asReported !== null && outputs.some(({ tokens }) => tokens !== undefined && tokens > maxTokensPerChoice)) {
     const own = output.tokens();
     if (!isPossible(asReported, { least: own, most: own }, model.usageBand, OUTPUT_SPARE_TOKENS))
-      return { kind: 'refused', reason: 'longer than what was asked for' };
+      return { kind: 'refused', reason: 'the answer is longer than requested' };
   }
   if (!cut) return { kind: 'fits', response, output };
   return { kind: 'cut', response: { ...response, content: choices, contentJson: toWire(choices) }, output };
 }
 
-/** The backend's own count of an answer that must not be cut, where it is within what was asked for. */
+/** The backend's count of an answer that must not be cut, if it is within the limit. Null otherwise. */
 function reportedWithin({ usage }: PlainResponse, request: InferenceRequest, max: number): number | null {
   if (!request.structuredOutput || usage === null || usage === 'unreadable') return null;
   return usage.completionTokens <= max * request.choices ? usage.completionTokens : null;
 }
 
 /**
- * Tokens of a choice, or some number above `max`; null where they are no more by their bytes, as most are: no text has
- * more tokens than bytes. Long ones wait for their turn.
+ * The tokens of a choice, or some number above `max`. Null if the choice fits by its bytes, as most do: no text has
+ * more tokens than bytes. Long texts wait for the throttle.
  */
 async function boundOf(
   { text, least }: Output,
@@ -89,18 +89,18 @@ async function boundOf(
   if (least > max) return least;
   const bytes = text.length * 3 <= max ? 0 : Buffer.byteLength(text);
   if (bytes <= max) return null;
-  // A turn, not a permission: what is not granted in time is counted all the same, as nothing goes out uncounted.
-  if (bytes > MAX_UNASKED_BYTES) await turns.take(bytes);
+  // The result is ignored: text that gets no turn in time is counted anyway, as nothing is sent uncounted.
+  if (bytes > MAX_UNTHROTTLED_BYTES) await turns.take(bytes);
   return Math.max(least, within(text, max, countText));
 }
 
-/** Stops counting where it is more than `max`. */
+/** The tokens of a text, or some number above `max`: counting stops there. */
 function within(text: string, max: number, countText: (text: string) => number): number {
   if (text.length > max * MAX_TOKEN_CHARS) return max + 1;
   return new DeliveredText(countText).tokensWith([{ choice: 0, text: toStringBody(text), least: 1 }], max);
 }
 
-/** All that it delivers are plain texts, and their end may be anywhere. */
+/** Whether the choice delivers only plain text, which may end anywhere. */
 function canBeCut(request: InferenceRequest, choice: Record<string, unknown>, { text, least }: Output): boolean {
   if (request.structuredOutput || least > 1) return false;
   if (choice['logprobs'] != null || choice['token_ids'] != null) return false;
@@ -119,7 +119,7 @@ function holderOf(choice: Record<string, unknown>): Record<string, unknown> {
   return typeof message === 'object' && message !== null ? (message as Record<string, unknown>) : choice;
 }
 
-/** The choice with as much of its texts, one after the other, as has no more than `max` tokens together. */
+/** The choice with its texts, in their order, cut to `max` tokens in total. */
 function shorten(
   choice: Record<string, unknown>,
   max: number,

@@ -1,22 +1,24 @@
 import type { InferenceKind } from '@tollgate/contracts';
 import { endOfString, isNestedTooDeeply, toWire } from '../upstream/json-text';
-import { withoutHollow } from '../upstream/output-text';
+import { withoutEmptyUnknown } from '../upstream/output-text';
 import { readUsage, type ReportedUsage } from '../upstream/usage-field';
 import { membersOf } from './json-members';
 
-/** A backend's answer that was not streamed. */
+/** A backend's plain answer. */
 export interface PlainResponse {
   /** `choices`, or `data` of embeddings. */
   content: Record<string, unknown>[];
-  /** The same as the backend wrote it, one character a byte. */
+  /** `content` as the backend wrote it, one character a byte. */
   contentJson: string;
   usage: ReportedUsage;
 }
 
-/** No number of a model has so many digits, and what a number is read as has not: it is written anew. */
+/**
+ * No honest number has so many digits. They could carry output, so such JSON is serialised again, which shortens them.
+ */
 const LONG_NUMBER = /[\d.]{64}/;
 
-/** Reads a backend's answer; null when it is none of this kind. */
+/** Parses a backend's answer. Null if the answer does not fit this kind of request. */
 export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainResponse | null {
   const json = body.toString('latin1');
   if (isNestedTooDeeply(json)) return null;
@@ -31,27 +33,27 @@ export function readPlainResponse(kind: InferenceKind, body: Buffer): PlainRespo
   const field = kind === 'embedding' ? 'data' : 'choices';
   const items = source[field];
   if (!areObjects(items) || items.length === 0) return null;
-  // Of two members with one name the last counts, as for JSON.parse.
+  // Of duplicate members the last one counts, as in JSON.parse.
   const { valueStart, end } = membersOf(json).findLast(({ name }) => name === field)!;
   const contentJson = json.slice(valueStart, end);
   const usage = readUsage(source['usage']);
-  // Vectors are long, and are not counted.
+  // Vectors are long and have no output to count.
   if (kind === 'embedding') return { content: items, contentJson, usage };
-  const content = items.map(withoutHollow);
-  // What is not in `content` would go out all the same, counted by nobody: the other one of two members, names of
-  // nothing, endless digits.
-  const isRead =
+  const content = items.map(withoutEmptyUnknown);
+  // The backend's JSON is sent only if `content` has all of it. Otherwise duplicate members, empty unknown members or
+  // endless digits would go out uncounted.
+  const isAllCounted =
     content.every((choice, i) => choice === items[i]) &&
     namesIn(contentJson) === membersIn(content) &&
     !LONG_NUMBER.test(contentJson);
-  return { content, contentJson: isRead ? contentJson : toWire(content), usage };
+  return { content, contentJson: isAllCounted ? contentJson : toWire(content), usage };
 }
 
 function areObjects(value: unknown): value is Record<string, unknown>[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'object' && item !== null);
 }
 
-/** Names of members, as they are written: strings before a colon. */
+/** The number of member names in JSON: strings before a colon. */
 function namesIn(json: string): number {
   let names = 0;
   for (let at = json.indexOf('"'); at !== -1; at = json.indexOf('"', at + 1)) {
@@ -63,7 +65,7 @@ function namesIn(json: string): number {
   return names;
 }
 
-/** Members of all the objects in a value. */
+/** The number of members of all objects in a value. */
 function membersIn(root: unknown): number {
   const open = [root];
   let members = 0;
@@ -76,7 +78,7 @@ function membersIn(root: unknown): number {
   return members;
 }
 
-/** The client's answer: nothing of the backend but what it generated, and that as it stands. */
+/** The client's answer. Only the generated content comes from the backend, unchanged. */
 export function writePlainResponse(
   kind: InferenceKind,
   { contentJson }: PlainResponse,

@@ -6,7 +6,7 @@ import { BODY_GRACE_MS, ClientLeftError, readBody } from './read-body';
 
 const KIB = 1024;
 
-/** A body that comes as the test says, by a clock that only the test moves. */
+/** A body that the test sends, with a clock that only the test advances. */
 function reading(announced: number | null) {
   const stream = new PassThrough();
   const request = Object.assign(stream, { complete: false, headers: {} }) as unknown as IncomingMessage;
@@ -20,14 +20,14 @@ function reading(announced: number | null) {
   return { stream, share, outcome };
 }
 
-/** What of it was written has been read. */
+/** Waits until the written bytes are read. */
 const turn = () => new Promise(process.nextTick);
 
 describe('the time of a body', () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] }));
   afterEach(() => jest.useRealTimers());
 
-  it('is up after the grace, when nothing comes', async () => {
+  it('ends after the grace period if nothing arrives', async () => {
     const { stream, outcome } = reading(100);
     jest.advanceTimersByTime(BODY_GRACE_MS - 1);
     expect(jest.getTimerCount()).toBe(1);
@@ -36,7 +36,7 @@ describe('the time of a body', () => {
     expect(stream.listenerCount('data')).toBe(0);
   });
 
-  it('is longer by a second for each 128 KiB that came, and no slower body is waited for', async () => {
+  it('grows by a second for each 128 KiB that arrived, and a slower body is refused', async () => {
     const { stream, outcome } = reading(null);
     stream.write(Buffer.alloc(256 * KIB));
     await turn();
@@ -46,7 +46,7 @@ describe('the time of a body', () => {
     expect(await outcome).toBe('request_timeout');
   });
 
-  it('is not taken from one that comes fast enough, however long it is', async () => {
+  it('is enough for a body of any length that arrives fast enough', async () => {
     const { stream, share, outcome } = reading(null);
     for (let second = 0; second < 80; second++) {
       stream.write(Buffer.alloc(128 * KIB, 'x'));
@@ -60,7 +60,7 @@ describe('the time of a body', () => {
   });
 });
 
-it('a client that left before anybody read is noticed', async () => {
+it('a client that left before its body was read is noticed', async () => {
   const stream = new PassThrough();
   stream.destroy();
   const request = Object.assign(stream, { complete: false, headers: {} }) as unknown as IncomingMessage;
@@ -69,7 +69,7 @@ it('a client that left before anybody read is noticed', async () => {
   ).rejects.toBeInstanceOf(ClientLeftError);
 });
 
-it('no more than 10 MiB are read', async () => {
+it('a body above 10 MiB is refused, and no more of it is read', async () => {
   const { stream, outcome, share } = reading(null);
   for (let mib = 0; mib < 11; mib++) stream.write(Buffer.alloc(2 ** 20));
   expect(await outcome).toBe('payload_too_large');

@@ -4,18 +4,18 @@ import { isJson } from '../http/media-type';
 import { InferenceError } from './errors';
 
 export const MAX_INFERENCE_BODY_BYTES = 10 * 1024 * 1024;
-/** A body has so long, and a second more for each LEAST_BYTES_PER_SECOND of it that have arrived: 10 MiB have 90 s. */
+/** The time for a body, plus a second for every LEAST_BYTES_PER_SECOND bytes that arrived: 10 MiB may take 90 s. */
 export const BODY_GRACE_MS = 10_000;
 const LEAST_BYTES_PER_SECOND = 128 * 1024;
-/** Room for a body of unknown length at first; doubled when it is full. */
+/** The first buffer of a body of unknown length. It is doubled when it is full. */
 const FIRST_ROOM_BYTES = 16 * 1024;
 
 /** The client closed the connection: there is nobody to answer. */
 export class ClientLeftError extends Error {}
 
 /**
- * The length that the request announces; null: it comes in chunks. Throws InferenceError unsupported_media_type or
- * payload_too_large for what is not worth reading.
+ * The announced length of the body in bytes. Null: it is sent in chunks. Throws InferenceError unsupported_media_type
+ * or payload_too_large.
  */
 export function announcedBytes({ headers }: IncomingMessage): number | null {
   const { 'content-encoding': encoding = 'identity', 'content-length': length } = headers;
@@ -26,9 +26,9 @@ export function announcedBytes({ headers }: IncomingMessage): number | null {
 }
 
 /**
- * The request's body, of `announced` bytes or of as many as come. Reads no more once it rejects: with InferenceError
- * (payload_too_large, request_timeout, or what `full` makes of a budget without room) or ClientLeftError. Held in
- * `share` is never less than what is in memory.
+ * Reads the request's body, of `announced` bytes or of unknown length. `share` reserves at least the memory that is
+ * used. Rejects with ClientLeftError or with InferenceError: payload_too_large, request_timeout, or what `full` returns
+ * for an exhausted memory budget. Stops reading when it rejects.
  */
 export function readBody(
   request: IncomingMessage,
@@ -37,12 +37,12 @@ export function readBody(
   full: (budget: FullBudget) => InferenceError,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // It may have gone while the stages before waited for somebody.
+    // The client may have left during an earlier stage.
     if (request.destroyed && !request.complete) return reject(new ClientLeftError());
     const beganMs = performance.now();
     let timer: NodeJS.Timeout | undefined;
     let first: Buffer | undefined;
-    // One room for all, not a list: what comes in pieces of a byte would take a hundred times as much.
+    // One buffer, not a list of chunks: chunks of one byte would take a hundred times the memory.
     let room: Buffer | undefined;
     let bytes = 0;
     const stop = () => {
@@ -78,7 +78,7 @@ export function readBody(
       if (leftMs <= 0) fail(new InferenceError('request_timeout'));
       else timer = setTimeout(watch, Math.ceil(leftMs));
     };
-    // A small body is here already, as a rule: no timer for it.
+    // A small body has usually arrived already and needs no timer.
     if (!request.complete) watch();
     request.on('data', take);
     request.on('end', () => {
@@ -87,7 +87,7 @@ export function readBody(
     });
     request.on('error', () => fail(new ClientLeftError()));
     request.on('close', () => {
-      // Also comes after a whole body; an error is dear to make (2 % of a request).
+      // `close` also follows a whole body. An error for it would cost 2 % of a request.
       if (!request.complete) fail(new ClientLeftError());
     });
   });

@@ -6,9 +6,9 @@ import { InferenceError, type InferenceErrorCode, INFERENCE_ERRORS, stopping } f
 import type { AdmittedRequest } from './admitted-request';
 import { ChatCompletionRequest, CompletionRequest, EmbeddingRequest } from './body/schemas';
 
-/** Time cures it, but nobody knows when: the shortest wait that helps. */
+/** `Retry-After` of a condition that passes at an unknown time. */
 const SHORT_WAIT_SECONDS = 1;
-/** A request with more tokens than a minute's worth: its limit is empty for a minute at the most. */
+/** `Retry-After` of a request above a minute's limit: the bucket is full again after a minute. */
 const BUCKET_SECONDS = 60;
 
 const ADMISSION_CODES: Record<Exclude<Refusal, 'bound'>, InferenceErrorCode> = {
@@ -21,7 +21,7 @@ const ADMISSION_CODES: Record<Exclude<Refusal, 'bound'>, InferenceErrorCode> = {
   credit_held: 'credit_held',
 };
 
-/** What the client is told when admission refuses. */
+/** The client's error for a refusal by admission. */
 export function ofAdmission({
   reason,
   scope,
@@ -36,7 +36,7 @@ export function ofAdmission({
   if (status !== 429) return new InferenceError(code);
   const fallback = reason === 'tokens' || reason === 'requests' ? BUCKET_SECONDS : SHORT_WAIT_SECONDS;
   const retryAfterSeconds = retryAfterMs === null ? fallback : Math.max(1, Math.ceil(retryAfterMs / 1_000));
-  // It says itself when to retry.
+  // This message already says when to retry.
   if (reason === 'credit_held') return new InferenceError(code, { retryAfterSeconds });
   const limit = scope === 'key' ? 'limit of this key' : 'limit of this account';
   return new InferenceError(code, {
@@ -45,12 +45,12 @@ export function ofAdmission({
   });
 }
 
-/** What backends call the fields of a request. */
+/** The names of the request fields, as backends use them in messages. */
 const FIELDS = fieldNames([ChatCompletionRequest, CompletionRequest, EmbeddingRequest]);
 
 /**
- * What the client is told when the backend fails: our words. Only of a 400 and a 422 the backend's own, as it says what
- * is wrong with the request; without what they tell about the backend.
+ * The client's error for a failure of the backend, with a message of ours. A 400 or 422 describes the fault in the
+ * request, so the backend's message is passed on, without details of the backend.
  */
 export function ofUpstream(
   failure: UpstreamFailure,
@@ -94,8 +94,7 @@ export function ofUpstream(
 }
 
 /**
- * As ofUpstream, and logged: the reason is the operator's to know. What the request is at fault for is logged at level
- * debug only.
+ * Logs the failure for the operator and returns the client's error. A fault of the request is logged at level debug.
  */
 export function failureAnswer(
   failure: UpstreamFailure,
@@ -110,7 +109,7 @@ export function failureAnswer(
   return ofUpstream(failure, model);
 }
 
-/** Names of properties in schemas, at any depth. */
+/** The names of all properties in the schemas, at any depth. */
 function fieldNames(schemas: readonly unknown[]): ReadonlySet<string> {
   const names = new Set<string>();
   const gather = (schema: unknown): void => {
@@ -124,7 +123,7 @@ function fieldNames(schemas: readonly unknown[]): ReadonlySet<string> {
   return names;
 }
 
-/** The hold was lost while the request ran: whatever comes of it, nobody would pay. */
+/** The error of a request that lost its hold while it ran. Nobody would pay for its answer. */
 export function interrupted(): InferenceError {
   return new InferenceError('overloaded_error', {
     message: 'The request was interrupted. Try again.',
@@ -132,7 +131,7 @@ export function interrupted(): InferenceError {
   });
 }
 
-/** A store of ours does not answer: 503, and soon again. */
+/** 503 with a short `Retry-After`: a store does not answer, or the process is stopping. */
 export function unavailable(): InferenceError {
   return new InferenceError('overloaded_error', { retryAfterSeconds: SHORT_WAIT_SECONDS });
 }

@@ -6,9 +6,11 @@ import { isLikely } from './reported-usage';
 
 const file = (...path: string[]) => readFileSync(join(__dirname, '../../../..', ...path), 'utf8');
 
-describe('an estimate that is trusted', () => {
+describe('a reliable estimate', () => {
   const ENGLISH =
-    'Yesterday we went to the great theatre in the old part of the city, and saw a new ballet that had been made by a well known choreographer. It was one of the best that I have seen for years, and there were so many people that we had to stand at the back of the hall. ';
+    'Yesterday we went to the great theatre in the old part of the city, and saw a new ballet that had been made by ' +
+    'a well known choreographer. It was one of the best that I have seen for years, and there were so many people that ' +
+    'we had to stand at the back of the hall. ';
   const random = (alphabet: string, blankEvery: number) => {
     let state = 7;
     return Array.from({ length: 4_000 }, (_, i) => {
@@ -46,7 +48,7 @@ describe('an estimate that is trusted', () => {
       (encoding) => [name, encoding, text.repeat(Math.ceil(4_096 / text.length)).slice(0, 5_000)] as const,
     ),
   );
-  it.each(cases)('believes no report outside of the band: %s by %s', (_, encoding, text) => {
+  it.each(cases)('supports no report outside of the band: %s by %s', (_, encoding, text) => {
     const prose = new Prose();
     prose.add(Buffer.from(text));
     if (!prose.isTrusted) return;
@@ -59,7 +61,7 @@ describe('an estimate that is trusted', () => {
       }
   });
 
-  it('is there for English, and for nothing else', () => {
+  it('exists for English only', () => {
     const trusted = texts.filter(([, text]) => {
       const prose = new Prose();
       prose.add(Buffer.from(text.repeat(Math.ceil(4_096 / text.length))));

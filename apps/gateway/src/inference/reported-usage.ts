@@ -2,31 +2,31 @@ import type { InferenceKind } from '@tollgate/contracts';
 import type { CatalogModel } from '../catalog/catalog';
 import type { OwnCount } from '../prompt/prompt-estimate';
 
-/** Above the band: ends of sequences, templates, the syntax of a tool call. */
+/** Tolerance above the band, for ends of sequences, templates and the syntax of tool calls. */
 const SPARE_TOKENS = 16;
-/** Below it: half of three words is one. What nobody sees makes a report larger, never smaller. */
+/**
+ * Tolerance below the band, for rounding: half of three words is one. Invisible tokens make a report larger, never
+ * smaller.
+ */
 const SPARE_TOKENS_BELOW = 2;
 /**
- * … of a chat's prompt, upwards: what its hold allows for too (prompt/prompt-bound.ts), as templates write that much
- * around a message, and once.
+ * Tolerance above the band for a chat's prompt: templates add this much once, and around each message. The hold has the
+ * same allowance (prompt/prompt-bound.ts).
  */
 const SPARE_CHAT_TOKENS = 64;
 const SPARE_TOKENS_PER_MESSAGE = 8;
-/**
- * By as much the estimate may be off without a wrong answer: a report is believed uncounted only where the band is
- * still kept then.
- */
+/** The error that an estimate may have. A report is believed uncounted only if it is within the band even then. */
 const ESTIMATE_FACTOR = 1.4;
 
-/** How far above the band a completion may be, and a prompt. */
+/** The tolerance above the band for a completion and for a prompt. */
 export const OUTPUT_SPARE_TOKENS = SPARE_TOKENS;
 export function promptSpareTokens(kind: InferenceKind, messages: number): number {
   return kind === 'chat' ? SPARE_CHAT_TOKENS + messages * SPARE_TOKENS_PER_MESSAGE : SPARE_TOKENS;
 }
 
 /**
- * Whether a backend's count can be true, by ours: within the model's band, as its tokenizer need not be the one that we
- * count with. Nobody generates or reads something with no tokens.
+ * Whether a backend's count is plausible: within the model's band around our own, as the backend may use another
+ * tokenizer. Zero is plausible only if our count is zero.
  */
 export function isPossible(
   reported: number,
@@ -38,25 +38,25 @@ export function isPossible(
   return reported >= own.least * min - SPARE_TOKENS_BELOW && reported <= own.most * max + spareAbove;
 }
 
-/** The same by an estimate, well inside the band: then nothing need be counted (55 ns a byte). */
+/** The same for an estimate, well inside the band. Then nothing need be counted (55 ns a byte). */
 export function isLikely(reported: number, own: OwnCount, { min, max }: CatalogModel['usageBand']): boolean {
   const isAbove = reported > 0 && reported >= own.least * min * ESTIMATE_FACTOR;
   return isAbove && reported * ESTIMATE_FACTOR <= own.most * max;
 }
 
-/** What a report may be believed in, by what it is held against. */
+/** The evidence for or against a reported count. */
 export interface Evidence {
-  /** Without counting; null where no estimate is to be trusted. */
+  /** Made without counting. Null if it would be unreliable. */
   estimate: OwnCount | null;
-  /** By the model's tokenizer. */
+  /** Counts with the model's tokenizer. */
   exact: () => OwnCount;
-  /** Tokens above the band. */
+  /** Tolerance above the band, in tokens. */
   spareAbove: number;
-  /** No count can be above it: the bytes that were sent. */
+  /** No true count is above it: the bytes that were sent. */
   bound?: number;
 }
 
-/** Counts as little as is needed to tell. */
+/** Whether to believe a reported count. Counts only if the estimate cannot decide. */
 export function believes(reported: number, evidence: Evidence, model: CatalogModel): boolean {
   if (evidence.bound !== undefined && reported > evidence.bound) return false;
   if (evidence.estimate && isLikely(reported, evidence.estimate, model.usageBand)) return true;

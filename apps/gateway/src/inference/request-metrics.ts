@@ -6,7 +6,7 @@ const registers = [metrics];
 
 const requests = new Counter({
   name: 'tollgate_requests_total',
-  help: 'Inference requests that ended, by model (empty if refused before it was known) and outcome or error code',
+  help: 'Ended inference requests, by model (empty if refused before the model was known) and outcome or error code',
   labelNames: ['model', 'outcome'] as const,
   registers,
 });
@@ -36,7 +36,7 @@ const tokens = new Counter({
 
 export type RequestOutcome = Outcome | InferenceErrorCode;
 
-/** The series of one model: looked up once, so that a request makes no labels. */
+/** The metric series of one model. They are looked up once, so that a request creates no labels. */
 class ModelSeries {
   private readonly byOutcome = new Map<RequestOutcome, Counter.Internal>();
   readonly duration: Histogram.Internal<'model'>;
@@ -66,7 +66,7 @@ class ModelSeries {
   }
 }
 
-/** Of the models that the configuration has, or had: no name that a client makes up. */
+/** By model id. Only present or former models of the configuration, never a name that a client made up. */
 const byModel = new Map<string, ModelSeries>();
 
 function seriesOf(model: string): ModelSeries {
@@ -75,17 +75,17 @@ function seriesOf(model: string): ModelSeries {
   return series;
 }
 
-/** What one request will have been: filled in as it goes, counted when it ends. Some 1 µs a request. */
+/** Collects the metrics of one request, and counts them when it ends. Takes about 1 µs a request. */
 export class RequestMeter {
   private readonly beganMs = performance.now();
-  /** Empty until it is known to be one of the catalog. */
+  /** Empty until the model is found in the catalog. */
   model = '';
 
   refused(outcome: RequestOutcome): void {
     seriesOf(this.model).count(outcome);
   }
 
-  /** @param firstTokenAtMs by `performance.now()`; null for what is not streamed */
+  /** @param firstTokenAtMs by `performance.now()`; null for a plain answer and for a stream without output */
   served(outcome: Outcome, counts: TokenCounts, firstTokenAtMs: number | null): void {
     const series = seriesOf(this.model);
     series.count(outcome);

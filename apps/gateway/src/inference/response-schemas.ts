@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox';
 
 /**
- * What the inference API answers with: for the OpenAPI document, which tests hold against real answers. Backends may
- * add fields inside `choices`.
+ * The answers of the inference API, for the OpenAPI document. Tests compare the document with real answers. Backends
+ * may add fields inside `choices`.
  */
 
 const nullable = (type: string, options: Record<string, unknown> = {}) =>

@@ -8,31 +8,39 @@ import * as answers from './response-schemas';
 
 export const INFERENCE_PREFIX = '/v1';
 
-/** What the pipeline does for a route, and what the document says of it. */
+/** An endpoint: its handling by the pipeline, and its part of the OpenAPI document. */
 export interface InferenceEndpoint {
   kind: InferenceKind | 'models';
   id: string;
   summary: string;
   description: string;
-  /** The form of the body; absent: there is none. */
+  /** The schema of the body. Absent: there is no body. */
   schema?: TSchema;
   examples?: JsonObject;
   answer: TSchema;
   success: string;
-  /** The form of each event's data when it streams. */
+  /** The schema of each event's data in a stream. */
   event?: TSchema;
   eventExample?: string;
   errors: readonly InferenceErrorCode[];
 }
 
-/** What only a request without a route, or with another method, meets. */
+/** Errors of requests without a route. */
 const NOT_OF_A_ROUTE: InferenceErrorCode[] = ['route_not_found', 'method_not_allowed'];
 const OF_INFERENCE = (Object.keys(INFERENCE_ERRORS) as InferenceErrorCode[]).filter(
   (code) => !NOT_OF_A_ROUTE.includes(code),
 );
 const hello = { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }] };
-const chunk = (delta: object, finish_reason: string | null, more: object = {}) =>
-  `data: ${JSON.stringify({ id: 'chatcmpl-01k9x0w9q2e5v8m3t6r1b4n7ya', object: 'chat.completion.chunk', created: 1793865600, model: 'sim-small', choices: [{ index: 0, delta, finish_reason }], ...more })}\n\n`;
+const CHUNK = {
+  id: 'chatcmpl-01k9x0w9q2e5v8m3t6r1b4n7ya',
+  object: 'chat.completion.chunk',
+  created: 1793865600,
+  model: 'sim-small',
+};
+const chunk = (delta: object, finish_reason: string | null, more: object = {}) => {
+  const data = { ...CHUNK, choices: [{ index: 0, delta, finish_reason }], ...more };
+  return `data: ${JSON.stringify(data)}\n\n`;
+};
 const usage = { prompt_tokens: 8, completion_tokens: 1, total_tokens: 9 };
 
 /** The routes of the inference API. Each also has a path without the prefix. */
@@ -43,8 +51,8 @@ export const INFERENCE_ROUTES: RouteTable<InferenceEndpoint> = {
       id: 'createChatCompletion',
       summary: 'Complete a chat',
       description:
-        'The primary route. Other fields are refused, unless the model passes them on. The largest possible cost is held ' +
-        'before the model is called. The actual cost is charged.',
+        'The primary route. Other fields are refused, unless the model passes them on. The largest possible cost is ' +
+        'held before the model is called. The actual cost is charged.',
       schema: requests.ChatCompletionRequest,
       examples: {
         plain: { value: hello },
@@ -57,7 +65,8 @@ export const INFERENCE_ROUTES: RouteTable<InferenceEndpoint> = {
       success: 'The answer.',
       errors: OF_INFERENCE,
       event: answers.ChatCompletionChunk,
-      eventExample: `${chunk({ role: 'assistant', content: 'Hi' }, null)}${chunk({}, 'stop', { usage })}data: [DONE]\n\n`,
+      eventExample:
+        chunk({ role: 'assistant', content: 'Hi' }, null) + chunk({}, 'stop', { usage }) + 'data: [DONE]\n\n',
     },
   },
   '/completions': {

@@ -11,7 +11,7 @@ import { readPlainResponse, writePlainResponse } from './plain-response';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
 
-/** An answer in one piece: gathered whole, so that nothing of it is out before it is settled. */
+/** Serves a plain answer. It is buffered, so that nothing of it is sent before it is settled. */
 export async function servePlain(
   { admission, upstream, counting }: Stages,
   admitted: AdmittedRequest,
@@ -63,12 +63,12 @@ async function deliver(
     error: failureAnswer({ kind: 'failed', reason }, admitted, backendUrl),
   });
   const answered = readPlainResponse(request.kind, body);
-  if (!answered) return refused('the answer cannot be read');
+  if (!answered) return refused('the answer cannot be parsed');
   const fitted = await fitPlain(admitted, answered, counting);
   if (fitted.kind !== 'fits') noteOverlong({ ...admitted.logged, backend: backendUrl });
   if (fitted.kind === 'refused') return refused(fitted.reason);
   const { response, output } = fitted;
-  // What the backend counted is not what is left.
+  // The backend's count includes what was cut.
   const usage = fitted.kind === 'cut' ? null : response.usage;
   const { tokens, estimated } = admitted.settleAt(usage, output, backendUrl);
   return {

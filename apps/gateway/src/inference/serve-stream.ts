@@ -10,7 +10,7 @@ import type { Stages } from './stages';
 import { failureAnswer, interrupted } from './refusals';
 import { upstreamBody } from './body/outgoing';
 
-/** A stream, passed on as it comes; its last chunk and `[DONE]` wait in `end`. */
+/** Serves a stream chunk by chunk. The result's `end` writes the last chunk and `[DONE]`. */
 export async function serveStream(
   { admission, upstream, streams, counting }: Stages,
   admitted: AdmittedRequest,
@@ -59,7 +59,7 @@ export async function serveStream(
     : outcome === 'hold_lost'
       ? interrupted()
       : null;
-  // Not a token reached the client, and the model did not finish: nobody pays.
+  // No token reached the client, and the model did not finish: nothing is charged.
   if (!isProper && relay.chunks === 0) return { kind: 'nothing', error };
   const { tokens, estimated } = admitted.settleAt(usage, relay.delivered, exchange.backendUrl);
   return {
@@ -67,7 +67,7 @@ export async function serveStream(
     tokens,
     estimated,
     outcome: OUTCOMES[outcome],
-    // Our own count is never above what is held.
+    // Our own count never exceeds the hold.
     raise: (costNanos) => (usage === null ? Promise.resolve(allowance.heldNanos) : allowance.raiseTo(costNanos)),
     firstTokenAtMs: relay.firstTokenAtMs,
     end: (usageField) => {
@@ -78,8 +78,8 @@ export async function serveStream(
 }
 
 /**
- * What the books say. A stream that outlived its hold's deadline is as one whose gateway died: settled at what was
- * delivered, unless somebody else has settled it at what was recorded.
+ * The outcomes in the books. A stream that passed its hold's deadline is treated as if its gateway had died. It is
+ * settled at the output delivered, unless the sweeper has settled its recorded progress.
  */
 const OUTCOMES: Record<StreamEnd['outcome'], Outcome> = {
   complete: 'complete',
@@ -90,7 +90,7 @@ const OUTCOMES: Record<StreamEnd['outcome'], Outcome> = {
   hold_lost: 'expired',
 };
 
-/** A choice that is cut off: at what it was asked for, or because no credit is left for more. */
+/** The last choice of an output that was cut, at the requested limit or for lack of credit. */
 function endOfChoice(kind: string): (index: number) => object {
   return (index) =>
     kind === 'chat' ? { index, delta: {}, finish_reason: 'length' } : { index, text: '', finish_reason: 'length' };

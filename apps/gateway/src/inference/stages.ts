@@ -9,7 +9,7 @@ import type { BodyReader } from './body/body-reader';
 import type { Intake } from './intake';
 import type { Settlements } from '../settle/settlement';
 
-/** What the pipeline is composed of: the stages know nothing of each other. */
+/** The stages of the pipeline. They do not know each other. */
 export interface Stages {
   authenticator: Authenticator;
   catalog: Catalog;

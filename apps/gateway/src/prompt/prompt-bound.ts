@@ -3,11 +3,8 @@ import { InferenceError } from '../inference/errors';
 import type { InferenceRequest } from '../inference/body/inference-request';
 import { ALSO_IN_PROMPT } from '../inference/body/outgoing';
 import type { BodyRules, PromptTokens } from '../inference/body/rules';
-import {
-  type ChatCompletionRequest,
-  type CompletionRequest,
-  NOT_PASSED_ON_IN_MESSAGES,
-} from '../inference/body/schemas';
+import { NOT_PASSED_ON_IN_MESSAGES } from '../inference/body/message-schema';
+import type { ChatCompletionRequest, CompletionRequest } from '../inference/body/schemas';
 
 /** What counting needs to know of a model. */
 export type CountingRules = Pick<

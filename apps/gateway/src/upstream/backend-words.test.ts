@@ -11,7 +11,7 @@ const KNOWN = {
 };
 const forClient = (message: string) => publicWords(message, KNOWN);
 
-/** Each with a part that must not be left of it. */
+/** Texts with a secret, which must be removed. */
 const SECRETS = [
   'https://inference.internal.example.com:8443/v1/chat?key=1#a',
   'grpc+tls://gpu7:50051',
@@ -68,7 +68,7 @@ const SAID = [
 ];
 const BETWEEN = [' ', '  ', '\n', ' "', '" ', ' (', ') ', ' <', '> ', ', ', '\t', " '", "' ", ': ', ' = '];
 
-/** Whether the secret, or eight characters in a row of it, are in the text. What introduces a key is none of it. */
+/** Whether the text contains the secret, or eight characters of it in a row. The words before a key are not secret. */
 function leaks(text: string, secret: string): boolean {
   const words = text.toLowerCase();
   const hidden = secret.toLowerCase().replace(/^(?:bearer "?|token=|api_key: |incorrect api key provided: )/, '');
@@ -77,8 +77,8 @@ function leaks(text: string, secret: string): boolean {
   return false;
 }
 
-describe('a backend’s words for a client', () => {
-  it.each(SECRETS)('do not hold %s', (secret) => {
+describe('a backend’s message for a client', () => {
+  it.each(SECRETS)('does not contain %s', (secret) => {
     for (const [before, after] of [
       ['no: ', ' was refused'],
       ['(', ')'],
@@ -91,7 +91,7 @@ describe('a backend’s words for a client', () => {
       expect(leaks(forClient(before + secret + after) ?? '', secret)).toBe(false);
   });
 
-  it('hold none of them, wherever it stands in whatever is said', async () => {
+  it('contains no secret, wherever the backend put it', async () => {
     await assertRuns(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom(...SAID, ...SECRETS, ...SECRETS), fc.constantFrom(...BETWEEN)), {
@@ -110,7 +110,7 @@ describe('a backend’s words for a client', () => {
     );
   });
 
-  it('say what is wrong with the request', () => {
+  it('explains what is wrong with the request', () => {
     for (const said of [
       "'temperature' must be between 0 and 2.0, got 3.5.",
       'messages.0.content: Input should be a valid string [type=string_type, input_value=1]',
@@ -128,12 +128,12 @@ describe('a backend’s words for a client', () => {
     expect(forClient('Error: no\n    at parse (/srv/a.js:3:4)')).toBe('Error: no');
   });
 
-  it('are none where nothing else is said', () => {
+  it('is null if nothing meaningful is left', () => {
     for (const said of ['', ' \n', 'https://example.com/a', '/etc/passwd', '10.0.0.1:80', '\u202e\u0000'])
       expect(forClient(said)).toBeNull();
   });
 
-  it('are cut where they are long, and take no long time whatever they are', () => {
+  it('is cut at its limit, and no pattern takes quadratic time', () => {
     expect(forClient('no '.repeat(10_000))).toHaveLength(300);
     expect(forClient(`${'no '.repeat(99)}n😀😀`)).toBe(`${'no '.repeat(99)}n…`);
     const tookMs = (said: string): number => {
@@ -142,7 +142,7 @@ describe('a backend’s words for a client', () => {
       operatorWords(said, null);
       return performance.now() - from;
     };
-    // The least of several, as the machine does something else at one moment.
+    // The least of several runs, as the machine may be busy during one.
     const least = (said: string) => Math.min(...Array.from({ length: 5 }, () => tookMs(said)));
     const plain = least('word '.repeat(13_000));
     for (const part of [
@@ -163,15 +163,15 @@ describe('a backend’s words for a client', () => {
       'token',
       '\u200b',
     ]) {
-      // What is looked at is bounded, and no pattern backtracks over more of it than once.
+      // The examined length is bounded, and no pattern backtracks over it more than once.
       const said = part.repeat(65_536 / part.length);
       expect(least(said)).toBeLessThan(20 * plain);
     }
   });
 });
 
-describe('a backend’s words for the log', () => {
-  it('hold no key, and places', () => {
+describe('a backend’s message for the log', () => {
+  it('contains addresses, but no keys', () => {
     const said = 'connect to http://10.0.0.1:80/v1 with topsecret-1 and sk-abcdefgh\u202e failed\n\tat x';
     expect(operatorWords(said, 'Bearer topsecret-1')).toBe(
       'connect to http://10.0.0.1:80/v1 with [removed] and [removed] failed at x',
@@ -180,7 +180,7 @@ describe('a backend’s words for the log', () => {
 });
 
 describe('the field that a backend blames', () => {
-  it('is told where it is one of the request', () => {
+  it('is passed on if the request has such a field', () => {
     for (const param of ['messages', 'messages[0].content', 'messages.0.content', 'tools[12].function.name'])
       expect(publicParam(param, KNOWN.fields)).toBe(param);
     for (const param of [

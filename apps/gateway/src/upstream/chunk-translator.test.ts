@@ -18,7 +18,7 @@ interface Written {
   texts: string[];
 }
 
-/** Everything that the translator makes of these bytes, handed over in these pieces. */
+/** The whole output of the translator for a stream in these pieces. */
 function translate(pieces: readonly Buffer[], identity = IDENTITY): Written {
   const translator = new ChunkTranslator(identity, 3);
   const bodies = new Map<number, string>();
@@ -92,8 +92,8 @@ const anyStyle = fc.record({
   field: fc.constantFrom('content', 'reasoning_content'),
 });
 
-describe('a stream, however its bytes are split', () => {
-  it('comes out the same, complete, and with nothing of the backend in it', async () => {
+describe('a translated stream', () => {
+  it('is complete and free of the backend’s identity, however its bytes are split', async () => {
     await assertRuns(
       fc.property(
         fc.array(anyText, { maxLength: 12 }),
@@ -118,7 +118,7 @@ describe('a stream, however its bytes are split', () => {
           expect(translate(splitAt(bytes, cuts))).toEqual(whole);
           expect(translate([...bytes].map((byte) => Buffer.from([byte])))).toEqual(whole);
           expect(whole.kinds.slice(-2)).toEqual(['finish', 'done']);
-          // What the client reads: every event is JSON, is ours, and the texts are those that were sent.
+          // The client's view: every event is JSON with our identity, and the texts are those that were sent.
           const read = Array.from({ length: style.choices }, () => '');
           for (const event of whole.out.split('\n\n').slice(0, -1)) {
             const parsed = JSON.parse(event.slice('data: '.length));
@@ -134,7 +134,7 @@ describe('a stream, however its bytes are split', () => {
     );
   });
 
-  it('is never made up: bytes at random come out as nothing, or as our own JSON', async () => {
+  it('is empty or our own JSON for random bytes', async () => {
     const junk = fc.array(
       fc.oneof(
         fc.constantFrom('data: ', '\n\n', '{', '}', '"choices":[', '{"delta":{"content":"', '"', ']', '[DONE]', '\r'),
@@ -153,16 +153,16 @@ describe('a stream, however its bytes are split', () => {
   });
 });
 
-describe('what a chunk means', () => {
+describe('the translation of a chunk', () => {
   const event = (value: object) => Buffer.from(`data: ${JSON.stringify(value)}\n\n`);
 
   it.each([
     ['a chunk cut off in the middle', Buffer.from('data: {"id":"x","choi\n\n')],
     ['an error of the backend', event({ error: { message: 'out of memory at 10.0.0.7' } })],
-    ['no object', Buffer.from('data: 5\n\n')],
-  ])('takes %s as broken', (_, bytes) => expect(translate([bytes]).kinds).toEqual(['broken']));
+    ['a value that is not an object', Buffer.from('data: 5\n\n')],
+  ])('breaks the stream at %s', (_, bytes) => expect(translate([bytes]).kinds).toEqual(['broken']));
 
-  it('passes what is not plain text through, whole', () => {
+  it('passes on tool calls and logprobs unchanged', () => {
     const call = {
       tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a"' } }],
     };
@@ -176,7 +176,7 @@ describe('what a chunk means', () => {
     expect(texts).toEqual(['af{"a"b']);
   });
 
-  it('leaves out unknown names that say nothing, fast or slow, and delivers the text beside them', () => {
+  it('drops empty members with unknown names and keeps the text beside them, parsed or by template', () => {
     const { out, texts, kinds } = translate(
       ['a', 'b', '', 'c'].map((content) => event(chunk({ content, 'a text': null }, { 'x y': [], token_ids: null }))),
     );
@@ -185,7 +185,7 @@ describe('what a chunk means', () => {
     expect([texts, kinds]).toEqual([['abc'], ['content', 'content', 'content', 'content']]);
   });
 
-  it('lets ends and verdicts alone be free, but not for ever', () => {
+  it('leaves chunks of finish reasons and verdicts free, 64 times', () => {
     const translator = new ChunkTranslator(IDENTITY, 1);
     const tokens = (n: number) => {
       for (let i = 0; i < n; i += 1) translator.push(event(chunk({}, { stop_reason: 'END' })).toString('latin1'));
@@ -197,7 +197,7 @@ describe('what a chunk means', () => {
     expect([tokens(64), tokens(10)]).toEqual([0, 10]);
   });
 
-  it('adds usage: null to every chunk of a client that asked for usage, fast or slow', () => {
+  it('adds usage: null to every chunk of a client that asked for usage, parsed or by template', () => {
     const { out } = translate(
       ['a', 'b', 'c'].map((content) => event(chunk({ content }))),
       { ...IDENTITY, includeUsage: true },
@@ -205,7 +205,7 @@ describe('what a chunk means', () => {
     expect(out.match(/"usage":null/g)).toHaveLength(3);
   });
 
-  it('ends at an event that never ends', () => {
+  it('breaks the stream at an event without end', () => {
     const translator = new ChunkTranslator(IDENTITY, 1);
     translator.push(`data: ${'x'.repeat(9 * 1024 * 1024)}`);
     expect(translator.next()).toMatchObject({ kind: 'broken' });

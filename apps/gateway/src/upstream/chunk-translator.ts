@@ -1,42 +1,41 @@
-import { ChunkTemplates, withText } from './chunk-templates';
+import { ChunkTemplates, replaceText } from './chunk-templates';
 import { fromWire, toStringBody, toWire } from './json-text';
-import { outputOf, TEXT_FIELDS, withoutHollow } from './output-text';
+import { outputOf, TEXT_FIELDS, withoutEmptyUnknown } from './output-text';
 import { dataOf, FrameSplitter } from './sse-frames';
 import { readUsage, type ReportedUsage } from './usage-field';
 
 /**
- * Of a choice, over its whole stream: ends, verdicts, places in chunks that deliver nothing else. Then such a chunk is
- * a token.
+ * Marks are finish reasons, filter verdicts and indexes (output-text.ts). This many per choice are free in chunks
+ * without text. After that each such chunk counts as one token, so that marks cannot carry free output without limit.
  */
-const FREE_MARKS = 64;
+const FREE_MARKS_PER_CHOICE = 64;
 
-/** What the client's chunks carry in place of the backend's. */
+/** The members of the client's chunks that replace the backend's. */
 export interface Identity {
   id: string;
   object: 'chat.completion.chunk' | 'text_completion';
   createdSeconds: number;
   model: string;
-  /** Usage as a chunk of its own; every other chunk then has `usage: null`. */
+  /** The client wants usage as a separate last chunk. All other chunks then have `usage: null`. */
   includeUsage: boolean;
 }
 
-/**
- * What a chunk delivers of one choice: its text as the body of a JSON string in UTF-8, one character a byte, and so
- * many tokens at the least.
- */
+/** A chunk's output of one choice. */
 export interface Piece {
   choice: number;
+  /** The body of a JSON string in UTF-8, one character a byte. */
   text: string;
+  /** The least number of tokens that it counts as. */
   least: number;
 }
 
 export type Frame =
   /**
-   * To be passed on; `pieces` is empty when it delivers nothing (a role). `field`: the one that has all its text, null
-   * when there is no such one.
+   * A chunk to pass on. `pieces` is empty if it has no output, only a role for example. `field` is the one member with
+   * all the text, or null.
    */
   | { kind: 'content'; out: string; pieces: readonly Piece[]; field: string | null }
-  /** Has a finish_reason: held back until settled, or until another chunk follows. */
+  /** A chunk with a finish_reason. It is withheld until the settlement, or until another chunk follows. */
   | {
       kind: 'finish';
       chunk: Record<string, unknown>;
@@ -47,21 +46,21 @@ export type Frame =
     }
   | { kind: 'usage'; usage: ReportedUsage }
   | { kind: 'done' }
-  /** The backend reports an error, or sends what cannot be read. */
+  /** The backend reported an error, or its stream cannot be read. */
   | { kind: 'broken'; reason: string };
 
 type Choice = Record<string, unknown> & { delta?: Record<string, unknown> };
 
 /**
- * The backend's stream of chunks → frames for the client, with nothing of the backend's identity in them. Pure: bytes
- * in, frames out.
+ * Translates the backend's stream into frames for the client, without the backend's identity. No I/O: bytes in, frames
+ * out.
  */
 export class ChunkTranslator {
   private readonly splitter = new FrameSplitter();
   private readonly templates = new ChunkTemplates();
   private readonly marks = new Map<number, number>();
 
-  /** @param choices that were asked for: one with another index is nobody's */
+  /** @param choices the number requested: a choice with a higher index breaks the stream */
   constructor(
     private readonly identity: Identity,
     private readonly choices: number,
@@ -87,25 +86,25 @@ export class ChunkTranslator {
     }
   }
 
-  /** One event of ours. */
+  /** A chunk as a server-sent event, with `usage` if given. */
   encode(chunk: Record<string, unknown>, usage?: object): string {
     return `data: ${toWire(usage ? { ...chunk, usage } : chunk)}\n\n`;
   }
 
-  /** A chunk of ours with these choices. */
+  /** A chunk for the client with these choices. */
   chunk(choices: unknown): Record<string, unknown> {
     const { id, object, createdSeconds, model, includeUsage } = this.identity;
     const chunk = { id, object, created: createdSeconds, model, choices };
     return includeUsage ? { ...chunk, usage: null } : chunk;
   }
 
-  /** Null for what is neither passed on nor of any meaning. */
+  /** Null for an event to ignore, such as a comment. */
   private parse(event: string): Frame | null {
     const data = dataOf(event);
     if (data === null || data === '') return null;
     if (data.trim() === '[DONE]') return { kind: 'done' };
     const parsed = fromWire(data);
-    if (typeof parsed !== 'object' || parsed === null) return { kind: 'broken', reason: 'a chunk is no object' };
+    if (typeof parsed !== 'object' || parsed === null) return { kind: 'broken', reason: 'a chunk is not an object' };
     const source = parsed as Record<string, unknown>;
     if (source['error'] != null) return { kind: 'broken', reason: 'the backend reported an error' };
     const choices = source['choices'];
@@ -114,7 +113,7 @@ export class ChunkTranslator {
     if (choices.length === 0) return usage && { kind: 'usage', usage };
     const why = this.validateChoices(choices);
     if (why !== null) return { kind: 'broken', reason: why };
-    const lean = (choices as Choice[]).map(withoutHollow) as Choice[];
+    const lean = (choices as Choice[]).map(withoutEmptyUnknown) as Choice[];
     const chunk = this.chunk(lean);
     const pieces = lean.flatMap((choice) => this.pieceOf(choice));
     const field = lean.length === 1 && pieces.length === 1 ? fieldOf(lean[0]!, pieces[0]!) : null;
@@ -122,20 +121,21 @@ export class ChunkTranslator {
     if (finished.length > 0) return { kind: 'finish', chunk, pieces, field, finished, usage };
     if (field !== null && source['usage'] == null) {
       this.templates.learn(event, source, field, (emptied) =>
-        this.chunk((emptied['choices'] as Choice[]).map(withoutHollow)),
+        this.chunk((emptied['choices'] as Choice[]).map(withoutEmptyUnknown)),
       );
     }
     return { kind: 'content', out: this.encode(chunk), pieces, field };
   }
 
   /**
-   * The frame's chunk with another text in the place of its own and no end; null where it has more than one plain text.
+   * The frame as an event with `text` instead of its own text, and without its finish_reason. Null if the frame has no
+   * single text field.
    */
-  withText(frame: Extract<Frame, { kind: 'content' | 'finish' }>, text: string): string | null {
+  replaceText(frame: Extract<Frame, { kind: 'content' | 'finish' }>, text: string): string | null {
     if (frame.field === null) return null;
-    if (frame.kind === 'content') return withText(frame.out, frame.field, text);
+    if (frame.kind === 'content') return replaceText(frame.out, frame.field, text);
     const open = (frame.chunk['choices'] as Choice[]).map((choice) => ({ ...choice, finish_reason: null }));
-    return withText(this.encode({ ...frame.chunk, choices: open }), frame.field, text);
+    return replaceText(this.encode({ ...frame.chunk, choices: open }), frame.field, text);
   }
 
   private pieceOf(source: Choice): Piece[] {
@@ -144,15 +144,15 @@ export class ChunkTranslator {
     if (least > 0) return [{ choice, text: text === '' ? '' : toStringBody(text), least }];
     const used = (this.marks.get(choice) ?? 0) + marks;
     this.marks.set(choice, used);
-    return marks > 0 && used > FREE_MARKS ? [{ choice, text: '', least: 1 }] : [];
+    return marks > 0 && used > FREE_MARKS_PER_CHOICE ? [{ choice, text: '', least: 1 }] : [];
   }
 
   private validateChoices(choices: readonly unknown[]): string | null {
     for (const choice of choices) {
-      if (typeof choice !== 'object' || choice === null || Array.isArray(choice)) return 'a choice is no object';
+      if (typeof choice !== 'object' || choice === null || Array.isArray(choice)) return 'a choice is not an object';
       const index = (choice as Choice)['index'] ?? 0;
       if (!Number.isInteger(index) || (index as number) < 0 || (index as number) >= this.choices)
-        return 'a choice that nobody asked for';
+        return 'a choice has an index that was not requested';
     }
     return null;
   }
@@ -162,7 +162,7 @@ function indexOf(choice: Choice): number {
   return typeof choice['index'] === 'number' ? choice['index'] : 0;
 }
 
-/** The one plain field that has all that the choice delivers. */
+/** The one text field with all output of the choice, or null. */
 function fieldOf(choice: Choice, { text, least }: Piece): string | null {
   if (least !== 1 || text === '') return null;
   const holder = choice.delta ?? choice;

@@ -18,7 +18,7 @@ const anyText = fc.oneof(
 );
 
 describe('the text that a stream delivered', () => {
-  it('is cut to what fits: never more than the limit, and no token less than fits', async () => {
+  it('is cut to fit: never above the limit, and at most four tokens below it', async () => {
     await assertRuns(
       fc.property(anyText, anyText, fc.nat(40), (before, after, room) => {
         const delivered = new DeliveredText(count);
@@ -36,7 +36,7 @@ describe('the text that a stream delivered', () => {
     );
   });
 
-  it('is cut in time that goes with what fits, not with what was sent', () => {
+  it('is cut in time proportional to the text that fits, not to the text sent', () => {
     let counted = 0;
     const delivered = new DeliveredText((text) => {
       counted += text.length;
@@ -50,7 +50,7 @@ describe('the text that a stream delivered', () => {
     expect(counted).toBeLessThan(200_000);
   });
 
-  it('has no token more than the tokenizer says where that would end it, also without blanks', () => {
+  it('is not counted above the tokenizer’s count at the limit, even without blanks', () => {
     const delivered = new DeliveredText(count);
     const text = CHINESE.repeat(400);
     const limit = count(text);
@@ -61,7 +61,7 @@ describe('the text that a stream delivered', () => {
     }
   });
 
-  it('has a token for each of its chunks at the least, choice by choice', () => {
+  it('has at least one token per chunk, choice by choice', () => {
     const delivered = new DeliveredText(count);
     for (const letter of 'internationalization') delivered.add(piece(letter));
     expect([delivered.leastTokens(), delivered.tokens()]).toEqual([20, 20]);
@@ -76,7 +76,7 @@ describe('the text that a stream delivered', () => {
     expect(prose.estimate()).toBeCloseTo(8, -1);
   });
 
-  it('never has less recorded than before, nor more than there is', async () => {
+  it('has a lower bound that never falls and never exceeds the count', async () => {
     await assertRuns(
       fc.property(fc.array(fc.tuple(anyText, fc.boolean()), { maxLength: 8 }), (steps) => {
         const delivered = new DeliveredText(count);

@@ -1,83 +1,83 @@
 import { logger } from '@tollgate/runtime';
 import type { Dispatcher } from 'undici';
 import type { Backend, CatalogModel } from '../catalog/catalog';
+import { type Headers, validateAnswerHead } from './answer-head';
+import { takeByWeight, urlOf } from './backend-choice';
 import type { Connection, Connections, UpstreamLimits } from './connections';
 import { failureOfError, failureOfStatus, mayHelpElsewhere, type Progress, type UpstreamFailure } from './failure';
 
-/** Requests sent for one request, in all: to other backends, and over a new connection in place of a stale one. */
+/** Attempts per request, in total: at other backends, and over new connections. */
 const MAX_ATTEMPTS = 3;
-/** A new connection is not stale; should it look so, the backend closes what it has begun. */
+/** A new connection cannot be stale. If it closes too, the backend closes requests that it has begun. */
 const MAX_STALE_REPEATS = 1;
-/** Early hints and the like. Each puts off the time limit of the head, so a flood of them would never end. */
+/** 1xx answers, such as early hints. Each restarts the time limit of the head, so their number must be bounded. */
 const MAX_INFORMATIONAL_ANSWERS = 16;
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
-/** For the words of an error whose status is known. */
+/** For the body of an error answer. */
 const ERROR_BODY_TIMEOUT_MS = 5_000;
-const EVENT_STREAM = /^\s*text\/event-stream\s*(?:;|$)/i;
-const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 const CLOSED_BY_PEER = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 export interface UpstreamCall {
   model: CatalogModel;
-  /** After the backend's base path: `/chat/completions`. */
+  /** Appended to the backend's base path: `/chat/completions`. */
   path: string;
   stream: boolean;
-  /** The body for a backend. */
+  /** Builds the body for a backend. */
   body: (backend: Backend) => Buffer | string;
 }
 
 /**
- * Who gets the answer. Calls come in order: `onHead` at most once, data, then exactly one of `onEnd` and `onFailure`;
- * none after `abort`.
+ * Receives the answer. Calls come in order: `onHead` at most once, `onData`, then exactly one of `onEnd` and
+ * `onFailure`. None comes after `abort`.
  */
 export interface AnswerSink {
-  /** A 2xx: from here on there is no other attempt. */
+  /** A 2xx head arrived: there will be no other attempt. */
   onHead(): void;
-  /** False: no more until `resume`. */
+  /** Returns false to get no more data until `resume`. */
   onData(chunk: Buffer): boolean;
   onEnd(): void;
   onFailure(failure: UpstreamFailure): void;
 }
 
-type Headers = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
-
 /**
- * One request to a model: a backend by weight, another one where that may help, until an answer begins. undici's
- * dispatch with this object as the handler: no streams, no signals, no promises in between.
+ * One request to a model. It asks a backend chosen by weight, and others if that may help, until an answer begins. This
+ * object is undici's dispatch handler, without streams, signals or promises in between.
  *
- * The hold pays for one run. So what a backend may have begun is tried again at most once, and on another backend; what
- * was surely not begun (no connection, 429, a 503 that came at once) goes to the others, as far as MAX_ATTEMPTS
- * reaches; a kept connection that the backend was just closing is replaced once.
+ * The hold pays for one run, which limits the attempts:
+ * - A request that a backend may have begun is tried once more at most, on another backend.
+ * - A request that was surely not begun (no connection, 429, or 503 at once) goes to other backends, up to
+ *   MAX_ATTEMPTS.
+ * - A kept connection that the backend was closing is replaced once.
  *
- * States: waiting (no head yet; attempts may follow) → answering → ended; `abort` ends it from anywhere, also before
- * the connection stands.
+ * States: waiting (no head yet, attempts may follow) → answering → ended. `abort` ends it in any state, also before the
+ * connection is open.
  */
 export class Exchange implements Dispatcher.DispatchHandler {
   private untried: Backend[];
   private backend!: Backend;
   private connection: Connection | null = null;
-  /** The connection was a kept one when the request was written to it. */
+  /** The request was written to a kept connection. */
   private writtenToKept = false;
-  /** From before the request is written, by the monotonic clock. */
+  /** Just before the request was written, by `performance.now()`. */
   private writtenAtMs = 0;
   private answerBegan = false;
   private informational = 0;
   private controller: Dispatcher.DispatchController | null = null;
   private attempts = 0;
   private staleRepeats = 0;
-  /** One backend may have done the work: there is one more attempt at the most. */
+  /** A backend may have worked on the request: at most one more attempt follows. */
   private mayHaveBegun = false;
   private state: 'waiting' | 'answering' | 'ended' = 'waiting';
   private errorStatus = 0;
-  /** The status says that the backend was too busy to begin. */
+  /** By its status, the backend was too busy to begin. */
   private refusedUnbegun = false;
   private retryAfter: string | undefined;
   private errorBody: Buffer[] = [];
   private errorBytes = 0;
   private errorTimer: NodeJS.Timeout | null = null;
-  /** A 2xx with a head that is no answer to what was asked. */
+  /** Why a 2xx answer cannot be used, by its head. */
   private unreadable: string | null = null;
-  /** Names of the backends that may have begun the request, in the order asked: the last one is who answers. */
+  /** Names of the backends that may have begun the request, in the order asked. If one answers, it is the last. */
   readonly begun: string[] = [];
 
   constructor(
@@ -89,7 +89,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.untried = [...call.model.backends];
   }
 
-  /** The one asked last: for the log. */
+  /** The backend asked last, for the log. */
   get backendUrl(): string {
     return urlOf(this.backend);
   }
@@ -99,11 +99,11 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.attempt();
   }
 
-  /** The client has gone, or the answer is at its end: the backend is told by closing the connection. */
+  /** Closes the connection to the backend: the client has left, or the answer is complete. */
   abort(): void {
     if (this.state === 'ended') return;
     this.state = 'ended';
-    // Before the connection stands there is no controller: onRequestStart aborts then.
+    // Before the connection is open there is no controller. Then onRequestStart aborts.
     this.controller?.abort(new Error('aborted by the gateway'));
   }
 
@@ -123,7 +123,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.writtenAtMs = performance.now();
   }
 
-  /** The first byte of an answer. */
+  /** The first byte of an answer arrived. */
   onResponseStarted(): void {
     this.answerBegan = true;
   }
@@ -132,18 +132,21 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.state === 'ended') return;
     if (status < 200) {
       this.informational += 1;
-      if (this.informational > MAX_INFORMATIONAL_ANSWERS) controller.abort(new Error('informational answers only'));
+      if (this.informational > MAX_INFORMATIONAL_ANSWERS) controller.abort(new Error('too many informational answers'));
       return;
     }
     if (status >= 300) {
       this.errorStatus = status;
-      // A proxy says 503 too when its engine has gone in the middle of the work.
+      // A proxy also answers 503 when its engine dies during the work.
       this.refusedUnbegun = status === 429 || (status === 503 && this.tooSoonForWork());
       this.retryAfter = headers['retry-after'] as string | undefined;
-      this.errorTimer = setTimeout(() => controller.abort(new Error('the error is too slow')), ERROR_BODY_TIMEOUT_MS);
+      this.errorTimer = setTimeout(
+        () => controller.abort(new Error('the error body is too slow')),
+        ERROR_BODY_TIMEOUT_MS,
+      );
       return;
     }
-    this.unreadable = whyUnreadable(headers, this.call.stream);
+    this.unreadable = validateAnswerHead(headers, this.call.stream);
     if (this.unreadable !== null) return controller.abort(new Error(this.unreadable));
     this.state = 'answering';
     this.sink.onHead();
@@ -157,7 +160,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     }
     if (this.errorBytes < MAX_ERROR_BODY_BYTES) this.errorBody.push(chunk);
     this.errorBytes += chunk.length;
-    if (this.errorBytes >= MAX_ERROR_BODY_BYTES) controller.abort(new Error('the error is too long'));
+    if (this.errorBytes >= MAX_ERROR_BODY_BYTES) controller.abort(new Error('the error body is too long'));
   }
 
   onResponseEnd(): void {
@@ -212,8 +215,8 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * The backend had closed the kept connection before it saw the request: not a byte of an answer, and too soon after
-   * the request for any work.
+   * Whether the backend had closed the kept connection before it saw the request: no byte of an answer came, and the
+   * close came too soon for any work.
    */
   private wasStale(failure: UpstreamFailure): boolean {
     return (
@@ -225,7 +228,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     );
   }
 
-  /** A slow machine only ever takes what was soon for late. */
+  /**
+   * Whether the request was written too recently for any work. A slow machine measures too much time, never too little.
+   */
   private tooSoonForWork(): boolean {
     return performance.now() - this.writtenAtMs <= this.limits.staleCloseMs;
   }
@@ -236,7 +241,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   private fail(failure: UpstreamFailure, progress: Progress): void {
-    // What it refused, it did not begin.
+    // A backend that refused a request did not begin it.
     const refused = this.errorStatus >= 400 && this.errorStatus < 500 && failure.kind !== 'timeout';
     if (this.controller !== null && (progress !== 'may_have_begun' || refused)) this.begun.pop();
     if (this.state !== 'waiting' || this.attempts >= MAX_ATTEMPTS) return this.end(failure);
@@ -258,7 +263,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.attemptSoon();
   }
 
-  /** Not from within the callback of the last attempt's parser: undici has one parser at work in a process. */
+  /** Starts the next attempt outside of the parser's callback: undici runs one parser per process at a time. */
   private attemptSoon(): void {
     this.controller = null;
     queueMicrotask(() => this.state === 'waiting' && this.attempt());
@@ -275,29 +280,4 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.connection) this.connections.give(this.backend.origin, this.connection);
     this.connection = null;
   }
-}
-
-function urlOf({ origin, basePath }: Backend): string {
-  return origin + basePath;
-}
-
-/**
- * Why a 2xx with this head is not what was asked for, or null. Without a content type it is taken for what it should
- * be.
- */
-function whyUnreadable(headers: Headers, stream: boolean): string | null {
-  const encoding = headers['content-encoding'] ?? 'identity';
-  if (encoding !== 'identity') return 'the answer is compressed, which was not asked for';
-  const type = headers['content-type'];
-  if (type === undefined) return null;
-  const wanted = stream ? EVENT_STREAM : JSON_TYPE;
-  return wanted.test(String(type)) ? null : `the answer is no ${stream ? 'event stream' : 'JSON'} by its content type`;
-}
-
-/** Takes one backend out of the list, at random by weight. */
-export function takeByWeight(backends: Backend[], random = Math.random()): Backend {
-  const total = backends.reduce((sum, { weight }) => sum + weight, 0);
-  let left = random * total;
-  const index = backends.findIndex(({ weight }) => (left -= weight) < 0);
-  return backends.splice(index === -1 ? backends.length - 1 : index, 1)[0]!;
 }

@@ -1,45 +1,42 @@
 import { operatorWords } from './backend-words';
 
-/** Why a backend gave no answer, or no whole one. */
+/** Why a backend gave no complete answer. */
 export type UpstreamFailure =
   /**
-   * Its own 400 or 422: the request is at fault. The words are the backend's, not yet fit for a client
-   * (backend-words.ts).
+   * The backend answered 400 or 422: the request is at fault. `message` is the backend's and must be redacted for
+   * clients (backend-words.ts).
    */
   | { kind: 'refused'; message: string | null; param: string | null; code: string | null }
-  /** Its 413. */
+  /** The backend answered 413. */
   | { kind: 'too_large' }
-  /** 429 or 503, or more connections than allowed: it will pass. */
+  /** The backend answered 429 or 503, or its connection limit is reached. Temporary. */
   | { kind: 'busy'; retryAfterSeconds: number | null }
   | { kind: 'timeout' }
-  /** Not its fault: our process is stopping, and the time for running requests is over. */
+  /** Our process is stopping, and the time for running requests is over. */
   | { kind: 'stopped' }
   /**
-   * No connection, another status, or an answer that cannot be read or breaks off. `reason` is for the log only.
-   * `status`: of an answer that was one.
+   * No connection, another status, or an answer that is unreadable or incomplete. `reason` is for the log only.
+   * `status` is set if the backend answered with one.
    */
   | { kind: 'failed'; reason: string; status?: number };
 
-/** How far a request got that failed. */
+/** How far a failed request got. */
 export type Progress =
-  /** The backend did nothing for it: no connection stood, or it said 429, or 503 at once. */
+  /** The backend did no work: no connection was open, or it answered 429, or 503 at once. */
   | 'not_begun'
-  /** It was written to a kept connection that the backend was closing at that moment. */
+  /** The request was written to a kept connection that the backend was closing. */
   | 'stale'
-  /** The backend has, or may have, worked for it. */
+  /** The backend may have worked on the request. */
   | 'may_have_begun';
 
 const REFUSED = new Set([400, 422]);
 const MAX_RETRY_AFTER_SECONDS = 3_600;
-/** Of the backend's own words, before anything is taken out of them. */
+/** Limit of the backend's message before redaction. */
 const MAX_MESSAGE_CHARS = 4_000;
 
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 
-/**
- * Whether the same request may succeed at another backend. A time limit that the work exceeded is not worth a second
- * run.
- */
+/** Whether another backend may succeed. Work that exceeded a time limit is not repeated. */
 export function mayHelpElsewhere(failure: UpstreamFailure, progress: Progress): boolean {
   switch (failure.kind) {
     case 'busy':
@@ -60,8 +57,8 @@ export function failureOfError(error: Error & { code?: string }): UpstreamFailur
 }
 
 /**
- * What a status other than 2xx means.
- * @param secret the key that the backend was given; it may repeat it
+ * The failure that a status other than 2xx means.
+ * @param secret the backend's key, which is removed from its message
  */
 export function failureOfStatus(
   status: number,

@@ -1,8 +1,8 @@
-/** Strings of JSON on the wire, as latin1: one character a byte (sse-frames.ts). */
+/** JSON on the wire as latin1 strings: one character a byte (sse-frames.ts). */
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** No chunk or answer that means anything has more levels. */
+/** More levels than any honest chunk or answer has. */
 const MAX_NESTING = 512;
 
 /** A value as JSON in UTF-8, one character a byte. */
@@ -11,22 +11,22 @@ export function toWire(value: unknown): string {
 }
 
 /**
- * Parses JSON in UTF-8, one character a byte. Throws SyntaxError, also for what is nested so deeply that writing it
- * again would end in a full stack.
+ * Parses JSON in UTF-8, one character a byte. Throws SyntaxError, also if it is nested so deeply that serialising it
+ * would overflow the stack.
  */
 export function fromWire(latin1: string): unknown {
   if (isNestedTooDeeply(latin1)) throw new SyntaxError('nested too deeply');
   return JSON.parse(Buffer.from(latin1, 'latin1').toString('utf8'));
 }
 
-/** The text as what stands between the quotes of a JSON string. */
+/** The text as a string body: what is between the quotes of a JSON string. */
 export function toStringBody(text: string): string {
   return toWire(text).slice(1, -1);
 }
 
 /**
- * Whether `body` may stand between the quotes of a JSON string: no quote in it is unescaped, and its last character
- * does not escape the closing one.
+ * Whether `body` is a valid string body: no quote in it is unescaped, and its last character does not escape the
+ * closing quote.
  */
 export function isStringBody(body: string): boolean {
   let at = body.indexOf('"');
@@ -35,7 +35,7 @@ export function isStringBody(body: string): boolean {
   return !isEscaped(body, body.length);
 }
 
-/** Where the JSON string ends whose opening quote is at `open`: the position of the closing quote, or -1. */
+/** The position of the quote that closes the JSON string opened at `open`, or -1. */
 export function endOfString(json: string, open: number): number {
   for (let at = json.indexOf('"', open + 1); at !== -1; at = json.indexOf('"', at + 1)) {
     if (json.charCodeAt(at) === QUOTE && !isEscaped(json, at, open + 1)) return at;
@@ -43,19 +43,19 @@ export function endOfString(json: string, open: number): number {
   return -1;
 }
 
-/** An odd number of backslashes stands before `at`. */
+/** Whether an odd number of backslashes is before `at`. */
 function isEscaped(text: string, at: number, from = 0): boolean {
   let backslashes = 0;
   while (at - 1 - backslashes >= from && text.charCodeAt(at - 1 - backslashes) === BACKSLASH) backslashes += 1;
   return backslashes % 2 === 1;
 }
 
-/** Whether writing it again would end in a full stack. */
+/** Whether serialising the parsed value could overflow the stack. */
 export function isNestedTooDeeply(json: string): boolean {
   return json.length > MAX_NESTING && isNestedDeeper(json, MAX_NESTING);
 }
 
-/** Whether arrays and objects stand in each other more than `levels` deep. Strings are skipped. */
+/** Whether arrays and objects are nested more than `levels` deep. Strings are skipped. */
 function isNestedDeeper(json: string, levels: number): boolean {
   let depth = 0;
   for (let at = 0; at < json.length; at++) {

@@ -1,6 +1,6 @@
-import { outputOf, withoutHollow } from './output-text';
+import { outputOf, withoutEmptyUnknown } from './output-text';
 
-/** What is delivered, by what counts. */
+/** The text and the least number of tokens. */
 const of = (choice: object) => {
   const { text, least } = outputOf(choice as Record<string, unknown>);
   return { text, least };
@@ -13,11 +13,17 @@ describe('the output of a choice', () => {
   it.each<[string, object]>([
     ['a role', { delta: { role: 'assistant', content: '' } }],
     ['nothing', { delta: {} }],
-    ['an end', { delta: {}, finish_reason: 'tool_calls', stop_reason: null, logprobs: null }],
-    ['an end of a legacy completion', { text: '', finish_reason: 'length', stop_reason: 128_009, matched_stop: 7 }],
-    ['all that engines leave empty', { delta: { content: null, reasoning: null, tool_calls: [], annotations: [] } }],
+    ['a finish reason', { delta: {}, finish_reason: 'tool_calls', stop_reason: null, logprobs: null }],
+    [
+      'the finish reason of a legacy completion',
+      { text: '', finish_reason: 'length', stop_reason: 128_009, matched_stop: 7 },
+    ],
+    [
+      'all members that engines leave empty',
+      { delta: { content: null, reasoning: null, tool_calls: [], annotations: [] } },
+    ],
     ['a filter’s verdict', { delta: {}, content_filter_results: { hate: { filtered: false, severity: 'safe' } } }],
-    ['a call’s place', { delta: { tool_calls: [{ index: 0, type: 'function', function: { arguments: '' } }] } }],
+    ['a tool call’s index', { delta: { tool_calls: [{ index: 0, type: 'function', function: { arguments: '' } }] } }],
     [
       'all filters’ verdicts',
       {
@@ -35,11 +41,17 @@ describe('the output of a choice', () => {
         },
       },
     ],
-    ['a role of today', { delta: { role: 'assistant', content: '', refusal: null, reasoning_content: null } }],
-    ['an end of today', { delta: {}, finish_reason: 'stop', stop_reason: 'END', matched_stop: null, token_ids: null }],
-    ['no verdict', { delta: {}, logprobs: { content: [], refusal: null }, content_filter_results: {} }],
-    ['a message’s frame', { message: { role: 'assistant', content: null, refusal: null, audio: null } }],
-  ])('is nothing where nothing is delivered: %s', (_, choice) => {
+    [
+      'a role beside empty members',
+      { delta: { role: 'assistant', content: '', refusal: null, reasoning_content: null } },
+    ],
+    [
+      'a finish reason beside empty members',
+      { delta: {}, finish_reason: 'stop', stop_reason: 'END', matched_stop: null, token_ids: null },
+    ],
+    ['empty verdicts', { delta: {}, logprobs: { content: [], refusal: null }, content_filter_results: {} }],
+    ['a message without content', { message: { role: 'assistant', content: null, refusal: null, audio: null } }],
+  ])('is empty for %s', (_, choice) => {
     expect(of({ index: 0, finish_reason: null, ...choice })).toEqual(NOTHING);
   });
 
@@ -47,43 +59,47 @@ describe('the output of a choice', () => {
     ['content', { delta: { role: 'assistant', content: 'abc' } }, 'abc'],
     ['parts', { delta: { content: [{ type: 'text', text: 'a' }, 'b', { type: 'refusal', refusal: 'c' }] } }, 'abc'],
     ['reasoning', { delta: { reasoning: 'a', reasoning_content: 'b', reasoning_text: 'c' } }, 'abc'],
-    ['details', { delta: { reasoning_details: [{ type: 'reasoning.text', id: 'x', index: 0, text: 'abc' }] } }, 'abc'],
-    ['thinking', { delta: { thinking_blocks: [{ type: 'thinking', thinking: 'abc', signature: 'U2ln' }] } }, 'abcU2ln'],
-    ['sound', { delta: { audio: { id: 'audio_1', data: 'ab', transcript: 'c', expires_at: 5 } } }, 'abc'],
     [
-      'a call',
+      'reasoning details',
+      { delta: { reasoning_details: [{ type: 'reasoning.text', id: 'x', index: 0, text: 'abc' }] } },
+      'abc',
+    ],
+    ['thinking', { delta: { thinking_blocks: [{ type: 'thinking', thinking: 'abc', signature: 'U2ln' }] } }, 'abcU2ln'],
+    ['audio', { delta: { audio: { id: 'audio_1', data: 'ab', transcript: 'c', expires_at: 5 } } }, 'abc'],
+    [
+      'a tool call',
       {
         delta: { tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'a', arguments: 'bc' } }] },
       },
       'abc',
     ],
-    ['a custom call', { delta: { tool_calls: [{ type: 'custom', custom: { name: 'a', input: 'bc' } }] } }, 'abc'],
+    ['a custom tool call', { delta: { tool_calls: [{ type: 'custom', custom: { name: 'a', input: 'bc' } }] } }, 'abc'],
     ['arguments as an object', { delta: { tool_calls: [{ function: { arguments: { city: 'abc' } } }] } }, 'cityabc'],
-    ['a legacy call', { message: { function_call: { name: 'a', arguments: 'bc' } } }, 'abc'],
+    ['a function call', { message: { function_call: { name: 'a', arguments: 'bc' } } }, 'abc'],
     ['legacy text', { text: 'abc' }, 'abc'],
     ['all of delta, message and text', { delta: { content: 'a' }, message: { content: 'b' }, text: 'c' }, 'abc'],
-    ['a delta that is no object', { delta: 'abc' }, 'abc'],
-    ['what nobody knows', { delta: { x: [{ y: { z: 'abc' } }] } }, 'xyzabc'],
-    ['beside the delta', { delta: {}, x: 'abc' }, 'xabc'],
-    ['a name that is text', { delta: { 'a b': 1 } }, 'a b1'],
+    ['a delta that is not an object', { delta: 'abc' }, 'abc'],
+    ['unknown members', { delta: { x: [{ y: { z: 'abc' } }] } }, 'xyzabc'],
+    ['a member beside the delta', { delta: {}, x: 'abc' }, 'xabc'],
+    ['a member name with text', { delta: { 'a b': 1 } }, 'a b1'],
     ...[null, true, false, '', [], {}].map((value): [string, object, string] => [
-      `a name that is text, of ${JSON.stringify(value)}`,
+      `a member name with text, of ${JSON.stringify(value)}`,
       { delta: { 'a b': value } },
       'a b',
     ]),
-    ['a name in a verdict', { delta: {}, content_filter_results: { 'a b': null } }, 'a b'],
-    ['words for a verdict', { delta: {}, content_filter_results: ['a', 'b'] }, 'ab'],
-    ['words for an end', { delta: {}, finish_reason: ['a', 'b'] }, 'ab'],
-    ['a name in a call', { delta: { tool_calls: [{ abc: null }] } }, 'abc'],
-    ['a role that is none', { delta: { role: 'abc' } }, 'abc'],
-    ['an end that is text', { delta: {}, finish_reason: 'a b c' }, 'a b c'],
+    ['a member name in a verdict', { delta: {}, content_filter_results: { 'a b': null } }, 'a b'],
+    ['strings as a verdict', { delta: {}, content_filter_results: ['a', 'b'] }, 'ab'],
+    ['strings as a finish reason', { delta: {}, finish_reason: ['a', 'b'] }, 'ab'],
+    ['a member name in a tool call', { delta: { tool_calls: [{ abc: null }] } }, 'abc'],
+    ['an unknown role', { delta: { role: 'abc' } }, 'abc'],
+    ['a finish reason that is text', { delta: {}, finish_reason: 'a b c' }, 'a b c'],
     ['a verdict that is text', { delta: {}, content_filter_results: { hate: 'a b c' } }, 'a b c'],
     ['an id that is text', { delta: { tool_calls: [{ id: 'a b' }] } }, 'a b'],
-  ])('has all text, and a token at the least: %s', (_, choice, text) => {
+  ])('has all text and at least one token: %s', (_, choice, text) => {
     expect(of({ index: 0, ...choice })).toEqual({ text, least: 1 });
   });
 
-  it('counts what is no text by its number', () => {
+  it('counts numbers, ids and logprobs as tokens', () => {
     const entry = { token: 'a', bytes: [97], logprob: -0.5, top_logprobs: [{ token: 'b', logprob: -1 }] };
     expect(of({ delta: {}, logprobs: { content: [entry, entry] } })).toEqual({ text: '', least: 2 });
     expect(of({ text: 'ab', logprobs: { tokens: ['a', 'b', 'c'] } })).toEqual({ text: 'ab', least: 3 });
@@ -95,7 +111,7 @@ describe('the output of a choice', () => {
     expect(of({ delta: {}, logprobs: { content: [long] } })).toEqual({ text: long.token, least: 1 });
   });
 
-  it('is read whole, however deep it is', () => {
+  it('includes text at any depth', () => {
     let deep: unknown = 'abc';
     for (let i = 0; i < 100_000; i += 1) deep = [deep];
     expect(of({ delta: { x: deep } })).toEqual({ text: 'xabc', least: 1 });
@@ -105,14 +121,14 @@ describe('the output of a choice', () => {
     ['members of one kind', { delta: { tool_calls: many(100, { type: 'function' }) } }, 17],
     ['ids', { delta: { tool_calls: many(100, { id: WORD }) } }, 100],
     [
-      'reasons',
+      'statuses',
       {
         delta: {},
         content_filter_results: Object.fromEntries(many(1, '').map(() => ['hate', many(40, { status: WORD })])),
       },
       36,
     ],
-    ['nothings', { delta: { tool_calls: many(1_000, null) } }, 117],
+    ['nulls', { delta: { tool_calls: many(1_000, null) } }, 117],
     [
       'alternatives',
       { delta: {}, logprobs: { content: [{ token: 'a', top_logprobs: many(300, { token: 'x'.repeat(110) }) }] } },
@@ -128,14 +144,14 @@ describe('the output of a choice', () => {
     ],
     ['bytes', { delta: {}, logprobs: { bytes: many(1_024, 97) } }, 2],
     ['strings in no list', { delta: {}, logprobs: { x: many(1_024, 'abcd') } }, 8],
-  ])('is free of structure, but not without end: %s', (_, choice, least) => {
+  ])('counts structure as tokens above the free limit: %s', (_, choice, least) => {
     expect(outputOf(choice as Record<string, unknown>).least).toBeGreaterThanOrEqual(least);
   });
 
-  it('loses what says nothing by a name that nobody knows, and nothing else', () => {
+  it('loses empty members with unknown names, and nothing else', () => {
     const lean = { index: 0, delta: { content: null, x: 1 }, finish_reason: null };
-    const hollow = { ...lean, x: {}, y: false, delta: { ...lean.delta, a: null, b: '', c: [] } };
-    expect(withoutHollow(hollow)).toEqual(lean);
-    expect(withoutHollow(lean)).toBe(lean);
+    const full = { ...lean, x: {}, y: false, delta: { ...lean.delta, a: null, b: '', c: [] } };
+    expect(withoutEmptyUnknown(full)).toEqual(lean);
+    expect(withoutEmptyUnknown(lean)).toBe(lean);
   });
 });

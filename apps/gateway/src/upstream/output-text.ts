@@ -1,50 +1,63 @@
-/** Members of a message, a delta or a legacy choice that are plain text as a rule. */
+/** Members of a message, a delta or a legacy choice that are usually plain text. */
 export const TEXT_FIELDS: ReadonlySet<string> = new Set(
   'content text reasoning_content reasoning reasoning_text thinking refusal'.split(' '),
 );
 
-/** What a choice delivers: all the text in it, and so many tokens at the least (0: nothing is delivered). */
+/** The output of a choice. */
 export interface Output {
   text: string;
+  /** The least number of tokens that it counts as. 0: the choice delivers nothing. */
   least: number;
-  /** What it says beside that: an end, a verdict, a place. Free, but not without end (chunk-translator.ts). */
+  /**
+   * The number of marks: values that are not output, such as finish reasons, filter verdicts and indexes. A limited
+   * number is free (chunk-translator.ts).
+   */
   marks: number;
 }
 
 const names = (list: string) => new Set(list.split(' '));
-/** Text is not hidden in what is longer, or has blanks. */
+/** A short word. Longer values and those with blanks count as text. */
 const WORD = /^[\w.:-]{1,64}$/;
-/** Of `logprobs`: the longest token of all encodings, and they are blanks. */
+/** The longest token of all encodings, a run of blanks. A longer token in `logprobs` counts as text. */
 const MAX_TOKEN_CHARS = 128;
-/**
- * Letters and numbers of `logprobs` that belong to a token: 20 alternatives with five letters and their bytes are 250.
- */
+/** Characters and numbers in `logprobs` per token. 20 alternatives of five letters with their bytes are 250. */
 const LOGPROBS_PER_TOKEN = 512;
 /**
- * Members and marks of a choice that are free, as many as a message with every filter's verdict has; then they are a
- * token each so many.
+ * Free members and marks of a choice: a message with every filter's verdict has this many. Beyond that, PARTS_PER_TOKEN
+ * of them count as one token.
  */
 const FREE_PARTS = 64;
 const PARTS_PER_TOKEN = 8;
-/** Words beside the message: the reason for its end, by several names. */
+/** Free words beside the message: engines give the finish reason under several names. */
 const FREE_WORDS = 4;
 
 const ROLES = names('assistant user system developer tool function model');
-/** Words that engines choose from a few. */
+/** Values of `type` that engines use. */
 const TYPES = names(
-  'function custom text thinking redacted_thinking output_text refusal reasoning reasoning.text reasoning.summary reasoning.encrypted summary_text audio',
+  'function custom text thinking redacted_thinking output_text refusal reasoning reasoning.text reasoning.summary ' +
+    'reasoning.encrypted summary_text audio',
 );
 const SEVERITIES = names('safe low medium high');
-/** They say what belongs where, how something ended or was judged: free as one short word, a number or a boolean. */
+/**
+ * Members for structure, finish reasons and verdicts. Their value is free if it is one short word, a number or a
+ * boolean.
+ */
 const STRUCTURE = names(
-  'index type id status format object created created_at expires_at start_index end_index finish_reason native_finish_reason stop_reason matched_stop seed severity filtered detected check_offset start_offset end_offset',
+  'index type id status format object created created_at expires_at start_index end_index finish_reason ' +
+    'native_finish_reason stop_reason matched_stop seed severity filtered detected ' +
+    'check_offset start_offset end_offset',
 );
-/** Names that are known, whatever is in them: all others are text themselves. */
+/** Known member names. Any other name counts as text, because it could carry output. */
 const KNOWN: ReadonlySet<string> = new Set([
   ...STRUCTURE,
   ...TEXT_FIELDS,
   ...names(
-    'delta message role logprobs token_ids prompt_token_ids tool_calls tool_call_id function_call function custom name arguments input audio data transcript images image_url url annotations citations parts summary signature thinking_blocks reasoning_details reasoning_signature reasoning_opaque encrypted_content cache_control provider_specific_fields extra_content hidden_states routed_experts error content_filter_results content_filter_result content_filter_offsets hate self_harm sexual violence jailbreak profanity protected_material_text protected_material_code custom_blocklists',
+    'delta message role logprobs token_ids prompt_token_ids tool_calls tool_call_id function_call function custom ' +
+      'name arguments input audio data transcript images image_url url annotations citations parts summary signature ' +
+      'thinking_blocks reasoning_details reasoning_signature reasoning_opaque encrypted_content cache_control ' +
+      'provider_specific_fields extra_content hidden_states routed_experts error content_filter_results ' +
+      'content_filter_result content_filter_offsets hate self_harm sexual violence jailbreak profanity ' +
+      'protected_material_text protected_material_code custom_blocklists',
   ),
 ]);
 const KNOWN_OF_LOGPROBS = names(
@@ -53,9 +66,9 @@ const KNOWN_OF_LOGPROBS = names(
 const LISTS_OF_LOGPROBS = ['content', 'refusal', 'reasoning_content', 'tokens'];
 
 /**
- * Everything in a choice of an answer that counts as output: the texts of its message, delta or legacy `text`, and of
- * whatever stands in them by whatever name, numbers and unknown names too. Only known members that say what belongs
- * where are free, as long as they are one short word each, and few. Iterative, linear in what is there.
+ * The output of a choice. All text in its message, delta or legacy `text` counts, at any depth and under any name.
+ * Numbers and unknown names count too. Only a few known structural members are free, if each is one short word.
+ * Iterative, in linear time.
  */
 export function outputOf(choice: Record<string, unknown>): Output {
   const gatherer = new Gatherer();
@@ -71,10 +84,10 @@ export function outputOf(choice: Record<string, unknown>): Output {
 }
 
 /**
- * The choice without members of unknown names that say nothing: engines add such to each chunk, and a name can be text.
- * The same where there is none.
+ * Removes members with unknown names and no output: engines add them to each chunk, and their names would count as
+ * text. Returns the same object if there are none.
  */
-export function withoutHollow(choice: Record<string, unknown>): Record<string, unknown> {
+export function withoutEmptyUnknown(choice: Record<string, unknown>): Record<string, unknown> {
   let lean = without(choice);
   for (const name of ['delta', 'message']) {
     const holder = lean[name];
@@ -87,19 +100,19 @@ export function withoutHollow(choice: Record<string, unknown>): Record<string, u
 
 function without(members: Record<string, unknown>): Record<string, unknown> {
   let isLean = true;
-  for (const name in members) isLean &&= KNOWN.has(name) || !isHollow(members[name]);
+  for (const name in members) isLean &&= KNOWN.has(name) || !hasNoOutput(members[name]);
   return isLean
     ? members
-    : Object.fromEntries(Object.entries(members).filter(([name, value]) => KNOWN.has(name) || !isHollow(value)));
+    : Object.fromEntries(Object.entries(members).filter(([name, value]) => KNOWN.has(name) || !hasNoOutput(value)));
 }
 
 class Gatherer {
   private text = '';
-  /** A token each: they may stand beside their text. */
+  /** Each is at least one token, even beside other text. */
   private numbers = 0;
   private words = 0;
   private wordsBeside = 0;
-  /** What `logprobs` and `token_ids` say, of the same tokens. */
+  /** Tokens that `logprobs` and `token_ids` list. Both describe the same tokens. */
   private entries = 0;
   private members = 0;
   private marks = 0;
@@ -119,16 +132,16 @@ class Gatherer {
     }
   }
 
-  /** A member and everything in it, however deep. */
+  /** Gathers a member and everything in it, at any depth. */
   member(name: string, root: unknown, inside: boolean): void {
     const open: unknown[] = [];
     this.open(name, root, inside, open);
-    // Ends: each value of a tree is taken once.
+    // Terminates: each value of the tree is taken once.
     while (open.length > 0) {
       const value = open.pop();
       if (typeof value === 'string' && value !== '') this.text += value;
       else if (typeof value === 'number') this.number(value);
-      else if (isHollow(value)) this.marks += 1;
+      else if (hasNoOutput(value)) this.marks += 1;
       else if (Array.isArray(value)) for (let i = value.length - 1; i >= 0; i -= 1) open.push(value[i]);
       else {
         const members = value as Record<string, unknown>;
@@ -138,9 +151,7 @@ class Gatherer {
     }
   }
 
-  /**
-   * An entry is a token. Its text is the choice's text, which is counted; without that it is the entries that count.
-   */
+  /** Each entry is at least one token. Entries repeat the choice's text, so their text is not added to it. */
   logprobs(root: Record<string, unknown>): void {
     let entries = 0;
     for (const list of LISTS_OF_LOGPROBS) if (Array.isArray(root[list])) entries += root[list].length;
@@ -154,7 +165,7 @@ class Gatherer {
         for (const name of Object.keys(value)) {
           if (!KNOWN_OF_LOGPROBS.has(name)) units += this.token(name);
           const inner = value[name];
-          if (inner === null || isHollow(inner)) this.marks += 1;
+          if (inner === null || hasNoOutput(inner)) this.marks += 1;
           else open.push(inner);
         }
       }
@@ -171,7 +182,7 @@ class Gatherer {
   private open(name: string, value: unknown, inside: boolean, open: unknown[]): void {
     this.members += 1;
     if (!KNOWN.has(name)) this.text += name;
-    if (isHollow(value)) this.marks += typeof value === 'boolean' ? 1 : 0;
+    if (hasNoOutput(value)) this.marks += typeof value === 'boolean' ? 1 : 0;
     else if (!this.isStructure(name, value, inside)) open.push(value);
   }
 
@@ -201,7 +212,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function isHollow(value: unknown): boolean {
+/** Whether a value is null, an empty string, list or object, or a boolean. */
+function hasNoOutput(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return value == null || value === '' || typeof value === 'boolean';
   for (const _ in value) return false;
   return true;

@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from './failure';
 import type { AnswerSink, Exchange } from './exchange';
 
-/** Of an answer that is not streamed; 2,048 embeddings of 3,072 numbers are about 130 MB of JSON and do not pass. */
+/** Limit of a plain answer. 2,048 embeddings of 3,072 numbers exceed it: they are about 130 MB of JSON. */
 export const MAX_ANSWER_BYTES = 96 * 1024 * 1024;
 
 export type PlainAnswer =
@@ -9,7 +9,7 @@ export type PlainAnswer =
   | { kind: 'failed'; failure: UpstreamFailure }
   | { kind: 'client_closed' | 'hold_lost' };
 
-/** Gathers an answer that is not streamed. Its exchange is aborted when the client leaves. */
+/** Buffers a plain answer. Aborts its exchange when the client leaves. */
 export class PlainRelay implements AnswerSink {
   private readonly chunks: Buffer[] = [];
   private bytes = 0;

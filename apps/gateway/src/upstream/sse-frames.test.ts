@@ -6,7 +6,7 @@ import { dataOf, EventTooLongError, FrameSplitter, MAX_EVENT_BYTES } from './sse
 const SEED = 20_261_129;
 const MIB = 1024 * 1024;
 
-/** The events of a stream that is handed over in pieces of this size. */
+/** The events of a stream that is pushed in pieces of this size. */
 function eventsOf(stream: string, size: number): string[] {
   const splitter = new FrameSplitter();
   const events: string[] = [];
@@ -33,7 +33,7 @@ function tooLongAfter(push: (splitter: FrameSplitter) => string, most: number): 
   return Infinity;
 }
 
-/** The least time of several runs: what the machine does beside does not count. */
+/** The least time of several runs, which excludes other load on the machine. */
 function leastMs(run: () => void): number {
   let least = Infinity;
   for (let i = 0; i < 5; i++) {
@@ -45,7 +45,7 @@ function leastMs(run: () => void): number {
 }
 
 describe('the events of a stream', () => {
-  it('are the same however it is cut, with any mixture of ends of lines, NUL bytes and invalid UTF-8', async () => {
+  it('are the same however the stream is split, with any line ends, NUL bytes and invalid UTF-8', async () => {
     const part = fc.constantFrom(
       '\n',
       '\n\n',
@@ -82,39 +82,36 @@ describe('the events of a stream', () => {
       expect(eventsOf('data: a\r\n\r\ndata: b\r\r: c\n\ndata: d\n\r\n', size)).toHaveLength(4);
   });
 
-  it.each([1, 7, 1_000, 65_536, 8 * MIB])(
-    'that are too long are refused at the bound, in pieces of %i bytes',
-    (size) => {
-      const piece = 'a'.repeat(size);
-      const endless = tooLongAfter((splitter) => (splitter.push(piece), piece), 8 * MIB);
-      expect(endless).toBeGreaterThan(MAX_EVENT_BYTES);
-      expect(endless).toBeLessThanOrEqual(MAX_EVENT_BYTES + size);
-      const lines = 'data:\n'.repeat(Math.ceil(size / 6));
-      expect(tooLongAfter((splitter) => (splitter.push(lines), lines), 9 * MIB)).toBeLessThanOrEqual(
-        MAX_EVENT_BYTES + 1 + lines.length,
-      );
-    },
-  );
+  it.each([1, 7, 1_000, 65_536, 8 * MIB])('are refused at the length limit, in pieces of %i bytes', (size) => {
+    const piece = 'a'.repeat(size);
+    const endless = tooLongAfter((splitter) => (splitter.push(piece), piece), 8 * MIB);
+    expect(endless).toBeGreaterThan(MAX_EVENT_BYTES);
+    expect(endless).toBeLessThanOrEqual(MAX_EVENT_BYTES + size);
+    const lines = 'data:\n'.repeat(Math.ceil(size / 6));
+    expect(tooLongAfter((splitter) => (splitter.push(lines), lines), 9 * MIB)).toBeLessThanOrEqual(
+      MAX_EVENT_BYTES + 1 + lines.length,
+    );
+  });
 
-  it('that are too long are so with their end in the same piece, and just long enough they are not', () => {
+  it('are accepted at the length limit and refused above it, even with their end in the same piece', () => {
     const splitter = new FrameSplitter();
     splitter.push(`${'a'.repeat(MAX_EVENT_BYTES)}\n\n${'b'.repeat(MAX_EVENT_BYTES + 1)}\n\n`);
     expect(splitter.next()).toHaveLength(MAX_EVENT_BYTES);
     expect(() => splitter.next()).toThrow(EventTooLongError);
   });
 
-  it('take time in proportion to their length, also byte by byte', () => {
+  it('take time proportional to their length, even byte by byte', () => {
     const oneEvent = (bytes: number) => `data: ${'a'.repeat(bytes)}\n\n`;
     for (const size of [1, 100, 16_384]) {
       const [short, long] = [oneEvent(MIB / 16), oneEvent(MIB - 64)];
       eventsOf(long, size);
       const ratio = leastMs(() => expect(eventsOf(long, size)).toHaveLength(1)) / leastMs(() => eventsOf(short, size));
-      // 16 times as long; where each piece is appended to all that came before, 256 times the time.
+      // 16 times the length. It would take 256 times the time if each piece were appended to all before.
       expect(ratio).toBeLessThan(100);
     }
   });
 
-  it('with 100,000 lines of data are one text', () => {
+  it('join 100,000 data lines into one text', () => {
     const data = dataOf(eventsOf(`${'data:x\n'.repeat(100_000)}\n`, 4_096)[0]!);
     expect(data).toHaveLength(199_999);
   });
@@ -140,8 +137,10 @@ describe('a chunk that cannot be read', () => {
     }
     return frames;
   };
-  const deep = (levels: number, finish: string) =>
-    `data: {"choices":[{"index":0,"delta":{"content":"a","x":${'['.repeat(levels)}${']'.repeat(levels)}},"finish_reason":${finish}}]}\n\n`;
+  const deep = (levels: number, finish: string) => {
+    const nested = '['.repeat(levels) + ']'.repeat(levels);
+    return `data: {"choices":[{"index":0,"delta":{"content":"a","x":${nested}},"finish_reason":${finish}}]}\n\n`;
+  };
 
   it.each([
     ['an event of 7 MiB', `data: {"choices":[{"delta":{"content":"${'a'.repeat(7 * MIB)}"}}]}\n\n`],
@@ -151,7 +150,7 @@ describe('a chunk that cannot be read', () => {
     ['1,000 levels in the last chunk', deep(1_000, '"stop"')],
     ['NUL bytes', 'data: \0\0\0\n\n'],
     ['half a chunk', 'data: {"choices":[\n\n'],
-  ])('ends the stream: %s', (_, stream) => {
+  ])('breaks the stream: %s', (_, stream) => {
     for (const size of [997, stream.length]) {
       const frames = read(stream, size);
       expect(frames).toEqual([{ kind: 'broken', reason: expect.any(String) }]);
@@ -159,7 +158,7 @@ describe('a chunk that cannot be read', () => {
     }
   });
 
-  it('is not one with brackets in its text', () => {
+  it('is never one that only has brackets in its text', () => {
     const content = JSON.stringify('[{"'.repeat(10_000));
     const frames = read(`data: {"choices":[{"index":0,"delta":{"content":${content}},"finish_reason":null}]}\n\n`);
     expect(frames).toMatchObject([{ kind: 'content', pieces: [{ choice: 0 }] }]);

@@ -1,7 +1,7 @@
 /**
- * A backend that sends a longer event is broken. The longest honest ones hold a whole file in the arguments of a tool
- * call, or the logprobs of many tokens: some hundred KB. One is parsed on the event loop (10 ms a MiB, 80 where each
- * member has another name).
+ * A longer event breaks the stream. The longest honest events have some hundred KB: a whole file in a tool call's
+ * arguments, or the logprobs of many tokens. Events are parsed on the event loop at 10 ms a MiB, or 80 ms if every
+ * member has a different name.
  */
 export const MAX_EVENT_BYTES = 1024 * 1024;
 
@@ -14,15 +14,15 @@ export class EventTooLongError extends Error {
 }
 
 /**
- * Cuts a server-sent event stream into events, however its bytes were split on the way. Works on latin1 strings: each
- * character is one byte of the UTF-8 stream, so that nothing is decoded that is only passed on. Each byte is looked at
- * once, and copied once at most: what has come of an event is kept in parts until its end is here.
+ * Splits a server-sent event stream into events, regardless of how its bytes arrive. Works on latin1 strings, one
+ * character per byte of the UTF-8 stream, so that bytes are passed on without decoding. Each byte is read once and
+ * copied at most once: the parts of an event are joined when its end arrives.
  */
 export class FrameSplitter {
-  /** Not read yet, and where to read on in the first of them. */
+  /** Unread chunks. Reading continues at `at` in the first one. */
   private unread: string[] = [];
   private at = 0;
-  /** Of the event that has begun. */
+  /** Parts of the unfinished event, with `bytes` bytes. */
   private parts: string[] = [];
   private bytes = 0;
   private endedWithNewline = false;
@@ -35,12 +35,12 @@ export class FrameSplitter {
   }
 
   /**
-   * The next whole event without the empty line that ends it, or null when there is none yet. Throws EventTooLongError
-   * at one above MAX_EVENT_BYTES.
+   * The next complete event without its closing empty line, or null if more bytes are needed. Throws EventTooLongError
+   * above MAX_EVENT_BYTES.
    */
   next(): string | null {
     for (let text = this.unread[0]; text !== undefined; text = this.unread[0]) {
-      // The empty line may be cut in the middle.
+      // The empty line may be split between two chunks.
       if (this.endedWithNewline && text.charCodeAt(this.at) === NEWLINE) {
         this.advance(text, this.at + 1);
         return this.event('').slice(0, -1);
@@ -78,7 +78,7 @@ export class FrameSplitter {
     return event;
   }
 
-  /** `\r\n` and `\r` end a line as `\n` does. */
+  /** Replaces the line ends `\r\n` and `\r` by `\n`. */
   private withPlainNewlines(latin1: string): string {
     const rest = this.endedWithReturn && latin1.startsWith('\n') ? latin1.slice(1) : latin1;
     this.endedWithReturn = latin1.endsWith('\r');

@@ -7,11 +7,15 @@ import { StreamWatch } from './stream-watch';
 
 const SEED = 20_261_122;
 
+const event = (data: object) => `data: ${JSON.stringify(data)}\n\n`;
+const choiceOf = (content: string, finish: string | null) => ({ index: 0, delta: { content }, finish_reason: finish });
+
 function chunk(content: string, finish: string | null = null): string {
-  return `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta: { content }, finish_reason: finish }] })}\n\n`;
+  const choices = [choiceOf(content, finish)];
+  return event({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices });
 }
 
-/** A relay between a client, a backend and an allowance that the test plays. One character of text is one token. */
+/** A relay whose client, backend and allowance are played by the test. One character of text is one token. */
 class Stage {
   out = '';
   heads = 0;
@@ -70,12 +74,12 @@ class Stage {
     if (!this.relay.onData(Buffer.from(bytes))) this.paused = true;
   }
 
-  /** Texts that the client has. */
+  /** The text that the client has received. */
   get text(): string {
     return this.out
       .split('\n\n')
-      .filter((event) => event.startsWith('data: {'))
-      .map((event) => JSON.parse(event.slice(6)).choices[0].delta.content ?? '')
+      .filter((frame) => frame.startsWith('data: {'))
+      .map((frame) => JSON.parse(frame.slice(6)).choices[0].delta.content ?? '')
       .join('');
   }
 }
@@ -83,7 +87,7 @@ class Stage {
 const turn = () => new Promise(setImmediate);
 
 describe('the relay', () => {
-  it('holds the finishing chunk and [DONE] back until it is told the usage', async () => {
+  it('withholds the last chunk and [DONE] until `finish` gets the usage', async () => {
     const stage = new Stage();
     stage.feed(chunk('Hello') + chunk('', 'stop') + 'data: [DONE]\n\n');
     await turn();
@@ -94,10 +98,10 @@ describe('the relay', () => {
     );
   });
 
-  it('takes usage only from the finishing frames', async () => {
+  it('accepts usage only from the last frames', async () => {
     const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
-    const running = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: null }], usage })}\n\n`;
-    const partial = `data: ${JSON.stringify({ choices: [], usage })}\n\n`;
+    const running = event({ choices: [choiceOf('a', null)], usage });
+    const partial = event({ choices: [], usage });
     const cut = new Stage();
     cut.feed(running + partial + chunk('b'));
     cut.relay.onEnd();
@@ -109,7 +113,7 @@ describe('the relay', () => {
     expect(whole.end).toMatchObject({ outcome: 'complete', usage: { promptTokens: 1, completionTokens: 2 } });
   });
 
-  it('delivers everything in order, whatever waits in between: the client, the credit, or both', async () => {
+  it('delivers everything in order, even if the client or the credit makes it wait', async () => {
     const answer = fc.constantFrom<ReturnType<Allowance['take']>>('granted', 'granted', 'wait');
     await assertRuns(
       fc.asyncProperty(
@@ -165,7 +169,7 @@ describe('the relay', () => {
     ['ended', 'credit_ended'],
     ['capped', 'capped'],
   ] as const)(
-    'delivers of the chunk that goes beyond what is held as much as fits, and ends with length: %s',
+    'delivers the part of the last chunk that the hold covers, and ends with length: %s',
     async (answer, outcome) => {
       const stage = new Stage();
       stage.answers = ['granted', answer];
@@ -179,7 +183,7 @@ describe('the relay', () => {
     },
   );
 
-  it('writes nothing past the deadline of its hold, also of what had to wait', async () => {
+  it('writes nothing after the deadline of its hold, not even output that was waiting', async () => {
     const stage = new Stage();
     stage.feed(chunk('a'));
     stage.room = 1;
@@ -193,7 +197,7 @@ describe('the relay', () => {
     expect([stage.text, stage.relay.delivered.tokens(), stage.aborted]).toEqual(['abc', 3, true]);
   });
 
-  it('is broken by a choice that nobody asked for', async () => {
+  it('fails if the backend sends a choice that was not requested', async () => {
     const stage = new Stage();
     stage.feed(chunk('a') + chunk('b').replace('"index":0', '"index":1'));
     await turn();
@@ -201,9 +205,9 @@ describe('the relay', () => {
     expect(stage.text).toBe('a');
   });
 
-  it('that the client leaves has delivered what was written, not the text of the chunk that is held back', async () => {
+  it('counts only written text for a client that leaves, not the text of the withheld chunk', async () => {
     const usage = { prompt_tokens: 1, completion_tokens: 4, total_tokens: 5 };
-    const last = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'cd' }, finish_reason: 'stop' }], usage })}\n\n`;
+    const last = event({ choices: [choiceOf('cd', 'stop')], usage });
     const left = new Stage();
     left.feed(chunk('ab') + last);
     expect([left.text, left.relay.delivered.tokens(), left.relay.chunks]).toEqual(['ab', 2, 1]);
@@ -221,7 +225,7 @@ describe('the relay', () => {
     expect(nothingHeldBack.end).toMatchObject({ outcome: 'client_closed', usage: { completionTokens: 4 } });
   });
 
-  it('is complete when all choices are finished, though the backend then breaks off', async () => {
+  it('is complete if all choices are finished before the backend fails', async () => {
     const stage = new Stage();
     stage.feed(chunk('a') + chunk('', 'stop'));
     stage.relay.onFailure({ kind: 'failed', reason: 'reset' });
@@ -231,7 +235,7 @@ describe('the relay', () => {
 });
 
 describe('the watch over streams', () => {
-  it('sends a comment for every ten seconds without a first token, and none after it', () => {
+  it('sends a comment every ten seconds until the first token', () => {
     const stage = new Stage();
     const watch = new StreamWatch();
     watch.add(stage.relay, 0, () => {});
@@ -247,7 +251,7 @@ describe('the watch over streams', () => {
     watch.stop();
   });
 
-  it('gives up a client that has read nothing for two minutes', () => {
+  it('disconnects a client that has read nothing for two minutes', () => {
     const stage = new Stage();
     const watch = new StreamWatch();
     let gaveUp = 0;

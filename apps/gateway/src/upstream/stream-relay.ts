@@ -4,63 +4,63 @@ import type { AnswerSink, Exchange } from './exchange';
 import type { UpstreamFailure } from './failure';
 import type { ReportedUsage } from './usage-field';
 
-/** After `[DONE]` a backend has nothing more to say: one that goes on all the same is broken off. */
+/** A backend that sends more network chunks than this after `[DONE]` is disconnected. */
 const MAX_CHUNKS_AFTER_DONE = 4;
 
-/** What the stream may still deliver before the credit must be asked again (admit/stream-allowance.ts). */
+/** The output that the stream may deliver before its hold must be extended (admit/stream-allowance.ts). */
 export interface Allowance {
   /**
-   * Takes a chunk's output. `wait`: ask again when `onReady` is called. `capped`: it goes beyond what was asked for.
-   * `ended`: no credit for it. `lost`: there is no hold any more.
-   * @param most tokens that it can have: the bytes of its text
-   * @param count tokens of all the output so far and of this chunk; some number above the limit where they are more
+   * Takes a chunk's output. `wait`: call again after `onReady`. `capped`: the output exceeds the requested limit.
+   * `ended`: no credit is left for it. `lost`: the hold no longer exists.
+   * @param most an upper bound of the chunk's tokens: the bytes of its text
+   * @param count counts all output including this chunk. Above its `limit` it may return any number above it
    */
   take(most: number, count: (limit: number) => number): 'granted' | 'wait' | 'capped' | 'ended' | 'lost';
-  /** Tokens of all the output that may be delivered, by what is held now. */
+  /** The tokens of output that the current hold covers, in total. */
   readonly limit: number;
   onReady: () => void;
 }
 
-/** Until when a hold lives at the least (libs/admission/src/hold-deadline.ts). */
+/** The time until which a hold certainly lives (libs/admission/src/hold-deadline.ts). */
 export interface Deadline {
   readonly passed: boolean;
 }
 
 /** The client's side of a response. */
 export interface ClientSide {
-  /** The response head, once, before the first bytes. */
+  /** Writes the response head. Called once, before the first bytes. */
   begin(): void;
   write(latin1: string): boolean;
   onDrain(listener: () => void): void;
 }
 
 export interface StreamEnd {
-  /** `capped`: the backend went on after all that it was asked for; the answer is complete at that. */
+  /** `capped`: the backend exceeded the requested limit. The answer is complete up to there. */
   outcome: 'complete' | 'capped' | 'client_closed' | 'upstream_error' | 'credit_ended' | 'hold_lost';
-  /** Set when it is `upstream_error`. */
+  /** Set if the outcome is `upstream_error`. */
   failure: UpstreamFailure | null;
-  /** Of the finishing frames; null: count what was delivered. */
+  /** The backend's report on the last frames. Null: the delivered output must be counted. */
   usage: ReportedUsage;
 }
 
-/** Outcomes whose end `finish` writes. */
+/** Outcomes that end with `finish`. */
 const PROPER: ReadonlySet<StreamEnd['outcome']> = new Set(['complete', 'capped', 'credit_ended']);
 
 /**
- * Passes a stream on, chunk by chunk, at the client's pace, and stops before its end: what has the last `finish_reason`
- * and `[DONE]` are written by `finish` after the settlement. `run` resolves exactly once; after that the relay writes
- * nothing: the end, or an error, is its caller's to write.
+ * Passes a stream on, chunk by chunk, at the client's pace. It withholds the end: after the settlement, `finish`
+ * returns the last `finish_reason` and `[DONE]`. `run` resolves exactly once. After that the relay writes nothing, and
+ * its caller writes the end or an error.
  */
 export class StreamRelay implements AnswerSink {
-  /** What was written for the client to read: not the text of a chunk that is held back. */
+  /** The text written to the client, without the text of a withheld chunk. */
   readonly delivered: DeliveredText;
-  /** Chunks that delivered something. */
+  /** Chunks that delivered output. */
   chunks = 0;
-  /** When the first of them was there, by `performance.now()`. */
+  /** When the first output was delivered, by `performance.now()`. */
   firstTokenAtMs: number | null = null;
-  /** Something was written to the client, so that a failure can only be an event. */
+  /** Something was written to the client, so a failure must be sent as an event. */
   begun = false;
-  /** Since when the client has not read, or null. */
+  /** When the client stopped reading, by `Date.now()`. Null: it reads. */
   stalledSinceMs: number | null = null;
   private exchange!: Exchange;
   private held: Extract<Frame, { kind: 'finish' }> | null = null;
@@ -101,24 +101,27 @@ export class StreamRelay implements AnswerSink {
     this.stop({ outcome: 'client_closed', failure: null, usage: this.finalUsage() });
   }
 
-  /** There is no hold any more (its deadline passed): nothing more may be delivered. */
+  /** The hold's deadline has passed: nothing more may be delivered. */
   holdLost(): void {
     this.stop({ outcome: 'hold_lost', failure: null, usage: null });
   }
 
-  /** The process is stopping: what was delivered is the answer, unless its end is here already. */
+  /**
+   * The process is stopping. The stream ends with the output delivered so far, or completes if all choices are
+   * finished.
+   */
   cutOff(): void {
     this.onFailure({ kind: 'stopped' });
   }
 
-  /** A comment, so that nobody on the way takes a model that thinks for a dead connection. */
+  /** Sends a comment, so that no proxy takes a slow model for a dead connection. */
   keepAlive(): void {
     if (!this.ended && this.chunks === 0) this.write(': keep-alive\n\n');
   }
 
   /**
-   * Last bytes of a settled stream: the held chunk, the end that the credit made, the usage on the last of them or
-   * apart, and `[DONE]`.
+   * The last bytes of a settled stream: the withheld chunk, a `length` chunk if the output was cut, the usage (on the
+   * last chunk or separate), and `[DONE]`.
    */
   finish(usage: object, separateUsage: boolean): string {
     const last: Record<string, unknown>[] = this.held ? [this.held.chunk] : [];
@@ -145,13 +148,13 @@ export class StreamRelay implements AnswerSink {
 
   onEnd(): void {
     this.upstreamEnded = true;
-    // An event whose last empty line is missing is an event all the same.
+    // The last event counts even without its closing empty line.
     this.translator.push('\n\n');
     this.pump();
   }
 
   onFailure(failure: UpstreamFailure): void {
-    // All choices are finished: what failed is only what comes after.
+    // If all choices are finished, a later failure does not matter.
     if (this.held && this.unfinished.size === 0) this.stop({ outcome: 'complete', failure: null, usage: this.usage });
     else this.stop({ outcome: 'upstream_error', failure, usage: null });
   }
@@ -161,9 +164,9 @@ export class StreamRelay implements AnswerSink {
   }
 
   /**
-   * Delivers what can be delivered. False: the backend must wait. Past the hold's deadline that is nothing, as somebody
-   * else may have ended the hold: what is written is written at the end of this same turn, and the deadline has a
-   * margin for it.
+   * Delivers as much as possible. Returns false if the backend must wait. After the hold's deadline nothing is
+   * delivered, as another process may have ended the hold. Output is written within this turn of the event loop, and
+   * the deadline has a margin for that.
    */
   private pump(): boolean {
     let out = '';
@@ -173,7 +176,7 @@ export class StreamRelay implements AnswerSink {
       const frame: Frame | null = this.waiting ?? this.translator.next();
       this.waiting = null;
       if (frame === null) {
-        if (this.upstreamEnded) end = this.endOfStream('the stream broke off');
+        if (this.upstreamEnded) end = this.endOfStream('the stream ended early');
         break;
       }
       if (frame.kind === 'broken') end = this.brokenOff(frame.reason);
@@ -207,17 +210,17 @@ export class StreamRelay implements AnswerSink {
     );
   }
 
-  /** Bytes of as much of a chunk as is held; nothing where it is no plain text. */
+  /** The bytes of the chunk's part that the hold covers. Empty if the chunk is not plain text. */
   private deliverFitting(frame: Extract<Frame, { kind: 'content' | 'finish' }>): string {
     const { field, pieces } = frame;
     if (field === null) return '';
     const text = this.delivered.fitting(this.held?.pieces ?? [], pieces[0]!, this.allowance.limit);
-    const out = text === '' ? null : this.translator.withText(frame, text);
+    const out = text === '' ? null : this.translator.replaceText(frame, text);
     if (out === null) return '';
     return this.deliver({ kind: 'content', out, pieces: [{ ...pieces[0]!, text }], field });
   }
 
-  /** Bytes for the client. A chunk with a finish_reason is held back; it goes out when another follows. */
+  /** The bytes for the client. A chunk with a finish_reason is withheld until another one follows. */
   private deliver(frame: Extract<Frame, { kind: 'content' | 'finish' }>): string {
     let before = '';
     if (this.held) {
@@ -225,7 +228,7 @@ export class StreamRelay implements AnswerSink {
       this.countIn(this.held.pieces);
     }
     this.held = null;
-    // Usage on a chunk that others follow was not final.
+    // Usage on a chunk is not final if other chunks follow.
     this.usage = null;
     if (frame.kind === 'content') {
       this.countIn(frame.pieces);
@@ -260,7 +263,7 @@ export class StreamRelay implements AnswerSink {
     return { outcome: 'upstream_error', failure: { kind: 'failed', reason }, usage: null };
   }
 
-  /** For a client that has gone: the backend's count holds when it is final and nothing of it was held back. */
+  /** The usage for a client that left: the backend's report, if it is final and covers no withheld text. */
   private finalUsage(): ReportedUsage {
     return this.held?.pieces.length === 0 && this.unfinished.size === 0 ? this.usage : null;
   }
@@ -268,10 +271,9 @@ export class StreamRelay implements AnswerSink {
   private stop(end: StreamEnd): void {
     if (this.ended) return;
     this.ended = end;
-    // `finish` writes what is held back; other ends do not.
+    // The withheld text counts only if `finish` will write it.
     if (this.held && PROPER.has(end.outcome)) this.countIn(this.held.pieces);
-    // What follows [DONE] is nothing, and is read whether or not the client reads: the connection may be used again
-    // when the backend ends properly.
+    // Reads on after [DONE] even if the client does not: the connection can be reused once the answer ends properly.
     if (end.outcome === 'complete') this.exchange.resume();
     else this.exchange.abort();
     this.resolve(end);

@@ -1,12 +1,12 @@
 import type { StreamRelay } from './stream-relay';
 
 const TICK_MS = 1_000;
-/** Silence before the first token after which the client gets a comment, and again after as long. */
+/** Before the first token, the client gets a comment at this interval. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
-/** A client that reads nothing for so long has gone without saying so: its place and its hold are given back. */
+/** A client that reads nothing for this long is disconnected, which frees its place and its hold. */
 const MAX_STALL_MS = 120_000;
 
-/** Looks after all streams of the process with one timer: a timer for each would cost 8 µs a request. */
+/** Watches all streams of the process with one timer. A timer per stream would cost 8 µs a request. */
 export class StreamWatch {
   private readonly streams = new Map<StreamRelay, { sinceMs: number; giveUp: () => void }>();
   private timer: NodeJS.Timeout | null = null;

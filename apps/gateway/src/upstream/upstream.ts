@@ -1,7 +1,7 @@
 import { Connections, DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits } from './connections';
 import { type AnswerSink, Exchange, type UpstreamCall } from './exchange';
 
-/** The models' backends. */
+/** Sends requests to the models' backends. */
 export class Upstream {
   private readonly connections: Connections;
 
@@ -9,7 +9,7 @@ export class Upstream {
     this.connections = new Connections(limits.connectTimeoutMs);
   }
 
-  /** A call, not begun yet. */
+  /** Creates a call that is not started yet. */
   exchange(call: UpstreamCall, sink: AnswerSink): Exchange {
     return new Exchange(this.connections, this.limits, call, sink);
   }

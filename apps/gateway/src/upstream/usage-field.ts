@@ -1,11 +1,12 @@
 import { MAX_TOKEN_COUNT, type TokenCounts } from '@tollgate/contracts';
 
-/** What a backend says that an answer used; null: nothing. `unreadable`: what no answer can have used. */
+/** The usage that a backend reports. Null: none. `unreadable`: numbers that no answer can have. */
 export type ReportedUsage = TokenCounts | 'unreadable' | null;
 
 /**
- * A backend's `usage` as counts: to be believed only where it can be true (inference/reported-usage.ts). Unreadable is
- * what has no integers, is too large to be recorded, or a sum that does not fit. Embeddings have no completion tokens.
+ * Parses a backend's `usage`. Its plausibility is checked later (inference/reported-usage.ts). A report is unreadable
+ * if a count is not a whole number, is too large to be recorded, or if the total does not add up. Embeddings have no
+ * completion tokens.
  */
 export function readUsage(value: unknown): ReportedUsage {
   if (value === null || value === undefined) return null;

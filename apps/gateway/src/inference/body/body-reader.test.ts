@@ -21,7 +21,7 @@ const chat = (content: string, more: object = {}) =>
 const LARGE = 'some words of a long prompt '.repeat(40_000);
 
 describe('a large body', () => {
-  it('is understood as a small one is, and counted; only what goes out of it is kept', async () => {
+  it('is read like a small one and counted, and only its part for the backend is kept', async () => {
     const raw = chat(LARGE, { max_tokens: 5, stream: true });
     expect(raw.length).toBeGreaterThan(MAX_INLINE_BYTES);
     const inline = readRequest('chat', raw, () => MODEL);
@@ -44,11 +44,11 @@ describe('a large body', () => {
       Buffer.from(`{"model":"m","metadata":{${Array.from({ length: 8_000 }, (_, i) => `"k${i}":0`).join()}}}`),
       { code: 'invalid_value', param: 'metadata', status: 400 },
     ],
-  ])('is refused as a small one is, by field (%#)', async (raw, refusal) => {
+  ])('is refused like a small one, by field (%#)', async (raw, refusal) => {
     await expect(reader.read('chat', raw, sender('a'))).rejects.toMatchObject(refusal);
   });
 
-  it('costs the thread that serves everybody a fraction of its reading', async () => {
+  it('costs the main thread less than a quarter of its reading time', async () => {
     const raw = chat(LARGE.repeat(4));
     const cpuMicros = async (work: () => unknown): Promise<number> => {
       const before = process.threadCpuUsage();
@@ -56,7 +56,7 @@ describe('a large body', () => {
       const { user, system } = process.threadCpuUsage(before);
       return user + system;
     };
-    // Both once before: what is loaded at the first use is loaded.
+    // Runs both once before, so that everything is loaded.
     await reader.read('chat', Buffer.from(raw), sender('a'));
     const here = await cpuMicros(() =>
       countPrompt(
@@ -64,18 +64,18 @@ describe('a large body', () => {
         MODEL,
       ),
     );
-    // The least of several: this thread also has the test runner's garbage to collect.
+    // The least of several runs, as this thread also collects the test runner's garbage.
     let there = Infinity;
     for (let i = 0; i < 5 && there > here / 4; i++) {
       const bytes = Buffer.from(raw);
       there = Math.min(there, await cpuMicros(() => reader.read('chat', bytes, sender('a'))));
-      // Handed over, not copied.
+      // Transferred, not copied.
       expect(bytes).toHaveLength(0);
     }
     expect(there).toBeLessThan(here / 4);
   });
 
-  it('waits for another of the same key, so that those of other keys have their turn between', async () => {
+  it('waits for other bodies of its key, so that other keys get a turn in between', async () => {
     const ended: string[] = [];
     const read = async (name: string, keyId: string) => {
       await reader.read('chat', chat(LARGE), sender(keyId));
@@ -86,18 +86,18 @@ describe('a large body', () => {
     expect(ended.indexOf('b1')).toBeLessThan(ended.indexOf('a3'));
   });
 
-  it('is not read for a client that has gone, nor after the end', async () => {
+  it('is not read for a client that left, nor after the reader is closed', async () => {
     await expect(reader.read('chat', chat(LARGE), sender('a', true))).rejects.toThrow(ClientLeftError);
     const other = new BodyReader(catalog);
     const reading = other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>;
     reading.catch(() => undefined);
-    // It has begun: promises are served first.
+    // Reading has begun by then: promises run before immediates.
     await new Promise(setImmediate);
     await other.close();
     await expect(reading).rejects.toThrow(UnavailableError);
   });
 
-  it('waits no longer than it may: for its worker, and behind others of its key', async () => {
+  it('waits only for its time limit, both for a worker and for other bodies of its key', async () => {
     // Less than a worker needs to start.
     const other = new BodyReader(catalog, { maxWaitMs: 1, readTimeoutMs: 600_000 });
     const reads = [1, 2].map(() => other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>);
@@ -109,7 +109,7 @@ describe('a large body', () => {
     await other.close();
   });
 
-  it('that takes a worker too long is known as such; the next one finds another worker', async () => {
+  it('that takes a worker too long is reported as ruinous, and the next one gets another worker', async () => {
     const other = new BodyReader(catalog, { maxWaitMs: 600_000, readTimeoutMs: 1 });
     const reading = () => other.read('chat', chat(LARGE), sender('a')) as Promise<unknown>;
     await expect(reading()).rejects.toThrow(RuinousBodyError);

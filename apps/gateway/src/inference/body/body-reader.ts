@@ -13,14 +13,14 @@ import type { BodyRead } from './body-worker';
 /** Read on the event loop: 1 ms, at worst 10 ms. Larger bodies go to a worker thread. */
 export const MAX_INLINE_BYTES = 32 * 1024;
 export interface ReadLimits {
-  /** Until a worker begins, behind other bodies of the same key and of other keys. */
+  /** Until a worker begins, behind other large bodies. */
   maxWaitMs: number;
-  /** For one body in a worker. The largest that `checkStructure` accepts takes a tenth of it. */
+  /** For one body in a worker. The largest body that `checkStructure` accepts takes a tenth of it. */
   readTimeoutMs: number;
 }
 
 const DEFAULT_READ_LIMITS: ReadLimits = { maxWaitMs: 30_000, readTimeoutMs: 10_000 };
-/** Each has its own tokenizers (80 MB), so idle workers are ended. */
+/** Each worker has its own tokenizers (80 MB), so idle workers are ended. */
 const MAX_WORKERS = Math.max(1, Math.min(2, availableParallelism() - 1));
 const IDLE_MS = 60_000;
 const MAX_WORKER_HEAP_MIB = 1_024;
@@ -41,15 +41,15 @@ export interface Sender {
 interface Waiting {
   /** Null: taken by a worker, or given up after the longest wait. */
   raw: Buffer | null;
-  /** Called when a worker begins to read it. */
+  /** Called when a worker begins to read the body. */
   begin: () => void;
-  /** Removes it from the pool's queue. */
+  /** Removes the body from the pool's queue. */
   leave: () => void;
 }
 
 /**
  * Reads bodies into requests. Small bodies are read at once, large ones in worker threads, so that no body delays the
- * requests of others. Each key has one large body in the workers at a time, so that it does not block other keys.
+ * requests of others. Each key has one large body in the workers at a time, so that no key blocks the others.
  */
 export class BodyReader {
   private workers: Pool | null = null;

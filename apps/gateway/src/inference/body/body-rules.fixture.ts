@@ -1,6 +1,6 @@
 import type { BodyRules } from './rules';
 
-/** A model that takes everything, for tests of bodies. */
+/** The rules of a model that accepts everything. */
 export function bodyRules(more: Partial<BodyRules> = {}): BodyRules {
   return {
     id: 'm',

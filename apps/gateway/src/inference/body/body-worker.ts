@@ -6,7 +6,7 @@ import { type InferenceRequest, readRequest } from './inference-request';
 import type { BodyRules } from './rules';
 import { countWithinContext } from '../../prompt/prompt-bound';
 
-/** An InferenceError as it goes from thread to thread. */
+/** An InferenceError as plain data, which can be sent between threads. */
 export interface Refusal {
   code: InferenceErrorCode;
   message: string;
@@ -15,7 +15,7 @@ export interface Refusal {
 
 export type BodyRead = { request: InferenceRequest } | { refusal: Refusal };
 
-/** Reads a body and counts its prompt; what is left of it is what goes out. */
+/** Reads a body and counts its prompt. Of the body it returns only the part for the backend. */
 function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]): BodyRead | object {
   workerEmit('begun');
   try {
@@ -23,7 +23,7 @@ function read(kind: InferenceKind, raw: Uint8Array, models: readonly BodyRules[]
       ruleOf(models, id),
     );
     countWithinContext(request, ruleOf(models, request.model)!);
-    // Handed over, not copied: it may be most of 10 MiB.
+    // Transferred to the main thread, not copied: it may be most of 10 MiB.
     const fields = new Uint8Array(request.outgoing.fields);
     const outgoing = { ...request.outgoing, fields: Buffer.from(fields.buffer) };
     return new Transfer({ request: { ...request, outgoing, body: null } }, [fields.buffer]);
@@ -38,8 +38,8 @@ function ruleOf(models: readonly BodyRules[], id: string): BodyRules | undefined
 }
 
 /**
- * The thread that serves everybody goes first where both want the same core. On Linux this is the calling thread's
- * alone; elsewhere it would be the process's.
+ * On a shared core the main thread goes first, because it serves all requests. Only Linux has a priority per thread:
+ * elsewhere this would change the whole process.
  */
 const NICENESS = 10;
 if (process.platform === 'linux') setPriority(NICENESS);

@@ -9,30 +9,30 @@ import {
 import { InferenceError } from '../errors';
 import { refuseRemoteReferences } from './schema-references';
 
-/** As OpenAI bounds them: they are no part of the prompt, so nobody pays for them. */
+/** OpenAI's limits. Metadata is not part of the prompt, so it is not charged. */
 const MAX_METADATA = 16;
 const MAX_METADATA_CHARS = 512;
 const MAX_TEMPLATE_ARGUMENTS = 16;
 const FIELD_NAME = /^[a-z][a-z0-9_]*$/;
 const MAX_TEMPLATE_ARGUMENT_CHARS = 64;
-/** Arguments by which chat templates are given the prompt itself. */
+/** Template arguments that carry the prompt itself. */
 const PROMPT_ARGUMENTS = new Set(
   ['messages', 'conversation', 'tools', 'tokenize', 'tokenizer', 'bos_token', 'eos_token', 'date_string'].map(
     foldFieldName,
   ),
 );
 
-/** A field beyond the documented ones, with its JSON. */
+/** An undocumented field that the model passes on, with its JSON. */
 export interface ExtraField {
   name: string;
   json: string;
-  /** May be rendered into the prompt: a text, or what holds one. */
+  /** The value may be rendered into the prompt: it is or contains text. */
   rendered: boolean;
 }
 
 /**
- * The fields that the schema does not know and the model passes on. Throws InferenceError unsupported_parameter for any
- * other; null is as if it were left out.
+ * The undocumented fields that the model passes on. A null value counts as absent. Throws InferenceError
+ * unsupported_parameter for any other undocumented field.
  * @param documented the fields of the schema
  */
 export function extraFields(
@@ -45,8 +45,9 @@ export function extraFields(
     const value = body[name];
     if (Object.hasOwn(documented, name) || value === null) continue;
     if (WITHOUT_EFFECT.get(name)?.includes(JSON.stringify(value))) continue;
-    const why = validateExtraField(name, id, passthrough);
-    if (why !== null) throw new InferenceError('unsupported_parameter', { message: why, param: name.slice(0, 100) });
+    const reason = validateExtraField(name, id, passthrough);
+    if (reason !== null)
+      throw new InferenceError('unsupported_parameter', { message: reason, param: name.slice(0, 100) });
     if (name === 'chat_template_kwargs') checkTemplateArguments(value);
     else if (name === 'metadata') checkMetadata(value);
     else refuseRemoteReferences(value, name);
@@ -56,27 +57,27 @@ export function extraFields(
   return extras;
 }
 
-function whyNever(name: string): string | null {
+function reasonNeverPassedOn(name: string): string | null {
   const shown = name.slice(0, 100);
-  const why = NEVER_PASSED_ON.get(name);
-  if (why !== undefined) return `'${shown}' is not supported: ${why}.`;
+  const reason = NEVER_PASSED_ON.get(name);
+  if (reason !== undefined) return `'${shown}' is not supported: ${reason}.`;
   const taken = fieldTakenFor(name);
   return taken === undefined ? null : `'${shown}' is not supported. Did you mean '${taken}'?`;
 }
 
 function validateExtraField(name: string, modelId: string, passthrough: ReadonlySet<string>): string | null {
   if (passthrough.has(name)) return null;
-  // One that no list may name either.
+  // No passthrough list may name such a field.
   if (!FIELD_NAME.test(name) || DOCUMENTED_FIELDS.has(name))
-    return whyNever(name) ?? `'${name.slice(0, 100)}' is not a field of this request.`;
+    return reasonNeverPassedOn(name) ?? `'${name.slice(0, 100)}' is not a field of this request.`;
   return (
-    whyNever(name) ??
+    reasonNeverPassedOn(name) ??
     `'${name.slice(0, 100)}' is not supported by the model '${modelId}'. ` +
       'The operator of the service can allow it in the "passthrough" list of the model in tollgate.yaml.'
   );
 }
 
-/** The client's own notes on a request: a few short texts. */
+/** Metadata is the client's own notes: a few short texts. */
 function checkMetadata(value: unknown): void {
   const param = 'metadata';
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -85,11 +86,15 @@ function checkMetadata(value: unknown): void {
   const isShort = ([name, text]: [string, unknown]) =>
     name.length <= MAX_METADATA_CHARS && typeof text === 'string' && text.length <= MAX_METADATA_CHARS;
   if (members.length <= MAX_METADATA && members.every(isShort)) return;
-  const message = `'${param}' must have at most ${MAX_METADATA} members, each a text of up to ${MAX_METADATA_CHARS} characters.`;
+  const message =
+    `'${param}' must have at most ${MAX_METADATA} members, ` + `each a text of up to ${MAX_METADATA_CHARS} characters.`;
   throw new InferenceError('invalid_value', { message, param });
 }
 
-/** Switches of a template, such as `enable_thinking`: nothing that could be a template, a prompt, or long. */
+/**
+ * Accepts switches of a template, such as `enable_thinking`. Refuses what could be a template or a prompt, and long
+ * texts.
+ */
 function checkTemplateArguments(value: unknown): void {
   const param = 'chat_template_kwargs';
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -106,7 +111,8 @@ function checkTemplateArguments(value: unknown): void {
       throw new InferenceError('unsupported_parameter', { message: `'${at}' is not supported.`, param: at });
     const isSwitch = typeof argument === 'boolean' || typeof argument === 'number' || argument === null;
     if (isSwitch || (typeof argument === 'string' && argument.length <= MAX_TEMPLATE_ARGUMENT_CHARS)) continue;
-    const message = `'${at}' must be true, false, a number, or a text of up to ${MAX_TEMPLATE_ARGUMENT_CHARS} characters.`;
+    const message =
+      `'${at}' must be true, false, a number, ` + `or a text of up to ${MAX_TEMPLATE_ARGUMENT_CHARS} characters.`;
     throw new InferenceError('invalid_value', { message, param: at });
   }
 }

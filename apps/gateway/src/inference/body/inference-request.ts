@@ -14,46 +14,48 @@ import {
 } from './schemas';
 import { parseBody, REQUEST_FIELDS } from './validate';
 
-/** What a request asks for, as far as it matters to anyone but the model. */
+/** A validated request, with all that the gateway needs to know about it. */
 export interface InferenceRequest {
   kind: InferenceKind;
-  /** The validated body; null once its prompt is counted and it was read elsewhere. */
+  /** The validated body. Null if a worker has read it and counted its prompt. */
   body: Record<string, unknown> | null;
-  /** What a backend is sent of it. */
+  /** The part of the body for the backend. */
   outgoing: Outgoing;
-  /** The prompt's tokens, where they were counted already. */
+  /** The prompt's tokens, if they were counted already. */
   counted: PromptTokens | null;
   model: string;
   stream: boolean;
   includeUsage: boolean;
-  /** Outputs that are generated, each of up to `maxTokens`: `n` times prompts. 0 for embeddings. */
+  /**
+   * The number of outputs, each of up to `maxTokens`: `n` for a chat, `n` times the prompts for a completion, and 0 for
+   * embeddings.
+   */
   choices: number;
-  /** Per choice; null when the client leaves it open. */
+  /** Per choice. Null if the client sets no limit. */
   maxTokens: number | null;
-  /** The client named it: less would be a shorter answer than it asked for. */
+  /** The client set the limit itself. A lower one would shorten the answer below its request. */
   maxTokensNamed: boolean;
-  /** The field that the client names it by. */
+  /** The field that sets `maxTokens`. */
   maxTokensField: 'max_tokens' | 'max_completion_tokens';
   messages: number;
-  /** Tools and functions that are declared. */
+  /** The number of declared tools and functions. */
   tools: number;
-  /** Prompts of a completion or inputs of embeddings; 0 for a chat. */
+  /** The number of prompts of a completion or inputs of embeddings. 0 for a chat. */
   prompts: number;
   images: MediaParts;
   audio: MediaParts;
-  /** The answer is to be JSON, or may call tools: it cannot be cut. */
+  /** The answer must be JSON (`response_format`), so it cannot be cut. */
   structuredOutput: boolean;
 }
 
-/** How many parts of a kind there are, and where the first one is. */
+/** The content parts of a kind: their number, and the path of the first one. */
 export interface MediaParts {
   count: number;
   param: string | null;
 }
 
 /**
- * Parses, validates and rebuilds a body. Throws InferenceError: 400 with the field that is wrong, or 404 for a model
- * that there is not.
+ * Parses, validates and rebuilds a body. Throws InferenceError: 400 with the wrong field, or 404 for an unknown model.
  * @param findModel the model of this id, if the key may use it
  */
 export function readRequest(
@@ -62,7 +64,7 @@ export function readRequest(
   findModel: (id: string) => BodyRules | undefined,
 ): InferenceRequest {
   const body = parseBody(kind, raw);
-  const rest = readRest(kind, body);
+  const reading = readByKind(kind, body);
   const id = body['model'] as string;
   const model = findModel(id);
   if (!model)
@@ -70,15 +72,15 @@ export function readRequest(
       param: 'model',
       message: `The model '${id}' does not exist, or the key may not use it.`,
     });
-  checkModel(kind, rest, model);
+  checkModel(kind, reading, model);
   const extras = extraFields(body, REQUEST_FIELDS[kind], model);
-  if (rest.images.count > 0) rewriteMediaUrls(body as ChatCompletionRequest, model);
-  return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, model: id, ...rest };
+  if (reading.images.count > 0) rewriteMediaUrls(body as ChatCompletionRequest, model);
+  return { kind, body, outgoing: toOutgoing(kind, body, extras), counted: null, model: id, ...reading };
 }
 
-type Rest = Omit<InferenceRequest, 'kind' | 'body' | 'outgoing' | 'counted' | 'model'>;
+type Reading = Omit<InferenceRequest, 'kind' | 'body' | 'outgoing' | 'counted' | 'model'>;
 
-const NO_OUTPUT: Rest = {
+const NO_OUTPUT: Reading = {
   stream: false,
   includeUsage: false,
   choices: 0,
@@ -93,7 +95,7 @@ const NO_OUTPUT: Rest = {
   structuredOutput: false,
 };
 
-function readRest(kind: InferenceKind, body: Record<string, unknown>): Rest {
+function readByKind(kind: InferenceKind, body: Record<string, unknown>): Reading {
   switch (kind) {
     case 'chat':
       return readChat(body as ChatCompletionRequest);
@@ -104,21 +106,21 @@ function readRest(kind: InferenceKind, body: Record<string, unknown>): Rest {
   }
 }
 
-function checkModel(kind: InferenceKind, request: Rest, model: BodyRules): void {
+function checkModel(kind: InferenceKind, request: Reading, model: BodyRules): void {
   if (model.kind !== (kind === 'embedding' ? 'embedding' : 'chat'))
     throw new InferenceError('invalid_value', {
       param: 'model',
       message: `The model '${model.id}' is for ${model.kind === 'embedding' ? 'embeddings' : 'completions'} only.`,
     });
   if (request.maxTokensNamed && request.maxTokens! > model.maxOutputTokens) {
-    const message = `'${request.maxTokensField}' is at most ${model.maxOutputTokens} for the model '${model.id}'.`;
+    const message = `'${request.maxTokensField}' must be at most ${model.maxOutputTokens} for the model '${model.id}'.`;
     throw new InferenceError('invalid_value', { param: request.maxTokensField, message });
   }
-  refuseMedia(request.images, model.maxTokensPerImage, `The model '${model.id}' takes no images.`);
-  refuseMedia(request.audio, model.maxTokensPerAudio, `The model '${model.id}' takes no audio.`);
+  refuseMedia(request.images, model.maxTokensPerImage, `The model '${model.id}' does not accept images.`);
+  refuseMedia(request.audio, model.maxTokensPerAudio, `The model '${model.id}' does not accept audio.`);
 }
 
-/** Parts whose cost nobody can tell beforehand must not run: there is no hold for them. */
+/** Without a maximum, the cost of such a part cannot be held before it runs. */
 function refuseMedia({ count, param }: MediaParts, maxTokens: number | null, message: string): void {
   if (count > 0 && maxTokens === null) throw new InferenceError('unsupported_parameter', { param, message });
 }
@@ -132,7 +134,7 @@ function rewriteMediaUrls({ messages }: ChatCompletionRequest, { mediaUrls, id }
   }
 }
 
-function readChat(body: ChatCompletionRequest): Rest {
+function readChat(body: ChatCompletionRequest): Reading {
   const { max_tokens: older, max_completion_tokens: newer, response_format: format } = body;
   const images: MediaParts = { count: 0, param: null };
   const audio: MediaParts = { count: 0, param: null };
@@ -165,7 +167,7 @@ function readChat(body: ChatCompletionRequest): Rest {
   };
 }
 
-/** A part has the member that its type names, and no other. */
+/** Checks that a part has the member that its `type` names, and no other. */
 function checkPart(part: object, at: string): void {
   const { type } = part as { type: string };
   if (!Object.hasOwn(part, type)) {
@@ -177,7 +179,7 @@ function checkPart(part: object, at: string): void {
   }
   for (const member of Object.keys(part)) {
     if (member === 'type' || member === type) continue;
-    // A hint of other APIs that changes nothing here.
+    // A hint of other APIs, without effect here.
     if (member === 'cache_control') {
       delete (part as { cache_control?: unknown }).cache_control;
       continue;
@@ -188,8 +190,8 @@ function checkPart(part: object, at: string): void {
   }
 }
 
-function readCompletion(body: CompletionRequest): Rest {
-  // The prompt in the answer would be taken for output, and charged as such.
+function readCompletion(body: CompletionRequest): Reading {
+  // An echoed prompt would be taken for output and charged.
   if (body.echo)
     throw new InferenceError('unsupported_parameter', { message: "'echo' is not supported.", param: 'echo' });
   const n = body.n ?? 1;
@@ -208,7 +210,7 @@ function readCompletion(body: CompletionRequest): Rest {
   };
 }
 
-function readStreaming(body: ChatCompletionRequest | CompletionRequest): Pick<Rest, 'stream' | 'includeUsage'> {
+function readStreaming(body: ChatCompletionRequest | CompletionRequest): Pick<Reading, 'stream' | 'includeUsage'> {
   const stream = body.stream === true;
   if (body.stream_options != null && !stream) {
     throw new InferenceError('invalid_value', {
@@ -220,7 +222,8 @@ function readStreaming(body: ChatCompletionRequest | CompletionRequest): Pick<Re
 }
 
 /**
- * How many prompts there are: one string or list of tokens, or several of them. Throws for a mixture, and for too many.
+ * The number of prompts: one for a string or a list of tokens, otherwise one per item. Throws InferenceError for a
+ * mixture of tokens and texts, and for too many items.
  */
 function checkPrompts(param: string, prompts: CompletionRequest['prompt']): number {
   if (typeof prompts === 'string' || prompts.every((item) => typeof item === 'number')) return 1;

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { InferenceError } from '../errors';
 
-/** Names that only a local resolver knows, or that stand for the machine itself. */
+/** Suffixes of names that only a local resolver knows, or that mean the machine itself. */
 const LOCAL_SUFFIXES = [
   '.arpa',
   '.cluster',
@@ -24,10 +24,10 @@ const LOCAL_SUFFIXES = [
 const HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/;
 
 /**
- * The URL as it goes out: a `data:` URL as it is; an `https:` one written anew from its parts, if the model's backends
- * may fetch from its domain. Throws InferenceError invalid_value. What a permitted name resolves to is the backend's to
- * check: only it looks the name up.
- * @param allowed true: any public domain; a list: these and those below them
+ * The URL for the backend. A `data:` URL stays as it is. An `https:` URL is rebuilt from its parts, if the model's
+ * backends may fetch from its domain. Throws InferenceError invalid_value. Only the backend resolves the name, so the
+ * backend must check the resolved address.
+ * @param allowed true: any public domain; a list: these domains and their subdomains; false: none
  */
 export function mediaUrl(url: string, allowed: boolean | readonly string[], modelId: string, param: string): string {
   if (url.startsWith('data:')) return url;

@@ -32,11 +32,14 @@ const refused = (body: object | string, rules = RULES) => {
 };
 
 describe('the body for a backend', () => {
-  it('is written anew from what was understood: each member once, the last of several', () => {
+  it('is serialised from the validated members, each once: the last of duplicates counts', () => {
     const text =
-      ' {"n":16,"stream":true,"n":1,"model":"expensive","messages":[{"role":"user","content":"long"}],"messages":[{"role":"user","content":"\\u00e9","role":"user"}],"stream":false,"mod\\u0065l":"public","temperature":1.0}';
+      ' {"n":16,"stream":true,"n":1,"model":"expensive","messages":[{"role":"user","content":"long"}],' +
+      '"messages":[{"role":"user","content":"\\u00e9","role":"user"}],' +
+      '"stream":false,"mod\\u0065l":"public","temperature":1.0}';
     expect(written(text)).toBe(
-      '{"max_tokens":9,"max_completion_tokens":9,"messages":[{"role":"user","content":"é"}],"temperature":1,"n":1,"stream":false,"model":"inner"}',
+      '{"max_tokens":9,"max_completion_tokens":9,"messages":[{"role":"user","content":"é"}],' +
+        '"temperature":1,"n":1,"stream":false,"model":"inner"}',
     );
   });
 
@@ -48,7 +51,7 @@ describe('the body for a backend', () => {
     ['ollama', { max_tokens: 9, max_completion_tokens: 9 }],
     ['sglang', { max_tokens: 9, max_completion_tokens: 9 }],
     ['tgi', { max_tokens: 9, max_completion_tokens: 9 }],
-  ])('has the cap under every name that %s reads, whichever the client used', (dialect, caps) => {
+  ])('has the output limit under every name that %s reads, whichever name the client used', (dialect, caps) => {
     const asks = [CHAT, { ...CHAT, max_tokens: 50 }, { ...CHAT, max_completion_tokens: 50 }];
     for (const body of [...asks, { ...CHAT, max_tokens: 60, max_completion_tokens: 50 }]) {
       const { model, messages, ...rest } = sent(body, backend(dialect));
@@ -62,7 +65,7 @@ describe('the body for a backend', () => {
     expect(JSON.parse(upstreamBody(completion, backend(dialect), 9).toString())).toMatchObject({ max_tokens: 9 });
   });
 
-  it('asks for usage in every stream, and for nothing else that streams can be asked for', () => {
+  it('asks for usage in every stream, and for no other stream option', () => {
     const options = { include_usage: false, include_obfuscation: true, continuous_usage_stats: true };
     expect(sent({ ...CHAT, stream: true, stream_options: options }).stream_options).toEqual({ include_usage: true });
     expect(sent({ ...CHAT, stream: true }).stream_options).toEqual({ include_usage: true });
@@ -74,7 +77,7 @@ describe('the body for a backend', () => {
     ]);
   });
 
-  it('has the fields that the model passes on, for the backends that know them, and leaves out null', () => {
+  it('has the fields that the model passes on, for backends that know them, without nulls', () => {
     const body = { ...CHAT, top_k: 5, grammar: 'root ::= "a"', n_predict: null, seed: null };
     expect(sent(body)).toMatchObject({ top_k: 5, grammar: 'root ::= "a"' });
     expect(Object.keys(sent(body, backend('any', new Set(['top_k']))))).toEqual([
@@ -86,7 +89,7 @@ describe('the body for a backend', () => {
     ]);
   });
 
-  it('has nothing of a message that is for clients alone, and an earlier answer as it was given', () => {
+  it('omits members of messages that are only for clients, and keeps the rest of an earlier answer', () => {
     const answer = { role: 'assistant', content: 'a', refusal: null, reasoning_content: 'why', tool_calls: null };
     const ours = { thinking: 'hm', reasoning_details: [{}], provider_specific_fields: {}, parsed: null, id: 'a' };
     const echoed = { ...answer, annotations: [{ url: 'x' }], audio: null, ...ours };
@@ -102,7 +105,7 @@ describe('the body for a backend', () => {
     });
   });
 
-  it('has nothing of a field by which a client asks for what is so anyhow', () => {
+  it('omits fields that ask for the default behaviour', () => {
     const none = {
       store: false,
       service_tier: 'auto',
@@ -116,7 +119,7 @@ describe('the body for a backend', () => {
   });
 });
 
-describe('a field that is not understood', () => {
+describe('an unknown field', () => {
   it.each([
     [{ n_predict: 15_000 }, 'n_predict', 'it changes how much is generated'],
     [{ n_cmpl: 2 }, 'n_cmpl', 'it changes how much is generated'],
@@ -145,7 +148,7 @@ describe('a field that is not understood', () => {
     [{ chat_template_kwargs: { chat_template: 'x' } }, 'chat_template_kwargs.chat_template', 'is not supported'],
     [{ chat_template_kwargs: { a: 'x'.repeat(65) } }, 'chat_template_kwargs.a', 'up to 64 characters'],
     [{ chat_template_kwargs: { a: ['x'] } }, 'chat_template_kwargs.a', 'true, false, a number, or a text'],
-  ])('is refused by name, with what to do: %j', (more, param, words) => {
+  ])('is refused by name, with a reason or a remedy: %j', (more, param, words) => {
     const text = JSON.stringify({ ...CHAT, ...more }).replaceAll('\\\\u', '\\u');
     const [code, at, message] = refused(text)!;
     expect([code, message]).toEqual([
@@ -173,22 +176,22 @@ describe('a field that is not understood', () => {
       ],
       'messages[0].tool_calls[0].function.Name',
     ],
-  ])('is refused inside of messages too: %j', (messages, param) => {
+  ])('is refused in messages too: %j', (messages, param) => {
     expect(refused({ ...CHAT, messages })!.slice(0, 2)).toEqual(['unsupported_parameter', param]);
   });
 
-  it('is documented where it is passed on by default', () => {
+  it('is documented if it is passed on by default', () => {
     const page = readFileSync(join(__dirname, '../../../../../docs/forwarding.md'), 'utf8');
     for (const fields of Object.values(DEFAULT_PASSTHROUGH))
       for (const field of fields) expect(page).toContain(`\`${field}\``);
   });
 
-  it('is told from the documented ones of the requests, which contracts lists for the configuration', () => {
+  it('is distinguished by the list of documented fields in contracts, which matches the schemas', () => {
     const fields = Object.values(REQUEST_FIELDS).flatMap((schema) => Object.keys(schema));
     expect(new Set(fields)).toEqual(DOCUMENTED_FIELDS);
   });
 
-  it('is nowhere among those that are passed on by default', () => {
+  it('that must never be passed on is in no default list', () => {
     for (const fields of Object.values(DEFAULT_PASSTHROUGH))
       expect(fields.map(validatePassedThrough).filter(Boolean)).toEqual([]);
   });
@@ -207,7 +210,7 @@ describe('media that a backend would fetch', () => {
     return out.messages[0].content[0].image_url.url;
   };
 
-  it('is taken inline always, and by https where the model lists the domain', () => {
+  it('is accepted inline, and by https if the model allows the domain', () => {
     expect(outcome('data:image/png;base64,AAAA', false)).toBe('data:image/png;base64,AAAA');
     expect(outcome('https://Img.Example.COM/a b.png?x#y', ['example.com'])).toBe('https://img.example.com/a%20b.png?x');
     expect(outcome('https://example.com', ['example.com'])).toBe('https://example.com/');
@@ -234,12 +237,12 @@ describe('media that a backend would fetch', () => {
     'ftp://example.com/',
     ' https://169.254.169.254 ',
     '',
-  ])('is refused otherwise, with what to do: %s', (url) => {
+  ])('is refused from any other URL, with a remedy: %s', (url) => {
     for (const allowed of [true, ['example.com']])
       expect(outcome(url, allowed)).toContain('Send the content itself as a "data:" URL.');
   });
 
-  it('is no sound by address', () => {
+  it('is refused as audio', () => {
     const sound = (data: string) => ({
       ...CHAT,
       messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data, format: 'wav' } }] }],
@@ -249,7 +252,7 @@ describe('media that a backend would fetch', () => {
       expect(refused(sound(data))!.slice(0, 2)).toEqual(['invalid_value', 'messages[0].content[0].input_audio.data']);
   });
 
-  it('is no schema of another document, wherever schemas are taken', () => {
+  it('is refused as a schema of another document, in every field with a schema', () => {
     const remote = { type: 'object', properties: { a: [{ $ref: 'http://169.254.169.254/schema.json' }] } };
     const local = { $schema: 'http://json-schema.org/draft-07/schema#', $ref: '#/$defs/a', $defs: { a: {} } };
     const fields = (schema: object) => [

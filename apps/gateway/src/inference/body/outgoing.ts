@@ -1,16 +1,17 @@
 import type { BackendDialect, InferenceKind } from '@tollgate/contracts';
 import type { Backend } from '../../catalog/catalog';
 import type { ExtraField } from './extra-fields';
-import { NOT_PASSED_ON_IN_MESSAGES, type ChatCompletionRequest } from './schemas';
+import { NOT_PASSED_ON_IN_MESSAGES } from './message-schema';
+import type { ChatCompletionRequest } from './schemas';
 import { REQUEST_FIELDS } from './validate';
 
-/** Written for each backend, or only here: the model, the output that is held, and what the gateway itself answers. */
+/** Fields that are not copied from the body: the gateway sets them for each backend, or handles them itself. */
 const OURS = new Set(['model', 'max_tokens', 'max_completion_tokens', 'stream_options', 'best_of', 'echo']);
 
 /**
- * The names under which a chat's cap goes out. Of two names a dialect may read either, so it is sent both; OpenAI
- * refuses both at once, and llama.cpp reads its own before all. Legacy completions have `max_tokens` alone everywhere,
- * and llama.cpp's own.
+ * The fields that carry the output limit of a chat. Most dialects may read either of two names, so both are sent.
+ * OpenAI refuses both at once. llama.cpp prefers its own `n_predict`. Legacy completions have only `max_tokens`, and
+ * `n_predict` for llama.cpp.
  */
 const CAP_NAMES: Record<BackendDialect, readonly string[]> = {
   any: ['max_tokens', 'max_completion_tokens'],
@@ -23,25 +24,22 @@ const CAP_NAMES: Record<BackendDialect, readonly string[]> = {
   simulator: ['max_tokens', 'max_completion_tokens'],
 };
 
-/** A validated body, written anew: each member once, in a fixed order, and nothing that was not understood. */
+/** A validated body, serialised again: each member once, in a fixed order, and only validated fields. */
 export interface Outgoing {
-  /**
-   * The documented fields that go out as they were understood: members without braces, with a comma after each, in
-   * UTF-8.
-   */
+  /** The documented fields for the backend as JSON members in UTF-8: without braces, with a comma after each. */
   fields: Buffer;
-  /** Passed through to the backends whose dialect knows them. */
+  /** Undocumented fields, for the backends whose dialect knows them. */
   extras: readonly ExtraField[];
-  /** UTF-8 bytes of all of it, without those of media: no prompt that is made of it has more tokens. */
+  /** The bytes of all fields in UTF-8, without media. No prompt made of these fields has more tokens. */
   bytes: number;
-  /** Something beside texts and lists of tokens is rendered: tools, a schema, calls, a suffix. */
+  /** The prompt has more than texts and lists of tokens: tools, a schema, calls or a suffix. */
   structured: boolean;
-  /** By how many bytes that can be longer in the prompt: numbers with an exponent may be written out. */
+  /** The bytes that the prompt may have beyond `bytes`: templates may write out numbers with an exponent. */
   growthBytes: number;
 }
 
 const EXPONENT = /[0-9][eE][+-]?[0-9]/g;
-/** 1e20 has 21 digits. */
+/** `1e20` is written out as 21 digits. */
 const MOST_GROWTH_BYTES = 17;
 
 export function toOutgoing(kind: InferenceKind, body: Record<string, unknown>, extras: ExtraField[]): Outgoing {
@@ -67,8 +65,8 @@ function exponentsIn(json: string): number {
 }
 
 /**
- * The body for a backend: what was understood, its name for the model, the output that is held, and usage always asked
- * for.
+ * The body for a backend: the validated fields, the backend's name for the model, the output limit of the hold, and the
+ * request for usage.
  */
 export function upstreamBody(
   { kind, stream, outgoing }: { kind: InferenceKind; stream: boolean; outgoing: Outgoing },
@@ -80,7 +78,7 @@ export function upstreamBody(
   if (stream) head += '"stream_options":{"include_usage":true},';
   let tail = '';
   for (const extra of outgoing.extras) if (passthrough.has(extra.name)) tail += `"${extra.name}":${extra.json},`;
-  // Last, so that nothing need be cut off behind a comma.
+  // Last, because no comma may follow it.
   tail += `"model":${JSON.stringify(model)}}`;
   return Buffer.concat([Buffer.from(head), outgoing.fields, Buffer.from(tail)]);
 }
@@ -92,19 +90,22 @@ function capNames(kind: InferenceKind, dialect: BackendDialect): readonly string
 
 type Messages = ChatCompletionRequest['messages'];
 
-/** Without what only clients know of earlier answers. */
+/** Removes members of earlier answers that are not for backends. */
 function passedOn(messages: Messages): Messages {
-  const isOnlyOurs = (message: object) => NOT_PASSED_ON_IN_MESSAGES.some((name) => Object.hasOwn(message, name));
-  if (!messages.some(isOnlyOurs)) return messages;
+  const hasUnsentMembers = (message: object) => NOT_PASSED_ON_IN_MESSAGES.some((name) => Object.hasOwn(message, name));
+  if (!messages.some(hasUnsentMembers)) return messages;
   return messages.map((message) => {
-    if (!isOnlyOurs(message)) return message;
+    if (!hasUnsentMembers(message)) return message;
     const rest: Record<string, unknown> = { ...message };
     for (const name of NOT_PASSED_ON_IN_MESSAGES) delete rest[name];
     return rest as Messages[number];
   });
 }
 
-/** Of the JSON of images and sounds, whose cost is not in their bytes: the model's maximum stands for it. */
+/**
+ * The bytes of images and audio in JSON. Their cost does not depend on their bytes: the model's maximum is used
+ * instead.
+ */
 function mediaBytes(body: Record<string, unknown>): number {
   let bytes = 0;
   for (const { content } of (body['messages'] ?? []) as Messages) {
@@ -117,7 +118,7 @@ function mediaBytes(body: Record<string, unknown>): number {
   return bytes;
 }
 
-/** Fields beside messages and prompts that backends render into the prompt. */
+/** Fields other than messages and prompts that backends render into the prompt. */
 export const ALSO_IN_PROMPT = ['tools', 'functions', 'tool_choice', 'function_call', 'response_format', 'suffix'];
 
 function isStructured(kind: InferenceKind, body: Record<string, unknown>, extras: readonly ExtraField[]): boolean {

@@ -12,13 +12,13 @@ const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? 20_261_122);
 const CAP = 37;
 const ALL_DIALECTS: BackendDialect[] = ['any', ...DIALECTS];
 
-/** An object as it stands in the text: its members in order, duplicates too. */
+/** An object as written: its members in order, with duplicates. */
 class Members {
   constructor(readonly list: readonly (readonly [string, Value])[]) {}
 }
 type Value = string | number | boolean | null | Value[] | Members;
 
-/** JSON → values that keep duplicate members, which JSON.parse does not. */
+/** Parses JSON and keeps duplicate members, unlike JSON.parse. */
 function readJson(text: string): Value {
   let at = 0;
   const blank = () => {
@@ -58,7 +58,7 @@ function readJson(text: string): Value {
   return value();
 }
 
-/** How a parser finds a member; undefined: there is none. Null: it refuses the whole body. */
+/** How a parser finds a member. Undefined: there is none. */
 type Find = (members: Members, name: string) => Value | undefined;
 const goFold = (name: string) => name.replaceAll('\u017f', 's').replaceAll('\u212a', 'k').toLowerCase();
 const PARSERS: Record<string, Find> = {
@@ -68,7 +68,7 @@ const PARSERS: Record<string, Find> = {
   'folds case, first wins': ({ list }, name) => list.find(([one]) => goFold(one) === goFold(name))?.[1],
 };
 
-/** The names under which each dialect reads the cap, and of which it must find one. */
+/** The fields in which each dialect reads the output limit. It must find one of them. */
 const CAPS: Record<string, readonly string[]> = {
   any: ['max_tokens'],
   openai: ['max_completion_tokens'],
@@ -81,7 +81,7 @@ const CAPS: Record<string, readonly string[]> = {
 const ALL_CAPS = ['max_tokens', 'max_completion_tokens', 'n_predict', 'max_new_tokens', 'num_predict', 'max_length'];
 const ALL_CHOICES = ['n', 'n_cmpl', 'best_of', 'num_return_sequences', 'num_beams'];
 
-/** All texts in a value: names of members are none, as templates do not render those of messages. */
+/** All strings in a value, without member names: templates do not render those of messages. */
 function texts(value: Value): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(texts);
@@ -97,7 +97,7 @@ function hasDuplicates(value: Value): boolean {
   );
 }
 
-/** No reading of what goes out asks for more than what was held. */
+/** Expects that this reading of the body asks for no more than is held. */
 function expectHeld(request: InferenceRequest, body: Members, dialect: BackendDialect, find: Find): void {
   expect(find(body, 'model')).toBe('inner');
   expect(find(body, 'stream') ?? false).toBe(request.stream);
@@ -121,7 +121,7 @@ const json = (arbitrary: fc.Arbitrary<unknown>) => arbitrary.map((value) => JSON
 const words = json(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.lorem({ maxCount: 8 })));
 const count = json(fc.constantFrom(1, 2, 16, 9_000, null, '5', -1, 1e300));
 const flag = fc.constantFrom('true', 'false', 'null');
-/** A name as it may be written: as it is, escaped, in another case, with look-alikes, in camel case. */
+/** A name in several forms: unchanged, escaped, in another case, with look-alike letters, in camel case. */
 const written = (name: string) =>
   fc.oneof(
     { weight: 30, arbitrary: fc.constant(JSON.stringify(name)) },
@@ -191,8 +191,8 @@ const chat = object(
   shuffled([fc.constant('"model":"public"'), messages.map((list) => `"messages":${list}`)], rarely(field), 6),
 );
 
-describe('what is forwarded', () => {
-  it('asks for no other model, more output, more choices or a longer prompt than was held, whoever reads it', async () => {
+describe('the forwarded body', () => {
+  it('asks no parser for another model, more output, more choices or a longer prompt than is held', async () => {
     let taken = 0;
     let refused = 0;
     await assertRuns(
@@ -209,14 +209,14 @@ describe('what is forwarded', () => {
         const passthrough = new Set(DEFAULT_PASSTHROUGH[dialect]);
         const sent = upstreamBody(request, { model: 'inner', dialect, passthrough }, CAP).toString();
         const body = readJson(sent) as Members;
-        // A strict parser takes it, and all others read the same.
+        // A strict parser accepts the body, and lenient ones read the same.
         expect(hasDuplicates(body)).toBe(false);
         expect(JSON.parse(sent)).toBeInstanceOf(Object);
         for (const find of Object.values(PARSERS)) expectHeld(request, body, dialect, find);
       }),
       { seed: SEED, leastRuns: 1_500 },
     );
-    // Or it would prove nothing.
+    // Otherwise the test would prove nothing.
     expect(taken).toBeGreaterThan(300);
     expect(refused).toBeGreaterThan(300);
   });

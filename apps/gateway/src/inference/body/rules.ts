@@ -1,6 +1,6 @@
 import type { CatalogModel } from '../../catalog/catalog';
 
-/** What a model says of the requests that it takes: all that reading a body needs, so that a worker can be told it. */
+/** A model's rules for request bodies: all that a worker needs to read one. */
 export type BodyRules = Pick<
   CatalogModel,
   | 'id'
@@ -16,7 +16,7 @@ export type BodyRules = Pick<
   | 'mediaUrls'
 >;
 
-/** Tokens of a prompt: of all its parts, and of the longest that must fit into the context by itself. */
+/** The tokens of all prompts, and of the longest one, which must fit into the context by itself. */
 export interface PromptTokens {
   total: number;
   longest: number;

@@ -1,13 +1,12 @@
 import { InferenceError } from '../errors';
 
-/** Members of a JSON schema that name another one. */
+/** Keywords of JSON Schema that refer to a schema. */
 const REFERENCES = new Set(['$ref', '$dynamicRef', '$recursiveRef']);
 const KNOWN_DIALECT = /^https?:\/\/json-schema\.org\//;
 
 /**
- * Refuses a JSON schema that refers to another document: some libraries fetch it. References within the schema (`#…`)
- * are its own. Iterative, as the body's depth is bounded and its width is not. Throws InferenceError
- * unsupported_parameter.
+ * Refuses a JSON schema that refers to another document, as some libraries fetch it. References within the schema
+ * (`#…`) are allowed. Iterative, so that no input can overflow the stack. Throws InferenceError unsupported_parameter.
  */
 export function refuseRemoteReferences(schema: unknown, param: string): void {
   const left: unknown[] = [schema];
@@ -23,7 +22,7 @@ export function refuseRemoteReferences(schema: unknown, param: string): void {
         typeof inner === 'string' &&
         ((REFERENCES.has(name) && !inner.startsWith('#')) || (name === '$schema' && !KNOWN_DIALECT.test(inner)));
       if (isRemote) {
-        const message = `'${param}' refers to another document by "${name}". Put what it refers to into the schema itself.`;
+        const message = `'${param}' refers to another document by "${name}". Include that document in the schema.`;
         throw new InferenceError('unsupported_parameter', { message, param });
       }
       left.push(inner);

@@ -1,33 +1,25 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { Message } from './message-schema';
+import { NAME, only, optional, TEXT_OR_NULL } from './schema-builders';
+import { FUNCTION, MAX_TOOLS, TOOL, TOOL_CHOICE } from './tool-schemas';
 
 /**
- * The bodies of the inference requests: what is validated, what goes out (`outgoing.ts` takes the fields of these
- * schemas), and what the OpenAPI document shows, from one definition. Inside of messages, parts and tools nothing else
- * is taken; other fields of the body itself only as `extra-fields.ts` says. Unions are written as lists of types, not
- * `anyOf`, so that an error names one field and one reason.
+ * The schemas of the inference requests' bodies. Validation, the body for the backend (`outgoing.ts`) and the OpenAPI
+ * document use the same definition. Messages, parts and tools have no other members. For other fields of the body
+ * itself see `extra-fields.ts`.
  */
 
-export const MAX_CHOICES = 16;
-export const MAX_STOP_SEQUENCES = 4;
-export const MAX_MESSAGES = 20_000;
-export const MAX_CONTENT_PARTS = 4_096;
-export const MAX_TOOLS = 1_024;
+const MAX_CHOICES = 16;
+const MAX_STOP_SEQUENCES = 4;
+const MAX_MESSAGES = 20_000;
 const MAX_LOGIT_BIASES = 1_024;
 const MAX_STOP_CHARS = 4_096;
 export const MAX_EMBEDDING_INPUTS = 2_048;
 export const MAX_TOP_LOGPROBS = 20;
-/** What a legacy completion is asked for when it names no `max_tokens`, as the well-known API does. */
+/** The default `max_tokens` of a legacy completion, as in OpenAI's API. */
 export const DEFAULT_COMPLETION_TOKENS = 16;
 
-export const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;
-export const TOOL_CHOICES = ['none', 'auto', 'required'] as const;
-export const TOOL_TYPES = ['function', 'custom'] as const;
-export const RESPONSE_FORMATS = ['text', 'json_object', 'json_schema'] as const;
-export const PART_TYPES = ['text', 'image_url', 'input_audio', 'refusal'] as const;
-
-/** A field that may be left out or null, which is the same. */
-const optional = <T>(type: string, options: Record<string, unknown>) =>
-  Type.Optional(Type.Unsafe<T | null>({ type: [type, 'null'], ...options }));
+const RESPONSE_FORMATS = ['text', 'json_object', 'json_schema'] as const;
 
 const maxTokens = optional<number>('integer', {
   minimum: 1,
@@ -49,7 +41,7 @@ const sampling = {
       maxLength: MAX_STOP_CHARS,
       items: { type: 'string', maxLength: MAX_STOP_CHARS },
       maxItems: MAX_STOP_SEQUENCES,
-      description: `Ends the output: a string, or up to ${MAX_STOP_SEQUENCES}.`,
+      description: `A string that ends the output, or up to ${MAX_STOP_SEQUENCES} of them.`,
     }),
   ),
   stream: optional<boolean>('boolean', { description: 'Answer with server-sent events that end with `data: [DONE]`.' }),
@@ -63,7 +55,8 @@ const sampling = {
         include_usage: {
           type: ['boolean', 'null'],
           description:
-            'Sends usage as a separate last chunk with empty `choices`. Otherwise the chunk with the last `finish_reason` has it.',
+            'Sends usage as a separate last chunk with empty `choices`. Otherwise the chunk with the last ' +
+            '`finish_reason` has it.',
         },
       },
       description: 'Only with `stream`.',
@@ -84,145 +77,6 @@ const sampling = {
   user: optional<string>('string', { description: 'Your identifier of the end user. Passed to the model.' }),
 };
 
-/** An object with these members and no other. */
-const only = (properties: Record<string, unknown>, required: string[] = []) => ({
-  type: 'object',
-  required,
-  additionalProperties: false,
-  properties,
-});
-const text = { type: 'string' };
-const textOrNull = { type: ['string', 'null'] };
-/** Base64, also as a `data:` URL: nothing that a backend could fetch. */
-const AUDIO_DATA = { type: 'string', pattern: '^(data:audio/[a-z0-9.+-]{1,32};base64,)?[A-Za-z0-9+/]*={0,2}$' };
-
-const ContentPart = Type.Object(
-  {
-    type: Type.Unsafe<(typeof PART_TYPES)[number]>({ type: 'string', enum: PART_TYPES }),
-    text: Type.Optional(Type.String()),
-    cache_control: Type.Optional(Type.Unknown({ description: 'Accepted without effect.' })),
-    refusal: Type.Optional(Type.String()),
-    image_url: Type.Optional(
-      Type.Unsafe<{ url: string; detail?: string | null }>(
-        only({ url: text, detail: { type: ['string', 'null'], enum: ['auto', 'low', 'high', null] } }, ['url']),
-      ),
-    ),
-    input_audio: Type.Optional(
-      Type.Unsafe<{ data: string; format?: string }>(
-        only({ data: AUDIO_DATA, format: { type: 'string', pattern: '^[a-z0-9]{1,16}$' } }, ['data']),
-      ),
-    ),
-  },
-  {
-    additionalProperties: false,
-    title: 'Content part',
-    description:
-      'The member that `type` names, and no other. Images and audio only where the model takes them; each is held at the most that one can cost. An image is a `data:` URL, or an `https:` one where ' +
-      'the model fetches from its domain.',
-  },
-);
-
-const NAME = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };
-const CALLED_FUNCTION = only({ name: text, arguments: text }, ['name']);
-
-/** Members of earlier answers that clients send back as they got them, and that no backend is sent. */
-export const NOT_PASSED_ON_IN_MESSAGES = [
-  'annotations',
-  'audio',
-  'id',
-  'parsed',
-  'provider_specific_fields',
-  'reasoning_details',
-  'stop_reason',
-  'thinking',
-  'thinking_blocks',
-] as const;
-const NOT_PASSED_ON = Object.fromEntries(
-  NOT_PASSED_ON_IN_MESSAGES.map((name) => [
-    name,
-    Type.Optional(Type.Unknown({ description: 'From an earlier answer. Not passed on.' })),
-  ]),
-);
-
-const Message = Type.Object(
-  {
-    role: Type.Unsafe<(typeof ROLES)[number]>({ type: 'string', enum: ROLES }),
-    content: Type.Optional(
-      Type.Unsafe<string | Static<typeof ContentPart>[] | null>({
-        type: ['string', 'array', 'null'],
-        minItems: 1,
-        maxItems: MAX_CONTENT_PARTS,
-        items: ContentPart,
-        description: 'Text or parts. Only the role `assistant` may omit it or set it to null.',
-      }),
-    ),
-    name: optional<string>('string', {}),
-    tool_calls: optional<object[]>('array', {
-      maxItems: MAX_TOOLS,
-      items: only({
-        id: textOrNull,
-        type: { type: 'string', enum: TOOL_TYPES },
-        index: { type: ['integer', 'null'] },
-        function: CALLED_FUNCTION,
-        custom: only({ name: text, input: text }, ['name']),
-      }),
-    }),
-    tool_call_id: optional<string>('string', {}),
-    refusal: optional<string>('string', {}),
-    function_call: optional<object>('object', { ...CALLED_FUNCTION, type: ['object', 'null'] }),
-    reasoning_content: optional<string>('string', {
-      description: 'From an earlier answer, for templates that show it.',
-    }),
-    reasoning: optional<string>('string', { description: 'As `reasoning_content`.' }),
-    ...NOT_PASSED_ON,
-  },
-  {
-    additionalProperties: false,
-    title: 'Message',
-    if: { properties: { role: { const: 'assistant' } } },
-    else: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
-  },
-);
-
-const FUNCTION = only(
-  {
-    name: NAME,
-    description: textOrNull,
-    parameters: { type: ['object', 'null'] },
-    strict: { type: ['boolean', 'null'] },
-  },
-  ['name'],
-);
-
-const Tool = {
-  ...only(
-    {
-      type: { type: 'string', enum: TOOL_TYPES },
-      cache_control: { description: 'Accepted without effect.' },
-      function: FUNCTION,
-      custom: only({ name: NAME, description: textOrNull, format: { type: ['object', 'null'] } }, ['name']),
-    },
-    ['type'],
-  ),
-  if: { required: ['type'], properties: { type: { const: 'function' } } },
-  then: { required: ['function'] },
-  else: {
-    if: { required: ['type'], properties: { type: { const: 'custom' } } },
-    then: { required: ['custom'] },
-  },
-};
-
-const TOOL_CHOICE = {
-  ...only(
-    { type: { type: 'string', enum: TOOL_TYPES }, function: only({ name: NAME }), custom: only({ name: NAME }) },
-    ['type'],
-  ),
-  type: ['string', 'object', 'null'],
-  if: { type: 'string' },
-  then: { enum: TOOL_CHOICES },
-  description: `One of ${TOOL_CHOICES.join(', ')}, or the tool to call.`,
-};
-
 const model = Type.String({ minLength: 1, maxLength: 256, description: 'An id of `GET /models`.' });
 
 export const ChatCompletionRequest = Type.Object(
@@ -237,7 +91,7 @@ export const ChatCompletionRequest = Type.Object(
     }),
     logprobs: optional<boolean>('boolean', {}),
     top_logprobs: optional<number>('integer', { minimum: 0, maximum: MAX_TOP_LOGPROBS }),
-    tools: optional<object[]>('array', { maxItems: MAX_TOOLS, items: Tool }),
+    tools: optional<object[]>('array', { maxItems: MAX_TOOLS, items: TOOL }),
     tool_choice: Type.Optional(Type.Unsafe<string | object | null>(TOOL_CHOICE)),
     functions: optional<object[]>('array', {
       maxItems: MAX_TOOLS,
@@ -269,7 +123,7 @@ export const ChatCompletionRequest = Type.Object(
           json_schema: only(
             {
               name: NAME,
-              description: textOrNull,
+              description: TEXT_OR_NULL,
               schema: { type: ['object', 'null'] },
               strict: { type: ['boolean', 'null'] },
             },
@@ -328,7 +182,7 @@ export const EmbeddingRequest = Type.Object(
     model,
     input: Type.Unsafe<Prompt>({
       ...PROMPT,
-      // Unlike a prompt: of nothing there is no vector.
+      // Unlike a prompt, an input must not be empty: it would have no vector.
       minLength: 1,
       items: { ...PROMPT_ITEM, minLength: 1 },
       description: `A string, up to ${MAX_EMBEDDING_INPUTS} strings, tokens, or lists of tokens.`,

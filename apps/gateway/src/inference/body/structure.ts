@@ -1,14 +1,14 @@
 import { InferenceError } from '../errors';
 
-/** Deeper than any schema of a tool; recursion over what is deeper ends in a full stack, here or in the backend. */
+/** More than any tool schema has. Recursion over a deeper body could overflow the stack, here or in the backend. */
 export const MAX_DEPTH = 64;
 /** Members of all objects together. 20,000 messages have 40,000. */
 export const MAX_MEMBERS = 100_000;
 /** Items of all arrays together: 2,048 inputs of 256 tokens are half a million. */
 export const MAX_ITEMS = 1_000_000;
-/** Of one object: JSON.parse turns one with very many different names into a hash table, at ten times the cost. */
+/** Of one object. JSON.parse turns an object with very many names into a hash table, at ten times the cost. */
 export const MAX_MEMBERS_PER_OBJECT = 4_096;
-/** A number is written with no more characters; parsing is quadratic in them. */
+/** More than any honest number has. Parsing a number takes quadratic time. */
 const MAX_NUMBER_CHARS = 400;
 
 const QUOTE = 0x22;
@@ -21,9 +21,9 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Refuses a body whose structure is dear to parse, before it is parsed: one pass over its bytes, no recursion, nothing
- * allocated. Says nothing about valid JSON, which the parser does. Throws InferenceError invalid_value with the
- * outermost field as `param`.
+ * Refuses a body that is expensive to parse, before it is parsed: one pass over its bytes, without recursion or
+ * allocation. The parser checks that the JSON is valid. Throws InferenceError invalid_value with the outermost field as
+ * `param`.
  */
 export function checkStructure(raw: Buffer): void {
   const membersAt = new Uint32Array(MAX_DEPTH + 1);
@@ -69,7 +69,7 @@ export function checkStructure(raw: Buffer): void {
       if (depth > MAX_DEPTH) refuse(`is nested more than ${MAX_DEPTH} levels deep`);
       membersAt[depth] = 0;
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      // More of them than opened are no JSON: the parser says so.
+      // Unbalanced brackets are invalid JSON, which the parser reports.
       depth = Math.max(0, depth - 1);
     }
     if (byte !== 0x65 && byte !== 0x45) numberFrom = -1;

@@ -26,8 +26,8 @@ const CHECKS: Record<InferenceKind, (body: unknown) => Record<string, unknown>> 
 };
 
 /**
- * The body as an object that its schema accepts. Throws InferenceError 400: invalid_json, or the first thing wrong,
- * with its `param`.
+ * Parses a body and checks it by its schema. Throws InferenceError 400: invalid_json, or the first error with its
+ * `param`.
  */
 export function parseBody(kind: InferenceKind, raw: Buffer): Record<string, unknown> {
   checkStructure(raw);
@@ -79,7 +79,7 @@ function toInferenceError(error: ErrorObject): InferenceError {
     return new InferenceError('unsupported_parameter', { message: `'${field}' is not supported.`, param: field });
   }
   if (keyword === 'pattern') {
-    const message = `${name} has characters, or a length, that are not allowed.`;
+    const message = `${name} has characters that are not allowed, or a wrong length.`;
     return new InferenceError('invalid_value', { message, param });
   }
   if (keyword === 'enum') {

@@ -1,0 +1,97 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { only, optional, TEXT, TEXT_OR_NULL } from './schema-builders';
+import { CALLED_FUNCTION, MAX_TOOLS, TOOL_TYPES } from './tool-schemas';
+
+const MAX_CONTENT_PARTS = 4_096;
+const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;
+const PART_TYPES = ['text', 'image_url', 'input_audio', 'refusal'] as const;
+
+/** Base64, optionally as a `data:` URL. A backend has nothing to fetch. */
+const AUDIO_DATA = { type: 'string', pattern: '^(data:audio/[a-z0-9.+-]{1,32};base64,)?[A-Za-z0-9+/]*={0,2}$' };
+
+const ContentPart = Type.Object(
+  {
+    type: Type.Unsafe<(typeof PART_TYPES)[number]>({ type: 'string', enum: PART_TYPES }),
+    text: Type.Optional(Type.String()),
+    cache_control: Type.Optional(Type.Unknown({ description: 'Accepted without effect.' })),
+    refusal: Type.Optional(Type.String()),
+    image_url: Type.Optional(
+      Type.Unsafe<{ url: string; detail?: string | null }>(
+        only({ url: TEXT, detail: { type: ['string', 'null'], enum: ['auto', 'low', 'high', null] } }, ['url']),
+      ),
+    ),
+    input_audio: Type.Optional(
+      Type.Unsafe<{ data: string; format?: string }>(
+        only({ data: AUDIO_DATA, format: { type: 'string', pattern: '^[a-z0-9]{1,16}$' } }, ['data']),
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    title: 'Content part',
+    description:
+      'A part has the member that `type` names, and no other. Images and audio require a model that accepts them. ' +
+      'The hold covers the largest cost that each can have. An image is a `data:` URL, or an `https:` URL if the ' +
+      'model may fetch from its domain.',
+  },
+);
+
+/** Members of earlier answers that clients send back. They are accepted and not sent to backends. */
+export const NOT_PASSED_ON_IN_MESSAGES = [
+  'annotations',
+  'audio',
+  'id',
+  'parsed',
+  'provider_specific_fields',
+  'reasoning_details',
+  'stop_reason',
+  'thinking',
+  'thinking_blocks',
+] as const;
+const NOT_PASSED_ON = Object.fromEntries(
+  NOT_PASSED_ON_IN_MESSAGES.map((name) => [
+    name,
+    Type.Optional(Type.Unknown({ description: 'From an earlier answer. Not passed on.' })),
+  ]),
+);
+
+/** A message of a chat. */
+export const Message = Type.Object(
+  {
+    role: Type.Unsafe<(typeof ROLES)[number]>({ type: 'string', enum: ROLES }),
+    content: Type.Optional(
+      Type.Unsafe<string | Static<typeof ContentPart>[] | null>({
+        type: ['string', 'array', 'null'],
+        minItems: 1,
+        maxItems: MAX_CONTENT_PARTS,
+        items: ContentPart,
+        description: 'Text or parts. Only the role `assistant` may omit it or set it to null.',
+      }),
+    ),
+    name: optional<string>('string', {}),
+    tool_calls: optional<object[]>('array', {
+      maxItems: MAX_TOOLS,
+      items: only({
+        id: TEXT_OR_NULL,
+        type: { type: 'string', enum: TOOL_TYPES },
+        index: { type: ['integer', 'null'] },
+        function: CALLED_FUNCTION,
+        custom: only({ name: TEXT, input: TEXT }, ['name']),
+      }),
+    }),
+    tool_call_id: optional<string>('string', {}),
+    refusal: optional<string>('string', {}),
+    function_call: optional<object>('object', { ...CALLED_FUNCTION, type: ['object', 'null'] }),
+    reasoning_content: optional<string>('string', {
+      description: 'From an earlier answer, for templates that show it.',
+    }),
+    reasoning: optional<string>('string', { description: 'As `reasoning_content`.' }),
+    ...NOT_PASSED_ON,
+  },
+  {
+    additionalProperties: false,
+    title: 'Message',
+    if: { properties: { role: { const: 'assistant' } } },
+    else: { required: ['content'], properties: { content: { type: ['string', 'array'] } } },
+  },
+);

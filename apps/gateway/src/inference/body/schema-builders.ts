@@ -1,0 +1,22 @@
+import { Type } from '@sinclair/typebox';
+
+/**
+ * Building blocks of the request schemas. Unions are lists of types instead of `anyOf`, so that an error names one
+ * field and one reason.
+ */
+
+/** A field that may be absent or null. Both mean the same. */
+export const optional = <T>(type: string, options: Record<string, unknown>) =>
+  Type.Optional(Type.Unsafe<T | null>({ type: [type, 'null'], ...options }));
+
+/** An object with these members and no other. */
+export const only = (properties: Record<string, unknown>, required: string[] = []) => ({
+  type: 'object',
+  required,
+  additionalProperties: false,
+  properties,
+});
+export const TEXT = { type: 'string' };
+export const TEXT_OR_NULL = { type: ['string', 'null'] };
+/** A name of a function, tool or schema. */
+export const NAME = { type: 'string', pattern: '^[a-zA-Z0-9_-]{1,64}$' };

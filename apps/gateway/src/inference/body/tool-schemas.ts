@@ -1,0 +1,49 @@
+import { NAME, only, TEXT, TEXT_OR_NULL } from './schema-builders';
+
+export const MAX_TOOLS = 1_024;
+const TOOL_CHOICES = ['none', 'auto', 'required'] as const;
+export const TOOL_TYPES = ['function', 'custom'] as const;
+
+/** A call of a function in an earlier answer. */
+export const CALLED_FUNCTION = only({ name: TEXT, arguments: TEXT }, ['name']);
+
+/** The declaration of a function. */
+export const FUNCTION = only(
+  {
+    name: NAME,
+    description: TEXT_OR_NULL,
+    parameters: { type: ['object', 'null'] },
+    strict: { type: ['boolean', 'null'] },
+  },
+  ['name'],
+);
+
+/** The declaration of a tool. */
+export const TOOL = {
+  ...only(
+    {
+      type: { type: 'string', enum: TOOL_TYPES },
+      cache_control: { description: 'Accepted without effect.' },
+      function: FUNCTION,
+      custom: only({ name: NAME, description: TEXT_OR_NULL, format: { type: ['object', 'null'] } }, ['name']),
+    },
+    ['type'],
+  ),
+  if: { required: ['type'], properties: { type: { const: 'function' } } },
+  then: { required: ['function'] },
+  else: {
+    if: { required: ['type'], properties: { type: { const: 'custom' } } },
+    then: { required: ['custom'] },
+  },
+};
+
+export const TOOL_CHOICE = {
+  ...only(
+    { type: { type: 'string', enum: TOOL_TYPES }, function: only({ name: NAME }), custom: only({ name: NAME }) },
+    ['type'],
+  ),
+  type: ['string', 'object', 'null'],
+  if: { type: 'string' },
+  then: { enum: TOOL_CHOICES },
+  description: `One of ${TOOL_CHOICES.join(', ')}, or the tool to call.`,
+};

@@ -1,0 +1,84 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Backend, CatalogModel } from '../catalog/catalog';
+import { PlainRelay } from './plain-answer';
+import { Upstream } from './upstream';
+
+/** How a backend of a test answers a request. */
+export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** A backend that counts the requests that it got. */
+export type CountingBackend = Backend & { asked: number };
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+/** A closed connection counts as stale, however late a slow machine notices the close. */
+const ALWAYS_STALE_MS = 600_000;
+const servers: Server[] = [];
+const upstreams: Upstream[] = [];
+
+export function upstreamWith({ timeoutMs = DEFAULT_TIMEOUT_MS, staleCloseMs = ALWAYS_STALE_MS }): Upstream {
+  const upstream = new Upstream({
+    connectTimeoutMs: timeoutMs,
+    plainHeadTimeoutMs: timeoutMs,
+    streamHeadTimeoutMs: timeoutMs,
+    idleTimeoutMs: timeoutMs,
+    staleCloseMs,
+  });
+  upstreams.push(upstream);
+  return upstream;
+}
+
+/** Closes all upstreams and backends of the test file. */
+export async function closeAll(): Promise<void> {
+  await Promise.all(upstreams.map((upstream) => upstream.close()));
+  for (const server of servers) server.closeAllConnections();
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+}
+
+export async function backend(answer: Answer): Promise<CountingBackend> {
+  const self = {
+    name: '',
+    origin: '',
+    basePath: '/v1',
+    model: 'inner',
+    authorization: 'Bearer secret',
+    weight: 1,
+    dialect: 'any' as const,
+    passthrough: new Set<string>(),
+    asked: 0,
+  };
+  const server = createServer((request, response) => {
+    self.asked += 1;
+    request.resume().on('end', () => answer(request, response));
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  self.origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  self.name = self.origin + self.basePath;
+  return self;
+}
+
+/** An exchange whose body is the backend's name for the model. */
+export function exchangeWith(relay: PlainRelay, backends: Backend[], upstream: Upstream) {
+  const model = { backends } as unknown as CatalogModel;
+  return upstream.exchange({ model, path: '/x', stream: false, body: (one) => one.model }, relay);
+}
+
+export function ask(upstream: Upstream, ...backends: Backend[]) {
+  const relay = new PlainRelay();
+  return relay.run(exchangeWith(relay, backends, upstream));
+}
+
+/** An origin on which nothing listens any more. */
+export async function closedOrigin(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `http://127.0.0.1:${port}`;
+}
+
+/** All requests that these backends got. */
+export function askedOf(backends: readonly CountingBackend[]): number {
+  return backends.reduce((total, { asked }) => total + asked, 0);
+}
