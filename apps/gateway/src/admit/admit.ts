@@ -21,7 +21,7 @@ export const STREAM_SLICE_TOKENS = 1_024;
 const LEAST_OPEN_OUTPUT_TOKENS = 256;
 const MINUTE_MS = 60_000;
 /** A prompt with a higher bound is counted only when necessary. Counting up to this bound takes 1 ms. */
-const MAX_EAGER_COUNT_BYTES = 16 * 1024;
+const MAX_EAGER_BOUND_TOKENS = 16 * 1024;
 
 /** The output that a request asks for. */
 export interface WantedOutput {
@@ -108,7 +108,7 @@ export class Admitter {
   async admit(candidate: Candidate, nowMs: number): Promise<Admission> {
     const { tenantId, keyId } = candidate.draft;
     let { prompt } = candidate;
-    if (!prompt.isExact && prompt.upperBound <= MAX_EAGER_COUNT_BYTES && this.exactCounting.isDue(tenantId, nowMs)) {
+    if (!prompt.isExact && prompt.upperBound <= MAX_EAGER_BOUND_TOKENS && this.exactCounting.isDue(tenantId, nowMs)) {
       prompt = prompt.countedWithinContext();
     }
     for (;;) {
