@@ -81,7 +81,7 @@ export class UnbilledReports {
       await this.services.request('metering.backends.unbilled', this.report, deadlineMs ? { deadlineMs } : {});
     } catch (error) {
       if (!(error instanceof RequestError)) {
-        logger('gateway').debug({ err: error }, 'unbilled work of backends could not be told; tried again');
+        logger('gateway').debug({ err: error }, 'a report of unbilled work was not sent; it is sent again');
         return false;
       }
       logger('gateway').error({ err: error }, 'a report of unbilled work was refused');
