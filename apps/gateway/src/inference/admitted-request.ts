@@ -162,11 +162,11 @@ export class AdmittedRequest {
     return this.countPrompt().upperBound;
   }
 
-  /** Counts what `record` tells and nobody has counted yet, as soon as the budget lets it. */
-  async countForRecord(text: DeliveredText, chunks: number, budget: TokenizerThrottle): Promise<void> {
+  /** Counts what `record` tells and nobody has counted yet, as soon as the throttle lets it. */
+  async countForRecord(text: DeliveredText, chunks: number, throttle: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
     const bytes = (this.prompt.isExact ? 0 : this.request.outgoing.bytes) + text.uncountedBytes;
-    if (bytes === 0 || !(await budget.take(bytes))) return;
+    if (bytes === 0 || !(await throttle.take(bytes))) return;
     this.countPrompt();
     text.tokens();
   }
