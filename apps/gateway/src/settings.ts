@@ -28,7 +28,7 @@ export class PublicSettings {
   @Setting('Public port: both APIs and the docs. 0: any free port.')
   @Port()
   TOLLGATE_PORT: number = 8080;
-  @Setting('Connections that the public port takes. Further ones are answered 503.', {
+  @Setting('Connections that the public port accepts. Further ones get a 503.', {
     byDefault: 'from `ulimit -n`',
   })
   @Optional()

@@ -16,7 +16,7 @@ const refused = new Counter({
   registers,
 });
 
-/** This many connections beyond the limit are told why at a time. Further ones are closed without an answer. */
+/** Connections beyond the limit that get a 503 at a time. Further ones are closed without an answer. */
 const MAX_TOLD_CONNECTIONS = 64;
 const LOG_INTERVAL_MS = 10_000;
 

@@ -26,7 +26,7 @@ export function validateHttp({ httpVersion, rawHeaders }: IncomingMessage): stri
 const HOST = 'host';
 const TRANSFER_ENCODING = 'transfer-encoding';
 
-/** A body was announced and has not fully arrived. Its rest comes before the next request of the connection. */
+/** A body was announced and has not fully arrived. The rest precedes the next request of the connection. */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

@@ -169,11 +169,11 @@ describe('a request body', () => {
   });
 });
 
-describe('connections beyond the limit', () => {
+describe('the limit of connections', () => {
   const value = async (name: string) =>
     Number(new RegExp(`^${name}\\{port="public"\\} (\\S+)$`, 'm').exec(await metrics.metrics())?.[1]);
 
-  it('are answered 503, closed and counted, and do not affect the open ones', async () => {
+  it('answers further ones 503, closes and counts them, and does not affect the open ones', async () => {
     const url = await open(greet, 2);
     const GET = head('GET / HTTP/1.1', 'Host: a');
     const before = await value('tollgate_connections_refused_total');
@@ -192,7 +192,7 @@ describe('connections beyond the limit', () => {
     for (const socket of [kept[0]!, next]) socket.destroy();
   });
 
-  it('are limited by the setting, or else by the descriptors: two a connection, beside a reserve', () => {
+  it('is the setting, or else derived from the descriptors: two a connection, beside a reserve', () => {
     expect(publicConnections(undefined, 65_536)).toBe(32_512);
     expect(publicConnections(undefined, 1_024)).toBe(256);
     expect(publicConnections(undefined, 100)).toBe(16);

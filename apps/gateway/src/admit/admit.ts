@@ -20,7 +20,7 @@ export const STREAM_SLICE_TOKENS = 1_024;
 /** The least output that a request without `max_tokens` accepts when other requests' holds limit its own. */
 const LEAST_OPEN_OUTPUT_TOKENS = 256;
 const MINUTE_MS = 60_000;
-/** A prompt with a higher bound is counted only when necessary. Counting up to this bound takes 1 ms. */
+/** A prompt with a higher bound is counted only when necessary. Counting up to this bound takes at most 1 ms. */
 const MAX_EAGER_BOUND_TOKENS = 16 * 1024;
 
 /** The output that a request asks for. */
@@ -104,7 +104,10 @@ export class Admitter {
     return result.kind === 'refused' ? this.inLine(result, of, null) : result;
   }
 
-  /** Rejects with UnavailableError when the store does not answer. */
+  /**
+   * Rejects with UnavailableError when the store does not answer, and with InferenceError context_length_exceeded when
+   * a counted prompt leaves no room for output.
+   */
   async admit(candidate: Candidate, nowMs: number): Promise<Admission> {
     const { tenantId, keyId } = candidate.draft;
     let { prompt } = candidate;

@@ -14,7 +14,7 @@ export function prefixed<Operation>(prefix: string, table: RouteTable<Operation>
   return Object.fromEntries(Object.entries(table).map(([path, methods]) => [prefix + path, methods]));
 }
 
-/** Each route of a table by itself. */
+/** The routes of a table as a list. */
 export function routesOf<Operation>(
   table: RouteTable<Operation>,
 ): { path: string; method: Method; operation: Operation }[] {

@@ -84,7 +84,7 @@ const LEAST_COMMON = 0.25;
  */
 const MOST_OTHERS = 0.1;
 const MOST_LETTERS = 20;
-/** Each window of this length is judged by itself, so that English text cannot hide other text beside it. */
+/** Each window of this length is judged separately, so that English text cannot hide other text beside it. */
 const WINDOW_BYTES = 1024;
 
 /**

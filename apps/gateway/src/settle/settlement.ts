@@ -79,7 +79,7 @@ export class Settlements {
   async settle(request: HeldRequest, { tokens, estimated, outcome, raise }: Delivered): Promise<Settled | null> {
     const { draft, hold, begun } = request;
     const cost = costNanos(tokens, draft.price);
-    // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire by itself.
+    // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
     const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
@@ -135,7 +135,7 @@ export class Settlements {
     try {
       await this.client.void({ id, tenantId });
     } catch (error) {
-      this.log.warn({ ...request.logged, err: error }, 'a hold was not released; it expires by itself');
+      this.log.warn({ ...request.logged, err: error }, 'a hold was not released; it expires at its deadline');
     }
   }
 }
