@@ -4,7 +4,7 @@ import { CredentialStore } from '@tollgate/credentials';
 import { Messages } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { ConfigSource } from '@tollgate/runtime';
-// Its metrics are the gateway's, whoever opens the ports.
+// Registers the metrics of connections, also where another module opens the ports.
 import './accept/connection-limit';
 import { Admitter } from './admit/admit';
 import { BodyMemory, DEFAULT_BODY_MEMORY_MIB } from './admit/body-memory';
@@ -32,20 +32,20 @@ import { UnbilledReports } from './settle/unbilled-reports';
 export interface GatewayOptions {
   /** Base URL (ends in /v1) that the backend url "simulator:" stands for. */
   simulatorUrl?: string;
-  /** Where they differ from the defaults. */
+  /** Only the limits that differ from the defaults. */
   upstreamLimits?: Partial<UpstreamLimits>;
-  /** For the bodies of all requests in hand. */
+  /** Memory for the bodies of all requests in progress. */
   bodyMemoryMib?: number;
   /** For tests, whose leases are shorter. */
   signOfLifeIntervalMs?: number;
 }
 
-/** Nothing listens there: a configuration that names "simulator:" where there is none gets a 502. */
+/** Nothing listens there. A model that names "simulator:" without a simulator gets a 502. */
 const NO_SIMULATOR = 'http://127.0.0.1:9/v1';
 
 /**
- * Builds the stages, and takes them down in the order in which they depend on each other: running requests have ended
- * by then (InFlight.drain).
+ * Builds the stages, and closes them in the order of their dependencies. Running requests have ended by then
+ * (InFlight.drain).
  */
 @Injectable()
 class GatewayStages implements OnApplicationShutdown {
@@ -89,8 +89,8 @@ class GatewayStages implements OnApplicationShutdown {
 }
 
 /**
- * Both public surfaces. Needs MessagesModule, AdmissionStore, CredentialStore and ConfigSource from global modules;
- * served by `createPublicApp`.
+ * Both public surfaces, served by `createPublicApp`. Needs MessagesModule, AdmissionStore, CredentialStore and
+ * ConfigSource from global modules.
  */
 @Module({})
 export class GatewayModule {

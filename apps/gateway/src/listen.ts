@@ -3,8 +3,8 @@ import { baseUrl, explainListen, type AddressSettings } from '@tollgate/runtime'
 import type { AddressInfo } from 'node:net';
 
 /**
- * Begins to serve; the base URL. Rejects with StartError when the port cannot be had. `settings` names where the
- * address comes from.
+ * Starts to listen. Resolves with the base URL. Rejects with StartError when the port is not available. `settings`
+ * names the settings of the address, for that error.
  */
 export async function listen(
   app: NestFastifyApplication,

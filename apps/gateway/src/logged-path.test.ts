@@ -19,6 +19,7 @@ it.each([
   [`//${KEY}@host/`, '//[hidden]/'],
   ['*', '[hidden]'],
   ['/%', '/%'],
-])('of %s a log shows %s', (url, shown) => expect(loggedPath(url)).toBe(shown));
+])('the target %s is logged as %s', (url, shown) => expect(loggedPath(url)).toBe(shown));
 
-it('shows no more than a line', () => expect(loggedPath(`/${'x'.repeat(10_000)}`).length).toBeLessThanOrEqual(200));
+it('shortens a long path to 200 characters', () =>
+  expect(loggedPath(`/${'x'.repeat(10_000)}`).length).toBeLessThanOrEqual(200));

@@ -1,16 +1,16 @@
-/** Beginnings of credentials (contracts/credentials.ts), in whatever case. */
+/** Prefixes of credentials (contracts/credentials.ts), in any case. */
 const CREDENTIAL = /sk-svc-|fma_/i;
 const HIDDEN = '[hidden]';
 const MAX_CHARS = 200;
-/** An escape may be escaped itself. */
+/** An escape may itself be escaped. */
 const MAX_DECODINGS = 3;
 
 /**
- * What a log may show of a request's target: its path, without a query, and without what looks like a credential that
- * somebody put there, escaped or not.
+ * The part of a request's target that a log may show: its path without the query. Segments that look like a credential
+ * are hidden, percent-encoded or not.
  */
 export function loggedPath(url: string): string {
-  // An absolute target may name a user and a password.
+  // An absolute target may contain a user name and a password.
   if (!url.startsWith('/')) return HIDDEN;
   const path = url
     .split(/[?#]/, 1)[0]!
@@ -18,7 +18,7 @@ export function loggedPath(url: string): string {
     .split('/')
     .map((segment) => (CREDENTIAL.test(decoded(segment)) ? HIDDEN : segment))
     .join('/');
-  // One that is spread over segments.
+  // A credential may be spread over segments.
   return CREDENTIAL.test(decoded(path)) ? HIDDEN : path;
 }
 

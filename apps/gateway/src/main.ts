@@ -33,9 +33,9 @@ runService(
         () => credentials.close(),
         () => messages.close(),
       );
-      // Each has connections of its own, and no request runs without both.
+      // Both have their own connections, and every request needs both.
       health.depend('redis', { required: true, check: () => Promise.all([admission.check(), credentials.check()]) });
-      // Inference begins and goes on without it: usage waits in its holds.
+      // Inference starts and runs without Kafka: settled holds record the usage.
       health.depend('kafka', { required: false, check: () => messages.check() });
       await Promise.all([admission.start(), credentials.start()]);
 
@@ -73,8 +73,8 @@ runService(
         host: 'TOLLGATE_HOST',
         port: 'TOLLGATE_PORT',
       });
-      // Not ready, and still serving: whoever balances the load shall notice before anything is refused. Only of who
-      // serves: a start that fails at a port says so at once.
+      // Reports "not ready" but still serves, so that load balancers notice before any request is refused. Added last:
+      // a start that fails at a port does not wait for it.
       takeDown.add(() => setTimeout(settings.TOLLGATE_LAME_DUCK_SECONDS * 1_000));
       logger('gateway').info({ publicUrl, operatorUrl }, 'listening');
     },

@@ -23,7 +23,7 @@ import { MANAGEMENT_ERRORS } from './management/errors';
 import { MANAGEMENT_PREFIX } from './management/prefix';
 import { unknownRoute } from './management/unknown-route.controller';
 
-/** For the head and body of a request to arrive; not for its answer. */
+/** For the head and body of a request to arrive. Its answer may take longer. */
 const REQUEST_TIMEOUT_MS = 120_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 /** For settling and answering requests that are cut off. */
@@ -33,14 +33,14 @@ const FLUSH_TIMEOUT_MS = 2_000;
 const MAX_PARAM_CHARS = 16_384;
 
 export interface PublicAppOptions {
-  /** What the limit of open files allows when it is not given. */
+  /** Default: derived from the limit of open files. */
   maxConnections?: number | undefined;
 }
 
 /**
- * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers.
- * Initialised, not yet listening. The patterns of the module's controllers are answered already.
- * @param module the program's root module, which has a GatewayModule in it
+ * The public port: the inference routes on the bare server, the management API and the docs as Nest controllers. It is
+ * initialised but does not listen yet. The module's message patterns are already answered.
+ * @param module the program's root module; it imports a GatewayModule
  */
 export async function createPublicApp(
   module: Type | DynamicModule,
@@ -61,7 +61,7 @@ export async function createPublicApp(
     requestIdHeader: false,
     genReqId: requestIdOf,
     return503OnClosing: false,
-    // Unknown ids of any length are simply not found; node:http bounds the size of the head.
+    // An unknown id of any length is a 404. node:http limits the size of the head.
     routerOptions: { maxParamLength: MAX_PARAM_CHARS },
     // acceptingServer handles client errors itself.
     clientErrorHandler: () => {},
@@ -73,7 +73,7 @@ export async function createPublicApp(
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   server.setErrorHandler((error: Error, request, reply) => sendEarlyError(error, request, reply));
-  // Called by requests only, when `app` is assigned.
+  // Only requests call this, and then `app` is assigned.
   const inFlight = (): InFlight => app.get(InFlight, { strict: false });
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
@@ -105,7 +105,7 @@ export async function createPublicApp(
     });
   }
   server.setNotFoundHandler((request, reply) => {
-    // Nest binds no route for this method.
+    // Nest binds no route for this HTTP method.
     if (isManagement(request)) return sendError(MANAGEMENT_ERRORS, 'management', unknownRoute(request.url), reply);
     refuseRoute(request, reply);
   });
@@ -123,7 +123,7 @@ export async function createPublicApp(
 }
 
 /**
- * Refuses new inference requests and lets running ones finish to their last byte; false when some took longer than
+ * Refuses new inference requests and lets running ones finish to their last byte. False when one took longer than
  * `timeoutMs`.
  */
 export function drain(app: NestFastifyApplication, timeoutMs: number): Promise<boolean> {
@@ -145,13 +145,13 @@ export async function cutOff(app: NestFastifyApplication, timeoutMs = CUT_OFF_TI
 /** Lets running requests finish for `timeoutMs`, then ends the others by `cutOff`. */
 export async function endRequests(app: NestFastifyApplication, timeoutMs: number): Promise<void> {
   if (!(await drain(app, timeoutMs)))
-    logger('gateway').warn('requests that did not finish in time are ended, and settled at what was delivered');
+    logger('gateway').warn('requests did not finish in time: they are ended and settled at the output delivered');
   await cutOff(app);
 }
 
 /**
- * Tries late settlements once more, and waits until the usage of all ended requests is published or left to the
- * sweeper; false when that took longer than `timeoutMs`.
+ * Tries late settlements once more. Waits until the usage of all ended requests is published or left to the sweeper.
+ * False when this took longer than `timeoutMs`.
  */
 export async function flushUsage(app: NestFastifyApplication, timeoutMs = FLUSH_TIMEOUT_MS): Promise<boolean> {
   const flushed = app.get(Settlements, { strict: false }).flush();

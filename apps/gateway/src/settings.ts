@@ -28,26 +28,26 @@ export class PublicSettings {
   @Setting('Public port: both APIs and the docs. 0: any free port.')
   @Port()
   TOLLGATE_PORT: number = 8080;
-  @Setting('Connections that the public port takes. Further ones are answered 503.', {
+  @Setting('Connections that the public port accepts. Further ones get a 503.', {
     byDefault: 'from `ulimit -n`',
   })
   @Optional()
   @WholeNumber(1, 1_000_000)
   TOLLGATE_MAX_CONNECTIONS?: number;
-  /** At least one of the largest. */
+  /** The minimum fits one body of the largest size. */
   @Setting('MiB of memory for the bodies of all requests in progress.')
   @WholeNumber(10, 65_536)
   TOLLGATE_BODY_MEMORY_MIB: number = 256;
 }
 
-/** Also of the standalone form, where it has another default. */
+/** The standalone form has another default. */
 export const OperatorPort = (byDefault?: string) =>
   combine(
     Setting('Port of the operator API, of `/metrics` and of the probes. 0: any free port.', { byDefault }),
     Port(),
   );
 
-/** Also of the standalone form, which makes one. */
+/** The standalone form generates one by default. */
 export const OperatorSecret = (byDefault?: string) =>
   combine(
     Setting('Bearer token of the operator API. Make one with `openssl rand -hex 32`: it needs 80 bits of entropy.', {
@@ -67,7 +67,7 @@ export class OperatorSettings {
   @OperatorSecret() TOLLGATE_OPERATOR_SECRET!: string;
 }
 
-/** Under which names callers may reach the operator API. */
+/** The host names of the operator API. */
 export class OperatorHostsSettings {
   @Setting('Host names that callers of the operator API may use besides its addresses and localhost: `a,b`.')
   @Optional()
@@ -81,7 +81,7 @@ export class LameDuckSettings {
   TOLLGATE_LAME_DUCK_SECONDS: number = 5;
 }
 
-/** All that the service reads besides SERVICE_SETTINGS. */
+/** All settings of the service besides SERVICE_SETTINGS. */
 export const SETTINGS = [
   KafkaSettings,
   MessageKeysSettings,

@@ -29,7 +29,7 @@ export class AdmissionClient {
   private readonly extensions: BatchQueue<ExtendRequest, ExtendResult>;
   private readonly settlements: BatchQueue<Settlement, SettleResult>;
   private readonly voids: BatchQueue<{ id: string; tenantId: string }, boolean>;
-  private readonly signs: HoldHeartbeat;
+  private readonly heartbeat: HoldHeartbeat;
 
   constructor(
     private readonly store: AdmissionStore,
@@ -49,7 +49,7 @@ export class AdmissionClient {
       answersWithinMs: settle,
     });
     this.voids = new BatchQueue((holds) => store.void(holds));
-    this.signs = new HoldHeartbeat(store, options.signOfLifeIntervalMs);
+    this.heartbeat = new HoldHeartbeat(store, options.signOfLifeIntervalMs);
   }
 
   /**
@@ -92,17 +92,17 @@ export class AdmissionClient {
 
   /** Keeps the hold alive and records its progress, until `untrack`. */
   track(request: RunningRequest): void {
-    this.signs.track(request);
+    this.heartbeat.track(request);
   }
 
   /** Call before `settle` and `void`: otherwise an ended hold counts as lost. */
   untrack(id: string): void {
-    this.signs.untrack(id);
+    this.heartbeat.untrack(id);
   }
 
   /** Waits for calls in progress. Close the store afterwards. */
   async close(): Promise<void> {
-    this.signs.stop();
+    this.heartbeat.stop();
     const queues = [this.admits, this.looks, this.extensions, this.settlements, this.voids];
     await Promise.all(queues.map((queue) => queue.idle()));
   }

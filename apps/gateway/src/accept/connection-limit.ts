@@ -11,18 +11,18 @@ const open = new Gauge({
 });
 const refused = new Counter({
   name: 'tollgate_connections_refused_total',
-  help: 'Connections closed because their port had too many, by port: public, operator',
+  help: 'Connections refused because their port had too many open, by port: public, operator',
   labelNames: ['port'] as const,
   registers,
 });
 
-/** Beyond the limit so many at once are told why; more are closed without a word. */
+/** Connections beyond the limit that get a 503 at a time. Further ones are closed without an answer. */
 const MAX_TOLD_CONNECTIONS = 64;
 const LOG_INTERVAL_MS = 10_000;
 
 export type PortName = 'public' | 'operator';
 
-/** Counts a port's connections, and hands each one that is too many to `refuse`. */
+/** Counts a port's connections, and hands each one beyond the limit to `refuse`. */
 export function limitConnections(
   server: Server,
   { port, maxConnections }: { port: PortName; maxConnections: number },
@@ -30,7 +30,7 @@ export function limitConnections(
 ): void {
   const gauge = open.labels(port);
   const counter = refused.labels(port);
-  // Shown from the start.
+  // The metrics show 0 from the start.
   gauge.inc(0);
   counter.inc(0);
   let count = 0;
@@ -41,7 +41,7 @@ export function limitConnections(
     if (sinceLogged === 0) return;
     logger('gateway').warn(
       { port, maxConnections, refused: sinceLogged },
-      'connections are refused: as many are open as may be (ulimit -n, TOLLGATE_MAX_CONNECTIONS)',
+      'connections are refused: the limit of open connections is reached (ulimit -n, TOLLGATE_MAX_CONNECTIONS)',
     );
     sinceLogged = 0;
     pause = setTimeout(log, LOG_INTERVAL_MS).unref();

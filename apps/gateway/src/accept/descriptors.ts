@@ -1,22 +1,22 @@
 import { logger } from '@tollgate/runtime';
 import { readFileSync } from 'node:fs';
 
-/** Of the operator port: people, scripts that ask much at once, probes and scrapes. */
+/** Limit of the operator port: people, scripts with many requests at once, probes and scrapes. */
 export const MAX_OPERATOR_CONNECTIONS = 256;
-/** For that port, for the connections to stores and brokers, files and the program itself. */
+/** For the operator port, the connections to stores and brokers, files and the program itself. */
 const RESERVED_DESCRIPTORS = 512;
-/** A request has one for its client, and one for its backend. */
+/** A request needs one for its client and one for its backend. */
 const DESCRIPTORS_PER_CONNECTION = 2;
 const LEAST_CONNECTIONS = 16;
-/** Below it a busy day meets the limit. */
+/** With fewer, busy days reach the limit. */
 const LOW_DESCRIPTORS = 8_192;
 
 /**
- * How many connections the public port takes: what `TOLLGATE_MAX_CONNECTIONS` says, otherwise what the descriptors of
- * the process allow, so that none is ever lacking for an answer, a backend, a store or the operator. Warns where that
- * is little, or too much.
+ * How many connections the public port accepts: `TOLLGATE_MAX_CONNECTIONS`, or by default what the open files of the
+ * process allow. The default leaves descriptors for answers, backends, stores and the operator. Warns when the setting
+ * exceeds the open files, or when they are few.
  * @param set the setting
- * @param descriptors how many the process may open; null: unknown
+ * @param descriptors how many files the process may open; null: unknown
  */
 export function publicConnections(set: number | undefined, descriptors = maxDescriptors()): number {
   if (descriptors === null) return set ?? Infinity;
@@ -26,21 +26,19 @@ export function publicConnections(set: number | undefined, descriptors = maxDesc
   if (set !== undefined && set > fit) {
     log.warn(
       { descriptors, connections: set, affordable: fit },
-      'TOLLGATE_MAX_CONNECTIONS is more than the open files that this process may have: raise ulimit -n (LimitNOFILE, --ulimit nofile), or lower it',
+      'TOLLGATE_MAX_CONNECTIONS exceeds what the limit of open files allows: ' +
+        'raise ulimit -n (LimitNOFILE, --ulimit nofile), or lower the setting',
     );
   } else if (set === undefined && descriptors < LOW_DESCRIPTORS) {
     log.warn(
       { descriptors, connections: fit },
-      'this process may open few files, so it takes few connections: raise ulimit -n (LimitNOFILE, --ulimit nofile)',
+      'the limit of open files is low, so few connections are accepted: raise ulimit -n (LimitNOFILE, --ulimit nofile)',
     );
   }
   return set ?? fit;
 }
 
-/**
- * The soft limit in force, which Node.js raises to the hard one at its start; null where the system does not tell (not
- * Linux).
- */
+/** The soft limit in force, which Node.js raises to the hard limit at its start. Null when unknown (not Linux). */
 function maxDescriptors(): number | null {
   try {
     const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];

@@ -3,15 +3,16 @@ import type { Socket } from 'node:net';
 import { linger } from './linger';
 
 /**
- * The exchanges of a port that have not ended, by connection: who may write to it, and whether it can be used again.
+ * The exchanges in progress on a port, by connection: which responses may write to it, and whether it can be used
+ * again.
  */
 export class Exchanges {
   private readonly running = new WeakMap<Socket, Set<ServerResponse>>();
   private readonly ending = new WeakSet<Socket>();
 
   /**
-   * Called once a connection. node:http closes it by `destroySoon` after an answer with `Connection: close`, whether or
-   * not all was read.
+   * Called once for each connection. After an answer with `Connection: close`, node:http calls `destroySoon`, even when
+   * the request was not fully read.
    */
   connected(socket: Socket): void {
     const closeAtOnce = socket.destroySoon;
@@ -27,22 +28,22 @@ export class Exchanges {
     responses.add(response);
     response.once('close', () => {
       responses.delete(response);
-      // node:http would read on, to its end, what nobody wants: a body of any length.
+      // node:http would read an unwanted body of any length to its end.
       if (!response.req.complete && !socket.destroyed) linger(socket);
       else if (this.ending.has(socket) && !this.of(socket).some(isAnswered)) linger(socket);
     });
   }
 
   /**
-   * What comes on this connection is no HTTP. True: nobody is being answered on it, so it may be said, and then the
-   * connection be closed. False: an answer is on its way, and any other byte would be taken for a part of it; the
-   * connection closes after it, without a word.
+   * The bytes received on this connection are not valid HTTP. True: no answer is in progress, so the caller may send an
+   * error and close. False: an answer is in progress, and any other byte would be taken for a part of it. The
+   * connection then closes after that answer, without an error.
    */
   mayBeTold(socket: Socket): boolean {
     const answered = this.of(socket).filter(isAnswered);
     if (answered.length === 0) return true;
     this.ending.add(socket);
-    // Where the head is not written yet, it says so.
+    // A head that is not written yet then says `Connection: close`.
     for (const response of answered) response.shouldKeepAlive = false;
     return false;
   }
@@ -52,7 +53,7 @@ export class Exchanges {
   }
 }
 
-/** Not one whose own body is what cannot be read: there will be no answer to that but ours. */
+/** False for a request whose own body is malformed: it gets no answer but our error. */
 function isAnswered(response: ServerResponse): boolean {
   return response.headersSent || response.req.complete;
 }

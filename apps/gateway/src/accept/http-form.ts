@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * What node:http lets pass although two readers may understand it in two ways: null, or what is wrong with the request,
- * to say in public. What it refuses itself (a length beside chunks, folded lines, control characters, a bare line feed)
- * never becomes a request.
+ * Finds request heads that node:http accepts although two readers may understand them differently. Returns null, or a
+ * public message that says what is wrong. node:http itself refuses a length beside chunks, folded lines, control
+ * characters and bare line feeds.
  */
 export function validateHttp({ httpVersion, rawHeaders }: IncomingMessage): string | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
@@ -11,7 +11,7 @@ export function validateHttp({ httpVersion, rawHeaders }: IncomingMessage): stri
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
-    // By length first: nothing is made of the names of every request.
+    // Compares lengths first, so that most headers need no new string.
     if (name.length === HOST.length) {
       if (name.toLowerCase() === HOST) hosts += 1;
     } else if (name.length === TRANSFER_ENCODING.length && name.toLowerCase() === TRANSFER_ENCODING) {
@@ -26,9 +26,7 @@ export function validateHttp({ httpVersion, rawHeaders }: IncomingMessage): stri
 const HOST = 'host';
 const TRANSFER_ENCODING = 'transfer-encoding';
 
-/**
- * A body was announced and is not here as a whole: what is left of it comes before the next request of the connection.
- */
+/** A body was announced and has not fully arrived. The rest precedes the next request of the connection. */
 export function hasUnreadBody({ complete, headers }: IncomingMessage): boolean {
   if (complete) return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

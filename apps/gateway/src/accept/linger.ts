@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
-/** How long a client may take to read its answer and close, before the connection is reset. */
+/** Time for a client to read its answer and close before the connection is reset. */
 const LINGER_MS = 1_000;
-/** Of what it still sends meanwhile, so much is taken in and dropped. */
+/** Of the bytes that the client still sends in that time, this many are read and dropped. */
 const MAX_DROPPED_BYTES = 64 * 1024;
 
 const lingering = new WeakSet<Socket>();
@@ -12,16 +12,16 @@ export function isLingering(socket: Socket): boolean {
 }
 
 /**
- * Ends a connection of which not all was read: closed at once, the kernel would answer what still comes with a reset,
- * and the client could lose the answer that it has not read yet. Sends what is written, says that nothing follows, and
- * drops a bounded part of what comes for a bounded time. Nothing is parsed any more.
+ * Ends a connection whose request was not fully read. If it closed at once, the kernel would answer further bytes with
+ * a reset, and the client could lose an answer that it has not read yet. Sends what is written, then FIN. Drops a
+ * bounded number of incoming bytes for a bounded time. Nothing is parsed any more.
  */
 export function linger(socket: Socket): void {
   if (lingering.has(socket) || socket.destroyed) return;
   lingering.add(socket);
   socket.end();
   let dropped = 0;
-  // Without node:http's own listener: adding one of ours takes the socket back from its parser.
+  // Removes node:http's own listener: adding ours takes the socket back from its parser.
   socket.removeAllListeners('data');
   socket.on('data', (chunk: Buffer) => {
     dropped += chunk.length;

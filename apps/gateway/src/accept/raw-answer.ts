@@ -1,18 +1,18 @@
 import { newId } from '@tollgate/contracts';
 import { STATUS_CODES } from 'node:http';
 
-/** What a port says where no route is reached. */
+/** The answer of a port to a request that reaches no route. */
 export interface EarlyRefusal {
   status: number;
-  /** Public. */
+  /** Shown to the client. */
   message: string;
   retryAfterSeconds?: number;
 }
 
-/** The port's own envelope for it, as JSON. */
+/** Writes the refusal in the port's own envelope, as JSON. */
 export type Envelope = (refusal: EarlyRefusal) => string;
 
-/** The headers of an answer after which the connection is closed, and its body. */
+/** The headers and body of an answer after which the connection is closed. */
 export function closingAnswer(
   refusal: EarlyRefusal,
   envelope: Envelope,
@@ -28,7 +28,7 @@ export function closingAnswer(
   return { headers, body };
 }
 
-/** The same as bytes, for a socket of which no request was read. */
+/** The same answer as text, for a socket without a parsed request. */
 export function rawAnswer(refusal: EarlyRefusal, envelope: Envelope): string {
   const { headers, body } = closingAnswer(refusal, envelope);
   const head = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');

@@ -14,7 +14,7 @@ afterEach(async () => {
   }
 });
 
-/** A port of its own; its address. */
+/** Opens a new port. Resolves with its URL. */
 async function open(handler: RequestListener, maxConnections = Infinity): Promise<string> {
   const server = acceptingServer(handler, {
     port: 'public',
@@ -30,7 +30,7 @@ async function open(handler: RequestListener, maxConnections = Infinity): Promis
 const greet: RequestListener = (_request, response) => void response.end('hello');
 const head = (...lines: string[]) => [...lines, '', ''].join('\r\n');
 
-describe('what two readers could read in two ways is refused in the envelope, and the connection closed', () => {
+describe('an ambiguous or malformed request is refused in the envelope, and its connection is closed', () => {
   it.each([
     ['two hosts', head('GET / HTTP/1.1', 'Host: a', 'Host: b'), 400],
     ['two hosts that are the same', head('GET / HTTP/1.1', 'Host: a', 'hOST: a'), 400],
@@ -77,7 +77,7 @@ describe('what two readers could read in two ways is refused in the envelope, an
     expect(reached).toBe(0);
   });
 
-  it('what is right passes, by HTTP/1.0 also without a host', async () => {
+  it('a valid request is accepted, over HTTP/1.0 also without a host', async () => {
     const url = await open(greet);
     const chunks = `${head('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: Chunked')}0\r\n\r\n`;
     for (const text of [head('GET / HTTP/1.1', 'Host: a'), chunks]) {
@@ -92,7 +92,7 @@ describe('what two readers could read in two ways is refused in the envelope, an
 describe('nothing is written into an answer that has begun', () => {
   const GARBAGE = 'NONSENSE\r\n\r\n';
 
-  it('garbage behind the request of a stream ends the connection after the stream, without a word', async () => {
+  it('garbage after the request of a stream ends the connection after the stream, without an error', async () => {
     let go = () => {};
     const url = await open((_request, response) => {
       response.write('first');
@@ -109,7 +109,7 @@ describe('nothing is written into an answer that has begun', () => {
     expect(text.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
-  it('garbage behind a request that is not answered yet is not taken for its answer', async () => {
+  it('garbage after a request that is not answered yet does not replace its answer', async () => {
     let answer = () => {};
     const url = await open((_request, response) => {
       answer = () => response.end('hello');
@@ -123,7 +123,7 @@ describe('nothing is written into an answer that has begun', () => {
     expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*hello$/i);
   });
 
-  it('garbage in the body of a request that is not answered yet is its answer', async () => {
+  it('garbage in the body of a request that is not answered yet is answered 400', async () => {
     const url = await open((request) => void request.resume());
     const text = await new RawSocket(url)
       .send(`${head('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked')}NOT A SIZE\r\n`)
@@ -132,16 +132,16 @@ describe('nothing is written into an answer that has begun', () => {
   });
 });
 
-describe('a body that nobody reads', () => {
+describe('a request body', () => {
   const POST = head('POST / HTTP/1.1', 'Host: a', `Content-Length: ${10 ** 9}`, 'Expect: 100-continue');
 
-  it('is not asked for, and the connection is closed after the answer', async () => {
+  it('that no handler reads is not requested, and the connection is closed after the answer', async () => {
     const url = await open(greet);
     const text = await new RawSocket(url).send(POST).toEnd();
     expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*hello$/);
   });
 
-  it('is asked for by whoever reads it, once', async () => {
+  it('is requested once, when a handler reads it', async () => {
     const url = await open((request, response) => {
       continueIfOwed(request, response);
       continueIfOwed(request, response);
@@ -155,7 +155,7 @@ describe('a body that nobody reads', () => {
     socket.destroy();
   });
 
-  it('is dropped for a moment, to a bound, so that a client which is still sending gets its answer', async () => {
+  it('that no handler reads is dropped up to a bound, so that a client that still sends gets its answer', async () => {
     let taken = 0;
     const url = await open((request, response) => {
       request.socket.once('close', () => (taken = request.socket.bytesRead));
@@ -169,11 +169,11 @@ describe('a body that nobody reads', () => {
   });
 });
 
-describe('connections beyond the limit', () => {
+describe('the limit of connections', () => {
   const value = async (name: string) =>
     Number(new RegExp(`^${name}\\{port="public"\\} (\\S+)$`, 'm').exec(await metrics.metrics())?.[1]);
 
-  it('are answered 503 and closed, counted, and leave those alone that are there', async () => {
+  it('answers further ones 503, closes and counts them, and does not affect the open ones', async () => {
     const url = await open(greet, 2);
     const GET = head('GET / HTTP/1.1', 'Host: a');
     const before = await value('tollgate_connections_refused_total');
@@ -192,7 +192,7 @@ describe('connections beyond the limit', () => {
     for (const socket of [kept[0]!, next]) socket.destroy();
   });
 
-  it('come from the descriptors: two a connection, and a reserve; a setting stands before them', () => {
+  it('is the setting, or else derived from the descriptors: two a connection, beside a reserve', () => {
     expect(publicConnections(undefined, 65_536)).toBe(32_512);
     expect(publicConnections(undefined, 1_024)).toBe(256);
     expect(publicConnections(undefined, 100)).toBe(16);

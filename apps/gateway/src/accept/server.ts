@@ -9,7 +9,7 @@ import { closingAnswer, type EarlyRefusal, type Envelope, rawAnswer } from './ra
 export interface AcceptOptions {
   port: PortName;
   maxConnections: number;
-  /** For the head and body of one request to arrive; not for its answer. */
+  /** For the head and body of a request to arrive. Its answer may take longer. */
   requestTimeoutMs: number;
   keepAliveTimeoutMs?: number;
   envelope: Envelope;
@@ -17,22 +17,24 @@ export interface AcceptOptions {
 
 const RETRY_AFTER_SECONDS = 1;
 /**
- * A connection on which nothing comes or goes for so long is asked for a sign of life by the kernel, once a second;
- * after ten without an answer it is closed, and its request with it.
+ * After this time without traffic, the kernel probes a connection once a second. After ten probes without an answer the
+ * connection is closed, and its request is aborted.
  */
 const KEEP_ALIVE_PROBES_AFTER_MS = 10_000;
-/** Requests whose client waits to be told that it may send the body. */
+/** Requests whose client waits for `100 Continue` before it sends the body. */
 const owed = new WeakSet<IncomingMessage>();
 
 /**
- * The server of a port: node:http, and strict where that is lenient. Refuses what two readers could read in two ways,
- * and connections beyond the limit, in the port's envelope; says `100 Continue` only when somebody reads the body;
- * never writes into an answer that has begun; and reads nothing more of a body that nobody wants.
+ * The server of a port: node:http with stricter rules.
+ * - It refuses ambiguous requests, and connections beyond the limit, in the envelope of the port.
+ * - It sends `100 Continue` only when the body is about to be read.
+ * - It never writes into an answer that has begun.
+ * - It does not read the rest of an unwanted body.
  */
 export function acceptingServer(handler: RequestListener, options: AcceptOptions): Server {
   const { envelope, requestTimeoutMs, keepAliveTimeoutMs } = options;
   const server = createServer({
-    // Asked for here, to be refused in the envelope.
+    // Checked by `validateHttp`, so that the refusal is in the envelope.
     requireHostHeader: false,
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_PROBES_AFTER_MS,
@@ -77,15 +79,12 @@ export function acceptingServer(handler: RequestListener, options: AcceptOptions
   return server;
 }
 
-/**
- * Tells a client that waits with its body (`Expect: 100-continue`) to send it. To be called by whoever reads it, once
- * it is known who asks.
- */
+/** Sends `100 Continue` to a client that waits for it. Called before the body is read, once the caller is known. */
 export function continueIfOwed(request: IncomingMessage, response: ServerResponse): void {
   if (owed.delete(request) && !response.headersSent) response.writeContinue();
 }
 
-/** What is no HTTP at all, or too slow, or with too large a head: there is no request, only a socket. */
+/** For input that never became a request: malformed, too slow, or with too large a head. */
 function refusalOf(code: string | undefined): EarlyRefusal {
   if (code === 'HPE_HEADER_OVERFLOW')
     return { status: 431, message: 'The request headers are too large. Send fewer or shorter ones.' };

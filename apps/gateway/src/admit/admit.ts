@@ -15,25 +15,25 @@ import { ExactCounting } from '../prompt/exact-counting';
 import type { PromptEstimate } from '../prompt/prompt-estimate';
 import { WaitingLines } from './waiting-line';
 
-/** Output that a stream's hold covers at once, per choice; extended before it is used up. */
+/** Output per choice that the hold of a stream covers at a time. It is extended before it is used up. */
 export const STREAM_SLICE_TOKENS = 1_024;
-/** What a request without `max_tokens` is content with when running requests hold the rest. */
+/** The least output that a request without `max_tokens` accepts when other requests' holds limit its own. */
 const LEAST_OPEN_OUTPUT_TOKENS = 256;
 const MINUTE_MS = 60_000;
-/** A longer prompt is not counted before it has to be: 1 ms. */
-const MAX_EAGER_COUNT_BYTES = 16 * 1024;
+/** A prompt with a higher bound is counted only when necessary. Counting up to this bound takes at most 1 ms. */
+const MAX_EAGER_BOUND_TOKENS = 16 * 1024;
 
 /** The output that a request asks for. */
 export interface WantedOutput {
   /** 0 for embeddings. */
   readonly choices: number;
-  /** That model and client allow; the context may have less room. */
+  /** What the model and the client allow. The context may have less room. */
   readonly tokensPerChoice: number;
-  /** The client named it: less would be a shorter answer than it asked for. */
+  /** The client named the limit, so a smaller one would shorten the answer that it asked for. */
   readonly isNamed: boolean;
 }
 
-/** A request that is to run: whose it is, and what it can cost. */
+/** A request that asks for admission: its owner, and what it can cost. */
 export interface Candidate {
   readonly draft: UsageDraft;
   readonly model: CatalogModel;
@@ -45,24 +45,24 @@ export interface Candidate {
   readonly output: WantedOutput;
 }
 
-/** A request that may run. An extension makes a new one. */
+/** The hold of an admitted request. An extension makes a new one. */
 export interface Hold {
   readonly id: string;
   readonly tenantId: string;
   readonly holdNanos: bigint;
-  /** The prompt's bound, and its cost with the request's own price. */
+  /** Upper bound of the prompt. `promptFemtos` is its cost, with the price of the request itself. */
   readonly promptTokens: number;
-  /** The bound was counted. */
+  /** The prompt was counted exactly. */
   readonly promptIsExact: boolean;
   readonly promptFemtos: bigint;
   /** Output that the hold covers, over all choices. */
   readonly outputTokens: number;
-  /** The most that one choice may have in the end: for the backend's `max_tokens`. */
+  /** The most tokens that one choice may have in the end: the `max_tokens` of the backend. */
   readonly maxTokensPerChoice: number;
   readonly limits: LimitState;
-  /** Of the store that granted it; goes with all that follows. */
+  /** The epoch of the store that granted the hold. Every later call on the hold repeats it. */
   readonly storeEpoch: string | undefined;
-  /** Past it nothing may be delivered. */
+  /** Nothing may be delivered after it. */
   readonly deadline: HoldDeadline;
 }
 
@@ -77,8 +77,8 @@ export type Admission =
     };
 
 /**
- * Limits and hold for one request: by the cheap bound of its prompt first, by the exact count where that would refuse
- * or clamp.
+ * Checks the limits and holds credit for one request. Uses the cheap bound of the prompt first, and the exact count
+ * when that bound would refuse or clamp the request.
  */
 export class Admitter {
   private readonly exactCounting = new ExactCounting();
@@ -104,11 +104,14 @@ export class Admitter {
     return result.kind === 'refused' ? this.inLine(result, of, null) : result;
   }
 
-  /** Rejects with UnavailableError when the store does not answer. */
+  /**
+   * Rejects with UnavailableError when the store does not answer, and with InferenceError context_length_exceeded when
+   * a counted prompt leaves no room for output.
+   */
   async admit(candidate: Candidate, nowMs: number): Promise<Admission> {
     const { tenantId, keyId } = candidate.draft;
     let { prompt } = candidate;
-    if (!prompt.isExact && prompt.upperBound <= MAX_EAGER_COUNT_BYTES && this.exactCounting.isDue(tenantId, nowMs)) {
+    if (!prompt.isExact && prompt.upperBound <= MAX_EAGER_BOUND_TOKENS && this.exactCounting.isDue(tenantId, nowMs)) {
       prompt = prompt.countedWithinContext();
     }
     for (;;) {
@@ -126,8 +129,8 @@ export class Admitter {
   }
 
   /**
-   * Behind those that wait for the same limit.
-   * @param tokens that each of them needs, as far as is known
+   * Gives a refused request a place behind the others that wait for the same limit.
+   * @param tokens that each of them needs; null: unknown
    */
   private inLine<R extends Refused>(
     refused: R,
@@ -137,7 +140,7 @@ export class Admitter {
     const { reason, scope, retryAfterMs: exactMs } = refused;
     if (exactMs === null) return refused;
     const [owner, limits] = scope === 'key' ? [keyId, keyLimits] : [tenantId, tenantLimits];
-    // Where running requests are in the way, the exact time is when the next of them is expected to end, and so on.
+    // For limits of running requests, this is the expected time until the next of them ends, and so on.
     let everyMs = exactMs;
     if (reason === 'requests') everyMs = MINUTE_MS / limits.requestsPerMinute;
     else if (reason === 'tokens' && tokens !== null) everyMs = (MINUTE_MS * tokens) / limits.tokensPerMinute;
@@ -186,8 +189,8 @@ function isForExactCount(reason: Refusal): boolean {
 }
 
 /**
- * Choices beside the first. One token for each is needed like the prompt: without it there is no answer, and the store
- * says what is short.
+ * Choices beside the first. Each needs at least one token. That token is added to the prompt, because without it there
+ * is no answer and the request must be refused.
  */
 function otherChoices({ choices }: WantedOutput): number {
   return Math.max(0, choices - 1);

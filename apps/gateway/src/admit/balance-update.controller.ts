@@ -5,8 +5,8 @@ import { EventPattern } from '@tollgate/messaging/nest';
 import { failPoint } from '@tollgate/runtime';
 
 /**
- * Brings billing's news into the admission store: the balance, the holds that the books have recorded, and the budgets
- * that were set. News may come in any order, and more than once.
+ * Applies balance updates of billing to the admission store: the balance, the holds to release, and the budgets.
+ * Updates may arrive in any order and repeatedly.
  */
 @Controller()
 export class BalanceUpdateController {

@@ -3,7 +3,7 @@ import { BodyMemory } from './body-memory';
 const memory = () => new BodyMemory({ maxBytes: 100, maxBytesPerKey: 40 });
 
 describe('the memory of bodies', () => {
-  it('is a budget of each key', () => {
+  it('is limited for each key', () => {
     const bodies = memory();
     const [first, second] = [bodies.open('a'), bodies.open('a')];
     expect([first.growTo(30), second.growTo(11), second.growTo(10)]).toEqual([null, 'key', null]);
@@ -11,14 +11,14 @@ describe('the memory of bodies', () => {
     expect(bodies.open('b').growTo(40)).toBeNull();
   });
 
-  it('and of all', () => {
+  it('is limited for all keys together', () => {
     const bodies = memory();
     for (const key of ['a', 'b']) expect(bodies.open(key).growTo(40)).toBeNull();
     expect(bodies.open('c').growTo(21)).toBe('all');
     expect(bodies.open('c').growTo(20)).toBeNull();
   });
 
-  it('is given back whole, once, and what did not fit is not held', () => {
+  it('is released once and completely, and a share that does not fit is not taken', () => {
     const bodies = memory();
     const share = bodies.open('a');
     expect([share.growTo(25), share.growTo(41), share.bytes]).toEqual([null, 'key', 25]);
@@ -30,7 +30,7 @@ describe('the memory of bodies', () => {
     expect([...all, bodies.open('c').growTo(20)]).toEqual([null, null, null]);
   });
 
-  it('of a key is never more than of all', () => {
+  it('of one key is at most that of all keys', () => {
     expect(new BodyMemory({ maxBytes: 20, maxBytesPerKey: 40 }).maxBytesPerKey).toBe(20);
   });
 });

@@ -1,22 +1,22 @@
 import { Gauge, metrics } from '@tollgate/runtime';
 
 const MIB = 1024 * 1024;
-/** Three of the largest bodies. */
+/** Fits three bodies of the largest size. */
 export const MAX_BODY_BYTES_PER_KEY = 32 * MIB;
 export const DEFAULT_BODY_MEMORY_MIB = 256;
 
 const held = new Gauge({
   name: 'tollgate_body_bytes',
-  help: 'Bytes of request bodies that are being read or kept, as announced or as received',
+  help: 'Bytes reserved for request bodies in progress: their announced length, or what was received',
   registers: [metrics],
 });
 
-/** Whose budget has no room. */
+/** The limit that has no room left: that of the key, or that of all keys. */
 export type FullBudget = 'key' | 'all';
 
 /**
- * The memory of request bodies is a budget, of each key and of all: what is announced is taken at once, before any of
- * it is read.
+ * Limits the memory of request bodies, for each key and for all keys. The announced length is reserved before any of
+ * the body is read.
  */
 export class BodyMemory {
   readonly maxBytesPerKey: number;
@@ -29,7 +29,7 @@ export class BodyMemory {
     this.maxBytesPerKey = Math.min(maxBytesPerKey, maxBytes);
   }
 
-  /** Of one request: holds nothing yet. */
+  /** The share of one request. It is empty at first. */
   open(keyId: string): BodyShare {
     return new BodyShare((bytes) => this.take(keyId, bytes));
   }
@@ -46,13 +46,15 @@ export class BodyMemory {
   }
 }
 
-/** What one request holds of the budgets. */
+/** The memory that one request has reserved. */
 export class BodyShare {
   bytes = 0;
 
   constructor(private readonly take: (bytes: number) => FullBudget | null) {}
 
-  /** Null: it holds so many bytes now, at least. Otherwise it holds what it held. */
+  /**
+   * Grows the share to at least this many bytes. Null on success. Otherwise the full limit, and the share is unchanged.
+   */
   growTo(bytes: number): FullBudget | null {
     if (bytes <= this.bytes) return null;
     const full = this.take(bytes - this.bytes);
@@ -60,7 +62,7 @@ export class BodyShare {
     return full;
   }
 
-  /** Gives all of it back; once is enough. */
+  /** Releases the whole share. Repeated calls have no effect. */
   release(): void {
     if (this.bytes === 0) return;
     this.take(-this.bytes);

@@ -3,7 +3,7 @@ import { LimitStates } from './limit-states';
 const LIMITS = { requestsPerMinute: 60, tokensPerMinute: 6_000, concurrency: 1 };
 const FULL = { requestsRemaining: 60, requestsResetMs: 0, tokensRemaining: 6_000, tokensResetMs: 0 };
 
-it('the last known state of a key refills evenly, and is full for a key that nobody knows', () => {
+it('the last known state of a key refills evenly, and the state of an unknown key is full', () => {
   const states = new LimitStates();
   expect(states.now('a', LIMITS, 0)).toEqual(FULL);
   states.note(

@@ -5,9 +5,9 @@ const MAX_KEYS = 10_000;
 const MINUTE_MS = 60_000;
 
 /**
- * Where the limits of keys stood when they were last asked in this process, and so where they stand now: buckets refill
- * evenly within a minute. For the headers of answers that take nothing from them; a key that was not seen lately has
- * full ones.
+ * The present state of the limits of keys, computed from their last known state in this process: buckets refill evenly
+ * within a minute. It fills the rate-limit headers of answers that take nothing from the limits. A key without a known
+ * state has full buckets.
  */
 export class LimitStates {
   private readonly states = new LRUCache<string, LimitState & { atMs: number }>({ max: MAX_KEYS });

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 
 const MAX_KEYS = 10_000;
-/** A key that is silent for so long is read once more without a look. */
+/** After this time without a refusal, the next small body is read without a look. */
 const REMEMBERED_MS = 10_000;
 
 /**
- * Keys that admission refused lately, for a limit or for money: their next requests are looked at before their bodies
- * are read, however small, until one is clear. It only says who is looked at: what is refused the store says each time,
- * so a top-up is in force at once.
+ * Keys that admission refused lately, for a limit or for lack of credit. The bodies of their next requests are read
+ * only after a look, even small ones, until a look is clear. The store still decides each refusal, so a top-up takes
+ * effect at once.
  */
 export class RefusedKeys {
   private readonly refused = new LRUCache<string, true>({ max: MAX_KEYS, ttl: REMEMBERED_MS });

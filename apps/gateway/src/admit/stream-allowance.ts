@@ -30,8 +30,10 @@ const ASK_AGAIN_MS = 500;
  * When the store does not answer, the extension is requested again after a pause, and at the latest when the hold is
  * used up. The client waits for that last answer only. Without it, the stream ends at what is held.
  *
- * States: open (may be extended) → asking → open | unanswered | closed (no further extension) | lost; unanswered →
- * asking.
+ * States:
+ * - open (may be extended) → asking
+ * - asking → open | unanswered | closed (no further extension) | lost
+ * - unanswered → asking
  */
 export class StreamAllowance {
   onReady: () => void = () => {};

@@ -4,8 +4,8 @@ const MINUTE_MS = 60_000;
 const SPREAD_MS = 400;
 
 /**
- * A limit of so many requests a minute, as the admission store keeps it: a bucket of a minute's worth, refilled evenly,
- * and empty at the start.
+ * A limit of requests a minute, as the admission store keeps it: a bucket with one minute of requests that refills
+ * evenly. It is empty at the start.
  */
 class Bucket {
   private fullAtMs = MINUTE_MS;
@@ -15,7 +15,7 @@ class Bucket {
     this.everyMs = MINUTE_MS / requestsPerMinute;
   }
 
-  /** 0: it passes. Else how long until it would. */
+  /** 0: the request passes. Otherwise the time until it would pass, in ms. */
   take(nowMs: number): number {
     const after = Math.max(this.fullAtMs, nowMs) + this.everyMs;
     if (after > nowMs + MINUTE_MS) return after - nowMs - MINUTE_MS;
@@ -24,7 +24,7 @@ class Bucket {
   }
 }
 
-/** Clients of one key that come within a moment, and again when they are told to: how often each had to. */
+/** Clients of one key that arrive almost at once and retry when told. Returns how often each had to try. */
 function tries(
   clients: number,
   requestsPerMinute: number,
@@ -39,7 +39,7 @@ function tries(
     client.tries += 1;
     const exactMs = bucket.take(client.atMs);
     if (exactMs === 0) served.push(coming.shift()!.tries);
-    // As the header has it: whole seconds.
+    // Whole seconds, as in the Retry-After header.
     else client.atMs += Math.max(1, Math.ceil(tell(exactMs, client.atMs, client.n) / 1_000)) * 1_000;
   }
   return served;
@@ -48,7 +48,7 @@ function tries(
 const most = (numbers: readonly number[]) => Math.max(...numbers);
 const mean = (numbers: readonly number[]) => numbers.reduce((sum, n) => sum + n, 0) / numbers.length;
 
-describe('who is refused by the same limit', () => {
+describe('a client that is refused by the same limit as others', () => {
   it.each([
     [45, 30],
     [45, 60],
@@ -62,33 +62,34 @@ describe('who is refused by the same limit', () => {
     const exact = tries(clients, perMinute, (exactMs) => exactMs);
     const inLine = tries(clients, perMinute, (exactMs, nowMs) => lines.take({ line: 'key', exactMs, everyMs }, nowMs));
     process.stderr.write(
-      `${clients} clients, ${perMinute} a minute: tries by the exact time ${most(exact)} at most, ${mean(exact).toFixed(1)} on average; in line ${most(inLine)}, ${mean(inLine).toFixed(1)}\n`,
+      `${clients} clients, ${perMinute} a minute: tries by the exact time at most ${most(exact)}, ` +
+        `on average ${mean(exact).toFixed(1)}; in line ${most(inLine)} and ${mean(inLine).toFixed(1)}\n`,
     );
     expect(inLine).toHaveLength(clients);
     expect(most(inLine)).toBeLessThanOrEqual(4);
     expect(mean(inLine)).toBeLessThan(mean(exact) / 2);
   });
 
-  it('needs a few more with two gateways, which do not know of each other’s lines', () => {
+  it('needs a few more tries with two gateways, which have separate lines', () => {
     const gateways = [new WaitingLines(() => 0.5), new WaitingLines(() => 0.5)];
     const everyMs = MINUTE_MS / 60;
     const told = tries(40, 60, (exactMs, nowMs, n) => gateways[n % 2]!.take({ line: 'key', exactMs, everyMs }, nowMs));
     expect(most(told)).toBeLessThanOrEqual(8);
   });
 
-  it('is told the exact time where it is alone, and never an earlier one', () => {
+  it('is told the exact time when it is alone, and never an earlier one', () => {
     const lines = new WaitingLines(() => 0);
     const wait = { line: 'key', exactMs: 1_500, everyMs: 1_000 };
     expect(lines.take(wait, 0)).toBe(1_500);
     expect([lines.take(wait, 0), lines.take(wait, 0)]).toEqual([2_500, 3_500]);
-    // Another limit, and one of another key.
+    // Another limit has its own line.
     expect(lines.take({ ...wait, line: 'other' }, 0)).toBe(1_500);
-    // The others have had their turns.
+    // By then the others have had their turns.
     expect(lines.take(wait, 10_000)).toBe(1_500);
     expect(lines.take({ ...wait, exactMs: 9_000 }, 10_000)).toBe(9_000);
   });
 
-  it('is told a little later than its place, by a quarter and 5 s at the most, and the line adds a minute and that at the most', () => {
+  it('waits at most a quarter (up to 5 s) longer than its place, and at most a minute and 5 s in total', () => {
     const lines = new WaitingLines(() => 1);
     const wait = { line: 'key', exactMs: 1_000, everyMs: 1_000 };
     const told = Array.from({ length: 100 }, () => lines.take(wait, 0));
@@ -99,20 +100,17 @@ describe('who is refused by the same limit', () => {
     expect(new WaitingLines(() => 1).take({ ...wait, exactMs: 90_000 }, 0)).toBe(90_000);
   });
 
-  it.each([1_000, 59_000, 90_000])(
-    'does not come back at the same moment as the others whose place is beyond a minute (exact: %i ms)',
-    (exactMs) => {
-      let n = 0;
-      const lines = new WaitingLines(() => (n++ % 10) / 10);
-      const wait = { line: 'key', exactMs, everyMs: 1_000 };
-      const lastMs = Math.max(exactMs, MINUTE_MS);
-      for (let place = 0; place < 100; place++) lines.take(wait, 0);
-      const told = Array.from({ length: 100 }, () => lines.take(wait, 0));
-      expect(Math.min(...told)).toBe(lastMs);
-      expect(most(told)).toBeLessThanOrEqual(lastMs + 5_000);
-      // By the header's whole seconds no moment has more than a fifth of them, but for rounding.
-      const seconds = told.map((ms) => Math.ceil(ms / 1_000));
-      for (const second of seconds) expect(seconds.filter((each) => each === second).length).toBeLessThanOrEqual(30);
-    },
-  );
+  it.each([1_000, 59_000, 90_000])('is spread over 5 s when its place is beyond a minute (exact: %i ms)', (exactMs) => {
+    let n = 0;
+    const lines = new WaitingLines(() => (n++ % 10) / 10);
+    const wait = { line: 'key', exactMs, everyMs: 1_000 };
+    const lastMs = Math.max(exactMs, MINUTE_MS);
+    for (let place = 0; place < 100; place++) lines.take(wait, 0);
+    const told = Array.from({ length: 100 }, () => lines.take(wait, 0));
+    expect(Math.min(...told)).toBe(lastMs);
+    expect(most(told)).toBeLessThanOrEqual(lastMs + 5_000);
+    // In the header's whole seconds no second has more than a fifth of them, apart from rounding.
+    const seconds = told.map((ms) => Math.ceil(ms / 1_000));
+    for (const second of seconds) expect(seconds.filter((each) => each === second).length).toBeLessThanOrEqual(30);
+  });
 });

@@ -1,34 +1,34 @@
-/** Nobody is told to wait for longer because others wait, but for the jitter. */
+/** The most that the line adds to a wait, apart from the jitter. */
 const MAX_LINE_MS = 60_000;
 /**
- * Of the time in the line: who is told by several gateways, each with a line of its own, does not come at the same
- * moment. Who is beyond the end of the line may have all of it, as they share one place.
+ * Jitter, as a part of the time in the line: several gateways have separate lines, and their clients should not return
+ * at the same moment. Clients beyond the end of the line share one place, so they get the whole jitter.
  */
 const MAX_JITTER_PART = 0.25;
 const MAX_JITTER_MS = 5_000;
 const MAX_LINES = 10_000;
 
-/** Who waits for what, and how it passes. */
+/** A wait for one limit. */
 export interface Wait {
-  /** The limit, and whose it is: those of one line are in each other's way. */
+  /** The limit and its owner. Requests of one line compete with each other. */
   line: string;
-  /** When the same request would pass if nobody else came. */
+  /** Time until the request would pass if no other came. */
   exactMs: number;
-  /** How long after one of the line the next can pass. */
+  /** Time from one request of the line to the next that can pass. */
   everyMs: number;
 }
 
 /**
- * What those are told who are refused by the same limit: each a place behind those that were told before, or all would
- * come back at the same moment, and all but one be refused again. Who is alone is told the exact time; nobody is told
- * an earlier one, and the line adds a minute and the jitter at the most. Who comes back too early takes another place,
- * and is told so.
+ * Spreads the retries of requests that the same limit refused. Each gets a place behind those that were refused before.
+ * If all returned at the same moment, all but one would be refused again. A single client is told the exact time, and
+ * no client an earlier one. The line adds at most a minute and the jitter. A client that returns too early gets another
+ * place.
  *
- * A line a process, not in the store: a refusal leaves no trace there, and one that did would cost each refused request
- * a write. With n gateways a line is n times too short, and a client may be refused some n times more.
+ * The line is in this process, not in the store: a refusal writes nothing there, and a line would cost each refused
+ * request a write. With n gateways a line is n times too short, and a client may be refused n times more often.
  */
 export class WaitingLines {
-  /** By line, when the next place is that nobody was told of. */
+  /** The next free place of each line, in ms. */
   private readonly nextMs = new Map<string, number>();
 
   constructor(private readonly random: () => number = Math.random) {}
@@ -39,7 +39,7 @@ export class WaitingLines {
     const last = Math.max(first, nowMs + MAX_LINE_MS);
     const own = Math.max(first, this.nextMs.get(line) ?? 0);
     const place = Math.min(own, last);
-    // Set anew, it is the youngest of the map.
+    // Deleted and set again, the line is the newest entry of the map.
     this.nextMs.delete(line);
     if (this.nextMs.size >= MAX_LINES) this.nextMs.delete(this.nextMs.keys().next().value!);
     this.nextMs.set(line, place + everyMs);

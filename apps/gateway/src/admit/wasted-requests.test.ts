@@ -2,8 +2,8 @@ import { WastedRequests } from './wasted-requests';
 
 const KIB = 1024;
 
-describe('requests that come to nothing', () => {
-  it('are a minute’s worth at once and then one an interval, exactly', () => {
+describe('wasted requests', () => {
+  it('are allowed as one minute of requests at once, and then exactly one an interval', () => {
     const wasted = new WastedRequests();
     for (let i = 0; i < 60; i++) {
       expect(wasted.waitMs('key', 60, 5_000)).toBe(0);
@@ -18,7 +18,7 @@ describe('requests that come to nothing', () => {
     expect(wasted.waitMs('key', 60, 66_000)).toBe(0);
   });
 
-  it('are as many as the key may send requests, and at least sixty a minute', () => {
+  it('are limited to the request limit of the key, and to no less than sixty a minute', () => {
     const count = (perMinute: number) => {
       const wasted = new WastedRequests();
       let requests = 0;
@@ -31,7 +31,7 @@ describe('requests that come to nothing', () => {
     expect([count(1), count(60), count(600)]).toEqual([60, 60, 600]);
   });
 
-  it('weigh by what was read: a body of 640 KiB is eleven', () => {
+  it('count by the bytes read: a body of 640 KiB counts as eleven', () => {
     const wasted = new WastedRequests();
     for (let i = 0; i < 5; i++) wasted.countInvalid('key', 60, 640 * KIB, 0);
     expect(wasted.waitMs('key', 60, 0)).toBe(0);
@@ -39,7 +39,7 @@ describe('requests that come to nothing', () => {
     expect(wasted.waitMs('key', 60, 0)).toBe(7_000);
   });
 
-  it('one mistake, however large, does not shut a key out, and nobody waits for longer than a minute', () => {
+  it('do not lock a key out after one large mistake, and never for more than a minute and an interval', () => {
     const wasted = new WastedRequests();
     wasted.countInvalid('key', 60, 10_240 * KIB, 0);
     expect(wasted.waitMs('key', 60, 0)).toBe(1_000);
@@ -48,7 +48,7 @@ describe('requests that come to nothing', () => {
     expect(wasted.waitMs('key', 60, 61_000)).toBe(0);
   });
 
-  it('of those that a limit refuses only large bodies count', () => {
+  it('include requests that a limit refused only if their bodies were large', () => {
     const wasted = new WastedRequests();
     for (let i = 0; i < 1_000; i++) wasted.countUnserved('key', 60, 63 * KIB, 0);
     expect(wasted.waitMs('key', 60, 0)).toBe(0);
@@ -56,7 +56,7 @@ describe('requests that come to nothing', () => {
     expect(wasted.waitMs('key', 60, 0)).toBe(1_000);
   });
 
-  it('a clock that goes back by a month shuts nobody out', () => {
+  it('lock no key out after the clock went back by a month', () => {
     const wasted = new WastedRequests();
     const monthMs = 30 * 86_400_000;
     for (let i = 0; i < 200; i++) wasted.countInvalid('key', 60, 0, monthMs);

@@ -1,47 +1,45 @@
 import { LRUCache } from 'lru-cache';
 
 const MINUTE_MS = 60_000;
-/** Of a key whose own limit of requests is lower. */
+/** The least that a key with a lower request limit gets. */
 const LEAST_PER_MINUTE = 60;
-/** A body of so many bytes counts as a request more. */
+/** Each full 64 KiB of a body count as one more request. */
 const BYTES_PER_REQUEST = 64 * 1024;
-/** What came at once is owed to this point, and nobody waits longer than a minute. */
+/** The most that a key can owe, so that its wait stays about a minute. */
 const MAX_OWED_MS = 2 * MINUTE_MS;
-/** A key that is forgotten begins with a whole minute's worth again. */
+/** A key that drops out of the cache starts with a full bucket. */
 const MAX_KEYS = 10_000;
 
 /**
- * The limit of requests that came to nothing and that no other limit counts: those that are invalid or did not arrive,
- * and bodies that were read for a refusal. A bucket a key of a minute's worth, refilled evenly (GCRA), as many as the
- * key may send requests; large bodies weigh more. Counted when it is over, so asked for before the next body is read.
- * In this process, as no money hangs on it.
+ * Limits requests that were wasted and that no other limit counts: invalid ones, those that did not arrive, and large
+ * bodies that were read before a refusal. A bucket for each key holds one minute of its request limit and refills
+ * evenly (GCRA). A large body counts as several requests. A request is counted when it is over, so the limit is checked
+ * before the next body is read. The buckets are in this process, because no money depends on them.
  */
 export class WastedRequests {
   /** When the bucket is full again. */
   private readonly fullAtMs = new LRUCache<string, number>({ max: MAX_KEYS });
 
-  /** Milliseconds until a request of the key is read again; 0: now. */
+  /** Milliseconds until a body of the key is read again. 0: now. */
   waitMs(keyId: string, requestsPerMinute: number, nowMs: number): number {
     const fullAtMs = this.fullAtMs.get(keyId);
     if (fullAtMs === undefined) return 0;
     return Math.max(0, Math.min(fullAtMs, nowMs + MAX_OWED_MS) + intervalMs(requestsPerMinute) - nowMs - MINUTE_MS);
   }
 
-  /**
-   * A request that was refused for what it is, or did not arrive. `bytes`: what was read of it, or kept free for it.
-   */
+  /** A request that was invalid or did not arrive. `bytes`: what was read of its body or reserved for it. */
   countInvalid(keyId: string, requestsPerMinute: number, bytes: number, nowMs: number): void {
     this.count(keyId, requestsPerMinute, 1 + Math.floor(bytes / BYTES_PER_REQUEST), nowMs);
   }
 
-  /** A request that a limit or its price refused after its body was read: a small one costs nothing. */
+  /** A request that was refused for a limit or for its price after its body was read. A small body does not count. */
   countUnserved(keyId: string, requestsPerMinute: number, bytes: number, nowMs: number): void {
     this.count(keyId, requestsPerMinute, Math.floor(bytes / BYTES_PER_REQUEST), nowMs);
   }
 
   private count(keyId: string, requestsPerMinute: number, requests: number, nowMs: number): void {
     if (requests === 0) return;
-    // More than the whole bucket counts as the whole bucket: one mistake does not shut a key out.
+    // One request takes at most the whole bucket, so one mistake does not lock the key out.
     const byMs = Math.min(requests * intervalMs(requestsPerMinute), MINUTE_MS);
     const fullAtMs = Math.max(this.fullAtMs.get(keyId) ?? 0, nowMs) + byMs;
     this.fullAtMs.set(keyId, Math.min(fullAtMs, nowMs + MAX_OWED_MS));

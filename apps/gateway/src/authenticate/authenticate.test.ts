@@ -12,7 +12,7 @@ const plan = (id: string, requestsPerMinute: number): PlanConfig => ({
 });
 const configOf = (...plans: PlanConfig[]) => ({ plans }) as unknown as TollgateConfig;
 
-it('a good key keeps the plan that a changed configuration no longer has, until that has it again', async () => {
+it('a valid key keeps the former rights of a plan that the configuration lacks, until the plan is back', async () => {
   const { value, hash } = mintCredential('key');
   const record = { hash, kind: 'key', id: 'key_1', tenantId: 'ten_1', plan: 'gone', profile: 'default' };
   const known = { ...record, scopes: [], expiresAtMs: null, revokedAtMs: null, version: 1 } as CredentialRecord;
@@ -25,7 +25,7 @@ it('a good key keeps the plan that a changed configuration no longer has, until 
     const result = await authenticator.authenticate(`Bearer ${value}`, Date.now());
     return result.kind === 'principal' ? result.principal.tenantLimits.requestsPerMinute : result.reason;
   };
-  // Not asked for before the change.
+  // The plan was not used before the change.
   config.current = configOf(plan('kept', 5));
   expect(await requestsPerMinute()).toBe(7);
   config.current = configOf(plan('kept', 6));

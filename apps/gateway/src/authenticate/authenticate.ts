@@ -11,16 +11,16 @@ import { logger, type ConfigSource, type TollgateConfig } from '@tollgate/runtim
 
 const BEARER = /^bearer +(\S+) *$/i;
 
-/** What a key stands for: whose it is, and what the tenant's plan and the key's profile allow. */
+/** The owner of a key, and what the plan of the tenant and the profile of the key allow. */
 export interface Principal {
   tenantId: string;
   keyId: string;
   tenantLimits: Limits;
   keyLimits: Limits;
-  /** Monthly budgets by default; what the operator set stands before them. */
+  /** Default monthly budgets. Budgets that the operator set override them. */
   tenantBudgetNanos: bigint | null;
   keyBudgetNanos: bigint | null;
-  /** The same in cents, for the usage event; undefined: there are none. */
+  /** The default budgets in cents, for the usage event. Undefined: there are none. */
   defaultBudgets: DefaultBudgets | undefined;
   /** Ids of the models that the key may use; null for all. */
   models: ReadonlySet<string> | null;
@@ -28,19 +28,19 @@ export interface Principal {
 
 export type Authentication =
   | { kind: 'principal'; principal: Principal }
-  /** `no_profile`: the key is good, but the configuration no longer has its plan or profile. */
+  /** `no_profile`: the key is valid, but the configuration no longer has its plan or profile. */
   | { kind: 'refused'; reason: 'missing_api_key' | 'invalid_api_key' | 'no_profile' };
 
 type Rights = Omit<Principal, 'tenantId' | 'keyId'>;
 
 /**
- * Bearer value → principal. A value of the wrong form or checksum is refused without a look-up; a known one is answered
- * from memory.
+ * Turns a bearer value into a principal. A value of the wrong form or checksum is refused without a look-up. A known
+ * key is answered from memory.
  */
 export class Authenticator {
   private rightsFrom: TollgateConfig;
   private rights = new Map<string, Rights | null>();
-  /** What a changed configuration no longer has, as it was. */
+  /** Rights that the present configuration no longer has, as they were. */
   private readonly former = new Map<string, Rights>();
 
   constructor(
@@ -50,7 +50,7 @@ export class Authenticator {
     this.rightsFrom = config.current;
   }
 
-  /** Rejects with UnavailableError when the credential must be asked for and the store does not answer. */
+  /** Rejects with UnavailableError when the credential is not in memory and the store does not answer. */
   async authenticate(authorization: string | undefined, nowMs: number): Promise<Authentication> {
     const value = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
     if (value === undefined)
@@ -58,7 +58,7 @@ export class Authenticator {
     if (!value.startsWith(CREDENTIAL_PREFIX.key) || !isWellFormedCredential('key', value))
       return { kind: 'refused', reason: 'invalid_api_key' };
     const found = this.credentials.lookup(hashCredential(value));
-    // Awaited only when the store had to ask: what is in memory costs no turn of the event loop.
+    // Awaits only a look-up in the store: an answer from memory costs no turn of the event loop.
     const record = found instanceof Promise ? await found : found;
     if (!record || !isInForce(record, nowMs)) return { kind: 'refused', reason: 'invalid_api_key' };
     const rights = this.rightsOf(record);
@@ -83,8 +83,8 @@ export class Authenticator {
   }
 
   /**
-   * A good key is not refused because a running gateway reads that its profile is gone: whether keys have it, auth
-   * knows, which refuses such a configuration.
+   * Keeps valid keys working after a running gateway read a configuration without their profile. Auth knows which
+   * profiles keys have, and refuses such a configuration.
    */
   private keepFormer(before: TollgateConfig, config: TollgateConfig): void {
     for (const plan of before.plans) {
@@ -93,14 +93,14 @@ export class Authenticator {
         this.former.set(`${plan.id}/${profile.id}`, resolveRights(before, plan.id, profile.id)!);
         logger('gateway').warn(
           { plan: plan.id, profile: profile.id },
-          'the configuration no longer has this profile: keys that have it keep it as it was, until the gateway ends',
+          'the configuration no longer has this profile: its keys keep their former rights until the gateway ends',
         );
       }
     }
   }
 }
 
-/** "Bearer" followed by something that is no single word: a wrong value, not a missing one. */
+/** "Bearer" followed by more than one word is an invalid key, not a missing one. */
 function isBearer(authorization: string | undefined): boolean {
   return authorization !== undefined && /^bearer +\S/i.test(authorization);
 }

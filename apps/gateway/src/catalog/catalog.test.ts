@@ -15,7 +15,7 @@ const model = (id: string, more: object = {}) => ({
 const configOf = (...models: object[]) => ({ models }) as TollgateConfig;
 
 describe('the catalog', () => {
-  it('compiles a model: integers, whole URLs, at most the context of output', () => {
+  it('compiles a model: prices as integers, split URLs, and at most the context as output', () => {
     const backends = [
       { url: 'https://host:8443/base/v1/', model: 'inner', apiKey: 'k', weight: 2 },
       { url: 'simulator:', weight: 1 },
@@ -29,7 +29,7 @@ describe('the catalog', () => {
         outputFemtos: '600000000',
         requestNanos: '10000000',
       },
-      // Cached tokens may be the dearer ones: a hold must cover them.
+      // Cached tokens may cost more, and a hold must cover them.
       promptFemtosPerToken: 200_000_000n,
       requestFemtos: 10n ** 13n,
       backends: [
@@ -39,7 +39,7 @@ describe('the catalog', () => {
     });
   });
 
-  it('takes OpenAI for what it is, and another by what the configuration says', () => {
+  it('recognises OpenAI by its host, unless the configuration names the dialect', () => {
     const backends = [
       { url: 'https://api.openai.com/v1', weight: 1 },
       { url: 'https://us.openai.azure.com/openai/v1', weight: 1 },
@@ -51,7 +51,7 @@ describe('the catalog', () => {
     expect(found.backends.map(({ dialect }) => dialect)).toEqual(['openai', 'openai', 'vllm', 'any']);
   });
 
-  it('stamps the same prices with the same version, and others with another', () => {
+  it('stamps the same prices with the same version, and different prices with another', () => {
     const price = { input: '1', output: '2', request: '0' };
     expect(stampPrice(price, 'chat')).toEqual(stampPrice({ ...price, cachedInput: '1.0' }, 'chat'));
     expect(stampPrice({ ...price, output: '2.5' }, 'chat').version).not.toBe(stampPrice(price, 'chat').version);

@@ -4,7 +4,7 @@ import { backendName, logger, stampPrice } from '@tollgate/runtime';
 import type { BackendConfig, ConfigSource, ModelConfig, TollgateConfig } from '@tollgate/runtime';
 
 /**
- * `created` of every row of `GET /models`: the catalog has no such date, and clients want a stable number. 2026-01-01.
+ * `created` of every row of `GET /models`: 2026-01-01. The catalog has no such date, but clients want a stable number.
  */
 const CATALOG_CREATED_SECONDS = 1_767_225_600;
 
@@ -15,19 +15,19 @@ export type AllowedModels = ReadonlySet<string> | null;
 
 /** One address of a model. */
 export interface Backend {
-  /** What usage events name it by: without secrets, and the same after a restart. */
+  /** Its name in usage events: without secrets, and the same after a restart. */
   name: string;
-  /** `scheme://host:port`, what connections are kept by. */
+  /** `scheme://host:port`; the key of its connections. */
   origin: string;
   /** Path before `/chat/completions`, e.g. `/v1`. */
   basePath: string;
-  /** The model's name there. */
+  /** The model's name at this backend. */
   model: string;
   /** Value of the `authorization` header, or null. Never logged. */
   authorization: string | null;
   weight: number;
   dialect: BackendDialect;
-  /** Fields beyond the documented ones that it is sent, where a request has them. */
+  /** Undocumented fields that are sent to it when a request has them. */
   passthrough: ReadonlySet<string>;
 }
 
@@ -40,20 +40,20 @@ export interface CatalogModel {
   tokenizer: Tokenizer;
   templateTokensPerMessage: number;
   templateTokens: number;
-  /** Null: the model takes none. */
+  /** Null: the model accepts none. */
   maxTokensPerImage: number | null;
   maxTokensPerAudio: number | null;
   price: PriceStamp;
-  /** The dearer of input and cached input: what a hold reckons a prompt token with. */
+  /** The higher price of input and cached input: a hold uses it for each prompt token. */
   promptFemtosPerToken: bigint;
   outputFemtosPerToken: bigint;
   requestFemtos: bigint;
   backends: readonly Backend[];
-  /** Fields beyond the documented ones that a request may have: those of all its backends. */
+  /** Undocumented fields that a request may have: those of all its backends. */
   passthrough: ReadonlySet<string>;
-  /** Whether a backend may be told to fetch media by `https:`; a list: from these domains and those below them. */
+  /** Whether a backend may be asked to fetch media by `https:`. A list allows these domains and those below them. */
   mediaUrls: boolean | readonly string[];
-  /** Reported token counts are believed from `min` to `max` times our own count. */
+  /** A reported token count is believed between `min` and `max` times our own count. */
   usageBand: { min: number; max: number };
   row: ModelRow;
 }
@@ -67,15 +67,14 @@ export interface ModelRow {
 }
 
 /**
- * The models in force, compiled once per accepted configuration. Requests that run keep the model that they began with.
+ * The models in force, compiled once per accepted configuration. A running request keeps the model that it began with.
  */
 export class Catalog {
   private compiledFrom: TollgateConfig;
   private models: ReadonlyMap<string, CatalogModel>;
 
   /**
-   * Throws when the configuration that it begins with cannot be compiled; a later one that cannot leaves the old one in
-   * force.
+   * Throws when the initial configuration cannot be compiled. When a later one cannot, the old one stays in force.
    * @param simulatorUrl base URL (ends in /v1) that the backend url "simulator:" stands for
    */
   constructor(
@@ -86,7 +85,7 @@ export class Catalog {
     this.models = this.compile(config.current);
   }
 
-  /** The model, or undefined where there is none or the key may not use it: the caller does not learn which. */
+  /** The model. Undefined when it does not exist or the key may not use it; the caller cannot tell which. */
   find(id: string, allowed: AllowedModels): CatalogModel | undefined {
     return allowed === null || allowed.has(id) ? this.current().get(id) : undefined;
   }
@@ -96,12 +95,12 @@ export class Catalog {
     return [...this.current().values()].filter(({ id }) => allowed === null || allowed.has(id));
   }
 
-  /** Rows of the same. */
+  /** The rows of `GET /models` for the same models. */
   list(allowed: AllowedModels): ModelRow[] {
     return this.all(allowed).map(({ row }) => row);
   }
 
-  /** Whether the key may use a model that costs nothing: then a request of it may be served without credit. */
+  /** Whether the key may use a free model. If so, a request of it may be served without credit. */
   hasFree(allowed: AllowedModels): boolean {
     for (const model of this.current().values())
       if (isFree(model) && (allowed === null || allowed.has(model.id))) return true;
@@ -115,10 +114,10 @@ export class Catalog {
     try {
       this.models = this.compile(config);
     } catch (error) {
-      // The checks of the file should have found it: no request may suffer for that they did not.
+      // The check of the file should have found it. Its failure must not affect requests.
       logger('gateway').error(
         { err: error },
-        'the models cannot be used, those of the old configuration stay in force',
+        'the models cannot be used: those of the old configuration stay in force',
       );
     }
     return this.models;
@@ -160,7 +159,7 @@ function compileModel(model: ModelConfig, simulatorUrl: string): CatalogModel {
   };
 }
 
-/** OpenAI refuses a body that all the others read alike: it takes one name of the cap only. */
+/** OpenAI accepts only one name of the output limit, and refuses a body that all other engines accept. */
 function dialectOf({ hostname }: URL): BackendDialect {
   return hostname === 'api.openai.com' || hostname.endsWith('.openai.azure.com') ? 'openai' : 'any';
 }

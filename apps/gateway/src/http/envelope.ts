@@ -11,7 +11,7 @@ export interface ErrorAnswer {
   body: { error: { code: string; message: string } };
 }
 
-/** What the HTTP layer itself refuses, by status: its own messages are not ours to show. */
+/** Codes for errors of the HTTP layer, by status. Its own messages are not public. */
 const CODE_OF_STATUS: Readonly<Record<number, string>> = {
   404: 'not_found',
   405: 'method_not_allowed',
@@ -21,9 +21,8 @@ const CODE_OF_STATUS: Readonly<Record<number, string>> = {
 };
 
 /**
- * The answer to an error, in the envelope `{ error: { code, message } }`. Shown are the table's messages, those given
- * to an ApiError, and those of a service's refusal (RequestError) whose code the table has as the client's fault;
- * anything else is `internal_error`.
+ * The answer to an error, in the envelope `{ error: { code, message } }`. It shows the message of the table, of an
+ * ApiError, or of a RequestError whose code is a client error of the table. Any other error is `internal_error`.
  */
 export function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
   if (error instanceof ApiError) return answer(table, error.code, error.publicMessage, error.headers);
@@ -38,8 +37,8 @@ export function answerOf(table: ErrorTable, error: unknown): ErrorAnswer {
 }
 
 /**
- * The one filter of a surface: each error becomes its table's answer; what is not the client's fault is logged, with
- * the request id.
+ * The only exception filter of a surface. It answers each error from the table of the surface, and logs server errors
+ * with the request id.
  */
 @Catch()
 export class EnvelopeFilter implements ExceptionFilter {
@@ -53,12 +52,12 @@ export class EnvelopeFilter implements ExceptionFilter {
   }
 }
 
-/** Answers `reply` with the error's envelope; also for errors that the HTTP layer meets before a route is reached. */
+/** Answers `reply` with the envelope of the error. Also serves errors of the HTTP layer before a route is reached. */
 export function sendError(table: ErrorTable, component: string, error: unknown, reply: FastifyReply): void {
   const { status, headers, body } = answerOf(table, error);
   if (status >= 500) {
     const requestId = reply.getHeader('x-request-id');
-    // An unavailable dependency is expected to happen: one line. What nobody expected is logged with its stack.
+    // An unavailable dependency is expected, so it logs one line. An unexpected error is logged with its stack.
     if (status === 503) logger(component).warn({ requestId, reason: String(causeOf(error)) }, 'answered 503');
     else logger(component).error({ requestId, err: error }, 'answered 500');
   }
@@ -68,7 +67,7 @@ export function sendError(table: ErrorTable, component: string, error: unknown, 
     .send(body);
 }
 
-/** What a message in words of our own was said for. */
+/** The error behind an ApiError, if it has one. */
 function causeOf(error: unknown): unknown {
   return error instanceof ApiError && error.cause !== undefined ? error.cause : error;
 }
@@ -80,7 +79,7 @@ function answer(table: ErrorTable, code: string, message?: string, headers: Reco
   return { status: entry.status, headers: all, body: { error: { code: known, message: message ?? entry.message } } };
 }
 
-/** Status of a Fastify error (`statusCode`) or a Nest HttpException (`getStatus()`); 500 for others. */
+/** Status of a Fastify error (`statusCode`) or a Nest HttpException (`getStatus()`). 500 for other errors. */
 function httpStatusOf(error: unknown): number {
   if (typeof error !== 'object' || error === null) return 500;
   if ('statusCode' in error && typeof error.statusCode === 'number') return error.statusCode;

@@ -1,4 +1,4 @@
-/** The headers that an error is answered with because of its status or because waiting helps, on every surface. */
+/** Headers of an error on every surface, by its status and retry time. */
 export function errorHeaders(error: {
   status: number;
   retryAfterSeconds?: number | null;

@@ -2,12 +2,15 @@ import type { FastifyRequest } from 'fastify';
 import { ApiError } from './api-error';
 import { isJson } from './media-type';
 
-/** Of a request to the management and the operator API. An inference request may have more (inference/read-body.ts). */
+/**
+ * Limit for requests of the management and the operator API. Inference requests have a larger one
+ * (inference/read-body.ts).
+ */
 export const MAX_JSON_BODY_BYTES = 64 * 1024;
 
 /**
- * The request's JSON object; `{}` when there is no body at all. Errors: unsupported_media_type, payload_too_large,
- * invalid_json (no UTF-8, no JSON, or no object).
+ * The JSON object in the body of a request. `{}` without a body. Errors: unsupported_media_type, payload_too_large,
+ * invalid_json (not UTF-8, not JSON, or not an object).
  */
 export function readJsonObject(request: FastifyRequest): Record<string, unknown> {
   const body = request.body as Buffer | undefined;

@@ -1,12 +1,12 @@
 import { newId } from '@tollgate/contracts';
 import type { IncomingMessage } from 'node:http';
 
-/** The form of a request id that a client may choose itself. Anything else is replaced by an id of ours. */
+/** The form that a request id of a client must have. Any other id is replaced by one of ours. */
 export const REQUEST_ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$';
 
 const REQUEST_ID = new RegExp(REQUEST_ID_PATTERN);
 
-/** The `x-request-id` of the answer: the client's own where its form is allowed, or a new one. */
+/** The `x-request-id` of the answer: the client's own if its form is allowed, otherwise a new one. */
 export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId('req');

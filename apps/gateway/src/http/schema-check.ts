@@ -1,6 +1,6 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 
-/** A checker of values: returns the value typed, or throws what `toError` makes of the first thing wrong. */
+/** Returns a checker of values. It returns the typed value, or throws `toError` of the first error. */
 export function schemaCheck<T>(
   validate: ValidateFunction<T>,
   toError: (error: ErrorObject) => Error,

@@ -1,7 +1,7 @@
 import Ajv from 'ajv';
 import { schemaMessage } from './schema-message';
 
-describe('what is wrong with a value, in words', () => {
+describe('the message for an invalid value', () => {
   it.each([
     [{ type: 'array', minItems: 1 }, [], 'must have at least 1 item'],
     [{ type: 'array', maxItems: 2 }, [1, 2, 3], 'must have at most 2 items'],

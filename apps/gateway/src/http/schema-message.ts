@@ -1,6 +1,9 @@
 import type { ErrorObject } from 'ajv';
 
-/** In plain words, where Ajv's own are not: `must have at least 1 item`. Without a full stop. */
+/**
+ * The message of an Ajv error without a full stop, such as `must have at least 1 item`. Uses our own words where Ajv's
+ * are unclear.
+ */
 export function schemaMessage({ keyword, params, message = 'is not valid' }: ErrorObject): string {
   const { limit } = params as { limit?: number };
   const counted = (noun: string) => `${limit} ${noun}${limit === 1 ? '' : 's'}`;

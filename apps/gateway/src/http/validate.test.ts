@@ -7,14 +7,14 @@ const at = (text: string) => {
 };
 
 describe('parseInstant', () => {
-  it('reads dates as midnight UTC, and timestamps in UTC where they name no offset', () => {
+  it('reads dates as midnight UTC, and timestamps without an offset as UTC', () => {
     expect(at('2026-02-28')).toBe('2026-02-28T00:00:00.000Z');
     expect(at('2026-02-28T12:30')).toBe('2026-02-28T12:30:00.000Z');
     expect(at('2026-02-28t12:30:00.123456z')).toBe('2026-02-28T12:30:00.123Z');
     expect(at('2026-02-28T12:30:00-05:30')).toBe('2026-02-28T18:00:00.000Z');
   });
 
-  it('refuses what no calendar has, and what Postgres or ISO 8601 could not write', () => {
+  it('refuses dates that do not exist, and instants outside the supported range or format', () => {
     const wrong = [
       '',
       'now',
@@ -29,7 +29,7 @@ describe('parseInstant', () => {
     for (const text of [...wrong, ...outside]) expect([text, at(text)]).toEqual([text, null]);
   });
 
-  it('gives back every instant that is written as ISO 8601', () => {
+  it('reads every instant that is written as ISO 8601', () => {
     fc.assert(
       fc.property(
         fc.date({ min: new Date(0), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true }),

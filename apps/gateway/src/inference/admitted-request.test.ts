@@ -41,7 +41,7 @@ function stream() {
   for (let i = 0; i < 10; i += 1) text.add({ choice: 0, text: WORDS, least: 1 });
   const one = admitted();
   return {
-    prepare: (budget: TokenizerThrottle) => one.countForRecord(text, 10, budget),
+    prepare: (throttle: TokenizerThrottle) => one.countForRecord(text, 10, throttle),
     record: () => one.record(text, 10)!,
   };
 }
@@ -54,10 +54,10 @@ const truth = () => {
 describe('the records of many streams', () => {
   it('are exact after one preparation, which counts a bounded amount in each turn of the event loop', async () => {
     // Long enough for any machine.
-    const budget = new TokenizerThrottle(60_000);
+    const throttle = new TokenizerThrottle(60_000);
     const streams = Array.from({ length: STREAMS }, stream);
     const expected = truth();
-    const prepared = Promise.all(streams.map((one) => one.prepare(budget)));
+    const prepared = Promise.all(streams.map((one) => one.prepare(throttle)));
     const counted = () => streams.filter((one) => one.record().promptTokens === expected.promptTokens).length;
     // Still in the turn of the event loop that started them.
     await new Promise<void>((resolve) => process.nextTick(resolve));
@@ -74,9 +74,9 @@ describe('the records of many streams', () => {
   });
 
   it('are too low if there is no time to count, and the preparation still ends', async () => {
-    const budget = new TokenizerThrottle(0);
+    const throttle = new TokenizerThrottle(0);
     const streams = Array.from({ length: STREAMS }, stream);
-    const prepare = () => Promise.all(streams.map((one) => one.prepare(budget)));
+    const prepare = () => Promise.all(streams.map((one) => one.prepare(throttle)));
     const expected = truth();
     const missing = () => streams.filter((one) => one.record().promptTokens !== expected.promptTokens);
     await prepare();

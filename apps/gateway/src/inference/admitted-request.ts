@@ -163,10 +163,10 @@ export class AdmittedRequest {
   }
 
   /** Counts what `record` needs and nobody has counted yet, if the throttle allows it in time. */
-  async countForRecord(text: DeliveredText, chunks: number, budget: TokenizerThrottle): Promise<void> {
+  async countForRecord(text: DeliveredText, chunks: number, throttle: TokenizerThrottle): Promise<void> {
     if (chunks === 0) return;
     const bytes = (this.prompt.isExact ? 0 : this.request.outgoing.bytes) + text.uncountedBytes;
-    if (bytes === 0 || !(await budget.take(bytes))) return;
+    if (bytes === 0 || !(await throttle.take(bytes))) return;
     this.countPrompt();
     text.tokens();
   }

@@ -10,7 +10,7 @@ import { queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(BillingQuery);
 
-/** `/billing`: balance, ledger and receipts. What is not yet a whole cent stays inside. */
+/** `/billing`: balance, ledger and receipts. The remainder below a cent is not shown. */
 @Controller(`${MANAGEMENT_PREFIX}/billing`)
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 @UseGuards(TokenGuard)
@@ -25,7 +25,7 @@ export class BillingController {
   }
 }
 
-/** Exactly the documented fields, whatever else a summary may carry. */
+/** Exactly the documented fields, whatever else the summary has. */
 export function toBilling({ balanceCents, entries, invoices }: BillingSummary) {
   return {
     balanceCents,

@@ -7,8 +7,8 @@ const { not_found, method_not_allowed, payload_too_large, unsupported_media_type
   ACCOUNT_ERRORS;
 
 /**
- * Every error that the management API answers with: code, status, public message. The filter answers from this table,
- * the OpenAPI document is written from it, and a test provokes each. A new code starts here.
+ * Every error of the management API: code, status, public message. The filter answers from this table, and the OpenAPI
+ * document is generated from it. A test provokes each error.
  */
 export const MANAGEMENT_ERRORS = {
   invalid_json,
@@ -46,7 +46,7 @@ export const MANAGEMENT_ERRORS = {
 
 export type ManagementErrorCode = keyof typeof MANAGEMENT_ERRORS;
 
-/** An error of the table, with a message of its own where that helps the caller. */
+/** An error of the table, with its own message if that helps the caller. */
 export function managementError(
   code: ManagementErrorCode,
   message?: string,

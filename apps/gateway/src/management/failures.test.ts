@@ -13,12 +13,12 @@ import { createPublicApp } from '../public-app';
 import { openApiYaml } from '../openapi/document';
 import { MANAGEMENT_ERRORS } from './errors';
 
-// Real: HTTP, Postgres, the seams. The services behind Messages are this file's handlers, so that they can fail.
+// Real: HTTP, PostgreSQL, the seams. The services behind Messages are handlers in this file, so that they can fail.
 
 let app: NestFastifyApplication;
 let withoutStore: NestFastifyApplication;
 let messages: PostgresMessages;
-/** Of the application whose credential store is dead. */
+/** Messages of the application whose credential store is unavailable. */
 let silent: PostgresMessages;
 let credentials: PostgresCredentialStore;
 let deadCredentials: PostgresCredentialStore;
@@ -119,12 +119,12 @@ async function ask(path: string, init: RequestInit = {}, at = app) {
   return { status: response.status, code: json.error.code, message: json.error.message, headers: response.headers };
 }
 
-it('answers 503 with Retry-After while a service fails, is not there, or does not answer, and says nothing of why', async () => {
+it('answers 503 with Retry-After and no reason while a service fails, is missing or does not answer', async () => {
   const body = JSON.stringify({ name: 'k' });
   const answers = [
     await ask('/keys', { method: 'POST', body }),
     await ask('/billing'),
-    await ask('/usage'), // hangs: bounded by the request's deadline
+    await ask('/usage'), // Does not answer: bounded by the deadline of the request.
     await ask('/keys', {}, withoutStore),
   ];
   for (const { status, code, message, headers } of answers) {
@@ -133,18 +133,18 @@ it('answers 503 with Retry-After while a service fails, is not there, or does no
   }
 });
 
-it('answers 500 internal_error to a refusal that is not in the contract, without its message', async () => {
+it('answers 500 internal_error without the message of a refusal that is not in the table', async () => {
   const { status, code, message } = await ask('/keys');
   expect([status, code, message]).toEqual([500, 'internal_error', MANAGEMENT_ERRORS.internal_error.message]);
 });
 
-it('sends auth the hash of a key and its last four characters, never the key', () => {
+it('sends auth only the hash and the last four characters of a key', () => {
   expect(createRequests).toHaveLength(1);
   expect(Object.keys(createRequests[0]!).sort()).toEqual(['hash', 'last4', 'name', 'tenantId']);
   expect(createRequests[0]!.hash).toMatch(/^[0-9a-f]{64}$/);
 });
 
-it('keeps the uses of a token that auth could not take, and sends them as one once it can', async () => {
+it('keeps the uses of a token while auth fails, and sends the last of them afterwards', async () => {
   expect(used).toEqual([]);
   await eventually(() => expect(written).toContain('token uses not recorded yet'), { timeoutMs: 8_000 });
   authTakesUses = true;
@@ -152,14 +152,14 @@ it('keeps the uses of a token that auth could not take, and sends them as one on
   expect(used[0]!.uses).toEqual([{ id: tokenId, at: expect.any(String) }]);
 });
 
-it('writes no credential into its logs, whatever fails', () => {
+it('never logs a credential when something fails', () => {
   expect(written).toContain('answered 503');
   expect(written).toContain('answered 500');
   expect(written).not.toContain(token.value);
   expect(written).not.toMatch(/sk-svc-|fma_/);
 });
 
-it('documents every code of the table', () => {
+it('documents every error code of the table', () => {
   const document = openApiYaml();
   for (const code of Object.keys(MANAGEMENT_ERRORS)) expect(document).toContain(code);
 });

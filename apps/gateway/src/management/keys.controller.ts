@@ -15,8 +15,8 @@ import { queryCheck } from '../http/validate';
 const checkQuery = queryCheck(KeysQuery);
 
 /**
- * `/keys`: list, issue and revoke inference keys. The key is minted here, and leaves this process in this one answer
- * only.
+ * `/keys`: list, issue and revoke inference keys. A key is minted here and leaves this process only in the answer that
+ * issues it.
  */
 @Controller(`${MANAGEMENT_PREFIX}/keys`)
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
@@ -42,13 +42,13 @@ export class KeysController {
   @HttpCode(204)
   @NeedsScope('keys:write')
   async revoke(@FromCaller() { tenantId }: Caller, @Param('id') id: string) {
-    // An id of another form is no key of anybody: nobody need be asked.
+    // No key has an id of another form, so auth is not asked.
     if (!isId('key', id)) throw managementError('not_found', 'No such key.');
     await revokeCredential(this.services, 'key', { tenantId, id });
   }
 }
 
-/** Exactly the documented fields, whatever else a row may carry. */
+/** Exactly the documented fields, whatever else the row has. */
 export function toKey({ id, name, last4, status, createdAt, expiresAt }: KeyRow): KeyRow {
   return { id, name, last4, status, createdAt, expiresAt };
 }

@@ -8,8 +8,8 @@ import { UnknownRouteController } from './unknown-route.controller';
 import { UsageController } from './usage.controller';
 
 /**
- * The management API under `/_api/v1`, for the public port. Takes Messages and CredentialStore from a global module,
- * and each request's body as the port's parser leaves it: a Buffer, or nothing.
+ * The management API under `/_api/v1`, on the public port. Messages and CredentialStore come from global modules. The
+ * parser of the port leaves each body as a Buffer, or undefined.
  */
 @Module({
   controllers: [KeysController, UsageController, BillingController, TokensController, UnknownRouteController],

@@ -1,2 +1,2 @@
-/** Of every path of the management API. */
+/** Prefix of every path of the management API. */
 export const MANAGEMENT_PREFIX = '/_api/v1';

@@ -7,7 +7,7 @@ import { MANAGEMENT_PREFIX } from './prefix';
 import * as answers from './schemas';
 
 export interface ManagementEndpoint extends Endpoint<ManagementErrorCode> {
-  /** What the token needs. */
+  /** The scope that the token needs. */
   scope: Scope;
 }
 
@@ -33,8 +33,8 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
       id: 'createKey',
       summary: 'Issue an inference key',
       description:
-        'Only this answer has the key: store it now. It works at once, or as soon as the credential store is back. After 503 ' +
-        '`unavailable` an unusable key may be in the list. Create another one, and revoke the unusable one.',
+        'Only this answer has the key: store it now. It works at once, or as soon as the credential store is back. ' +
+        'After 503 `unavailable` an unusable key may be in the list. Create another one, and revoke the unusable one.',
       body: {
         schema: account.KeyCreate,
         examples: {
@@ -42,7 +42,7 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
           expiring: { name: 'trial', profile: 'default', expiresAt: '2027-01-01T00:00:00.000Z' },
         },
       },
-      success: [['201', 'The key, this once.', answers.KeyCreated]],
+      success: [['201', 'The key; it is not shown again.', answers.KeyCreated]],
       errors: [
         'invalid_json',
         'name_required',
@@ -59,8 +59,8 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
       id: 'revokeKey',
       summary: 'Revoke an inference key',
       description:
-        'In force everywhere within a second of the answer. A key that is revoked already: 204 again. 503 `unavailable`: the revocation may be recorded, and the key may still be ' +
-        'accepted; repeat the request until it is answered with 204.',
+        'Takes effect everywhere within a second of the answer. A repeat also answers 204. ' +
+        'After 503 `unavailable` the key may still be accepted. Repeat the request until it answers 204.',
       success: [['204', 'Revoked.']],
       errors: ['not_found'],
     }),
@@ -71,7 +71,7 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
       summary: 'Read usage',
       description: 'Requests, tokens and cost, by the end time of each request. Usage appears within seconds.',
       query: account.UsageQuery,
-      success: [['200', 'Sums in total and per group.', account.UsageAnswer]],
+      success: [['200', 'Usage in total and by group.', account.UsageAnswer]],
       errors: ['invalid_parameter'],
     }),
   },
@@ -90,8 +90,8 @@ export const MANAGEMENT_ROUTES: RouteTable<ManagementEndpoint> = prefixed(MANAGE
       id: 'listTokens',
       summary: 'List management tokens',
       description:
-        'Newest first, the calling one among them. To rotate: have a replacement made with the same scopes, move over to it, see that the old ' +
-        "token's `lastUsedAt` no longer advances, have the old one revoked.",
+        'Newest first, including the calling token. To rotate a token, ask the operator for a new one with the same ' +
+        "scopes and use it. When the old token's `lastUsedAt` no longer advances, ask to have it revoked.",
       query: account.TokensQuery,
       success: [['200', 'A page of tokens.', account.TokenList]],
       errors: ['invalid_parameter'],

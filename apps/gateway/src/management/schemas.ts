@@ -3,7 +3,7 @@ import { idSchema, last4, nextCursor } from '../http/account/fields';
 import { Invoice, LedgerEntry } from '../http/account/schemas';
 import { MANAGEMENT_ERRORS } from './errors';
 
-/** The answers of the management API that no other surface gives. */
+/** The answers that only the management API has. */
 
 const exact = { additionalProperties: false };
 
@@ -13,7 +13,7 @@ export const IssuedKey = Type.Object(
     name: Type.String(),
     key: Type.String({
       pattern: '^sk-svc-[0-9A-Za-z]{49}$',
-      description: 'The key itself. Only this answer has it: just its hash is stored.',
+      description: 'The key itself. Only this answer has it, because only its hash is stored.',
     }),
     last4,
   },

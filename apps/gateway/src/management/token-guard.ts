@@ -10,10 +10,10 @@ import { TokenUses } from './token-uses';
 export const SCOPE_METADATA = 'management:scope';
 const BEARER = /^Bearer +(.*)$/is;
 
-/** The scope that an endpoint needs. */
+/** Declares the scope that an endpoint needs. */
 export const NeedsScope = (scope: Scope) => SetMetadata(SCOPE_METADATA, scope);
 
-/** Who calls: the tenant of the token that the guard let in. */
+/** The token that the guard admitted, and its tenant. */
 export interface Caller {
   tokenId: string;
   tenantId: string;
@@ -29,9 +29,9 @@ export const FromCaller = createParamDecorator((_: unknown, context: ExecutionCo
 });
 
 /**
- * Lets in a management token that is known, in force and has the endpoint's scope. The order of the checks is the
- * contract: credential present → kind → known → revoked → expired → scope; the body comes after. A token that calls too
- * often is refused before its scope is looked at.
+ * Admits a management token that is known, in force and has the scope of the endpoint. The order of the checks is part
+ * of the contract: credential present → kind → known → revoked → expired → request limit → scope. The body is validated
+ * afterwards.
  */
 @Injectable()
 export class TokenGuard implements CanActivate {
@@ -45,7 +45,7 @@ export class TokenGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const http = context.switchToHttp();
     const request = http.getRequest<CallerRequest>();
-    // Answers hold keys once, and always what is the tenant's own: no cache may keep them.
+    // Answers contain keys and data of the tenant, so no cache may keep them.
     http.getResponse<FastifyReply>().header('cache-control', 'no-store');
     const nowMs = Date.now();
     const token = await this.authenticate(request.headers.authorization, nowMs);

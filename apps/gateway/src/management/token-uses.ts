@@ -7,16 +7,16 @@ import {
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { logger } from '@tollgate/runtime';
 
-/** lastUsedAt is promised within 10 s of a use: this, and one message lost, stay below it. */
+/** lastUsedAt advances within 10 s of a use, even if one message is lost. */
 const FLUSH_INTERVAL_MS = 3_000;
 /**
- * Beyond so many different tokens between two flushes (or while auth is away) further ones are not noted: lastUsedAt is
- * advice, memory is not.
+ * Limit of tokens gathered between two flushes, or while auth is unavailable. Uses of further tokens are dropped:
+ * lastUsedAt is only a hint, and memory is limited.
  */
 const MAX_GATHERED_TOKENS = 10_000;
 const MAX_USES_PER_MESSAGE = 1_000;
 
-/** Gathers when each token was used last and tells auth every few seconds: a request never waits for it. */
+/** Gathers the last use of each token and sends it to auth every few seconds. No request waits for it. */
 @Injectable()
 export class TokenUses implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
   private gathered = new Map<string, number>();
@@ -34,19 +34,20 @@ export class TokenUses implements OnModuleInit, BeforeApplicationShutdown, OnApp
     this.timer = setInterval(() => void this.flush(), FLUSH_INTERVAL_MS).unref();
   }
 
-  /** While every service still answers… */
+  /** Sends what has gathered while all services still answer. */
   async beforeApplicationShutdown(): Promise<void> {
     clearInterval(this.timer);
     await this.flush();
   }
 
-  /** … and once more for the requests that were finished since. */
+  /** Sends the uses of the requests that finished since. */
   async onApplicationShutdown(): Promise<void> {
     await this.flush();
   }
 
   /**
-   * Sends what has gathered, one sending at a time. What auth did not take is kept for the next time; never rejects.
+   * Sends the gathered uses, one flush at a time. Uses that auth did not accept are kept for the next flush. Never
+   * rejects.
    */
   flush(): Promise<void> {
     this.flushing = this.flushing.then(() => this.send());

@@ -10,7 +10,7 @@ import { queryCheck } from '../http/validate';
 
 const checkQuery = queryCheck(TokensQuery);
 
-/** `/tokens`: the tenant's management tokens, the calling one among them. */
+/** `/tokens`: the tenant's management tokens, including the calling one. */
 @Controller(`${MANAGEMENT_PREFIX}/tokens`)
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 @UseGuards(TokenGuard)
@@ -25,7 +25,7 @@ export class TokensController {
   }
 }
 
-/** Exactly the documented fields, whatever else a row may carry. */
+/** Exactly the documented fields, whatever else the row has. */
 export function toToken(row: TokenRow): TokenRow {
   const { id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt } = row;
   return { id, name, last4, scopes, createdAt, lastUsedAt, expiresAt, revokedAt };

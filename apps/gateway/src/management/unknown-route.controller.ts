@@ -7,7 +7,7 @@ import { allowedMethods } from '../openapi/route-table';
 import { MANAGEMENT_PREFIX } from './prefix';
 import { MANAGEMENT_ROUTES } from './routes';
 
-/** Whatever under the prefix no other controller took. */
+/** Answers every route under the prefix that no other controller binds. */
 @Controller(MANAGEMENT_PREFIX)
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 export class UnknownRouteController {
@@ -17,7 +17,7 @@ export class UnknownRouteController {
   }
 }
 
-/** 405 where the path is known, 404 elsewhere. */
+/** 405 if the path is known, otherwise 404. */
 export function unknownRoute(url: string): ApiError {
   const methods = allowedMethods(MANAGEMENT_ROUTES, url.split('?', 1)[0]!);
   return methods !== null

@@ -7,7 +7,7 @@ import { MANAGEMENT_PREFIX } from './prefix';
 import { readUsageQuery } from '../http/account/usage-query';
 import { type Caller, FromCaller, NeedsScope, TokenGuard } from './token-guard';
 
-/** `/usage`: the tenant's tokens and costs over a time, in total and grouped. */
+/** `/usage`: the tenant's tokens and costs in a time range, in total and by group. */
 @Controller(`${MANAGEMENT_PREFIX}/usage`)
 @UseFilters(new EnvelopeFilter(MANAGEMENT_ERRORS, 'management'))
 @UseGuards(TokenGuard)
@@ -41,7 +41,7 @@ function toNumbers(numbers: UsageNumbers): UsageNumbers {
   };
 }
 
-/** The group's fields first, then its numbers; fields that were not asked for are left out. */
+/** The fields of the group, then its numbers. Fields that were not requested are left out. */
 function toGroup(row: UsageGroupRow): UsageGroupRow {
   const { model, key, day, hour } = row;
   return {

@@ -7,7 +7,7 @@ import { openApiYaml } from './document';
 
 const SWAGGER_UI = dirname(require.resolve('swagger-ui-dist/package.json'));
 const PAGE = join(__dirname, 'page');
-/** The page's own files, by name: these and nothing else are served. */
+/** The files of the page. No other files are served. */
 const ASSETS = [
   { name: 'page.js', folder: PAGE, type: 'text/javascript; charset=utf-8' },
   { name: 'swagger-ui-bundle.js', folder: SWAGGER_UI, type: 'text/javascript; charset=utf-8' },
@@ -16,21 +16,25 @@ const ASSETS = [
 ];
 const ASSETS_MAX_AGE_SECONDS = 3_600;
 const DOCUMENT_PATH = '/docs/api/openapi.yaml';
-/** All that there is to read here; nothing takes another method. */
+/** All paths of the documentation. They support GET only. */
 export const DOCS_PATHS: readonly string[] = [
   '/docs',
   '/docs/',
   DOCUMENT_PATH,
   ...ASSETS.map(({ name }) => `/docs/ui/${name}`),
 ];
-/** Nothing from elsewhere, no inline script. Swagger UI sets styles on elements and draws its icons from data: URLs. */
+/**
+ * Allows nothing from other hosts and no inline script. Swagger UI sets styles on elements and draws its icons from
+ * data: URLs.
+ */
 const CONTENT_SECURITY_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * The documentation of both public surfaces, for the public port: the page at /docs, the document at
- * /docs/api/openapi.yaml, written once at the start. Nothing comes from another host, and of the disk only what is
- * listed here.
+ * The documentation of both public surfaces, on the public port: the page at /docs, and the OpenAPI document at
+ * /docs/api/openapi.yaml, generated once at the start. It loads nothing from other hosts, and serves only the listed
+ * files.
  */
 @Module({})
 export class DocsModule implements OnModuleInit {
@@ -46,8 +50,8 @@ export class DocsModule implements OnModuleInit {
       reply.header('content-security-policy', CONTENT_SECURITY_POLICY);
       return send(reply, 'text/html; charset=utf-8', 'no-cache', await readFile(join(PAGE, 'index.html')));
     });
-    // The page's links are relative, so that it also works behind a proxy that puts a path in front: with a slash at
-    // the end they would not.
+    // The links of the page are relative, so that it works behind a proxy that adds a path prefix. They would break
+    // after a trailing slash.
     server.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
     for (const { name, folder, type } of ASSETS) {
       server.get(`/docs/ui/${name}`, async (_request, reply) =>

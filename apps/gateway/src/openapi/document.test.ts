@@ -13,7 +13,7 @@ const operator = operatorDocument();
 openApiSuite('the document of the public surfaces', document, openApiYaml());
 openApiSuite('the document of the operator API', operator, operatorYaml());
 
-it('the public one has exactly the ten operations, each with its credential', () => {
+it('the public document has exactly the ten operations, each with its kind of credential', () => {
   const named = operationsOf(document).map(({ path, method, operation: { security } }) => ({ path, method, security }));
   const tables = [...routesOf(prefixed(INFERENCE_PREFIX, INFERENCE_ROUTES)), ...routesOf(MANAGEMENT_ROUTES)];
   expect(named).toHaveLength(10);
@@ -26,14 +26,14 @@ it('the public one has exactly the ten operations, each with its credential', ()
   }
 });
 
-it('the public one names every code of the inference table that a route can answer', () => {
+it('the public document names every error code of the inference API that a route can answer', () => {
   const chat = JSON.stringify(operationsOf(document).find(({ path }) => path === '/v1/chat/completions'));
   for (const code of Object.keys(INFERENCE_ERRORS)) {
     if (code !== 'route_not_found' && code !== 'method_not_allowed') expect(chat).toContain(`"${code}"`);
   }
 });
 
-it('the one of the operator API has exactly the routes of its table that need the secret, and asks for it', () => {
+it('the operator document has exactly the routes that need the secret, and declares it', () => {
   const operations = operationsOf(operator);
   const routes = routesOf(OPERATOR_ROUTES).filter(({ operation }) => operation !== null);
   expect(operations.map(({ path, method }) => `${method} ${path}`)).toEqual(
@@ -42,9 +42,9 @@ it('the one of the operator API has exactly the routes of its table that need th
   for (const { operation } of operations) expect(operation['security']).toEqual([{ operatorSecret: [] }]);
 });
 
-it('the one of the operator API names every code of its table', () => {
+it('the operator document names every error code of its table', () => {
   const text = JSON.stringify(operator['paths']);
-  // The address or the method is wrong: no operation of the document answers with it.
+  // No documented operation answers with it, because the method is wrong.
   for (const code of Object.keys(OPERATOR_ERRORS))
     if (code !== 'method_not_allowed') expect(text).toContain(`"${code}"`);
 });

@@ -4,7 +4,9 @@ import { INFERENCE_PATHS, INFERENCE_SCHEMAS, INFERENCE_SECURITY } from './infere
 import { MANAGEMENT_PATHS, MANAGEMENT_SCHEMAS, MANAGEMENT_SECURITY } from './management-paths';
 import { type JsonObject, schemaComponents } from './open-api';
 
-const DESCRIPTION = `Model inference behind the OpenAI wire format, billed from prepaid credit. Two surfaces, each with a credential of its own kind:
+const DESCRIPTION = `\
+Model inference behind the OpenAI wire format, billed from prepaid credit. There are two surfaces, each with its own
+kind of credential:
 
 | | Inference API | Management API |
 |---|---|---|
@@ -15,10 +17,10 @@ const DESCRIPTION = `Model inference behind the OpenAI wire format, billed from 
 Clients made for the OpenAI wire format work by changing only the base URL and the key.
 
 - Times are ISO 8601 UTC with milliseconds. Money is integer cents.
-- Every answer has an \`x-request-id\`. It is yours if it matches \`[A-Za-z0-9_-]{1,64}\`.
+- Every answer has an \`x-request-id\`. You can send your own if it matches \`[A-Za-z0-9_-]{1,64}\`.
 - 402 means that the credit or a budget is used up. Retrying does not help.
-- 429 says in \`Retry-After\` when the same request would be admitted. Requests of yours that were told to wait before it
-  come first. While your running requests are in the way, the time is an estimate.
+- The \`Retry-After\` of a 429 is the time until the same request would be admitted. Your requests that were refused
+  earlier come first. If requests in progress have to finish first, the time is an estimate.
 - An unknown path is 404. A known path with another method is 405 with \`Allow\`. Both use the envelope of the surface.
 
 The service is pre-launch, and the interface may change.`;
@@ -27,22 +29,22 @@ const header = (description: string, schema: JsonObject): JsonObject => ({ descr
 
 export const INFO: JsonObject = { version: '0.1.0', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } };
 
-/** Those that answers refer to. */
+/** The headers that answers refer to. */
 export const HEADERS: JsonObject = {
   RequestId: header('Names this request in logs and usage events.', {
     type: 'string',
     pattern: REQUEST_ID_PATTERN,
   }),
   RetryAfter: header('Whole seconds to wait.', { type: 'integer', minimum: 1 }),
-  Allow: header('The methods of this path.', { type: 'string' }),
+  Allow: header('The methods that this path supports.', { type: 'string' }),
   'RateLimit-limit': header('The limit per minute.', { type: 'integer' }),
-  'RateLimit-remaining': header('The rest of it that this key can use now.', { type: 'integer' }),
+  'RateLimit-remaining': header('The part of the limit that this key can still use now.', { type: 'integer' }),
   'RateLimit-reset': header('The time until the limit is full again.', { type: 'string' }),
 };
 
 /**
- * The OpenAPI 3.1 document of both public surfaces, from the schemas that validate requests and the tables that errors
- * are answered from.
+ * The OpenAPI 3.1 document of both public surfaces, generated from the schemas that validate requests and the tables of
+ * errors.
  */
 export function openApiDocument(): JsonObject {
   return {

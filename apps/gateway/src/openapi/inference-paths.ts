@@ -52,8 +52,9 @@ function success({
   return {
     ...plain,
     description:
-      'The answer; with `stream: true` server-sent events. The data of each is one JSON object of the form shown; the last is ' +
-      '`data: [DONE]`. An error after the first byte is one event `data: {"error": …}`, then `data: [DONE]`.',
+      'The answer. With `stream: true` it is server-sent events: the data of each event is one JSON object of this ' +
+      'schema, and the last event is `data: [DONE]`. An error after the first byte is one event ' +
+      '`data: {"error": …}`, followed by `data: [DONE]`.',
     content: {
       ...(plain['content'] as JsonObject),
       'text/event-stream': {

@@ -10,7 +10,7 @@ import { envelopeErrors } from './responses';
 /** Every schema of the management API that has a name. */
 export const MANAGEMENT_SCHEMAS = namedSchemas(account, answers);
 
-/** What every endpoint can answer. */
+/** Errors of every endpoint. */
 const COMMON: ManagementErrorCode[] = [
   'missing_credential',
   'invalid_token',
@@ -26,10 +26,10 @@ const COMMON: ManagementErrorCode[] = [
 const MANAGEMENT_SURFACE: Surface<ManagementEndpoint> = {
   errors: envelopeErrors(MANAGEMENT_ERRORS, answers.ManagementErrorBody),
   common: COMMON,
-  // Each endpoint lists its own: the order is that of the checks.
+  // Each endpoint lists its own errors, in the order of the checks.
   ofBodies: [],
   pathParameters: { id: 'Id of the key.' },
-  // Scopes are allowed for any security scheme since 3.1.
+  // OpenAPI 3.1 allows scopes for any security scheme.
   security: ({ scope }) => ({ managementToken: [scope] }),
 };
 
@@ -39,5 +39,7 @@ export const MANAGEMENT_SECURITY = {
   type: 'http',
   scheme: 'bearer',
   bearerFormat: 'fma_…',
-  description: `A management token. It belongs to one tenant and carries scopes, which do not imply one another: ${SCOPES.join(', ')}.`,
+  description:
+    'A management token. It belongs to one tenant and has scopes, which do not imply one another: ' +
+    `${SCOPES.join(', ')}.`,
 };

@@ -68,7 +68,7 @@ const operation = {
   },
   additionalProperties: false,
 };
-/** The shape of OpenAPI 3.1 as far as the document uses it; nothing beyond it is allowed. */
+/** The part of OpenAPI 3.1 that our documents use. Nothing else is allowed. */
 const openApi31 = {
   type: 'object',
   required: ['openapi', 'info', 'paths', 'components'],
@@ -139,7 +139,7 @@ export const operationsOf = (document: JsonObject) =>
     Object.entries(item as JsonObject).map(([method, value]) => ({ path, method, operation: value as JsonObject })),
   );
 
-/** What holds of every document that we serve. */
+/** The checks of every document that we serve. */
 export function openApiSuite(name: string, document: JsonObject, yaml: string): void {
   describe(name, () => {
     it('has the shape of OpenAPI 3.1', () => {
@@ -148,7 +148,7 @@ export function openApiSuite(name: string, document: JsonObject, yaml: string): 
       expect(validate.errors).toBeNull();
     });
 
-    it('is the same read from YAML', () => {
+    it('is unchanged after a round trip through YAML', () => {
       expect(parse(yaml)).toEqual(JSON.parse(JSON.stringify(document)));
     });
 
@@ -159,7 +159,7 @@ export function openApiSuite(name: string, document: JsonObject, yaml: string): 
       for (const ref of refs) expect([ref, resolve(document, ref)]).toEqual([ref, expect.any(Object)]);
     });
 
-    it('has schemas that compile as JSON Schema 2020-12, and requests and error examples that satisfy theirs', () => {
+    it('has schemas that compile as JSON Schema 2020-12, and examples that satisfy them', () => {
       const ajv = new Ajv2020({ strict: false });
       addFormats(ajv);
       ajv.addFormat('iso8601', true);
@@ -179,7 +179,7 @@ export function openApiSuite(name: string, document: JsonObject, yaml: string): 
       expect(examples).toBeGreaterThan(60);
     });
 
-    it('gives each operation an id of its own', () => {
+    it('gives each operation a unique id', () => {
       const ids = operationsOf(document).map(({ operation: { operationId } }) => operationId);
       expect(new Set(ids).size).toBe(ids.length);
     });

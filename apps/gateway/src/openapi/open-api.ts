@@ -15,7 +15,7 @@ export function namedSchemas(...modules: object[]): TSchema[] {
     .filter((value): value is TSchema => typeof value === 'object' && value !== null && '$id' in value);
 }
 
-/** The component that a schema becomes: named by its `$id`. */
+/** A reference to the component of a schema, which is named by its `$id`. */
 export function refTo(schema: TSchema): JsonObject {
   if (schema.$id === undefined) throw new Error('only a schema with $id is a component');
   return ref('schemas', schema.$id);
@@ -43,8 +43,8 @@ export function queryParameters(schema: TObject): Json[] {
 }
 
 /**
- * A TypeBox schema as a plain JSON Schema (2020-12, as OpenAPI 3.1 has it). `$id` goes, as it would move the base of
- * the references; what has one inside another is replaced by a reference; a choice of constants is written as `enum`.
+ * A TypeBox schema as plain JSON Schema (2020-12, as in OpenAPI 3.1). `$id` is removed, because it would change the
+ * base of the references. An inner schema with `$id` becomes a reference. A union of constants becomes an `enum`.
  */
 function toJsonSchema(value: unknown, top = false): Json {
   if (Array.isArray(value)) return value.map((item) => toJsonSchema(item));

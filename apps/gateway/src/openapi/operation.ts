@@ -3,7 +3,7 @@ import { type JsonObject, queryParameters, ref, refTo } from './open-api';
 import { type DocumentedErrors, errorResponses, jsonResponse } from './responses';
 import { type RouteTable, routesOf } from './route-table';
 
-/** What the document says of one operation of an account API. */
+/** The documentation of one operation of an account API. */
 export interface Endpoint<Code extends string = string> {
   id: string;
   tag: string;
@@ -11,7 +11,7 @@ export interface Endpoint<Code extends string = string> {
   description: string;
   query?: TObject;
   body?: { schema: TSchema; examples: Readonly<Record<string, JsonObject>> };
-  /** Status, what it means and its form, if it has a body; absent: 204. */
+  /** Status, description and schema; without a schema there is no body. Default: 204. */
   success?: readonly (readonly [status: string, description: string, schema?: TSchema])[];
   errors?: readonly Code[];
 }
@@ -25,10 +25,10 @@ export const body = (schema: TSchema, example: JsonObject): NonNullable<Endpoint
 /** What all operations of a surface have in common. */
 export interface Surface<E extends Endpoint> {
   errors: DocumentedErrors;
-  /** Codes that every operation answers with, and those of every operation with a body. */
+  /** Error codes of every operation. `ofBodies`: further ones of every operation with a body. */
   common: readonly string[];
   ofBodies: readonly string[];
-  /** What a name in the braces of a path means. */
+  /** Descriptions of the parameters in paths. */
   pathParameters: Readonly<Record<string, string>>;
   security(endpoint: E): JsonObject;
 }

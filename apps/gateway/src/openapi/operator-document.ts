@@ -11,7 +11,9 @@ import { type JsonObject, namedSchemas, schemaComponents } from './open-api';
 import { documented, type Endpoint, type Surface } from './operation';
 import { envelopeErrors } from './responses';
 
-const DESCRIPTION = `Operates Tollgate: tenants, prepaid credit, budgets, credentials, invoices and reconciliation. It has its own port and needs the operator secret. The \`tollgate\` command does all of it.
+const DESCRIPTION = `\
+Operates Tollgate: tenants, prepaid credit, budgets, credentials, invoices and reconciliation. It has its own port and
+needs the operator secret. The \`tollgate\` command covers all of it.
 
 - Times are ISO 8601 UTC with milliseconds.
 - Money is integer cents. Amounts that need more precision are nanos in decimal strings.
@@ -36,7 +38,7 @@ const OPERATOR_SURFACE: Surface<Endpoint> = {
   ofBodies: ['invalid_json', 'payload_too_large', 'unsupported_media_type'],
   pathParameters: {
     tenantId: 'Id of the tenant.',
-    id: 'Id of the key, the token, or the run.',
+    id: 'Id of the key, the token or the reconcile run.',
     entryId: 'Id of a ledger entry.',
     requestId: 'Id of an inference request: its `x-request-id`, unless the caller gave one.',
     accountingNumber: 'Number of the invoice.',
@@ -47,8 +49,8 @@ const OPERATOR_SURFACE: Surface<Endpoint> = {
 const { Key, KeyCreate, KeyList, Token, TokenList, Invoice, UsageTotals, UsageGroup } = management;
 
 /**
- * The OpenAPI 3.1 document of the operator API, from the schemas that validate requests and the table that errors are
- * answered from.
+ * The OpenAPI 3.1 document of the operator API, generated from the schemas that validate requests and the table of
+ * errors.
  */
 export function operatorDocument(): JsonObject {
   return {

@@ -2,14 +2,14 @@ import type { TSchema } from '@sinclair/typebox';
 import type { ErrorTable } from '../http/api-error';
 import { type JsonObject, ref, refTo } from './open-api';
 
-/** The errors of a surface in the document's terms: its table, and the body that a code is answered with. */
+/** The errors of a surface for its document: the table, and the body of each code. */
 export interface DocumentedErrors {
   table: ErrorTable;
   schema: JsonObject;
   body(code: string): JsonObject;
 }
 
-/** Those of a surface that answers in the envelope `{ error: { code, message } }`. */
+/** The errors of a surface with the envelope `{ error: { code, message } }`. */
 export const envelopeErrors = (table: ErrorTable, schema: TSchema): DocumentedErrors => ({
   table,
   schema: refTo(schema),
@@ -18,7 +18,7 @@ export const envelopeErrors = (table: ErrorTable, schema: TSchema): DocumentedEr
 
 const REQUEST_ID = { 'x-request-id': ref('headers', 'RequestId') };
 
-/** Headers by the status that they come with. */
+/** Headers of an error response, by its status. */
 function headersOf(status: number): JsonObject {
   return {
     ...REQUEST_ID,
@@ -28,8 +28,8 @@ function headersOf(status: number): JsonObject {
 }
 
 /**
- * The error responses of an operation: codes gathered by status, each with its message and an example.
- * @param known headers of the answers to a caller that is known: all but 401
+ * The error responses of an operation: codes grouped by status, each with its message and an example.
+ * @param known headers of answers to an authenticated caller: all but 401
  */
 export function errorResponses(errors: DocumentedErrors, codes: readonly string[], known: JsonObject = {}): JsonObject {
   const byStatus = new Map<number, string[]>();

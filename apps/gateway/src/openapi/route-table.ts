@@ -1,11 +1,11 @@
-/** In the order in which `Allow` names them. */
+/** In the order of the `Allow` header. */
 const METHODS = ['get', 'post', 'put', 'delete'] as const;
 export type Method = (typeof METHODS)[number];
 
 /**
- * The one table of a surface's routes: by path and method what the OpenAPI document says of the operation, or null
- * where the document leaves it out. The document, `Allow` and the 405 answer are made from it; what the router binds is
- * held against it by a test.
+ * The one table of the routes of a surface: the documentation of each operation by path and method, or null if the
+ * document leaves it out. The document, `Allow` and 405 answers are made from it. A test compares it with the routes
+ * that the controllers bind.
  */
 export type RouteTable<Operation> = Readonly<Record<string, Readonly<Partial<Record<Method, Operation>>>>>;
 
@@ -14,7 +14,7 @@ export function prefixed<Operation>(prefix: string, table: RouteTable<Operation>
   return Object.fromEntries(Object.entries(table).map(([path, methods]) => [prefix + path, methods]));
 }
 
-/** Each route of a table by itself. */
+/** The routes of a table as a list. */
 export function routesOf<Operation>(
   table: RouteTable<Operation>,
 ): { path: string; method: Method; operation: Operation }[] {
@@ -28,7 +28,8 @@ export function routesOf<Operation>(
 }
 
 /**
- * What `Allow` says of the first route that `path` fits: its methods, HEAD with GET; null when there is no such route.
+ * The value of `Allow` for the first route that matches `path`: its methods, and HEAD with GET. Null if there is no
+ * such route.
  */
 export function allowedMethods(table: RouteTable<unknown>, path: string): string | null {
   const parts = path.split('/');

@@ -13,7 +13,9 @@ interface Bound {
   handler: object;
 }
 
-/** What Nest binds for the controllers of a module; without those that take every method, which refuse. */
+/**
+ * The routes that Nest binds for the controllers of a module, without the routes for all methods, which only refuse.
+ */
 function boundBy(module: Type): Bound[] {
   const controllers = Reflect.getMetadata('controllers', module) as Type[];
   return controllers.flatMap((controller) => {
@@ -49,7 +51,7 @@ it.each<[string, Type, RouteTable<unknown>]>([
   expect(bound.sort()).toEqual(routesOf(table).map(named).sort());
 });
 
-it('an endpoint of the management API asks for the scope that its route names', () => {
+it('an endpoint of the management API requires the scope of its route', () => {
   const scopes = boundBy(ManagementModule).map(({ handler, ...route }) => [
     named(route),
     Reflect.getMetadata(SCOPE_METADATA, handler) as string,
@@ -65,7 +67,7 @@ it.each([
   ['/_operator/v1/tenants', 'GET, HEAD, POST'],
   ['/_operator/v1/tenants/x/budget', 'GET, HEAD, PUT'],
   ['/_operator/v1/tenants/x/keys/y', 'DELETE'],
-  // The first that fits: the path of the comparison, not that of a run.
+  // The path of the comparison matches before that of a run.
   ['/_operator/v1/reconcile/backends', 'GET, HEAD'],
   ['/metrics', 'GET, HEAD'],
   ['/_operator/v1/tenants//budget', null],

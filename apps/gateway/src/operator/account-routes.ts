@@ -12,11 +12,13 @@ export type OperatorEndpoint = Endpoint<Code>;
 const BUDGET: Code[] = ['not_found', 'invalid_budget', 'invalid_thresholds', 'too_many_budgets'];
 const MONEY: Code[] = ['not_found', 'invalid_amount', 'invalid_source', 'invalid_ref', 'ref_conflict'];
 
-const NOT_YET = '503 `unavailable`: the change may be recorded but not yet in force. Repeat it until it succeeds.';
+const NOT_YET = 'After 503 `unavailable` the change may be recorded but not yet in force. Repeat it until it succeeds.';
 const WORKS =
-  'It works at once, or as soon as the credential store is back. After 503 `unavailable` an unusable one may be in the list. Create another one, and revoke the unusable one.';
+  'It works at once, or as soon as the credential store is back. After 503 `unavailable` an unusable one may be in ' +
+  'the list. Create another one, and revoke the unusable one.';
 const REVOKED = (what: 'key' | 'token') =>
-  `In force everywhere within a second of the answer. A repeat has the same answer. 503 \`unavailable\`: the revocation may be recorded, but the ${what} may still be accepted. Repeat it until it succeeds.`;
+  'Takes effect everywhere within a second of the answer. A repeat has the same answer. ' +
+  `After 503 \`unavailable\` the ${what} may still be accepted. Repeat the revocation until it succeeds.`;
 
 const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string] => ({
   get: {
@@ -24,7 +26,7 @@ const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string]
     tag: 'Budgets',
     summary: `Read the monthly budget of ${whose}`,
     description:
-      'The budget in force, who set it, what is spent of it, and the thresholds reached in this month (UTC).',
+      'The budget in force, where it was set, the amount spent, and the thresholds reached in this month (UTC).',
     success: [['200', 'The budget.', answers.BudgetAnswer]],
     errors: ['not_found'],
   },
@@ -32,7 +34,7 @@ const budget = (id: string, whose: string): RouteTable<OperatorEndpoint>[string]
     id: `set${id}Budget`,
     tag: 'Budgets',
     summary: `Set the monthly budget of ${whose}`,
-    description: `In force once answered, for running streams too: they are not extended beyond it. ${NOT_YET}`,
+    description: `In force from the moment of the answer. Running streams are not extended beyond it. ${NOT_YET}`,
     body: body(requests.BudgetSet, { monthlyBudgetCents: 10_000, thresholdsPercent: [50, 90] }),
     success: [['200', 'The budget.', answers.BudgetAnswer]],
     errors: BUDGET,
@@ -62,7 +64,7 @@ const entered = (
   summary,
   description,
   body: form,
-  success: [['201', 'The ledger entry: of a repeated `ref` the first.', answers.EnteredAnswer]],
+  success: [['201', 'The ledger entry. For a repeated `ref`, the first one.', answers.EnteredAnswer]],
   errors: [...MONEY, ...errors],
 });
 
@@ -101,13 +103,13 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
   '/tenants/{tenantId}/suspend': status(
     'suspendTenant',
     'Suspend a tenant',
-    'New requests get 402 `tenant_suspended` from the moment of the answer; those that run go on to their end. Again: the same. ' +
-      NOT_YET,
+    'New requests get 402 `tenant_suspended` from the moment of the answer. Running requests continue to their end. ' +
+      `A repeat has the same answer. ${NOT_YET}`,
   ),
   '/tenants/{tenantId}/resume': status(
     'resumeTenant',
-    'Let a suspended tenant run requests again',
-    `Again: the same. ${NOT_YET}`,
+    'Resume a suspended tenant',
+    `New requests are admitted from the moment of the answer. A repeat has the same answer. ${NOT_YET}`,
   ),
   '/tenants/{tenantId}/repair': {
     post: {
@@ -115,9 +117,10 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Tenants',
       summary: 'Rebuild the state of a tenant in the admission store from the books',
       description:
-        'Rebuilds version, balance, suspension and budgets from the books, and the running sums from the holds. Exact while requests run, and harmless when nothing is wrong.',
+        'Rebuilds version, balance, suspension and budgets from the books, and the running sums from the holds. ' +
+        'Exact while requests run, and harmless when nothing is wrong.',
       body: body(TenantRepairBody, { dryRun: true }),
-      success: [['200', 'What changed, or would change.', TenantRepairAnswer]],
+      success: [['200', 'The changes, or for a dry run those that it would make.', TenantRepairAnswer]],
       errors: ['not_found'],
     },
   },
@@ -126,7 +129,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'readCredit',
       tag: 'Credit',
       summary: 'Read balance, ledger and receipts',
-      description: 'Balance and entries as of the same moment.',
+      description: 'Balance and entries are of the same moment.',
       query: BillingQuery,
       success: [['200', 'Balance, a page of entries, and the receipts.', answers.CreditAnswer]],
       errors: ['not_found', 'invalid_parameter'],
@@ -142,7 +145,7 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
   '/tenants/{tenantId}/credit/refund': {
     post: entered(
       'refundCredit',
-      'Pay credit back',
+      'Refund credit',
       'At most the credit that is neither spent nor held by running requests.',
       body(requests.CreditRefund, { amountCents: 1_000, ref: 're_4711', reason: 'closed account' }),
       ['invalid_reason', 'insufficient_credit'],
@@ -184,9 +187,9 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'createKey',
       tag: 'Credentials',
       summary: 'Issue an inference key',
-      description: `Only this answer has the key. It is never shown again. ${WORKS}`,
+      description: `Only this answer has the key: store it now. ${WORKS}`,
       body: body(KeyCreate, { name: 'backend' }),
-      success: [['201', 'The key, this once.', answers.OperatorKeyCreated]],
+      success: [['201', 'The key; it is not shown again.', answers.OperatorKeyCreated]],
       errors: ['not_found', 'name_required', 'invalid_name', 'invalid_profile', 'invalid_expires_at'],
     },
   },
@@ -213,9 +216,9 @@ export const ACCOUNT_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'createToken',
       tag: 'Credentials',
       summary: 'Create a management token',
-      description: `Only this answer has the token. It is never shown again. Scopes do not imply one another. ${WORKS}`,
+      description: `Only this answer has the token: store it now. Scopes do not imply one another. ${WORKS}`,
       body: body(requests.TokenCreate, { name: 'ops', scopes: ['usage:read', 'billing:read'] }),
-      success: [['201', 'The token, this once.', answers.OperatorTokenCreated]],
+      success: [['201', 'The token; it is not shown again.', answers.OperatorTokenCreated]],
       errors: ['not_found', 'name_required', 'invalid_name', 'invalid_scope', 'invalid_expires_at'],
     },
   },

@@ -12,7 +12,7 @@ it.each([
   'localhost.',
   'gateway:8081',
   'tollgate.internal',
-])('takes %s', (host) => expect(isAllowedHost(host, NAMES)).toBe(true));
+])('allows %s', (host) => expect(isAllowedHost(host, NAMES)).toBe(true));
 
 it.each([
   'evil.example',
@@ -26,4 +26,4 @@ it.each([
   '127.0.0.1:8081:80',
 ])('refuses %j', (host) => expect(isAllowedHost(host, NAMES)).toBe(false));
 
-it('takes a request without a Host: no browser sends one', () => expect(isAllowedHost(undefined, [])).toBe(true));
+it('allows a request without a Host, which no browser sends', () => expect(isAllowedHost(undefined, [])).toBe(true));

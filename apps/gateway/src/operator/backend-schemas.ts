@@ -3,8 +3,8 @@ import { type BackendVerdict, MAX_COMPARED_HOURS } from '@tollgate/contracts';
 import { nextCursor, timestamp } from '../http/account/fields';
 
 /**
- * Question and answer of the comparison with the engines' own counters, for the check of the query and for the OpenAPI
- * document.
+ * The query and the answer of the comparison with the counters of the engines. The query is validated with its schema,
+ * and the OpenAPI document is generated from both.
  */
 
 const DEFAULT_HOURS = 24;
@@ -29,11 +29,11 @@ export const BackendHoursQuery = Type.Object({
 
 export const BackendTokens = Type.Object(
   {
-    engine: count('What the engine counted.'),
-    booked: count('Of the requests that ended in the hour.'),
-    least: count('The books explain at least so many.'),
-    most: count('And at most so many, with requests that ran over an end of the hour.'),
-    unbilled: count('In addition at most: work that nobody was charged for.'),
+    engine: count('Counted by the engine.'),
+    booked: count('Tokens of the requests that ended in the hour.'),
+    least: count('The least that the books explain.'),
+    most: count('The most that the books explain, with requests that ran only partly in the hour.'),
+    unbilled: count('The most that uncharged work adds to this.'),
     drift: Type.Integer({
       description: 'The unexplained difference. Above 0 the engine did more work than the books have.',
     }),
@@ -46,7 +46,9 @@ export const BackendTokens = Type.Object(
       type: 'string',
       enum: VERDICTS,
       description:
-        '`unclear`: only with work that nobody was charged for. `drifts`: by more than 1 % and 1,000 tokens. `not_observed`: the engine was not sampled at both ends of the hour. `running`: not over for 15 minutes.',
+        '`agrees`: the books explain the counts. `unclear`: only together with uncharged work. `drifts`: not by more ' +
+        'than 1 % and 1,000 tokens. `not_observed`: the engine was not sampled at both ends of the hour. ' +
+        '`running`: the hour ended less than 15 minutes ago, or not yet.',
     }),
   },
   { ...exact, $id: 'BackendTokens' },
@@ -61,10 +63,10 @@ export const BackendHours = Type.Object(
           backends: Type.Array(Type.String(), {
             description: 'The backends whose work it counts: origin and base path.',
           }),
-          hour: timestamp('Its beginning.'),
-          requests: count('Booked in the hour.'),
-          estimatedRequests: count('Of them those whose tokens were counted by us.'),
-          restarts: count('So often the engine began anew: what it had counted then is not known.'),
+          hour: timestamp('Start of the hour.'),
+          requests: count('Requests booked in the hour.'),
+          estimatedRequests: count('Requests among them whose tokens we counted.'),
+          restarts: count('Restarts of the engine. Its counts right before a restart are unknown.'),
           prompt: BackendTokens,
           generation: BackendTokens,
         },

@@ -13,9 +13,9 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       id: 'readUsage',
       tag: 'Books',
       summary: 'Read usage',
-      description: "As the tenant's own `GET /usage`.",
+      description: 'The same as `GET /usage` of the tenant.',
       query: UsageQuery,
-      success: [['200', 'Sums in total and per group.', answers.OperatorUsageAnswer]],
+      success: [['200', 'Usage in total and by group.', answers.OperatorUsageAnswer]],
       errors: ['not_found', 'invalid_parameter'],
     },
   },
@@ -37,7 +37,8 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Books',
       summary: 'Find the ledger entry and receipt of a request',
       description:
-        'Takes the request id (`req_…`), or the id of its answer (`chatcmpl-…`, `cmpl-…`). A part that does not exist yet is null.',
+        'Accepts the id of the request (`req_…`) or of its answer (`chatcmpl-…`, `cmpl-…`). ' +
+        'A part that does not exist yet is null.',
       success: [['200', 'Event, charge, entry, invoice.', answers.RequestTrail]],
       errors: ['not_found'],
     },
@@ -60,7 +61,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Close a past month, and the months before it, now',
       description: 'A charge that arrives later is billed in the current month.',
       body: body(requests.InvoiceClose, { period: '2026-10' }),
-      success: [['200', 'What became of the months.', answers.MonthClosed]],
+      success: [['200', 'The numbers of months closed and not closed.', answers.MonthClosed]],
       errors: ['not_found', 'invalid_period'],
     },
   },
@@ -70,7 +71,8 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Books',
       summary: 'Reverse an invoice',
       description:
-        'The invoice keeps its number, and its amount returns to the credit. A repeat with the same reason has the same answer.',
+        'The invoice keeps its number, and its amount returns to the credit. ' +
+        'A repeat with the same reason has the same answer.',
       body: body(requests.InvoiceVoid, { reason: 'wrong price' }),
       success: [['200', 'The invoice and the entry that reverses it.', answers.InvoiceVoided]],
       errors: ['not_found', 'invalid_reason', 'ref_conflict'],
@@ -83,8 +85,8 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       summary: 'Prove the books from the stores',
       description: 'Waits up to 10 s for the report. A longer run continues.',
       success: [
-        ['200', 'The report, also when it found differences: they are the answer.', answers.ReconcileReportAnswer],
-        ['202', 'It goes on: ask for it by its id.', answers.ReconcileRunningAnswer],
+        ['200', 'The report, whether or not it found differences.', answers.ReconcileReportAnswer],
+        ['202', 'The run continues. Read it by its id.', answers.ReconcileRunningAnswer],
       ],
       errors: ['reconcile_busy'],
     },
@@ -116,7 +118,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       tag: 'Books',
       summary: "The newest entry of each tenant's journal, with its hash",
       description:
-        'Keep the heads elsewhere: they show later whether an earlier entry was changed. Ascending by tenant.',
+        'Keep the heads elsewhere. A later comparison shows whether an earlier entry was changed. Ascending by tenant.',
       query: requests.TenantsQuery,
       success: [['200', 'A page of heads.', answers.JournalHeads]],
       errors: ['invalid_parameter'],
@@ -131,7 +133,7 @@ export const BOOKS_ROUTES: RouteTable<OperatorEndpoint> = {
       body: body(requests.JournalCompare, {
         heads: [{ tenantId: 'ten_01k9z6y2m4v8r3t5w7x9a1b2c3', sequence: 17, hash: '5e'.repeat(32) }],
       }),
-      success: [['200', 'The heads that it does not have any more.', answers.JournalCompared]],
+      success: [['200', 'The heads that are no longer in the journal.', answers.JournalCompared]],
       errors: ['invalid_parameter'],
     },
   },

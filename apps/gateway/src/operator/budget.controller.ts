@@ -17,7 +17,7 @@ import { TenantLookup } from './tenant-lookup';
 const checkQuery = queryCheck(KeysQuery);
 const checkBody = bodyCheck(BudgetSet, bodyError);
 
-/** Monthly budgets of a tenant and of its keys: in force within a second of being set. */
+/** Monthly budgets of a tenant and of its keys. A change is in force within a second. */
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId`)
 @UseGuards(SecretGuard)
 export class BudgetController {
@@ -40,13 +40,13 @@ export class BudgetController {
     return this.answer(await this.inForce({ tenantId, keyId: null, ...wanted }), byDefault);
   }
 
-  /** The keys that have a budget of their own. */
+  /** The keys that have their own budget. */
   @Get('budgets')
   async list(@Param('tenantId') tenantId: string, @Query() query: unknown) {
     const page = checkQuery(query);
     await this.tenants.get(tenantId);
     const { data, nextCursor } = await this.services.request('billing.budget.keys', { tenantId, ...page });
-    // Each has its own, so the configuration's does not show.
+    // Each key has its own budget, so the default of the configuration is not needed.
     return { data: data.map((state) => this.answer(state, null).data), nextCursor };
   }
 

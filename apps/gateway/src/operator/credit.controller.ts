@@ -17,7 +17,7 @@ const checkAdd = bodyCheck(CreditAdd, bodyError);
 const checkRefund = bodyCheck(CreditRefund, bodyError);
 const checkAdjust = bodyCheck(CreditAdjust, bodyError);
 
-/** A tenant's credit. What moves it has a `ref`, and may be sent again with it: it is entered once. */
+/** The credit of a tenant. Each movement has a `ref`, so a repeat is entered only once. */
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/credit`)
 @UseGuards(SecretGuard)
 export class CreditController {

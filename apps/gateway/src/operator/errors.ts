@@ -6,7 +6,7 @@ const { name_required, invalid_name, invalid_profile, invalid_expires_at, invali
 const { not_found, method_not_allowed, payload_too_large, unsupported_media_type, internal_error, unavailable } =
   ACCOUNT_ERRORS;
 
-/** Every error that the operator API answers with: those of every account API, and its own. */
+/** Every error of the operator API: those shared with the management API, and its own. */
 export const OPERATOR_ERRORS = {
   invalid_json,
   name_required,
@@ -33,7 +33,8 @@ export const OPERATOR_ERRORS = {
   invalid_source: {
     status: 400,
     message:
-      'source must begin with a letter and have 1 to 64 characters from a-z, 0-9, "-" and "_". "metering" and "invoice" are reserved.',
+      'source must begin with a letter and have 1 to 64 characters from a-z, 0-9, "-" and "_". ' +
+      '"metering" and "invoice" are reserved.',
   },
   invalid_ref: { status: 400, message: 'ref must be a string of 1 to 200 characters without control characters.' },
   invalid_reason: {
@@ -49,7 +50,8 @@ export const OPERATOR_ERRORS = {
   too_many_attempts: {
     status: 429,
     message:
-      'Too many requests from this address had a wrong operator secret. Retry after the time in the Retry-After header.',
+      'Too many requests from this address had a wrong operator secret. ' +
+      'Retry after the time in the Retry-After header.',
   },
   misdirected_request: {
     status: 421,

@@ -11,14 +11,14 @@ import { InvoiceClose, InvoicesQuery, InvoiceVoid } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
-/** Many months of many tenants; what is not closed by then is closed when it is asked for again. */
+/** Enough for many months of many tenants. A repeat closes the months that are still open. */
 const CLOSE_DEADLINE_MS = 60_000;
 
 const checkQuery = queryCheck(InvoicesQuery);
 const checkClose = bodyCheck(InvoiceClose, bodyError);
 const checkVoid = bodyCheck(InvoiceVoid, bodyError);
 
-/** Invoices that have their number; the open ones of a tenant are shown with its credit. */
+/** Issued invoices. The open invoices of a tenant are shown with its credit. */
 @Controller(`${OPERATOR_PREFIX}/invoices`)
 @UseGuards(SecretGuard)
 export class InvoicesController {
@@ -36,7 +36,7 @@ export class InvoicesController {
     return { ...page, currency: this.config.current.currency };
   }
 
-  /** Closes a month that is over, and those before it, at once. */
+  /** Closes a past month and the months before it now. */
   @Post('close')
   @HttpCode(200)
   async close(@Req() request: FastifyRequest) {

@@ -11,7 +11,7 @@ import { SecretGuard } from './secret-guard';
 const checkQuery = queryCheck(TenantsQuery);
 const checkBody = bodyCheck(JournalCompare, (error) => new ApiError('invalid_parameter', describe(error)));
 
-/** Heads of the journals: to be kept, and held against the journal later. */
+/** Heads of the journals. An operator keeps them and compares them with the journal later. */
 @Controller(`${OPERATOR_PREFIX}/journal`)
 @UseGuards(SecretGuard)
 export class JournalController {

@@ -14,7 +14,7 @@ import { TenantLookup } from './tenant-lookup';
 
 const checkQuery = queryCheck(KeysQuery);
 
-/** A tenant's inference keys; minted here, shown in this one answer. */
+/** The inference keys of a tenant. A key is minted here and shown only in the answer that issues it. */
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/keys`)
 @UseGuards(SecretGuard)
 export class OperatorKeysController {

@@ -2,7 +2,7 @@ import { Controller, Get, Header } from '@nestjs/common';
 import { operatorYaml } from '../openapi/operator-document';
 import { OPERATOR_PREFIX } from './prefix';
 
-/** This API's OpenAPI document; without the secret, as there is none in it. */
+/** The OpenAPI document of this API. It needs no secret, because it contains none. */
 @Controller(OPERATOR_PREFIX)
 export class OpenApiController {
   private readonly document = operatorYaml();

@@ -32,18 +32,18 @@ import { OperatorUsageController } from './usage.controller';
 import { OperatorUnknownRouteController } from './unknown-route.controller';
 
 export interface OperatorOptions {
-  /** What callers must send as `Authorization: Bearer …`. */
+  /** The bearer token that callers must send. */
   secret: string;
-  /** Asked by /readyz. */
+  /** Answers /readyz. */
   health: Health;
-  /** Names under which it may be reached, besides addresses and localhost. */
+  /** Host names that callers may use besides addresses and localhost. */
   hosts?: readonly string[];
-  /** What /metrics wants as a bearer; absent: nothing. */
+  /** The bearer token that /metrics needs. Absent: none. */
   metricsToken?: string | undefined;
 }
 
 const OPEN_PROBES: ReadonlySet<string> = new Set(['/livez', '/readyz']);
-/** For the head and body of one request to arrive. */
+/** For the head and body of a request to arrive. */
 const REQUEST_TIMEOUT_MS = 60_000;
 
 @Module({
@@ -65,9 +65,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
 export class OperatorModule {}
 
 /**
- * The operator API (`/_operator/v1`) with /metrics, /livez and /readyz: an application of its own, for a port of its
- * own. Initialised, not yet listening: the caller chooses port and address (127.0.0.1 unless an operator decides
- * otherwise) and closes it.
+ * The operator API (`/_operator/v1`) with /metrics, /livez and /readyz: a separate application on its own port. It is
+ * initialised but does not listen yet. The caller chooses address and port (127.0.0.1 by default) and closes it.
  */
 export async function createOperatorApp(
   { messages, config }: { messages: Messages; config: ConfigSource },
@@ -83,7 +82,7 @@ export async function createOperatorApp(
         requestTimeoutMs: REQUEST_TIMEOUT_MS,
         envelope: earlyEnvelope,
       }),
-    // The server's own matter.
+    // acceptingServer handles client errors itself.
     clientErrorHandler: () => {},
     // A path that cannot be decoded never reaches a route.
     frameworkErrors: (error: Error, _request: FastifyRequest, reply: FastifyReply) =>
@@ -94,7 +93,7 @@ export async function createOperatorApp(
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   fastify.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', requestIdOf(request));
-    // A platform asks for its probes under names of its own, and they tell nothing.
+    // A platform calls the probes under its own host names, and they reveal nothing.
     if (isAllowedHost(request.headers.host, hosts) || OPEN_PROBES.has(request.url)) {
       continueIfOwed(request.raw, reply.raw);
       return done();
@@ -122,7 +121,7 @@ export async function createOperatorApp(
   return app;
 }
 
-/** For what reaches no route. */
+/** The envelope for requests that reach no route. */
 function earlyEnvelope({ status, message }: EarlyRefusal): string {
   return JSON.stringify({ error: { code: status === 503 ? 'unavailable' : 'invalid_request', message } });
 }

@@ -7,7 +7,7 @@ const SECRET = 'the-operators-secret-in-tests';
 let url: string;
 let close: () => Promise<void>;
 beforeAll(async () => {
-  // Nothing here comes so far as to be asked of a service.
+  // No request in this file reaches a service.
   const seams = { messages: {} as Messages, config: {} as ConfigSource };
   const app = await createOperatorApp(seams, { secret: SECRET, health: new Health() });
   await app.listen(0, '127.0.0.1');
@@ -36,8 +36,10 @@ it.each([
   });
 });
 
-it('a client that waits to be asked for its body is', async () => {
-  const request = `POST /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n`;
+it('a client that waits for 100 Continue gets it', async () => {
+  const request =
+    `POST /_operator/v1/tenants HTTP/1.1\r\n${AUTHORIZED}Content-Type: application/json\r\n` +
+    'Content-Length: 2\r\nExpect: 100-continue\r\n\r\n';
   const socket = new RawSocket(url).send(request);
   await socket.until('100 Continue\r\n\r\n');
   expect(await socket.send('{}').until('name_required')).toContain('HTTP/1.1 400 ');

@@ -1,2 +1,2 @@
-/** Of every path of the operator API. Its port serves the probes without it. */
+/** Prefix of every path of the operator API. The probes on its port have no prefix. */
 export const OPERATOR_PREFIX = '/_operator/v1';

@@ -2,12 +2,12 @@ import { Controller, Get, Inject, Optional, Req, Res } from '@nestjs/common';
 import { answerProbe, Health, probeCaller, type ProbePath } from '@tollgate/runtime';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** What /metrics wants as a bearer, and /readyz for more than its status; absent: nothing. */
+/** The bearer token that /metrics needs, and /readyz for details. Without it, none is needed. */
 export const METRICS_TOKEN = Symbol('metrics token');
 
 /**
- * For Prometheus and the platform; without the secret, as the port is not public. The deployables serve the same on a
- * port of their own.
+ * Probes and metrics for Prometheus and the platform. They need no operator secret, because the port is not public.
+ * Services without this port serve the same on their own health port.
  */
 @Controller()
 export class ProbesController {

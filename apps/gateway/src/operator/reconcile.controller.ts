@@ -10,7 +10,7 @@ import { BackendHoursQuery } from './backend-schemas';
 import { OPERATOR_PREFIX } from './prefix';
 import { SecretGuard } from './secret-guard';
 
-/** A run that takes longer is asked after by its id. */
+/** A caller reads a longer run by its id. */
 const MAX_WAIT_MS = 10_000;
 const FIRST_LOOK_MS = 10;
 const MAX_LOOK_MS = 500;
@@ -26,8 +26,8 @@ export class ReconcileController {
   ) {}
 
   /**
-   * Starts a run and waits a while for its end: 200 with the report, also when it found differences, as they are the
-   * answer; 202 with the run's id and progress when it goes on.
+   * Starts a run and waits for a limited time. 200 with the report, whether or not it found differences. 202 with the
+   * id and progress of a run that takes longer.
    */
   @Post()
   @HttpCode(200)
@@ -43,13 +43,13 @@ export class ReconcileController {
     }
   }
 
-  /** What the engines counted beside what the books say. Before `:id`, which would take it. */
+  /** Compares the counters of the engines with the books. Declared before `:id`, which would match this path. */
   @Get('backends')
   backends(@Query() query: unknown) {
     return this.services.request('metering.backends.compare', checkHours(query));
   }
 
-  /** The report under `report` once it is done. */
+  /** A finished run has its report under `report`. */
   @Get(':id')
   async show(@Param('id') id: string) {
     const run = await this.services.request('billing.reconcile.get', { id });

@@ -12,7 +12,7 @@ const fail = (address: string, times: number) => {
   for (let time = 0; time < times; time++) refused.add(address);
 };
 
-it('hears ten wrong ones of an address in a minute, and others as before', () => {
+it('checks ten wrong secrets of an address in a minute, without effect on other addresses', () => {
   fail('10.0.0.1', 9);
   expect(refused.waitMs('10.0.0.1')).toBe(0);
   nowMs += 20_000;
@@ -23,7 +23,7 @@ it('hears ten wrong ones of an address in a minute, and others as before', () =>
   expect(refused.waitMs('10.0.0.1')).toBe(0);
 });
 
-it('hears one of each address once very many came from all, and never locks out one that sent none', () => {
+it('checks one wrong secret of each address after 200 from all, and never locks out an address without any', () => {
   for (let n = 0; n < 200; n++) refused.add(`10.0.${n >> 8}.${n & 255}`);
   expect(refused.waitMs('10.0.0.5')).toBeGreaterThan(0);
   expect(refused.waitMs('192.168.0.1')).toBe(0);
@@ -31,7 +31,7 @@ it('hears one of each address once very many came from all, and never locks out 
   expect(refused.waitMs('192.168.0.1')).toBeGreaterThan(0);
 });
 
-it('takes the addresses of one /64 for one, and a mapped IPv4 for what it is', () => {
+it('counts the addresses of a /64 as one, and a mapped IPv4 address as IPv4', () => {
   fail('2001:db8:1:2::1', 5);
   fail('2001:db8:1:2:ffff::9', 5);
   expect(refused.waitMs('2001:DB8:1:2::7')).toBeGreaterThan(0);

@@ -4,11 +4,14 @@ import { isIPv6 } from 'node:net';
 
 const WINDOW_MS = 60_000;
 /**
- * Of one address in a minute; then none of its secrets is looked at until the minute is over, unless the right one came
- * from there before.
+ * Wrong secrets of one address that are checked in a minute. After that its secrets are not checked until the minute is
+ * over, unless the right one came from it before.
  */
 const MAX_OF_ADDRESS = 10;
-/** Of all addresses in a minute; then each address has one try, as with many addresses a guess would be many. */
+/**
+ * Wrong secrets of all addresses in a minute. After that each address has one try, so that many addresses do not give
+ * many guesses.
+ */
 const MAX_OF_ALL = 200;
 const MAX_ADDRESSES = 1_000;
 
@@ -18,9 +21,9 @@ interface Window {
 }
 
 /**
- * Wrong operator secrets, by remote address (of IPv6 by its /64). Whoever had the right one from an address goes on,
- * whatever else comes from there, such as through a load balancer; a wrong one is refused as too many there, too. So
- * nobody is locked out by the failures of another address, and who guesses is slowed to MAX_OF_ADDRESS a minute.
+ * Counts wrong operator secrets by remote address (IPv6: by /64). An address that sent the right secret before stays
+ * admitted with it, for example a load balancer. Its wrong secrets are limited too. So failures of one address never
+ * lock out another, and an address can guess only MAX_OF_ADDRESS times a minute.
  */
 export class RefusedSecrets {
   private readonly failed = new LRUCache<string, Window>({ max: MAX_ADDRESSES });
@@ -29,7 +32,7 @@ export class RefusedSecrets {
 
   constructor(private readonly nowMs: () => number = () => performance.now()) {}
 
-  /** Milliseconds for which no wrong secret of this address is heard; 0: it may try. */
+  /** Milliseconds until a secret of this address is checked again. 0: now. */
   waitMs(address: string): number {
     const now = this.nowMs();
     const own = this.failed.peek(networkOf(address));
@@ -47,8 +50,8 @@ export class RefusedSecrets {
   }
 
   /**
-   * Counts a wrong one. Logged are the first of an address in a minute and the one that is the last to be heard, never
-   * what was sent.
+   * Counts a wrong secret. Logs the first of an address in a minute, and the one that reaches a limit. Never logs the
+   * secret itself.
    */
   add(address: string): void {
     const now = this.nowMs();
@@ -62,10 +65,10 @@ export class RefusedSecrets {
     if (failures === MAX_OF_ADDRESS || this.all.count === MAX_OF_ALL)
       logger('operator').warn(
         { address, failures, ofAll: this.all.count },
-        'too many wrong operator secrets: refused for the rest of the minute',
+        'too many wrong operator secrets: further ones are refused for the rest of the minute',
       );
     else if (failures === 1 && this.all.count < MAX_OF_ALL)
-      logger('operator').warn({ address, failures }, 'a wrong operator secret');
+      logger('operator').warn({ address, failures }, 'a request had a wrong operator secret');
   }
 }
 
@@ -73,7 +76,7 @@ function running(window: Window | undefined, now: number): Window {
   return window && window.endsMs > now ? window : { count: 0, endsMs: now + WINDOW_MS };
 }
 
-/** Who has one address of a /64 has all of them. */
+/** Owners of one address of a /64 have all of them, so a /64 counts as one address. */
 function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');
   if (!isIPv6(plain)) return plain;

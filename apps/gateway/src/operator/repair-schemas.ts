@@ -35,7 +35,8 @@ export const TenantRepairAnswer = answer(
         ),
         {
           description:
-            'Differences between the admission store and the books; empty if there are none. Budgets and sums of keys are rebuilt too, but are not listed.',
+            'Differences between the admission store and the books. Empty: there are none. ' +
+            'Budgets and sums of keys are also rebuilt, but not listed.',
         },
       ),
       droppedHolds: Type.Integer({ minimum: 0, description: 'Unreadable holds that were removed.' }),

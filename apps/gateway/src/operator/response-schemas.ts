@@ -4,7 +4,7 @@ import { Invoice, Key, LedgerEntry, Token, UsageAnswer } from '../http/account/s
 import { OPERATOR_ERRORS } from './errors';
 import { CENTS, JournalHead, nanos, NAMED_ID, PERIOD } from './schemas';
 
-/** What the operator API answers: for its OpenAPI document, which a test holds against real answers. */
+/** The answers of the operator API, for its OpenAPI document. A test compares the document with real answers. */
 
 const exact = { additionalProperties: false };
 const currency = Type.String({
@@ -22,7 +22,7 @@ export const Tenant = Type.Object(
     name: Type.String(),
     plan: Type.String({ description: 'A plan of tollgate.yaml.' }),
     status: Type.Union([Type.Literal('active'), Type.Literal('suspended')]),
-    createdAt: timestamp('When it was made.'),
+    createdAt: timestamp('When it was created.'),
   },
   { ...exact, $id: 'Tenant' },
 );
@@ -32,7 +32,7 @@ export const TenantList = page(Tenant, 'TenantList');
 export const OperatorLedgerEntry = Type.Object(
   {
     ...LedgerEntry.properties,
-    reason: Type.Optional(Type.String({ description: 'The reason that was given for a manual entry.' })),
+    reason: Type.Optional(Type.String({ description: 'The reason given for a manual entry.' })),
   },
   { ...exact, $id: 'OperatorLedgerEntry' },
 );
@@ -43,9 +43,10 @@ export const CreditAnswer = Type.Object(
         balanceCents: Type.Integer({ description: 'The sum of all entries.' }),
         spendableCents: orNull(
           Type.Integer(),
-          'The credit for new requests: the balance less unposted usage and holds. null: the admission store does not answer, or does not know the tenant.',
+          'The credit for new requests: the balance less unposted usage and holds. ' +
+            'null: the admission store does not answer, or does not know the tenant.',
         ),
-        carriedNanos: nanos('Used and not yet a whole cent on the ledger.'),
+        carriedNanos: nanos('Usage that is not yet posted to the ledger.'),
         entries: Type.Array(OperatorLedgerEntry, { description: 'Newest first.' }),
         invoices: Type.Array(Invoice),
         currency,
@@ -66,13 +67,13 @@ export const EnteredAnswer = answer(
 
 export const Budget = Type.Object(
   {
-    keyId: orNull(NAMED_ID.key, "null: the tenant's own, over all its keys."),
-    monthlyBudgetCents: orNull(CENTS, 'In force now; null: none.'),
+    keyId: orNull(NAMED_ID.key, 'null: the budget of the tenant, for all its keys.'),
+    monthlyBudgetCents: orNull(CENTS, 'The budget in force. null: none.'),
     setBy: Type.Union([Type.Literal('operator'), Type.Literal('configuration')]),
     thresholdsPercent: Type.Array(Type.Integer({ minimum: 1, maximum: 100 })),
     thresholdsSetBy: Type.Union([Type.Literal('operator'), Type.Literal('configuration')]),
     period: PERIOD,
-    spentNanos: nanos('By requests that ended in the month and have reached the books.'),
+    spentNanos: nanos('Spent by requests that ended in the month and have reached the books.'),
     events: Type.Array(
       Type.Object(
         { thresholdPercent: Type.Integer(), budgetCents: CENTS, at: timestamp('When it was recorded.') },
@@ -87,11 +88,11 @@ export const Budget = Type.Object(
 export const BudgetAnswer = answer(Budget, 'BudgetAnswer');
 export const BudgetList = page(Budget, 'BudgetList');
 
-const once = Type.String({ description: 'A reminder that it is not shown again.' });
+const once = Type.String({ description: 'A reminder that the value is not shown again.' });
 export const OperatorKeyCreated = Type.Object(
   {
     data: Type.Object(
-      { ...Key.properties, key: Type.String({ pattern: '^sk-svc-', description: 'Shown here, once.' }) },
+      { ...Key.properties, key: Type.String({ pattern: '^sk-svc-', description: 'Shown only in this answer.' }) },
       exact,
     ),
     note: once,
@@ -101,7 +102,7 @@ export const OperatorKeyCreated = Type.Object(
 export const OperatorTokenCreated = Type.Object(
   {
     data: Type.Object(
-      { ...Token.properties, token: Type.String({ pattern: '^fma_', description: 'Shown here, once.' }) },
+      { ...Token.properties, token: Type.String({ pattern: '^fma_', description: 'Shown only in this answer.' }) },
       exact,
     ),
     note: once,
@@ -117,7 +118,7 @@ export const OperatorUsageAnswer = answer(
 const charged = {
   id: NAMED_ID.request,
   keyId: NAMED_ID.key,
-  costNanos: nanos('What it costs.'),
+  costNanos: nanos('Cost.'),
   endedAt: timestamp('When it ended.'),
 };
 export const RecordedRequest = Type.Object(
@@ -133,24 +134,22 @@ export const RecordedRequest = Type.Object(
       ),
     ),
     estimated: Type.Boolean({ description: 'The gateway counted or estimated the tokens.' }),
-    overrunNanos: nanos("Delivered beyond the hold: the operator's loss."),
+    overrunNanos: nanos("Cost beyond the hold: the operator's loss."),
     priceVersion: Type.String(),
     startedAt: timestamp('When it was admitted.'),
-    promptTokens: count('Of the prompt.'),
-    cachedTokens: count('Among them, from the cache.'),
-    completionTokens: count('Of the answer.'),
+    promptTokens: count('Tokens of the prompt.'),
+    cachedTokens: count('Tokens of the prompt that came from the cache.'),
+    completionTokens: count('Tokens of the answer.'),
   },
   { ...exact, $id: 'RecordedRequest' },
 );
-const eventOrNull = orNull(RecordedRequest, 'As metering has recorded it; null: not yet.');
+const eventOrNull = orNull(RecordedRequest, 'As recorded by metering. null: not yet recorded.');
 export const EntryRequests = Type.Object(
   {
     data: Type.Array(Type.Object({ ...charged, event: eventOrNull }, exact)),
     entry: Type.Object({ ...OperatorLedgerEntry.properties, tenantId: NAMED_ID.tenant, period: PERIOD }, exact),
-    carriedInNanos: nanos('The remainder below a cent carried in from the entry before.'),
-    carriedOutNanos: nanos(
-      'The remainder carried out to the next entry: the costs + carried in = amount + carried out.',
-    ),
+    carriedInNanos: nanos('The remainder below a cent carried in from the previous entry.'),
+    carriedOutNanos: nanos('The remainder carried out to the next entry: costs + carried in = amount + carried out.'),
     currency,
     nextCursor,
   },
@@ -162,12 +161,12 @@ export const RequestTrail = answer(
       event: eventOrNull,
       charge: orNull(
         Type.Object({ ...charged, tenantId: NAMED_ID.tenant, period: PERIOD }, exact),
-        'As recorded by billing; null: not yet recorded.',
+        'As recorded by billing. null: not yet recorded.',
       ),
       carriedOn: Type.Boolean({
-        description: 'Together with others it was less than a cent: an entry of a later month includes it.',
+        description: 'The charge was below a cent, alone or with others. An entry of a later month includes it.',
       }),
-      entry: orNull(OperatorLedgerEntry, 'null: not posted yet, or carried on.'),
+      entry: orNull(OperatorLedgerEntry, 'null: not posted yet, or carried on to a later month.'),
       invoice: orNull(
         Type.Object(
           {
@@ -177,7 +176,7 @@ export const RequestTrail = answer(
           },
           exact,
         ),
-        'The invoice of its month; null while the month is open.',
+        'The invoice of the month. null while the month is open.',
       ),
       currency,
     },
@@ -192,7 +191,7 @@ export const IssuedInvoice = Type.Object(
     tenantId: NAMED_ID.tenant,
     status: Type.Union([Type.Literal('paid'), Type.Literal('void')]),
     accountingNumber: Type.Integer({ description: 'Numbered without gaps.' }),
-    voidedAt: orNull(timestamp('When it was made void.'), 'null: it is not.'),
+    voidedAt: orNull(timestamp('When it was voided.'), 'null: not voided.'),
   },
   { ...exact, $id: 'IssuedInvoice' },
 );
@@ -203,9 +202,9 @@ export const InvoiceList = Type.Object(
 export const MonthClosed = answer(
   Type.Object(
     {
-      invoices: count('Issued.'),
-      empty: count('Months closed without one, as nothing was debited.'),
-      waiting: count('Months that stay open until the credit pays for their usage, or as their books refuse.'),
+      invoices: count('Invoices issued.'),
+      empty: count('Months closed without an invoice, because nothing was debited.'),
+      waiting: count('Months that stay open, because the credit does not cover their usage or the books refuse.'),
     },
     exact,
   ),
@@ -234,7 +233,7 @@ const Differences = (description: string) =>
 export const JournalHeads = page(JournalHead, 'JournalHeads');
 export const JournalCompared = answer(
   Type.Object(
-    { differences: Differences('The heads that are not in the journal any more; none: it is what it was.') },
+    { differences: Differences('The heads that are no longer in the journal. Empty: the journal was not changed.') },
     exact,
   ),
   'JournalCompared',
@@ -243,36 +242,36 @@ export const JournalCompared = answer(
 export const ReconcileReport = Type.Object(
   {
     ok: Type.Boolean(),
-    checkedAt: timestamp('When it began.'),
-    tenants: count('Compared.'),
-    events: count('Compared.'),
+    checkedAt: timestamp('Start of the run.'),
+    tenants: count('Tenants compared.'),
+    events: count('Usage events compared.'),
     eventsNanos: nanos('Sum of the usage events.'),
     chargesNanos: nanos('Sum of the charges.'),
     debitsNanos: nanos('Sum of the ledger debits.'),
-    carriedNanos: nanos('Not yet a cent.'),
-    pendingHolds: count('Requests that run.'),
-    settledHolds: count('On their way into the books.'),
-    journalEntries: count('Of all tenants.'),
+    carriedNanos: nanos('The remainders below a cent, not yet debited.'),
+    pendingHolds: count('Holds of running requests.'),
+    settledHolds: count('Holds whose usage is not in the books yet.'),
+    journalEntries: count('Journal entries of all tenants.'),
     journalDigest: Type.String({
-      description: 'A hash over the newest entry of each tenant, and so over the whole journal.',
+      description: 'A hash over the newest entries of all tenants, and so over the whole journal.',
     }),
-    differenceCount: count('Named by the checks, each of which names the first 100 of a part of the books.'),
+    differenceCount: count('Differences found. Each check stops at 100 for each part of the books.'),
     truncated: Type.Optional(
-      Type.Literal(true, { description: 'The report does not name all differences, and may not count all of them.' }),
+      Type.Literal(true, { description: 'The report does not list all differences, and may not count all of them.' }),
     ),
-    differences: Differences('The first 1,000 that were named.'),
+    differences: Differences('The first 1,000 differences.'),
     currency,
   },
   { ...exact, $id: 'ReconcileReport' },
 );
-const run = { id: Type.String(), startedAt: timestamp('When it began.') };
+const run = { id: Type.String(), startedAt: timestamp('Start of the run.') };
 export const ReconcileRunning = Type.Object(
   {
     ...run,
     state: Type.Literal('running'),
-    events: count('So far.'),
-    tenants: count('So far.'),
-    differenceCount: count('So far.'),
+    events: count('Usage events compared so far.'),
+    tenants: count('Tenants compared so far.'),
+    differenceCount: count('Differences found so far.'),
   },
   { ...exact, $id: 'ReconcileRunning' },
 );

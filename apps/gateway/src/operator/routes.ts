@@ -3,7 +3,7 @@ import { ACCOUNT_ROUTES, type OperatorEndpoint } from './account-routes';
 import { BOOKS_ROUTES } from './books-routes';
 import { OPERATOR_PREFIX } from './prefix';
 
-/** Every route of the port. What needs no secret (null) is not in the document. */
+/** Every route of the port. Routes without the secret (null) are not in the document. */
 export const OPERATOR_ROUTES: RouteTable<OperatorEndpoint | null> = {
   ...prefixed<OperatorEndpoint | null>(OPERATOR_PREFIX, {
     ...ACCOUNT_ROUTES,

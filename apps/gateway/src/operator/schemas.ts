@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { MAX_COMPARED_HEADS, SCOPES, type Scope } from '@tollgate/contracts';
 import { DEFAULT_PAGE_ROWS, ExpiresAt, idSchema, MAX_PAGE_ROWS, Name, pageQuery } from '../http/account/fields';
 
-/** What billing takes at once. */
+/** The largest amount of one entry that billing accepts. */
 export const MAX_ENTRY_CENTS = 1_000_000_000_000;
 export const MAX_REF_CHARS = 200;
 const MAX_REASON_CHARS = 500;
@@ -14,7 +14,7 @@ export const NAMED_ID = {
   key: idSchema('key', 'Key identifier.'),
   request: idSchema('req', 'Request identifier.'),
 };
-/** A decimal string: JSON's numbers do not reach. */
+/** A decimal string, because JSON numbers are not precise enough. */
 export const nanos = (description: string) =>
   Type.String({ pattern: '^-?[0-9]+$', description: `${description} In nanos, 10⁻⁹ of the currency's unit.` });
 export const CENTS = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -50,7 +50,8 @@ const Ref = Type.String({
   maxLength: MAX_REF_CHARS,
   pattern: PLAIN_TEXT,
   description:
-    'Your reference, unique per tenant and source. A repeat with the same input returns the first entry and the balance after it.',
+    'Your reference, unique per tenant and source. ' +
+    'A repeat with the same input returns the first entry and the balance after it.',
 });
 export const Reason = Type.String({
   minLength: 1,
@@ -60,8 +61,8 @@ export const Reason = Type.String({
 });
 
 /**
- * Money is never moved without the caller's own ref: an answer that got lost is asked for again, and a repeat would
- * move it twice.
+ * Every movement of money needs a ref of the caller. A caller that lost the answer repeats the call, and without a ref
+ * that would move the money twice.
  */
 export const CreditAdd = Type.Object({ amountCents: Amount, source: Source, ref: Ref }, { $id: 'CreditAdd' });
 export const CreditRefund = Type.Object(
@@ -139,7 +140,7 @@ export const JournalHead = Type.Object(
     sequence: Type.Integer({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: "Of the entry, in the tenant's journal.",
+      description: "Number of the entry in the tenant's journal.",
     }),
     hash: Type.String({
       pattern: '^[0-9a-f]{64}$',

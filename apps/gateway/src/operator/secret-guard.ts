@@ -7,8 +7,8 @@ import { RefusedSecrets } from './refused-secrets';
 export const OPERATOR_SECRET = Symbol('operator secret');
 
 /**
- * Lets in whoever has the operator secret; compared by hash, in constant time. Who sends wrong ones is heard a few
- * times a minute.
+ * Admits callers with the operator secret. Secrets are compared by hash, in constant time. Wrong secrets of an address
+ * are refused without a check after a few in a minute.
  */
 @Injectable()
 export class SecretGuard implements CanActivate {

@@ -3,7 +3,7 @@ import { ServiceClient } from '@tollgate/messaging/nest';
 import { Injectable } from '@nestjs/common';
 import { ApiError } from '../http/api-error';
 
-/** Finds the tenant that a path names, so that what belongs to nobody is `not_found` and never an empty list. */
+/** Finds the tenant of a path, so that an unknown tenant is `not_found` and never an empty list. */
 @Injectable()
 export class TenantLookup {
   constructor(private readonly services: ServiceClient) {}

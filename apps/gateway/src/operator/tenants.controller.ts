@@ -17,7 +17,7 @@ const checkQuery = queryCheck(TenantsQuery);
 const checkBody = bodyCheck(TenantCreate, bodyError);
 const checkRepair = bodyCheck(TenantRepairBody, bodyError);
 
-/** Of a change of the status of which nobody can say that it is in force. */
+/** Messages for a change of status that is not confirmed to be in force. */
 const MAY_STILL_BE = {
   suspended: 'New requests of the tenant may still be admitted. Repeat the suspension until it succeeds.',
   active: 'New requests of the tenant may still be refused. Repeat the resumption until it succeeds.',
@@ -47,7 +47,7 @@ export class TenantsController {
     return { data: await this.tenants.get(tenantId) };
   }
 
-  /** New requests are refused with 402 within a second; those that run go on to their end. */
+  /** New requests are refused with 402 within a second. Running requests continue to their end. */
   @Post(':tenantId/suspend')
   @HttpCode(200)
   suspend(@Param('tenantId') tenantId: string) {
@@ -60,7 +60,7 @@ export class TenantsController {
     return this.setStatus(tenantId, 'active');
   }
 
-  /** What the admission store has of the tenant, made anew from the books. */
+  /** Rebuilds the state of the tenant in the admission store from the books. */
   @Post(':tenantId/repair')
   @HttpCode(200)
   async repair(@Param('tenantId') tenantId: string, @Req() request: FastifyRequest) {

@@ -16,7 +16,7 @@ import { TenantLookup } from './tenant-lookup';
 const checkQuery = queryCheck(TokensQuery);
 const checkBody = bodyCheck(TokenCreate, bodyError);
 
-/** A tenant's management tokens; minted here, shown in this one answer. */
+/** The management tokens of a tenant. A token is minted here and shown only in the answer that issues it. */
 @Controller(`${OPERATOR_PREFIX}/tenants/:tenantId/tokens`)
 @UseGuards(SecretGuard)
 export class OperatorTokensController {

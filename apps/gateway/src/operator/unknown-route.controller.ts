@@ -4,7 +4,7 @@ import { ApiError } from '../http/api-error';
 import { allowedMethods } from '../openapi/route-table';
 import { OPERATOR_ROUTES } from './routes';
 
-/** Whatever no other controller took: 405 where the path is known, 404 elsewhere. */
+/** Answers every route that no other controller binds: 405 if the path is known, otherwise 404. */
 @Controller()
 export class OperatorUnknownRouteController {
   @All('*')

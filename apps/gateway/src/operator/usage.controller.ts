@@ -10,11 +10,11 @@ import { RequestsQuery } from './schemas';
 import { SecretGuard } from './secret-guard';
 import { TenantLookup } from './tenant-lookup';
 
-/** A customer knows a request by the id of its answer. */
+/** Customers know a request by the id of its answer. */
 const ANSWER_ID = /^(chatcmpl|cmpl)-/;
 const checkPage = queryCheck(RequestsQuery);
 
-/** From a ledger line to the very requests that it debits, and from a request to its ledger line and receipt. */
+/** Finds the requests that a ledger entry debits, and the ledger entry and receipt of a request. */
 @Controller(OPERATOR_PREFIX)
 @UseGuards(SecretGuard)
 export class OperatorUsageController {
@@ -24,7 +24,7 @@ export class OperatorUsageController {
     private readonly config: ConfigSource,
   ) {}
 
-  /** As the tenant's own `GET /usage`. */
+  /** The same as `GET /usage` of the tenant. */
   @Get('tenants/:tenantId/usage')
   async summary(@Param('tenantId') tenantId: string, @Query() query: Record<string, unknown>) {
     const wanted = readUsageQuery(tenantId, query, Date.now());
@@ -52,7 +52,7 @@ export class OperatorUsageController {
     };
   }
 
-  /** What is null has not come to pass yet. */
+  /** Parts that do not exist yet are null. */
   @Get('requests/:requestId')
   async request(@Param('requestId') name: string) {
     const requestId = name.replace(ANSWER_ID, 'req_');

@@ -1,35 +1,35 @@
 import { RankQueue } from './rank-queue';
 
-/** Bytes of the longest piece that is merged (a text in UTF-8 has up to three a character). */
+/** Bytes of the longest piece that is merged. A UTF-16 character has at most three bytes of UTF-8. */
 export const MAX_PIECE_BYTES = 3 * 4_096;
-/** Up to it looking at all pairs for the best is faster than a queue. */
+/** Up to this length, searching all pairs for the best is faster than a queue. */
 const SHORT_PIECE_BYTES = 40;
 const PAIR_FIELDS = 3;
-/** A pair that is no token: above all ranks. */
+/** Rank of a pair that is not a token: above all ranks. */
 const NONE = 2 ** 30;
 const { imul } = Math;
 
 /**
- * Byte-pair encoding by the ranks of a vocabulary, to count. As tiktoken does it: of all neighbours whose bytes
- * together are a token, those with the lowest rank are merged, the leftmost first, until none is left.
+ * Counts the tokens of byte-pair encoding by the ranks of a vocabulary. It works like tiktoken: of all neighbours whose
+ * bytes together are a token, it merges those with the lowest rank, the leftmost first, until none is left.
  *
- * The library's own merging looks each pair up by its bytes, decoded to a string, and searches all pairs for each
- * merge: 1 µs a byte of base64, and quadratic. Here a token is made of two in one way only (between its first and last
- * byte all merges go as they go when it stands alone), which have lower ranks; and these have lower ranks. So a table
- * from two ranks to a rank is enough, and merging never goes back to a lower rank: the time is in proportion to the
- * piece.
+ * The merging of the library decodes each pair to a string to look it up, and searches all pairs for each merge. That
+ * takes 1 µs a byte of base64, and quadratic time. Here a table from two ranks to a rank is enough, because each token
+ * is made of two tokens in exactly one way: the merges between its first and last byte are those of the token alone.
+ * Both parts have lower ranks than the token. So merging never returns to a lower rank, and the time is proportional to
+ * the length of the piece.
  */
 export class BytePairs {
-  /** No token has more bytes, and none more characters. */
+  /** The bytes of the longest token; no token has more characters either. */
   readonly longestTokenBytes: number;
   private readonly words: ReadonlySet<string>;
-  /** Rank of each byte, and of two bytes; -1: none. */
+  /** Rank of each single byte, and of each two bytes. -1: none. */
   private readonly bytes = new Int32Array(256).fill(-1);
   private readonly pairsOfBytes = new Int32Array(256 * 256).fill(-1);
-  /** By hashing, with open addresses: left rank + 1, right rank, rank of both. */
+  /** Hash table with open addressing: left rank + 1, right rank, rank of both. */
   private readonly pairs: Int32Array;
   private readonly mask: number;
-  // Of the piece at hand.
+  // State of the piece that is counted.
   private readonly encoder = new TextEncoder();
   private readonly piece = new Uint8Array(MAX_PIECE_BYTES);
   private readonly ranks = new Int32Array(MAX_PIECE_BYTES + 1);
@@ -38,12 +38,12 @@ export class BytePairs {
   private readonly before = new Int32Array(MAX_PIECE_BYTES + 1);
   private readonly queue: RankQueue;
 
-  /** @param vocabulary tokens by rank; what is no valid UTF-8 as its bytes */
+  /** @param vocabulary tokens by rank; a token that is not valid UTF-8 is given as its bytes */
   constructor(vocabulary: readonly (string | readonly number[] | undefined)[]) {
     const slots = 2 ** Math.ceil(Math.log2(vocabulary.length * 2));
     this.pairs = new Int32Array(slots * PAIR_FIELDS);
     this.mask = slots - 1;
-    // Each merge makes two new pairs at the most.
+    // Each merge makes at most two new pairs.
     this.queue = new RankQueue(vocabulary.length, 3 * MAX_PIECE_BYTES);
     const words = new Set<string>();
     let longest = 1;
@@ -56,7 +56,7 @@ export class BytePairs {
     }
     this.words = words;
     this.longestTokenBytes = longest;
-    // In the order of the ranks: what a token is made of comes before it.
+    // In the order of the ranks: the parts of a token come before it.
     for (const [rank, token] of vocabulary.entries()) {
       if (token === undefined) continue;
       const length = this.load(token);
@@ -70,7 +70,7 @@ export class BytePairs {
     }
   }
 
-  /** Tokens of a piece of text with at most MAX_PIECE_BYTES. */
+  /** Counts the tokens of a piece of at most MAX_PIECE_BYTES. */
   count(piece: string): number {
     if (piece.length <= this.longestTokenBytes && this.words.has(piece)) return 1;
     const length = this.encoder.encodeInto(piece, this.piece).written;
@@ -121,7 +121,7 @@ export class BytePairs {
     for (let rank = queue.takeLowest(); rank !== -1; rank = queue.takeLowest()) {
       for (let i = 0; i < queue.takenCount; i++) {
         const at = queue.taken[i]!;
-        // Merged otherwise in the meantime.
+        // Already merged differently.
         if (merged[at] !== rank) continue;
         const gone = next[at]!;
         const after = next[gone]!;
@@ -147,7 +147,7 @@ export class BytePairs {
     return left;
   }
 
-  /** Bytes as tokens, and what each is with its right neighbour. */
+  /** Makes each byte a token, and looks up its merge with the right neighbour. */
   private begin(length: number): void {
     const { piece, ranks, merged } = this;
     for (let at = 0; at < length; at++) ranks[at] = this.bytes[piece[at]!]!;

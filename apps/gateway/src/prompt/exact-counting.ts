@@ -1,11 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
 const MAX_TENANTS = 10_000;
-/**
- * Requests of a tenant that was not seen lately, or whose credit was short, that are counted before they are admitted.
- */
+/** Number of requests that are counted before admission, for a tenant that is unknown or whose credit was short. */
 const CAUTIOUS_REQUESTS = 64;
-/** For so long after its credit was short, all of them are. */
+/** After its credit was short, all requests of a tenant are counted for this time. */
 const SHORT_CREDIT_MS = 60_000;
 
 interface Tenant {
@@ -14,10 +12,10 @@ interface Tenant {
 }
 
 /**
- * Whose prompts are counted exactly at once. The cheap bound of a prompt holds about four times too much of its price:
- * nobody notices as long as there is plenty of credit, but near its end such holds stand in each other's way, and
- * requests that could be paid for are refused. So a tenant has to show first that it has credit: counting costs 55 ns a
- * byte.
+ * Decides which tenants' prompts are counted exactly before admission. The cheap bound overestimates the prompt's cost
+ * about fourfold. With plenty of credit that does no harm. With little credit, such holds block each other, and
+ * requests that could be paid for are refused. So a tenant's prompts are counted until it has shown credit. Counting
+ * takes 55 ns a byte.
  */
 export class ExactCounting {
   private readonly tenants = new LRUCache<string, Tenant>({ max: MAX_TENANTS });
@@ -30,7 +28,7 @@ export class ExactCounting {
     return true;
   }
 
-  /** The credit did not reach for all that was wanted. */
+  /** The credit did not cover everything that was requested. */
   wasShort(tenantId: string, nowMs: number): void {
     this.add(tenantId, nowMs + SHORT_CREDIT_MS);
   }

@@ -1,14 +1,17 @@
-/** What a window needs beyond a match's end to know that the match is not longer: an apostrophe and two letters. */
+/**
+ * A match that ends at least this far from the end of its window is final. The longest look-ahead is an apostrophe and
+ * two letters.
+ */
 const LOOK_AHEAD_CHARS = 4;
 
 /**
- * Cuts a text into the pieces that byte pairs are merged in, as the encoding's pattern does on the whole text, a window
- * at a time: a pattern on a run of megabytes fills the stack of the regular expressions. A piece that fills its window
- * is cut (`isCut`); all others are exact, since the patterns look ahead only and what has come of a run at the window's
- * end is looked at again in the next.
+ * Cuts a text into the pieces that byte pairs are merged in, as the pattern of the encoding does on the whole text. It
+ * works window by window, because a pattern on a run of megabytes overflows the stack of the regular expressions. A
+ * piece that fills its window is cut (`isCut`). All other pieces are exact: the patterns only look ahead, and a piece
+ * at the end of a window is matched again in the next window.
  *
- * @param pattern matches at every place, and is global
- * @param visit false: no more
+ * @param pattern matches at every position, and is global
+ * @param visit returns false to stop
  */
 export function forEachPiece(
   text: string,
@@ -20,7 +23,7 @@ export function forEachPiece(
     const isLast = text.length - from <= windowChars;
     const end = isLast ? text.length : wholeCharacters(text, from + windowChars);
     const window = from === 0 && isLast ? text : text.slice(from, end);
-    // Blanks at the end may go on in the next window, and how they are divided depends on what follows them.
+    // Blanks at the end may continue in the next window, and the text after them decides how they are divided.
     const certain = isLast ? window.length : Math.min(window.length - LOOK_AHEAD_CHARS, window.trimEnd().length);
     let at = 0;
     while (at < window.length) {
@@ -39,7 +42,7 @@ export function forEachPiece(
   }
 }
 
-/** No cut within a surrogate pair. */
+/** Moves a cut out of a surrogate pair. */
 function wholeCharacters(text: string, end: number): number {
   const last = text.charCodeAt(end - 1);
   return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;

@@ -68,7 +68,7 @@ describe('the bound of a prompt', () => {
     });
   });
 
-  it('takes the longest input for the context, and all of them for the price', () => {
+  it('counts the longest input for the context, and all inputs for the price', () => {
     const embed = readRequest(
       'embedding',
       Buffer.from('{"model":"m","input":["one two three","four"]}'),
@@ -82,12 +82,12 @@ describe('the bound of a prompt', () => {
 
 describe('counting', () => {
   it.each(['a'.repeat(200_000), ' '.repeat(200_000), '('.repeat(200_000), 'ж'.repeat(100_000)])(
-    'takes no quadratic time (case %#)',
+    'does not take quadratic time (case %#)',
     (text) => {
       const before = process.cpuUsage();
       expect(countTokens('o200k_base', text)).toBeGreaterThan(1_000);
       const { user, system } = process.cpuUsage(before);
-      // In one piece the first takes 20 s.
+      // Merged as one piece, the first case takes 20 s.
       expect((user + system) / 1_000).toBeLessThan(2_000);
     },
   );
@@ -99,7 +99,7 @@ describe('counting', () => {
     expect(countWithin('o200k_base', '', 0)).toBe(0);
   });
 
-  it('takes special tokens in a text for text', () => {
+  it('counts special tokens in a text as text', () => {
     expect(countTokens('o200k_base', '<|endoftext|>')).toBeGreaterThan(1);
   });
 });

@@ -6,7 +6,7 @@ import type { BodyRules, PromptTokens } from '../inference/body/rules';
 import { NOT_PASSED_ON_IN_MESSAGES } from '../inference/body/message-schema';
 import type { ChatCompletionRequest, CompletionRequest } from '../inference/body/schemas';
 
-/** What counting needs to know of a model. */
+/** The properties of a model that counting needs. */
 export type CountingRules = Pick<
   BodyRules,
   | 'contextTokens'
@@ -18,28 +18,28 @@ export type CountingRules = Pick<
 >;
 
 /**
- * What a chat template may put around a message, and around all of them, beyond what the model's configuration says and
- * what the body's own syntax already counts.
+ * Reserve for a chat template, for each message and for the whole chat. It comes on top of the configured template
+ * tokens and of the syntax of the body.
  */
 const SPARE_TOKENS_PER_MESSAGE = 8;
 const SPARE_TOKENS = 64;
 
 /**
- * OpenAI's documented formula: beside its texts a message costs 3 tokens (the model's `templateTokensPerMessage`), a
- * name 1, and 3 begin the answer (`templateTokens`).
+ * OpenAI's documented formula: a message costs 3 tokens (`templateTokensPerMessage`) beside its texts, a name costs 1,
+ * and the start of the answer costs 3 (`templateTokens`).
  */
 const TOKENS_PER_NAME = 1;
-/** What templates write around tools beyond the tools' own JSON, and around each of them. */
+/** Tokens that templates add for the list of tools, and for each tool, beside the JSON of the tools. */
 const TEMPLATE_TOKENS_OF_TOOLS = 32;
 const TEMPLATE_TOKENS_PER_TOOL = 8;
 
 type Body = Record<string, unknown>;
 
 /**
- * A sound upper bound without counting: every token is at least one byte of what goes out, JSON escapes only lengthen,
- * and each message has more syntax there than a template adds. Costs nothing; about four times too high for English.
- * Two things can be longer in the prompt: a number with an exponent, and fields that are rendered into each of several
- * prompts.
+ * A sound upper bound that needs no counting. Each token is at least one byte of the outgoing body, JSON escapes only
+ * lengthen it, and each message has more syntax there than a template adds. For English it is about four times too
+ * high. It adds the growth of numbers with an exponent, and counts fields that are rendered into several prompts once
+ * for each.
  */
 export function cheapBound(request: InferenceRequest, model: CountingRules): number {
   const { bytes, structured, growthBytes } = request.outgoing;
@@ -53,7 +53,7 @@ export function cheapBound(request: InferenceRequest, model: CountingRules): num
   );
 }
 
-/** At the most that one of each can cost. */
+/** Each image and sound at the maximum of the model. */
 export function mediaTokens(
   { images, audio }: InferenceRequest,
   { maxTokensPerImage, maxTokensPerAudio }: CountingRules,
@@ -61,7 +61,7 @@ export function mediaTokens(
   return images.count * (maxTokensPerImage ?? 0) + audio.count * (maxTokensPerAudio ?? 0);
 }
 
-/** The prompts of a completion or the inputs of embeddings; none of a chat. */
+/** The prompts of a completion, or the inputs of an embedding. Empty for a chat. */
 function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number[])[] {
   if (kind === 'chat') return [];
   const prompts = (kind === 'completion' ? body['prompt'] : body['input']) as CompletionRequest['prompt'];
@@ -70,9 +70,9 @@ function promptsOf(kind: InferenceRequest['kind'], body: Body): (string | number
 }
 
 /**
- * Counts the prompt with the model's tokenizer: exact for plain text chats where the template is as configured, an
- * upper bound where images are in it, and with `templateSlack` where tools are. Infinity as soon as a part is longer
- * than the context: no time is spent on the rest.
+ * Counts the prompt with the tokenizer of the model. The count is exact for a plain text chat with the configured
+ * template. With images it is an upper bound. With tools it is an upper bound after `templateSlack` is added. Infinity
+ * as soon as a part exceeds the context, and the rest is then not counted.
  */
 export function countPrompt(request: InferenceRequest, model: CountingRules): PromptTokens {
   return (request.counted ??= count(request, request.body!, model));
@@ -110,14 +110,14 @@ export function countWithinContext(request: InferenceRequest, model: CountingRul
 }
 
 /**
- * By how much a template may exceed our count: only for tools, which every template writes in its own way. What is held
- * is the count and this; what is charged is without it.
+ * How many tokens a template may add to our count. Only tools need it, because each template writes them differently.
+ * It is part of the hold and never charged.
  */
 export function templateSlack({ tools }: InferenceRequest): number {
   return tools === 0 ? 0 : TEMPLATE_TOKENS_OF_TOOLS + tools * TEMPLATE_TOKENS_PER_TOOL;
 }
 
-/** No prompt of this form has fewer: what is known without counting. */
+/** Lower bound of the prompt, known without counting. */
 export function leastPromptTokens(request: InferenceRequest, model: CountingRules): number {
   return request.kind === 'chat' ? request.messages * model.templateTokensPerMessage + model.templateTokens : 0;
 }
@@ -147,7 +147,7 @@ function countMessage(counter: Counter, message: ChatCompletionRequest['messages
       continue;
     }
     for (const part of value as { type: string; text?: string; refusal?: string }[]) {
-      // What an image or a sound costs is not in its bytes: the model's maximum stands for it.
+      // Its bytes do not say what an image or a sound costs. `mediaTokens` adds the maximum of the model.
       counter.text(part.text ?? part.refusal);
     }
   }

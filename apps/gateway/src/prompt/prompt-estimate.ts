@@ -11,7 +11,7 @@ import {
 } from './prompt-bound';
 import { Prose } from './token-estimate';
 
-/** What we know of a prompt or an output: two numbers where it has parts that nobody can count (images). */
+/** Our count of a prompt or an output. The two numbers differ when parts cannot be counted (images). */
 export interface OwnCount {
   least: number;
   most: number;
@@ -21,24 +21,24 @@ export interface OwnCount {
 export type CountedPrompt = PromptEstimate & { readonly exactCount: number; readonly likely: OwnCount };
 
 /**
- * What is known of a prompt's length, in tokens. Immutable: a count makes a new estimate. No count is above the bound
- * by bytes that it replaces, so what is charged is never above what is held.
+ * The known length of a prompt, in tokens. Immutable: a count makes a new estimate. A count never exceeds the bound by
+ * bytes that it replaces, so the charge never exceeds the hold.
  */
 export class PromptEstimate {
   private constructor(
     private readonly request: InferenceRequest,
     private readonly model: CountingRules & { id: string },
-    /** What a hold covers: the bound by bytes, or the exact count and what a template may add to it. */
+    /** What a hold covers: the bound by bytes, or the exact count plus the template slack. */
     readonly upperBound: number,
-    /** Of the longest part, which shares the context with the output of one choice. */
+    /** Length of the longest part, which shares the context with the output of one choice. */
     readonly longest: number,
-    /** By the model's tokenizer, without what a template may add: what is charged. Null: nobody has counted. */
+    /** The count of the tokenizer without the template slack: what is charged. Null: not counted yet. */
     readonly exactCount: number | null,
   ) {}
 
   /**
-   * Before admission: by its bytes, without counting; counted where that is free, or where the bytes leave no room for
-   * the output. Throws as `countedWithinContext`.
+   * The estimate before admission: the bound by bytes. The exact count if it is known already, or if the bytes leave no
+   * room for the output. Throws as `countedWithinContext` does.
    */
   static toHold(
     request: InferenceRequest,
@@ -51,7 +51,7 @@ export class PromptEstimate {
     return needsCount ? byBytes.countedWithinContext() : byBytes;
   }
 
-  /** After admission: as its hold knows it. */
+  /** The estimate after admission, as the hold has it. */
   static ofHold(
     request: InferenceRequest,
     model: CountingRules & { id: string },
@@ -65,7 +65,7 @@ export class PromptEstimate {
     return this.exactCount !== null;
   }
 
-  /** The same prompt, counted: 55 ns a byte, once a request. */
+  /** The counted prompt. Takes 55 ns a byte, once for each request. */
   counted(): CountedPrompt {
     if (isCounted(this)) return this;
     const { total, longest } = countPrompt(this.request, this.model);
@@ -82,19 +82,19 @@ export class PromptEstimate {
     return this.counted();
   }
 
-  /** Output per choice for which the context has room beside the prompt. A count may find more. */
+  /** Tokens of output per choice that fit into the context beside the prompt. A count may find more room. */
   roomFor(outputTokens: number): number {
     return Math.min(outputTokens, this.model.contextTokens - this.longest);
   }
 
-  /** No fewer: what is known without counting. */
+  /** Lower bound of the prompt. Without a count, what is known from its form. */
   get least(): number {
     return this.exactCount ?? leastPromptTokens(this.request, this.model);
   }
 
   /**
-   * What a backend's report is held against: by the count, or estimated in 4 ns a byte. Null where an estimate is not
-   * to be trusted, and the prompt must be counted.
+   * The range that the report of a backend is compared with: from the count, or from an estimate that takes 4 ns a
+   * byte. Null when the estimate is not reliable and the prompt must be counted.
    */
   get likely(): OwnCount | null {
     if (this.exactCount !== null) return this.around(this.exactCount);
@@ -102,12 +102,12 @@ export class PromptEstimate {
     return tokens === null ? null : this.around(tokens + mediaTokens(this.request, this.model));
   }
 
-  /** @param tokens with media at the model's maximum. Images and sounds may have none at the least. */
+  /** @param tokens with media at the maximum of the model; at least, media may have no tokens at all */
   private around(tokens: number): OwnCount {
     return { least: Math.max(0, tokens - mediaTokens(this.request, this.model)), most: this.withTemplates(tokens) };
   }
 
-  /** Held and believed, never charged. */
+  /** With the template slack, which is held and believed but never charged. */
   private withTemplates(tokens: number): number {
     return tokens + templateSlack(this.request);
   }
@@ -147,7 +147,7 @@ function addValue(prose: Prose, value: unknown): void {
   prose.add(Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)));
 }
 
-/** A string or a list of tokens, or several of them. */
+/** A string, a list of tokens, or a list of several of them. */
 function addPrompts(prose: Prose, prompts: unknown): void {
   if (!Array.isArray(prompts)) return addValue(prose, prompts);
   for (const prompt of prompts as unknown[])

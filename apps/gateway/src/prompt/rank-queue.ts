@@ -3,21 +3,21 @@ const WORD = 31;
 const { clz32 } = Math;
 
 /**
- * Places of a piece by the rank of what they can be merged to, for taking them lowest rank first and, within a rank,
- * leftmost first. What is added is always above the rank that was taken last (a token is made of tokens with lower
- * ranks), so each entry costs the same however many there are: a list for each rank, and bits that say which lists hold
- * something. A heap took a third of the time of counting, and four times as long for runs of one character.
+ * Positions in a piece, ordered by the rank of their merge. They are taken lowest rank first, and leftmost first within
+ * a rank. A new entry always has a higher rank than the last one taken, because a token is made of tokens with lower
+ * ranks. So each entry has constant cost: there is a list for each rank, and bits mark the lists that have entries. A
+ * heap took a third of the time of counting, and four times as long for runs of one character.
  */
 export class RankQueue {
-  /** The first entry of each rank's list + 1; 0: empty. */
+  /** Index + 1 of the first entry of each rank's list. 0: empty. */
   private readonly heads: Int32Array;
   private readonly places: Int32Array;
-  /** The entry after each in its list + 1. */
+  /** Index + 1 of the next entry in the same list. 0: the last. */
   private readonly nexts: Int32Array;
   private entries = 0;
-  /** Bit r of the first: the list of rank r. Bit w of the next: word w of the one before is not 0. */
+  /** Bit r of the first level: rank r has entries. Bit w of each further level: word w of the level below is not 0. */
   private readonly levels: Int32Array[] = [];
-  /** Of the rank that was taken last, in ascending order. */
+  /** Positions of the rank that was taken last, in ascending order. */
   readonly taken: Int32Array;
   takenCount = 0;
 
@@ -50,8 +50,7 @@ export class RankQueue {
   }
 
   /**
-   * The lowest rank, whose places are in `taken` then; -1 when there is none, and everything is as it was at the
-   * beginning.
+   * Takes the lowest rank, and puts its positions into `taken`. -1 when the queue is empty; it can then be used again.
    */
   takeLowest(): number {
     const { levels } = this;
@@ -84,7 +83,7 @@ export class RankQueue {
     }
     this.takenCount = count;
     if (isAscending) return;
-    // The last added is the first of its list: mostly they are just the other way round.
+    // The last added entry is the first of its list, so the positions are mostly in reverse order.
     if (isDescending) taken.subarray(0, count).reverse();
     else taken.subarray(0, count).sort();
   }

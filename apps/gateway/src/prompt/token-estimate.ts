@@ -1,10 +1,10 @@
 /**
- * Kinds of bytes: 0 blank, 1 newline, 2 digit, 3 small letter, 4 capital, 5 sign, 6 to 8 first byte of a character of
- * two, three or four, 9 its rest.
+ * Kinds of bytes: 0 blank, 1 newline, 2 digit, 3 small letter, 4 capital, 5 sign, 6 to 8 first byte of a UTF-8
+ * character of two, three or four bytes, 9 a further byte of it.
  */
 const [BLANK, NEWLINE, DIGIT, SMALL, CAPITAL, SIGN, TWO, THREE, FOUR, REST] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 const KINDS = 10;
-/** What a byte costs is counted in parts of a token. */
+/** Unit of the cost of a byte: 1/64 of a token. */
 const PARTS = 64;
 
 const kindOf = new Uint8Array(256).map((_, byte) => {
@@ -17,7 +17,7 @@ const kindOf = new Uint8Array(256).map((_, byte) => {
 });
 
 /**
- * What a byte costs after another one, by both kinds: a word costs where it begins, and a little for each further
+ * Cost of a byte by its kind and the kind before it: a word costs most at its start, and a little for each further
  * letter. Fitted to o200k_base on prose, code and JSON.
  */
 const partsOf = new Uint8Array(256);
@@ -51,8 +51,8 @@ function parts(before: number, kind: number): number {
 }
 
 /**
- * About how many tokens these bytes of UTF-8 have: 2 ns a byte where counting takes 55. Good for English (`Prose`); for
- * anything else it may be off by five times, and more.
+ * Estimates the tokens of UTF-8 bytes, at 2 ns a byte; counting takes 55 ns. Good for English (`Prose`). For other text
+ * it may be wrong by a factor of five and more.
  */
 export function estimateTokens(bytes: Uint8Array, from = 0, to = bytes.length): number {
   let sum = 0;
@@ -65,24 +65,30 @@ export function estimateTokens(bytes: Uint8Array, from = 0, to = bytes.length): 
   return sum / PARTS;
 }
 
-/** A third to a half of the words of any English prose; of other languages, code and random letters none. */
+/**
+ * A third to a half of the words of English prose are among these. Other languages, code and random letters have almost
+ * none.
+ */
 const COMMON_WORDS = new Set(
-  'the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which one you were all we can has there if will when so no what use may than only'
+  (
+    'the of and to in a is that for it as was with be by on not he his but at are this have from or had an they ' +
+    'which one you were all we can has there if will when so no what use may than only'
+  )
     .split(' ')
     .map((word) => [...word].reduce((code, char) => code * 256 + char.charCodeAt(0), 0)),
 );
 const LEAST_COMMON = 0.25;
 /**
- * Of bytes: digits, signs, capitals, other scripts, blanks after blanks. Older encodings have a token for each of many
- * of them.
+ * The largest part of bytes that may be digits, signs, capitals, other scripts or blanks after blanks. Older encodings
+ * have a token for each of many of them.
  */
 const MOST_OTHERS = 0.1;
 const MOST_LETTERS = 20;
-/** Of this length a text is judged by itself, so that no English beside it hides what it is. */
+/** Each window of this length is judged separately, so that English text cannot hide other text beside it. */
 const WINDOW_BYTES = 1024;
 
 /**
- * An estimate that knows where it is to be trusted: English prose, which every encoding was made for. All else is to be
+ * An estimate that is trusted only for English prose, which every encoding was made for. Any other text must be
  * counted.
  */
 export class Prose {
@@ -107,7 +113,7 @@ function isProse(bytes: Uint8Array, from: number, to: number): boolean {
     if (kind === SMALL || kind === CAPITAL) {
       letters += 1;
       if (letters > MOST_LETTERS) return false;
-      // Of five letters and more it is none of them.
+      // No common word has five or more letters.
       code = letters > 4 ? 0 : code * 256 + (byte | 0x20);
       if (kind === CAPITAL) others += 1;
     } else {

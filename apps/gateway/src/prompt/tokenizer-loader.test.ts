@@ -9,7 +9,7 @@ const configOf = (...tokenizers: string[]) =>
 const loaded = () => jest.mocked(loadTokenizer).mock.calls.map(([tokenizer]) => tokenizer);
 
 describe('the tokenizers of the models', () => {
-  it('are loaded at the start, and when a changed configuration names another, before a request needs them', () => {
+  it('are loaded at the start and at a change of the configuration, before a request needs them', () => {
     let change: (config: TollgateConfig) => void = () => {};
     const config = {
       current: configOf('o200k_base', 'cl100k_base'),

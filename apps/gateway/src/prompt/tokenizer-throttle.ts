@@ -1,6 +1,6 @@
-/** 7 ms at 55 ns a byte. */
+/** Takes 7 ms at 55 ns a byte. */
 const MAX_BYTES_PER_TURN = 128 * 1024;
-/** Signs of life wait for it: much less than their interval, so that those of all other streams stay in time. */
+/** Heartbeats wait for a count. This is much less than their interval, so those of all other streams stay in time. */
 const MAX_WAIT_MS = 500;
 
 interface Waiting {
@@ -10,9 +10,9 @@ interface Waiting {
 }
 
 /**
- * How much text may be counted for the records of running streams in one turn of the event loop, over all of them. What
- * is above it waits for the next turns, first come, first served, so that everything else that the process does goes on
- * in between; a running stream has at most one place there.
+ * Limits how much text is counted for the records of all running streams in one turn of the event loop. Further counts
+ * wait for the next turns, first come, first served, so that other work of the process continues in between. A running
+ * stream waits with at most one count.
  */
 export class TokenizerThrottle {
   private left = MAX_BYTES_PER_TURN;
@@ -21,8 +21,8 @@ export class TokenizerThrottle {
   constructor(private readonly maxWaitMs = MAX_WAIT_MS) {}
 
   /**
-   * Resolves in the turn in which so much may be counted; false: not in time. The first of a turn is always let
-   * through, so that a long prompt has its turn too.
+   * Resolves with true in the turn in which the bytes may be counted, or with false when that was not in time. The
+   * first count of a turn is always granted, whatever its size, so that a long prompt gets its turn too.
    */
   take(bytes: number): Promise<boolean> {
     if (this.waiting.length === 0 && this.grant(bytes)) return Promise.resolve(true);
@@ -37,8 +37,8 @@ export class TokenizerThrottle {
   }
 
   /**
-   * What is granted here is counted before the event loop goes on: promises are served at the end of each of its
-   * callbacks.
+   * Counts that are granted here run before the event loop goes on, because promises are resolved at the end of each of
+   * its callbacks.
    */
   private nextTurn(): void {
     this.left = MAX_BYTES_PER_TURN;

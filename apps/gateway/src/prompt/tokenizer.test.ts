@@ -17,7 +17,7 @@ interface Library {
   countTokens(text: string, options: { disallowedSpecial: Set<string> }): number;
 }
 const libraries = new Map<Tokenizer, Library>();
-/** The library's own count: right, but not for a text of any size. */
+/** The count of the library: correct, but not usable for texts of any size. */
 function exactly(encoding: Tokenizer, text: string): number {
   let library = libraries.get(encoding);
   if (!library)
@@ -30,7 +30,7 @@ interface SlowText {
   units: string[];
   seed: number | null;
 }
-/** What tools/bench/slow-texts.mjs found, and what an attacker would think of first. */
+/** Texts that tools/bench/slow-texts.mjs found, and the first that an attacker would try. */
 const CORPUS = JSON.parse(readFileSync(join(ROOT, 'tools/bench/slow-texts.json'), 'utf8')) as SlowText[];
 const ENGLISH = readFileSync(join(ROOT, 'LICENSE'), 'utf8');
 
@@ -47,7 +47,8 @@ function makeText({ units, seed }: Omit<SlowText, 'name'>, chars: number): strin
 }
 
 /**
- * The library takes a byte order mark off the bytes that it looks up, so that it counts too little there, or throws.
+ * Removes byte order marks. The library drops them from the bytes that it looks up, and then counts too little or
+ * throws.
  */
 const withoutMarks = (text: string) => text.replaceAll('\ufeff', '');
 const UNITS = [...new Set(CORPUS.flatMap(({ units }) => units))];
@@ -88,7 +89,7 @@ describe.each(ENCODINGS)('counting tokens by %s', (encoding) => {
     }
   });
 
-  it('is never too low where a run is cut, nor above the bytes', async () => {
+  it('is never too low where a run is cut, and never above the number of bytes', async () => {
     await assertRuns(
       fc.property(anyText, fc.integer({ min: 16, max: 128 }), (text, windowChars) => {
         const right = exactly(encoding, text);
@@ -100,7 +101,7 @@ describe.each(ENCODINGS)('counting tokens by %s', (encoding) => {
     );
   });
 
-  it('is as exact across windows: a long text of words, code and blanks', () => {
+  it('is exact across windows for a long text of words, code and blanks', () => {
     const code = 'if (x) {\n\n        return "it\'s";\t// 12345 ---- ####\n    }\r\n\r\n\t\t';
     const text = `${ENGLISH}${code.repeat(200)}${'的一是不了。'.repeat(300)}${'  \n'.repeat(50)}end`;
     expect(countTokens(encoding, text)).toBe(exactly(encoding, text));
@@ -108,7 +109,7 @@ describe.each(ENCODINGS)('counting tokens by %s', (encoding) => {
       expect(countWithin(encoding, text, Infinity, windowChars)).toBe(exactly(encoding, text));
   });
 
-  it('stops at its limit, and says so', async () => {
+  it('returns Infinity when the count exceeds its limit', async () => {
     await assertRuns(
       fc.property(anyText, fc.nat({ max: 300 }), (text, limit) => {
         const right = countTokens(encoding, text);
@@ -125,17 +126,17 @@ describe.each(ENCODINGS)('counting tokens by %s', (encoding) => {
     ['0', 2 * MIB],
     ['\ud800', 2 * MIB],
     [' \n', 2 * MIB],
-  ])('takes no stack: %j for %i characters', (unit, chars) => {
+  ])('does not overflow the stack: %j for %i characters', (unit, chars) => {
     const text = unit.repeat(chars / unit.length);
     const counted = countTokens(encoding, text);
     expect(counted).toBeGreaterThan(MIB / 128);
     expect(counted).toBeLessThanOrEqual(Buffer.byteLength(text));
   });
 
-  it('takes time in proportion to the text, whatever it is: at most 12 times that of English', () => {
+  it('takes time proportional to the text: at most 12 times that of English for any text', () => {
     const chars = 64 * 1024;
     const english = ENGLISH.repeat(Math.ceil(chars / ENGLISH.length)).slice(0, chars);
-    // Of the processor, as the machine may do something else.
+    // CPU time, because the machine may do other work.
     const nanosPerByte = (text: string) => {
       const from = process.cpuUsage();
       countTokens(encoding, text);
@@ -144,7 +145,7 @@ describe.each(ENCODINGS)('counting tokens by %s', (encoding) => {
     };
     for (const slow of CORPUS) {
       const text = makeText(slow, chars);
-      // The best of several, in turns.
+      // The best of several alternating runs.
       let least = Infinity;
       for (let i = 0; i < 5 && least > 12; i++) least = Math.min(least, nanosPerByte(text) / nanosPerByte(english));
       if (least > 12) throw new Error(`${slow.name}: ${least.toFixed(1)} × English`);
@@ -153,7 +154,7 @@ describe.each(ENCODINGS)('counting tokens by %s', (encoding) => {
 });
 
 describe('the pieces of a text', () => {
-  it('are at most a window long, and each character is looked at twice at the most', () => {
+  it('are at most a window long, and each character is matched at most twice', () => {
     class Watched extends RegExp {
       windows = 0;
       chars = 0;
@@ -191,11 +192,12 @@ describe('the pieces of a text', () => {
 });
 
 describe('the tokenizer', () => {
-  it('runs in a worker thread', async () => {
+  it('runs in a worker thread without the modules of the server', async () => {
     const file = join(ROOT, 'apps/gateway/dist/prompt/tokenizer.js');
     const worker = new Worker(
       `const { countTokens } = require(${JSON.stringify(file)});
-       require('node:worker_threads').parentPort.postMessage([countTokens('o200k_base', 'Hello there'), Object.keys(require.cache).filter((name) => /nestjs|undici|pino/.test(name))]);`,
+       const heavy = Object.keys(require.cache).filter((name) => /nestjs|undici|pino/.test(name));
+       require('node:worker_threads').parentPort.postMessage([countTokens('o200k_base', 'Hello there'), heavy]);`,
       { eval: true },
     );
     const told = await new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject));

@@ -3,14 +3,14 @@ import { BytePairs, MAX_PIECE_BYTES } from './byte-pairs';
 import type { Tokenizer } from '../catalog/catalog';
 import { forEachPiece } from './pieces';
 
-/** Longer runs without any place to divide them are cut. No such run is text. */
+/** Longer runs without a place to divide them are cut. Natural text has no such run. */
 const MAX_PIECE_CHARS = MAX_PIECE_BYTES / 3;
-/** By how much a cut may make the count smaller: two halves may have fewer tokens than the whole. */
+/** A cut may lower the count by this much, because two halves may have fewer tokens than the whole. */
 const TOKENS_PER_CUT = 1;
 
 interface Encoding {
   pairs: BytePairs;
-  /** Divides a text into the pieces that are merged each by itself. */
+  /** Divides a text into the pieces that are merged separately. */
   pattern: RegExp;
 }
 
@@ -24,22 +24,22 @@ const PATTERNS = {
 const loaded = new Map<Tokenizer, Encoding>();
 
 /**
- * Tokens of `text`, exact for text without runs of thousands of characters of one kind, else an upper bound. What looks
- * like a special token is text: a client's words never become control tokens. Takes time in proportion to the text,
- * whatever it is. Loads the encoding at first use (0.3 s, 50 MB).
+ * Counts the tokens of `text`. The count is exact, except for runs of thousands of characters of one kind: then it is
+ * an upper bound. Special tokens are counted as text, because the words of a client never become control tokens. The
+ * time is proportional to the length of any text. Loads the encoding at first use (0.3 s, 50 MB).
  */
 export function countTokens(tokenizer: Tokenizer, text: string): number {
   return countWithin(tokenizer, text, Infinity);
 }
 
-/** Loads an encoding before it is needed: a request should not wait for it, nor all others with it. */
+/** Loads an encoding in advance: loading blocks all requests of the process. */
 export function loadTokenizer(tokenizer: Tokenizer): void {
   encodingOf(tokenizer);
 }
 
 /**
- * As countTokens, but stops once the count is above `limit`; then the answer is Infinity.
- * @param windowChars looked at at once; smaller in tests of the cuts
+ * As countTokens, but returns Infinity as soon as the count exceeds `limit`.
+ * @param windowChars characters matched at a time; smaller in tests of the cuts
  */
 export function countWithin(
   tokenizer: Tokenizer,
@@ -48,7 +48,7 @@ export function countWithin(
   windowChars: number = MAX_PIECE_CHARS,
 ): number {
   const { pairs, pattern } = encodingOf(tokenizer);
-  // So long that no tokens are long enough.
+  // Even the longest tokens could not cover this text within the limit.
   if (text.length > limit * pairs.longestTokenBytes) return Infinity;
   let count = 0;
   forEachPiece(text, pattern, windowChars, (piece, isCut) => {
@@ -62,8 +62,8 @@ export function countWithin(
 function encodingOf(tokenizer: Tokenizer): Encoding {
   let encoding = loaded.get(tokenizer);
   if (!encoding) {
-    // By require, so that each is loaded only when a model needs it (together they are 200 MB), and once in a process.
-    // Of the library its data alone: see byte-pairs.ts.
+    // Loaded by `require`, so that an encoding is loaded only when a model needs it, and once in a process; all
+    // together take 200 MB. Only the data of the library is used: see byte-pairs.ts.
     const require = createRequire(__filename);
     const ranks = require(`gpt-tokenizer/bpeRanks/${tokenizer}`) as { default: (string | number[])[] };
     const patterns = require('gpt-tokenizer/encodingParams/constants') as Record<string, RegExp>;

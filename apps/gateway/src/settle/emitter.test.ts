@@ -12,12 +12,12 @@ beforeEach(() => {
 });
 afterEach(() => messages.close());
 
-describe('usage while messages are away', () => {
-  it('is published once they are there, all of it and in order', async () => {
+describe('usage while messages are unavailable', () => {
+  it('is published completely and in order when messages are available', async () => {
     const taken: UsageEvent[] = [];
     messages.consume('usage-events', 'metering', async (events) => void taken.push(...events));
     const emitter = new UsageEmitter(messages);
-    // Not started yet: every publication fails until it is.
+    // Not started yet, so every publication fails until it is.
     const events = Array.from({ length: 1_200 }, () => usageEvent());
     for (const event of events.slice(0, 700)) emitter.emit(event);
     const failed = jest.spyOn(messages, 'publish');
@@ -30,7 +30,7 @@ describe('usage while messages are away', () => {
     await messages.stopConsuming();
   });
 
-  it('is left to the sweeper at the end, after one more try, however much there is of it', async () => {
+  it('is left to the sweeper at the end of the process, after one more try', async () => {
     const leftBefore = await leftToSweeper();
     const emitter = new UsageEmitter(messages);
     const failed = jest.spyOn(messages, 'publish');
@@ -42,7 +42,7 @@ describe('usage while messages are away', () => {
     expect((await leftToSweeper()) - leftBefore).toBe(1_200);
   });
 
-  it('is waited for by a client for a few seconds at most, while messages are silent', async () => {
+  it('delays a client for at most a few seconds when messages do not answer', async () => {
     jest.useFakeTimers();
     try {
       jest.spyOn(messages, 'publish').mockReturnValue(new Promise(() => {}));
@@ -55,7 +55,7 @@ describe('usage while messages are away', () => {
     }
   });
 
-  it('that can never be published holds up nothing', async () => {
+  it('does not block on an event that can never be published', async () => {
     const taken: string[] = [];
     messages.consume('usage-events', 'metering', async (events) => void taken.push(...events.map(({ id }) => id)));
     await messages.start();

@@ -17,7 +17,7 @@ const MAX_PUBLISH_WAIT_MS = 3_500;
 
 const left = new Counter({
   name: 'tollgate_usage_events_left_to_sweeper_total',
-  help: 'Usage events this process gave up, at its end or with too many waiting; the sweeper publishes them',
+  help: 'Usage events left to the sweeper, at the end of the process or because too many were waiting',
   registers: [metrics],
 });
 

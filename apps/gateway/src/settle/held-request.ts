@@ -1,6 +1,6 @@
 import type { UsageDraft } from '@tollgate/contracts';
 
-/** A request under a hold, as far as its end has to do with it. */
+/** The part of an admitted request that its settlement needs. */
 export interface HeldRequest {
   readonly draft: UsageDraft;
   readonly hold: {

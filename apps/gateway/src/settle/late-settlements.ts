@@ -3,7 +3,7 @@ import { UnavailableError } from '@tollgate/contracts';
 import { delayUntilAborted, logger } from '@tollgate/runtime';
 
 const RETRY_MS = 500;
-/** More requests never run when the store becomes unavailable, and none begin until it is back. */
+/** More requests than this never run at once, and none begin until the store is back. */
 const MAX_WAITING = 10_000;
 
 /**
@@ -22,7 +22,7 @@ export class LateSettlements {
     if (this.waiting.size >= MAX_WAITING) {
       logger('gateway').warn(
         { id: settlement.event.id },
-        'too many streams wait to be settled: this one is left to its hold',
+        'too many streams wait to be settled: the hold of this one is charged at its deadline',
       );
       return;
     }

@@ -20,13 +20,13 @@ const lostHolds = new Counter({
 });
 const withoutHolds = new Counter({
   name: 'tollgate_settled_without_hold_total',
-  help: 'Requests whose hold an emptied store had lost; they were charged, by a usage event before their answer ended',
+  help: 'Requests charged by a usage event before their answer ended, because an emptied store had lost their hold',
   registers: [metrics],
 });
 
 const settledLate = new Counter({
   name: 'tollgate_settled_late_total',
-  help: 'Streams that ended while the admission store was away; settled at what they delivered when it was back',
+  help: 'Streams that ended while the admission store was unavailable and were settled when it was back',
   registers: [metrics],
 });
 
@@ -79,7 +79,7 @@ export class Settlements {
   async settle(request: HeldRequest, { tokens, estimated, outcome, raise }: Delivered): Promise<Settled | null> {
     const { draft, hold, begun } = request;
     const cost = costNanos(tokens, draft.price);
-    // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire by itself.
+    // The heartbeat renews the hold until it is raised. If the raise fails, the hold must expire.
     const holdNanos = await raise(cost).finally(() => this.client.untrack(draft.id));
     const backend = begun.at(-1);
     const event = toUsageEvent(draft, { tokens, cost, estimated, outcome, backend, holdNanos, endedMs: Date.now() });
@@ -135,7 +135,7 @@ export class Settlements {
     try {
       await this.client.void({ id, tenantId });
     } catch (error) {
-      this.log.warn({ ...request.logged, err: error }, 'a hold was not given back; it expires by itself');
+      this.log.warn({ ...request.logged, err: error }, 'a hold was not released; it expires at its deadline');
     }
   }
 }

@@ -5,7 +5,7 @@ import { UnbilledReports } from './unbilled-reports';
 const HOUR = Date.parse('2026-03-01T10:00:00.000Z');
 const MINUTE_MS = 60_000;
 
-/** Metering as the gateway sees it: it takes reports, or fails as told. */
+/** A fake of metering: it accepts reports, or fails with the given error. */
 function metering() {
   const taken: { id: string; work: UnbilledWork[] }[] = [];
   const self = { taken, asked: 0, failure: null as Error | null };
@@ -24,7 +24,7 @@ const work = (backend: string, promptTokens: number, completionTokens: number) =
   completionTokens,
 });
 
-it('sums work that is not charged by backend and hour; a request that ran over the end of an hour may have had it in each', async () => {
+it('sums uncharged work by backend and hour, and counts a request fully in each hour that it ran in', async () => {
   const { messages, taken } = metering();
   const reports = new UnbilledReports(messages);
   reports.note({ sinceMs: HOUR, work: [work('a', 10, 1), work('b', 5, 0), work('c', 0, 0)] }, HOUR + 1);
@@ -39,7 +39,7 @@ it('sums work that is not charged by backend and hour; a request that ran over t
   ]);
 });
 
-it('tells a report that was not answered again, under its id and as it was, and what came since apart', async () => {
+it('sends an unanswered report again unchanged under its id, and later work in another report', async () => {
   const { self, messages, taken } = metering();
   const reports = new UnbilledReports(messages);
   reports.note({ sinceMs: HOUR, work: [work('a', 1, 1)] }, HOUR);
@@ -55,7 +55,7 @@ it('tells a report that was not answered again, under its id and as it was, and 
   expect(taken).toHaveLength(2);
 });
 
-it('gives up a report that is refused', async () => {
+it('drops a report that is refused', async () => {
   const { self, messages } = metering();
   const reports = new UnbilledReports(messages);
   reports.note({ sinceMs: HOUR, work: [work('a', 1, 1)] }, HOUR);

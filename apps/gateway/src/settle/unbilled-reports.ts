@@ -2,20 +2,20 @@ import { MAX_UNBILLED_LINES, newId, RequestError, type UnbilledWork } from '@tol
 import type { Requests } from '@tollgate/messaging';
 import { logger } from '@tollgate/runtime';
 
-/** Work of this time goes into one report. A gateway that dies loses at most this much. */
+/** Interval of the reports. A gateway that dies loses at most the work of one interval. */
 const REPORT_EVERY_MS = 10_000;
 /** For the shutdown: reports are evidence only, and not worth a longer wait. */
 const LAST_DEADLINE_MS = 1_500;
 const HOUR_MS = 3_600_000;
-/** No request runs longer; older hours have been judged. */
+/** No request spans more hours, and older hours have already been compared. */
 const MAX_HOURS = 24;
 
-/** Tokens that a backend may have processed and that nobody is charged for. */
+/** Tokens that a backend may have processed and that are not charged. */
 export type BackendWork = Omit<UnbilledWork, 'hour'>;
 
 /**
- * Reports work that is not charged to metering, summed by backend and hour, so that the engines' counters can be
- * compared with the books. An unanswered report is sent again under its id, and counts once. No request waits for it.
+ * Reports uncharged work to metering, summed by backend and hour, so that the counters of the engines can be compared
+ * with the books. An unanswered report is sent again under its id, and counts once. No request waits for a report.
  */
 export class UnbilledReports {
   private gathered = new Map<string, UnbilledWork>();
@@ -81,7 +81,7 @@ export class UnbilledReports {
       await this.services.request('metering.backends.unbilled', this.report, deadlineMs ? { deadlineMs } : {});
     } catch (error) {
       if (!(error instanceof RequestError)) {
-        logger('gateway').debug({ err: error }, 'unbilled work of backends could not be told; tried again');
+        logger('gateway').debug({ err: error }, 'a report of unbilled work was not sent; it is sent again');
         return false;
       }
       logger('gateway').error({ err: error }, 'a report of unbilled work was refused');

@@ -2,22 +2,19 @@ import type { UsageEvent } from '@tollgate/contracts';
 import type { BackendWork } from './unbilled-reports';
 import type { HeldRequest } from './held-request';
 
-/**
- * The most tokens of each choice that a backend has generated beyond those read when it stops: a moment's work, and
- * the tokens in transit.
- */
+/** The most tokens per choice that a backend generates beyond those we read: until it stops, and in transit. */
 const STOP_SLACK_TOKENS = 64;
 
 /**
- * The most work that backends may have done for a request beyond its charge; only they know how much they did.
- * `charged` is null when nothing was charged. A slow client that leaves may leave more unread output than the slack:
- * nobody pays for that work, so it must show in the reports.
+ * The most work that backends may have done for a request beyond its charge; only the backends know the exact amount.
+ * `charged` is null when nothing was charged. A slow client that leaves may leave more unread output than the slack.
+ * That work is not charged either, so the reports must include it.
  */
 export function unbilledWork(
   { begun, hold, request, draft }: HeldRequest,
   charged: Pick<UsageEvent, 'promptTokens' | 'completionTokens' | 'outcome'> | null,
 ): { sinceMs: number; work: BackendWork[] } {
-  // Engines read the prompt anew for each choice, and report it once.
+  // An engine processes the prompt again for each choice, but reports it once.
   const prompts = Math.max(1, request.choices);
   const outputTokens = hold.maxTokensPerChoice * request.choices;
   const work = begun.map((backend) => ({

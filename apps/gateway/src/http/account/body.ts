@@ -4,7 +4,7 @@ import { validateName } from './names';
 import { parseInstant } from '../validate';
 
 /**
- * The body with its name trimmed: the rules for a name hold for what is left. Error: invalid_name, with what is wrong.
+ * The body with its name trimmed. The rules for names apply to the trimmed name. Error: invalid_name, with the reason.
  */
 export function trimmedName(body: Record<string, unknown>): Record<string, unknown> {
   if (typeof body['name'] !== 'string') return body;
@@ -14,7 +14,7 @@ export function trimmedName(body: Record<string, unknown>): Record<string, unkno
   return { ...body, name };
 }
 
-/** Each field of a body has a code of its own, for whatever is wrong with it. */
+/** The error code of each field of a body, whatever is wrong with the field. */
 const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   name: 'invalid_name',
   profile: 'invalid_profile',
@@ -31,7 +31,7 @@ const CODE_OF_FIELD: Readonly<Record<string, string>> = {
   tenantId: 'not_found',
 };
 
-/** The error for what Ajv found wrong in a body. A name that is missing or blank is `name_required`. */
+/** Turns an error of Ajv in a body into an ApiError. A missing or blank name is `name_required`. */
 export function bodyError({ instancePath, keyword, params }: ErrorObject): ApiError {
   const missing = keyword === 'required' ? (params as { missingProperty: string }).missingProperty : null;
   const field = missing ?? instancePath.split('/')[1] ?? '';
@@ -39,7 +39,7 @@ export function bodyError({ instancePath, keyword, params }: ErrorObject): ApiEr
   return new ApiError(CODE_OF_FIELD[field] ?? 'invalid_json');
 }
 
-/** The checked `expiresAt` as ISO 8601 UTC; null for never. Error: invalid_expires_at when it is past. */
+/** The checked `expiresAt` as ISO 8601 UTC. Null: never. Error: invalid_expires_at when it is in the past. */
 export function futureInstant(expiresAt: string | null | undefined): string | null {
   if (expiresAt === undefined || expiresAt === null) return null;
   const ms = parseInstant(expiresAt);

@@ -1,14 +1,15 @@
 import { MAX_JSON_BODY_BYTES } from '../json-body';
 import type { ErrorTable } from '../api-error';
 
-/** The errors that the management and the operator API both answer with, in the same words. */
+/** The errors that the management and the operator API share. */
 export const ACCOUNT_ERRORS = {
   invalid_json: { status: 400, message: 'The body is not a JSON object.' },
   name_required: { status: 400, message: 'A name is required.' },
   invalid_name: {
     status: 400,
     message:
-      'name must be a string of 1 to 100 characters. At least one must be visible. Control and bidirectional formatting characters are not allowed.',
+      'name must be a string of 1 to 100 characters. At least one must be visible. ' +
+      'Control and bidirectional formatting characters are not allowed.',
   },
   invalid_profile: { status: 400, message: "profile must name a key profile of the tenant's plan." },
   invalid_expires_at: { status: 400, message: 'expiresAt must be an ISO 8601 timestamp in the future.' },

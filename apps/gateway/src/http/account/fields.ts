@@ -3,7 +3,7 @@ import type { IdPrefix } from '@tollgate/contracts';
 
 /** The fields that the schemas of the account APIs are made of. */
 
-/** Letters that Postgres and people can take: no control characters, no lone surrogates. */
+/** Text without control characters and lone surrogates, which PostgreSQL can store. */
 const PLAIN_TEXT = '^[^\\p{Cc}\\p{Cs}]*$';
 const PROFILE_ID = '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$';
 export const MAX_NAME_CHARS = 100;
@@ -31,7 +31,8 @@ export const Name = Type.String({
   maxLength: MAX_NAME_CHARS,
   pattern: PLAIN_TEXT,
   description:
-    'A label. Surrounding space is removed. At least one character must be visible. Line breaks and characters that change the direction of text are not allowed.',
+    'A label. Surrounding space is removed. At least one character must be visible. ' +
+    'Line breaks and characters that change the direction of text are not allowed.',
   examples: ['backend'],
 });
 export const ProfileName = Type.String({

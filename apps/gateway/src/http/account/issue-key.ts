@@ -9,8 +9,8 @@ export const KEY_NOTE = 'Store this key now: it is shown only this once.';
 const checkBody = bodyCheck(KeyCreate, bodyError);
 
 /**
- * What is to be issued, from a body: `name` trimmed, `expiresAt` in the future as ISO 8601 UTC. Errors: those of the
- * body's fields.
+ * Reads what to issue from a body: `name` trimmed, `expiresAt` in the future as ISO 8601 UTC. Errors: those of the
+ * fields.
  */
 export function readKeyBody(body: Record<string, unknown>): { name: string; profile?: string; expiresAt?: string } {
   const { name, profile, expiresAt } = checkBody(trimmedName(body));
@@ -19,8 +19,8 @@ export function readKeyBody(body: Record<string, unknown>): { name: string; prof
 }
 
 /**
- * Mints a key and has auth record it: `key` exists here and in the answer that the caller writes, auth gets its hash.
- * Errors of auth: not_found (tenant), invalid_profile.
+ * Mints a key and has auth record its hash. The key itself exists only here and in the answer to the caller. Errors of
+ * auth: not_found (tenant), invalid_profile.
  */
 export async function issueKey(
   services: Requests,

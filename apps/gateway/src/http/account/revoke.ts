@@ -1,7 +1,7 @@
 import type { Requests } from '@tollgate/messaging';
 import { inForce } from '../in-force';
 
-/** Errors: not_found, and unavailable as long as the edge may not know of it. */
+/** Errors: not_found; unavailable while gateways may not know the revocation yet. */
 export async function revokeCredential(
   services: Requests,
   kind: 'key' | 'token',

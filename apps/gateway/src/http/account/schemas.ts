@@ -3,8 +3,8 @@ import { SCOPES } from '@tollgate/contracts';
 import { ExpiresAt, idSchema, last4, Name, nextCursor, orNull, pageQuery, ProfileName, timestamp } from './fields';
 
 /**
- * The requests and answers that the management and the operator API share. Requests are validated with these; the
- * OpenAPI documents are written from the same objects.
+ * The requests and answers that the management and the operator API share. Requests are validated with these objects,
+ * and the OpenAPI documents are generated from them.
  */
 
 const MODEL_ID = '^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$';
@@ -35,7 +35,7 @@ export const Token = Type.Object(
     name: Type.String(),
     last4,
     scopes: Type.Array(Type.Unsafe<string>({ type: 'string', enum: [...SCOPES] })),
-    createdAt: timestamp('When it was made.'),
+    createdAt: timestamp('When it was issued.'),
     lastUsedAt: orNull(timestamp('Last use; advances within 10 s.'), 'null: never used.'),
     expiresAt: orNull(timestamp('When it expires.'), 'null: never.'),
     revokedAt: orNull(timestamp('When it was revoked.'), 'null: not revoked.'),
@@ -78,7 +78,8 @@ const usageNumbers = {
     Type.Integer({
       minimum: 1,
       description:
-        "Requests among them whose tokens were counted by us with the model's tokenizer, because the model gave no usage or its answer broke off. Absent when there are none.",
+        "Requests among them whose tokens we counted with the model's tokenizer, " +
+        'because the model reported no usage or its answer broke off. Absent when there are none.',
     }),
   ),
 };

@@ -1,13 +1,13 @@
 import { readUsageQuery } from './usage-query';
 
-describe('the time of a usage query', () => {
+describe('the time range of a usage query', () => {
   const now = Date.parse('2026-11-21T10:00:00.000Z');
   const range = (query: object, nowMs = now) => {
     const { from, to } = readUsageQuery('ten_x', { ...query }, nowMs);
     return [from, to];
   };
 
-  it('is this calendar month until now, unless told', () => {
+  it('is by default this calendar month until now', () => {
     expect(range({})).toEqual(['2026-11-01T00:00:00.000Z', '2026-11-21T10:00:00.000Z']);
     expect(range({ from: '2026-11-20' })).toEqual(['2026-11-20T00:00:00.000Z', '2026-11-21T10:00:00.000Z']);
     expect(range({ to: '2026-11-20' })).toEqual(['2026-11-01T00:00:00.000Z', '2026-11-20T00:00:00.000Z']);

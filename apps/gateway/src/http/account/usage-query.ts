@@ -7,11 +7,11 @@ import { UsageQuery } from './schemas';
 const checkQuery = queryCheck(UsageQuery);
 
 /**
- * The query string as metering wants it; without `from` and `to` this calendar month (UTC) until now. Error:
+ * Turns the query string into the request to metering. The default range is this calendar month (UTC) until now. Error:
  * invalid_parameter, also when `from` is not before `to`.
  */
 export function readUsageQuery(tenantId: string, query: Record<string, unknown>, nowMs: number): UsageRequest {
-  // A repeated parameter is a list already.
+  // A repeated parameter is already a list.
   const groupBy = query['groupBy'] as string | string[] | undefined;
   const given: Static<typeof UsageQuery> = checkQuery({
     ...query,
@@ -19,7 +19,7 @@ export function readUsageQuery(tenantId: string, query: Record<string, unknown>,
   });
   const now = new Date(nowMs);
   const from = instant(given.from) ?? Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1);
-  // At the very first millisecond of a month "until now" would be an empty time.
+  // In the first millisecond of a month, the range until now would be empty.
   const to = instant(given.to) ?? (given.from === undefined ? Math.max(nowMs, from + 1) : nowMs);
   if (from >= to)
     throw new ApiError('invalid_parameter', 'from must be before to. The default of to is the current time.');

@@ -1,4 +1,4 @@
-// Started from a file, as the page's policy allows no inline script. Credentials that are typed in stay in this page.
+// In a file of its own, because the content security policy allows no inline script. Credentials stay in this page.
 SwaggerUIBundle({
   url: 'docs/api/openapi.yaml',
   dom_id: '#swagger-ui',
