@@ -51,7 +51,7 @@ export class Budgets {
    */
   async set(request: SetRequest): Promise<BudgetState> {
     const { tenantId } = request;
-    validate(request);
+    assertSetRequest(request);
     const keyId = await this.find(request);
     const { state, news } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
@@ -160,7 +160,7 @@ async function assertRoom(tx: EntityManager, tenantId: string): Promise<void> {
     );
 }
 
-function validate({ tenantId, keyId, budgetCents, thresholdsPercent }: SetRequest): void {
+function assertSetRequest({ tenantId, keyId, budgetCents, thresholdsPercent }: SetRequest): void {
   if (!isId('ten', tenantId)) throw new RequestError('not_found', 'No such tenant.');
   if (keyId !== null && !isId('key', keyId)) throw new RequestError('not_found', 'No such key.');
   if (!isBudget(budgetCents))

@@ -21,8 +21,8 @@ export class TenantStatusController {
 
   @MessagePattern('billing.tenants.tell')
   async tell(news: TenantUpdate): Promise<ReplyOf<'billing.tenants.tell'>> {
-    const validate = validateTenantUpdate(news);
-    if (validate !== null) throw new RequestError('invalid_parameter', validate);
+    const reason = validateTenantUpdate(news);
+    if (reason !== null) throw new RequestError('invalid_parameter', reason);
     try {
       await this.status.enforce(news);
     } finally {

@@ -3,7 +3,7 @@ import { backoffMs, logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { open } from '../envelope';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
+import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
 import type { KafkaConnection } from './connection';
 import { toRecord, type DeadLetter } from './dead-letters';
 import type { Publisher } from './publisher';
@@ -29,7 +29,7 @@ export interface ConsumedGroup {
   /** The service that consumes as the group. */
   service: Service;
   handler: BatchHandler<unknown>;
-  validate: WhyNot | undefined;
+  validate: MessageValidator | undefined;
 }
 
 export interface ConsumerTuning {

@@ -17,7 +17,7 @@ import {
   MessagesRefusedError,
   type BatchHandler,
   type RequestHandler,
-  type WhyNot,
+  type MessageValidator,
 } from '../messages';
 import { checkTopics, unusable, type TopicsOptions } from './apply-topics';
 import { BrokerProbe } from './broker-probe';
@@ -109,7 +109,7 @@ export class KafkaMessages extends Messages {
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    { validate }: { validate?: WhyNot } = {},
+    { validate }: { validate?: MessageValidator } = {},
   ): void {
     this.assertNew();
     const definition = this.topics[topic];

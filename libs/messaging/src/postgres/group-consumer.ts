@@ -4,7 +4,7 @@ import { backoffMs, logCapped, logger, WakeableDelay } from '@tollgate/runtime';
 import type { PgBoss } from 'pg-boss';
 import { isObject, open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
+import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
 import type { ConsumerSession, WaitingJob } from './consumer-session';
 import { deadQueueName, queueName, type DeadMessage } from './queues';
 
@@ -22,7 +22,7 @@ export interface ConsumedGroup {
   group: string;
   definition: TopicDefinition;
   handler: BatchHandler<unknown>;
-  validate: WhyNot | undefined;
+  validate: MessageValidator | undefined;
 }
 
 /** The jobs of one handler call. */
