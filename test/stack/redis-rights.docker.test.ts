@@ -57,7 +57,7 @@ async function admissionOf(user: RedisUser, settledReplicas = 0): Promise<Admiss
         ? {}
         : {
             onUnknownTenant: async (tenantId: string) => ({
-              news: { tenantId, version: 1n, balanceNanos: BALANCE, releases: [], suspended: false, budgets: [] },
+              update: { tenantId, version: 1n, balanceNanos: BALANCE, releases: [], suspended: false, budgets: [] },
               spent: [{ month: '2026-05', tenantNanos: 5n, keys: [{ keyId: fixture.keyId, nanos: 5n }] }],
             }),
           }),

@@ -83,7 +83,7 @@ export abstract class AdmissionStore {
    * for publication. Each record goes to one sweeper at a time.
    */
   abstract sweep(options: SweepOptions): Promise<UsageEvent[]>;
-  abstract applyBalanceUpdates(news: readonly ParsedBalanceUpdate[]): Promise<void>;
+  abstract applyBalanceUpdates(updates: readonly ParsedBalanceUpdate[]): Promise<void>;
   /**
    * Takes an amount out of available credit, all or nothing, before the books are debited. Running requests keep their
    * holds, and nothing is admitted on the withdrawn amount.

@@ -25,13 +25,13 @@ export class TenantOutbox implements OnApplicationBootstrap, BeforeApplicationSh
    * it is in force when this returns. UnavailableError when that is not certain: the change stays committed, the outbox
    * brings it into force, and a repeat succeeds once it is.
    */
-  async tell(news: TenantUpdate): Promise<void> {
+  async tell(update: TenantUpdate): Promise<void> {
     this.relay.wake();
     try {
-      await this.services.request('billing.tenants.tell', news, { deadlineMs: TELL_DEADLINE_MS });
+      await this.services.request('billing.tenants.tell', update, { deadlineMs: TELL_DEADLINE_MS });
     } catch (error) {
       throw new UnavailableError(
-        `the status of ${news.tenantId} is committed, and billing will learn of it by topic: ` +
+        `the status of ${update.tenantId} is committed, and billing will learn of it by topic: ` +
           `${(error as Error).message}`,
       );
     }

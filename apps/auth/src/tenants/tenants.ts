@@ -59,7 +59,7 @@ export class Tenants {
   async setStatus({ tenantId, status }: RequestOf<'auth.tenants.setStatus'>): Promise<TenantRow> {
     if (status !== 'active' && status !== 'suspended')
       throw new RequestError('invalid_parameter', 'status must be active or suspended.');
-    const { row, news } = await transaction(this.database.dataSource, async (tx) => {
+    const { row, update } = await transaction(this.database.dataSource, async (tx) => {
       const tenant =
         isId('ten', tenantId) &&
         (await tx.findOne(Tenant, { where: { id: tenantId }, lock: { mode: 'pessimistic_write' } }));
@@ -70,11 +70,11 @@ export class Tenants {
         await tx.update(Tenant, { id: tenantId }, { status, statusVersion: tenant.statusVersion });
       }
       // Published even when nothing changed: an operator who repeats the request wants that.
-      const news = { tenantId, version: tenant.statusVersion, status };
-      await enqueue(tx, 'tenant-news', [news]);
-      return { row: toRow(tenant), news };
+      const update = { tenantId, version: tenant.statusVersion, status };
+      await enqueue(tx, 'tenant-news', [update]);
+      return { row: toRow(tenant), update };
     });
-    await this.outbox.tell(news);
+    await this.outbox.tell(update);
     return row;
   }
 }

@@ -53,18 +53,18 @@ export class Budgets {
     const { tenantId } = request;
     assertSetRequest(request);
     const keyId = await this.find(request);
-    const { state, news } = await transaction(this.dataSource, async (tx) => {
+    const { state, updates } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       const { row, changed } = await write(tx, request, keyId);
       // Even if the budget stays the same: the store may have been away when it was set.
-      const news = row ? [{ ...balanceUpdate(books, []), budgets: [budgetUpdate(row)] }] : [];
+      const updates = row ? [{ ...balanceUpdate(books, []), budgets: [budgetUpdate(row)] }] : [];
       if (changed) {
         await this.recordReached(tx, tenantId, keyId);
-        await enqueue(tx, 'credit-news', news);
+        await enqueue(tx, 'credit-news', updates);
       }
-      return { state: await budgetState(tx, { tenantId, keyId, period: this.period() }, this.thresholds()), news };
+      return { state: await budgetState(tx, { tenantId, keyId, period: this.period() }, this.thresholds()), updates };
     });
-    if (news.length > 0) await enforceAtAdmission(this.admission, news);
+    if (updates.length > 0) await enforceAtAdmission(this.admission, updates);
     return state;
   }
 

@@ -11,9 +11,9 @@ const BOOKED_WAIT_MS = 2_000;
  * Sends just committed balance updates to the admission store directly. The topic delivers them too, but later. Never
  * rejects: updates may arrive twice and in any order, and the topic reaches a store that is away now.
  */
-export async function tellAdmission(admission: AdmissionStore, news: readonly BalanceUpdate[]): Promise<void> {
+export async function tellAdmission(admission: AdmissionStore, updates: readonly BalanceUpdate[]): Promise<void> {
   try {
-    await admission.applyBalanceUpdates(news.map(parseBalanceUpdate));
+    await admission.applyBalanceUpdates(updates.map(parseBalanceUpdate));
   } catch (error) {
     logger('billing').warn(
       { err: error },
@@ -26,8 +26,8 @@ export async function tellAdmission(admission: AdmissionStore, news: readonly Ba
  * The same for limits of a tenant (a suspension, a budget), which are answered once they are in force. Rejects when the
  * store does not accept them: the change stays committed, the topic delivers it, and the caller repeats the request.
  */
-export async function enforceAtAdmission(admission: AdmissionStore, news: readonly BalanceUpdate[]): Promise<void> {
-  await admission.applyBalanceUpdates(news.map(parseBalanceUpdate));
+export async function enforceAtAdmission(admission: AdmissionStore, updates: readonly BalanceUpdate[]): Promise<void> {
+  await admission.applyBalanceUpdates(updates.map(parseBalanceUpdate));
 }
 
 /**
@@ -36,12 +36,12 @@ export async function enforceAtAdmission(admission: AdmissionStore, news: readon
  */
 export async function tellBooked(
   admission: AdmissionStore,
-  news: BalanceUpdate,
+  update: BalanceUpdate,
   waitMs: number = BOOKED_WAIT_MS,
 ): Promise<void> {
-  if (!(await settlesWithin(waitMs, tellAdmission(admission, [news]))))
+  if (!(await settlesWithin(waitMs, tellAdmission(admission, [update]))))
     logger('billing').warn(
-      { tenantId: news.tenantId },
+      { tenantId: update.tenantId },
       'money is booked, and answered before the admission store confirmed it',
     );
 }

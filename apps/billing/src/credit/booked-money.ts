@@ -15,12 +15,12 @@ export class BookedMoney {
   ) {}
 
   /** Returns the reply of the booking once the admission store has the balance update. */
-  async inForce<T>(work: Promise<{ reply: T; dueInMs: number | null; news: BalanceUpdate }>): Promise<T> {
-    const { reply, dueInMs, news } = await work;
+  async inForce<T>(work: Promise<{ reply: T; dueInMs: number | null; update: BalanceUpdate }>): Promise<T> {
+    const { reply, dueInMs, update } = await work;
     this.after.committed(dueInMs);
-    await tellBooked(this.admission, news);
+    await tellBooked(this.admission, update);
     // A forged version may block the update. Then the watch brings the money into force a moment later.
-    this.watch?.look(news.tenantId);
+    this.watch?.look(update.tenantId);
     return reply;
   }
 }

@@ -79,13 +79,13 @@ export class Invoices {
         contra: 'usage_revenue',
       };
       const first = await findFirst(tx, books, entry);
-      const { reply, dueInMs, news }: Booked = first ?? (await bookEntry(tx, books, entry, this.options));
+      const { reply, dueInMs, update }: Booked = first ?? (await bookEntry(tx, books, entry, this.options));
       if (!first)
         await query(tx, 'INSERT INTO invoice_void (accounting_number, entry_id) VALUES ($1, $2)', [
           accountingNumber,
           reply.entry.id,
         ]);
-      return { reply: { ...reply, invoice: await find(tx, accountingNumber) }, dueInMs, news };
+      return { reply: { ...reply, invoice: await find(tx, accountingNumber) }, dueInMs, update };
     });
   }
 }

@@ -26,7 +26,7 @@ export interface Booked {
    * The current state of the books, to send to the admission store at once. A repeat sends it too: the first answer may
    * have been lost before the store got it.
    */
-  news: BalanceUpdate;
+  update: BalanceUpdate;
 }
 
 /**
@@ -72,7 +72,7 @@ export async function findFirst(tx: EntityManager, books: Books, entry: EntryReq
     );
   }
   const reply = { entry: ledgerEntry(row), balanceCents: Number(row.balance_after_cents) };
-  return { reply, dueInMs: null, news: balanceUpdate(books, []) };
+  return { reply, dueInMs: null, update: balanceUpdate(books, []) };
 }
 
 /**
@@ -92,9 +92,9 @@ export async function bookEntry(
   const booked = book(books, newId('ent'), entry);
   const [written] = await insertEntries(tx, [booked.entry]);
   const dueInMs = await saveBooks(tx, [booked.books], options);
-  const news = balanceUpdate(booked.books, []);
-  await enqueue(tx, 'credit-news', [news]);
-  return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs, news };
+  const update = balanceUpdate(booked.books, []);
+  await enqueue(tx, 'credit-news', [update]);
+  return { reply: { entry: written!, balanceCents: Number(balanceCents) }, dueInMs, update };
 }
 
 /** No control characters: PostgreSQL cannot store a NUL, and the others are unreadable on a receipt. */

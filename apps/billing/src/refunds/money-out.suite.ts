@@ -30,7 +30,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
         .then(({ reply }) => reply);
     /** Delivers like the relay and the gateway: all updates so far, with any number of repeats. */
     const deliver = async (tenantId: string) =>
-      store.applyBalanceUpdates((await billing.news(tenantId)).map(parseBalanceUpdate));
+      store.applyBalanceUpdates((await billing.updates(tenantId)).map(parseBalanceUpdate));
     const sums = async (tenantId: string) => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
     const available = async (tenantId: string) => {
       const { balanceNanos, settledNanos, pendingNanos } = await sums(tenantId);
@@ -83,13 +83,13 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
 
     it('a refused refund writes and publishes nothing', async () => {
       const tenantId = await billing.tenant(10);
-      const [books, news] = [await billing.books(tenantId), await billing.news(tenantId)];
+      const [books, updates] = [await billing.books(tenantId), await billing.updates(tenantId)];
       await expect(refund(tenantId, 11)).rejects.toMatchObject({ code: 'insufficient_credit' });
       await deliver(tenantId);
       await admit(tenantId, 10n * CENT);
       await expect(refund(tenantId, 1)).rejects.toMatchObject({ code: 'insufficient_credit' });
       expect(await billing.books(tenantId)).toEqual(books);
-      expect(await billing.news(tenantId)).toEqual(news);
+      expect(await billing.updates(tenantId)).toEqual(updates);
       expect(await intents()).toEqual([]);
     });
 

@@ -1,7 +1,7 @@
 import type { AdmissionStore } from '@tollgate/admission';
 import { Counter, delayUntilAborted, logger, metrics } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
-import { capped, compareTenant, NEWS, type TenantView } from '../reconcile/compare';
+import { capped, compareTenant, BALANCE_UPDATE, type TenantView } from '../reconcile/compare';
 import { Stores } from '../reconcile/stores';
 import type { TenantRepairs } from './tenant-repairs';
 
@@ -84,7 +84,8 @@ export class PoisonWatch {
         const still = isBehind && seen && view.snapshot!.version < seen.version ? seen : undefined;
         if (isBehind) behind.set(tenantId, still ?? { version: view.before.version, sinceMs: nowMs });
         const isLost = still !== undefined && nowMs - still.sinceMs >= this.lostAfterMs;
-        const differs = compareTenant(view).some(({ check }) => check !== NEWS) || isAhead(view) || hasMore(view);
+        const differs =
+          compareTenant(view).some(({ check }) => check !== BALANCE_UPDATE) || isAhead(view) || hasMore(view);
         if (!(view.snapshot && differs) && !isLost) continue;
         if (++lookedInto > MAX_LOOKED_INTO_A_ROUND) continue;
         if (await this.lookInto(tenantId, isLost ? still.version : undefined)) repaired++;

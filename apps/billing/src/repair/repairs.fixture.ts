@@ -35,7 +35,7 @@ export class RepairTest {
   constructor(readonly billing: TestBilling) {}
 
   deliver = async (tenantId: string) =>
-    this.store.applyBalanceUpdates((await this.billing.news(tenantId)).map(parseBalanceUpdate));
+    this.store.applyBalanceUpdates((await this.billing.updates(tenantId)).map(parseBalanceUpdate));
 
   view = async (tenantId: string): Promise<Snapshot> => (await this.store.snapshot({ tenantId, limit: 1 }))[0]!;
 

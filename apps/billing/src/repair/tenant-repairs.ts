@@ -92,11 +92,11 @@ export class TenantRepairs {
   private async makeAnew(tx: EntityManager, books: Books, spent: readonly MonthSpent[]) {
     const { tenantId } = books;
     const releases = await this.gathered(tx, tenantId);
-    const { budgets = [], ...news } = parseBalanceUpdate({
+    const { budgets = [], ...update } = parseBalanceUpdate({
       ...balanceUpdate(books, releases),
       budgets: await allBudgetUpdates(tx, tenantId),
     });
-    return this.admission.repair({ ...news, budgets, spent });
+    return this.admission.repair({ ...update, budgets, spent });
   }
 
   /** The settled holds in the store whose charge is in the books. */

@@ -29,7 +29,7 @@ export class SummaryController {
   }
 
   @MessagePattern('billing.credit.news')
-  async news({ tenantId }: { tenantId: string }): Promise<BalanceUpdate | null> {
+  async balanceUpdate({ tenantId }: { tenantId: string }): Promise<BalanceUpdate | null> {
     const books = await readBooks(this.dataSource.manager, tenantId);
     const set = await allBudgetUpdates(this.dataSource.manager, tenantId);
     return books && { ...balanceUpdate(books, []), ...(set.length > 0 && { budgets: set }) };

@@ -20,16 +20,16 @@ export class TenantStatusController {
   }
 
   @MessagePattern('billing.tenants.tell')
-  async tell(news: TenantUpdate): Promise<ReplyOf<'billing.tenants.tell'>> {
-    const reason = validateTenantUpdate(news);
+  async tell(update: TenantUpdate): Promise<ReplyOf<'billing.tenants.tell'>> {
+    const reason = validateTenantUpdate(update);
     if (reason !== null) throw new RequestError('invalid_parameter', reason);
     try {
-      await this.status.enforce(news);
+      await this.status.enforce(update);
     } finally {
       this.after.committed();
     }
     // A store that a forged version put ahead of the books has ignored the status.
-    await this.watch?.heal(news.tenantId);
+    await this.watch?.heal(update.tenantId);
     return { told: true };
   }
 }

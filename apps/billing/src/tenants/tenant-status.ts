@@ -31,9 +31,9 @@ export class TenantStatus {
    * The admission store has the tenant's newest status when this returns, even if the update came before and the store
    * was away. Rejects when the store does not accept it: the change is committed and follows with the balance update.
    */
-  async enforce(news: TenantUpdate): Promise<void> {
-    await this.takeIn([news]);
-    const books = await readBooks(this.dataSource.manager, news.tenantId);
+  async enforce(update: TenantUpdate): Promise<void> {
+    await this.takeIn([update]);
+    const books = await readBooks(this.dataSource.manager, update.tenantId);
     // A tenant that was always active and has no credit needs no update.
     if (books && books.version > 0n) await enforceAtAdmission(this.admission, [balanceUpdate(books, [])]);
   }
@@ -41,9 +41,9 @@ export class TenantStatus {
   /** Commits newer changes, and returns the balance updates that they make. */
   private async takeIn(batch: readonly TenantUpdate[]): Promise<BalanceUpdate[]> {
     const newest = new Map<string, TenantUpdate>();
-    for (const news of batch) {
-      const known = newest.get(news.tenantId);
-      if (!known || known.version < news.version) newest.set(news.tenantId, news);
+    for (const update of batch) {
+      const known = newest.get(update.tenantId);
+      if (!known || known.version < update.version) newest.set(update.tenantId, update);
     }
     if (newest.size === 0) return [];
     return transaction(this.dataSource, async (tx) => {
@@ -55,16 +55,16 @@ export class TenantStatus {
          SET status_version = n.version
          FROM unnest($1::text[], $2::bigint[]) AS n (tenant_id, version)
          WHERE b.tenant_id = n.tenant_id AND b.status_version < n.version RETURNING b.tenant_id`,
-        [told.map((news) => news.tenantId), told.map((news) => news.version)],
+        [told.map((update) => update.tenantId), told.map((update) => update.version)],
       );
       const changed = rows.map(({ tenant_id }) => {
         const before = books.get(tenant_id)!;
         return { ...before, version: before.version + 1n, suspended: newest.get(tenant_id)!.status === 'suspended' };
       });
       await saveBooks(tx, changed, this.options);
-      const news = changed.map((one) => balanceUpdate(one, []));
-      await enqueue(tx, 'credit-news', news);
-      return news;
+      const updates = changed.map((one) => balanceUpdate(one, []));
+      await enqueue(tx, 'credit-news', updates);
+      return updates;
     });
   }
 }

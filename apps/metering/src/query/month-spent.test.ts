@@ -58,14 +58,14 @@ describe('the spending of a month', () => {
       { tenantId, keyId: keys[0]!, endedAt: '2026-11-01T00:00:30.000Z' },
     ]);
     const messages = new PostgresMessages({ url: database.url, applicationName: 'test-spent' });
-    const news = { version: '9', balanceNanos: '-5', releases: [], suspended: true };
-    messages.handle('billing.credit.news', async (request) => ({ ...request, ...news }));
+    const update = { version: '9', balanceNanos: '-5', releases: [], suspended: true };
+    messages.handle('billing.credit.news', async (request) => ({ ...request, ...update }));
     messages.handle('metering.spent', (request) => spent(2).page(request));
     await messages.start();
     try {
       const ask = askForCredit(messages, () => Date.parse('2026-11-01T00:01:00.000Z'));
       expect(await ask(tenantId)).toEqual({
-        news: { tenantId, version: 9n, balanceNanos: -5n, releases: [], budgets: [], suspended: true },
+        update: { tenantId, version: 9n, balanceNanos: -5n, releases: [], budgets: [], suspended: true },
         spent: [
           { month: '2026-10', tenantNanos: 7n * cost, keys: keys.map((keyId) => ({ keyId, nanos: cost })) },
           { month: '2026-11', tenantNanos: cost, keys: [{ keyId: keys[0]!, nanos: cost }] },

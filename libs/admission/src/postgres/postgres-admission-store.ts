@@ -181,18 +181,18 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return rows.map((row) => JSON.parse(row[0]!) as UsageEvent);
   }
 
-  async applyBalanceUpdates(news: readonly ParsedBalanceUpdate[]): Promise<void> {
-    if (news.length === 0) return;
-    await this.applyBudgets(news);
-    const releases = news.flatMap(({ tenantId, releases }) => releases.map((id) => ({ tenantId, id })));
+  async applyBalanceUpdates(updates: readonly ParsedBalanceUpdate[]): Promise<void> {
+    if (updates.length === 0) return;
+    await this.applyBudgets(updates);
+    const releases = updates.flatMap(({ tenantId, releases }) => releases.map((id) => ({ tenantId, id })));
     await this.connections.callInBackground({
       name: 'apply_news',
       text: 'SELECT apply_news($1,$2,$3,$4,$5,$6)',
       values: [
-        news.map((one) => one.tenantId),
-        numbers(news, (one) => one.version),
-        numbers(news, (one) => cappedNanos(one.balanceNanos)),
-        numbers(news, (one) => one.suspended),
+        updates.map((one) => one.tenantId),
+        numbers(updates, (one) => one.version),
+        numbers(updates, (one) => cappedNanos(one.balanceNanos)),
+        numbers(updates, (one) => one.suspended),
         releases.map((release) => release.tenantId),
         releases.map((release) => release.id),
       ],
@@ -214,8 +214,8 @@ export class PostgresAdmissionStore extends AdmissionStore {
     return { droppedHolds: 0 };
   }
 
-  private async applyBudgets(news: readonly ParsedBalanceUpdate[]): Promise<void> {
-    const changes = news.flatMap(({ tenantId, budgets = [] }) => budgets.map((budget) => ({ tenantId, ...budget })));
+  private async applyBudgets(updates: readonly ParsedBalanceUpdate[]): Promise<void> {
+    const changes = updates.flatMap(({ tenantId, budgets = [] }) => budgets.map((budget) => ({ tenantId, ...budget })));
     if (changes.length === 0) return;
     await this.connections.callInBackground({
       name: 'apply_budgets',

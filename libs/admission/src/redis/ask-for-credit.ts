@@ -25,12 +25,12 @@ export interface Requests {
  */
 export function askForCredit(messages: Requests, now: () => number = Date.now): AskForCredit {
   return async (tenantId) => {
-    const [news, spent] = await Promise.all([
+    const [update, spent] = await Promise.all([
       messages.request('billing.credit.news', { tenantId }, { deadlineMs: ASK_DEADLINE_MS }),
       askForSpent(messages, tenantId, now),
     ]);
-    if (!news) return null;
-    return { news: parseBalanceUpdate(news), spent };
+    if (!update) return null;
+    return { update: parseBalanceUpdate(update), spent };
   };
 }
 

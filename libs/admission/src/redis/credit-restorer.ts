@@ -16,7 +16,7 @@ const TRY_AGAIN_MS = 10_000;
 /** A tenant's state in the books. */
 export interface TenantCredit {
   /** Includes every budget that was ever set. */
-  news: ParsedBalanceUpdate;
+  update: ParsedBalanceUpdate;
   /**
    * For budgets: the current calendar month, or two months near the end of one, because the store uses its own clock.
    */
@@ -90,13 +90,13 @@ export class CreditRestorer {
 /** The state of a tenant that the books do not know: version 0, so any balance update replaces it. */
 function restoreArgument(credit: TenantCredit | null): string {
   if (!credit) return '[0,0,false,[],[],[]]';
-  const { news, spent } = credit;
+  const { update, spent } = credit;
   return JSON.stringify([
-    amount(news.version),
-    nanos(news.balanceNanos),
-    news.suspended,
-    news.releases,
+    amount(update.version),
+    nanos(update.balanceNanos),
+    update.suspended,
+    update.releases,
     spentChanges(spent),
-    budgetChanges(news.budgets),
+    budgetChanges(update.budgets),
   ]);
 }

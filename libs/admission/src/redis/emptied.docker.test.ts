@@ -19,7 +19,7 @@ describe('an emptied Redis', () => {
       onUnknownTenant: (tenantId) => {
         asked++;
         return Promise.resolve({
-          news: {
+          update: {
             tenantId,
             version: 7n,
             balanceNanos: 50n * TOKEN_NANOS,
@@ -71,7 +71,7 @@ describe('an emptied Redis', () => {
       url: redis.url,
       onUnknownTenant: (tenantId) =>
         Promise.resolve({
-          news: { tenantId, version: 1n, balanceNanos: TOKEN_NANOS, releases: [], suspended: false },
+          update: { tenantId, version: 1n, balanceNanos: TOKEN_NANOS, releases: [], suspended: false },
           spent: [],
         }),
     });
@@ -88,8 +88,8 @@ describe('an emptied Redis', () => {
     const { f, client, close } = await open({
       url: redis.url,
       onUnknownTenant: (tenantId) => {
-        const news = { tenantId, version: 1n, balanceNanos: BALANCE, releases: [], suspended: false };
-        if (tenantId === known) return Promise.resolve({ news, spent: [] });
+        const update = { tenantId, version: 1n, balanceNanos: BALANCE, releases: [], suspended: false };
+        if (tenantId === known) return Promise.resolve({ update, spent: [] });
         return told ? Promise.reject(new Error('billing is away')) : Promise.resolve(null);
       },
     });
@@ -115,19 +115,19 @@ describe('an emptied Redis', () => {
       url: redis.url,
       onUnknownTenant: async (tenantId) => {
         await told;
-        return { news: { tenantId, ...books }, spent: [] };
+        return { update: { tenantId, ...books }, spent: [] };
       },
     });
-    const news = (version: bigint, balanceNanos: bigint) =>
+    const update = (version: bigint, balanceNanos: bigint) =>
       f.store.applyBalanceUpdates([{ tenantId: f.tenantId, version, balanceNanos, releases: [], suspended: false }]);
-    await news(3n, BALANCE);
+    await update(3n, BALANCE);
     const waiting = client.admit(f.request({ wantOutputTokens: 10, minOutputTokens: 1 }));
-    await news(2n, BALANCE);
+    await update(2n, BALANCE);
     tell();
     expect(await waiting).toMatchObject({ kind: 'held', outputTokens: 5 });
-    await news(6n, BALANCE);
+    await update(6n, BALANCE);
     expect(await client.admit(f.request({ minOutputTokens: 1 }))).toMatchObject({ reason: 'credit_held' });
-    await news(8n, 6n * TOKEN_NANOS);
+    await update(8n, 6n * TOKEN_NANOS);
     expect(await client.admit(f.request({ minOutputTokens: 1 }))).toMatchObject({ kind: 'held', outputTokens: 1 });
     await close();
   });
@@ -138,7 +138,7 @@ describe('an emptied Redis', () => {
       url: redis.url,
       onUnknownTenant: (tenantId) =>
         Promise.resolve({
-          news: {
+          update: {
             tenantId,
             version: 1n,
             balanceNanos: BALANCE,

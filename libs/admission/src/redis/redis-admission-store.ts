@@ -188,12 +188,12 @@ export class RedisAdmissionStore extends AdmissionStore {
     return sweepTenants(this.background, this.registry, options, this.now());
   }
 
-  async applyBalanceUpdates(news: readonly ParsedBalanceUpdate[]): Promise<void> {
-    await this.registry.tell(news.map((one) => one.tenantId));
+  async applyBalanceUpdates(updates: readonly ParsedBalanceUpdate[]): Promise<void> {
+    await this.registry.tell(updates.map((one) => one.tenantId));
     const results = await callByTenant<ParsedBalanceUpdate, true>(
       this.background,
       'apply_news',
-      news,
+      updates,
       (one) => one.tenantId,
       (items) => [JSON.stringify(items.map(balanceUpdateValues))],
       (restored, { tenantId, items }) => {

@@ -87,7 +87,7 @@ describe('a repair while metering is away', () => {
       url: redis.url,
       now: () => fixture().nowMs,
       onUnknownTenant: () =>
-        Promise.resolve({ news: books(), spent: [{ month: '2026-05', tenantNanos: spentNanos, keys }] }),
+        Promise.resolve({ update: books(), spent: [{ month: '2026-05', tenantNanos: spentNanos, keys }] }),
     });
     await gateway.start();
     try {

@@ -50,7 +50,7 @@ interface Taken {
  * A topic that cannot be published gets a loop of its own until it can be, while the main loop publishes the others.
  */
 export class OutboxRelay {
-  private readonly news = new WakeableDelay();
+  private readonly wakeUp = new WakeableDelay();
   private readonly interrupt = new AbortController();
   /** The loops of the topics that currently cannot be published. */
   private readonly apart = new Map<Topic, Promise<unknown>>();
@@ -71,7 +71,7 @@ export class OutboxRelay {
 
   /** There are new rows. Call it after the commit. */
   wake(): void {
-    this.news.wake();
+    this.wakeUp.wake();
   }
 
   /**
@@ -80,14 +80,14 @@ export class OutboxRelay {
    */
   async stop(): Promise<void> {
     this.stopping = true;
-    this.news.wake();
+    this.wakeUp.wake();
     this.interrupt.abort();
     await this.done;
   }
 
   private async run(): Promise<void> {
     while (!this.stopping) {
-      if (await this.publishAll(null, () => this.stopping)) await this.news.wait(IDLE_POLL_MS);
+      if (await this.publishAll(null, () => this.stopping)) await this.wakeUp.wait(IDLE_POLL_MS);
     }
     await Promise.all(this.apart.values());
     const until = Date.now() + DRAIN_TIMEOUT_MS;
@@ -133,7 +133,7 @@ export class OutboxRelay {
     const loop = this.publishAll(topic, () => this.stopping).finally(() => {
       this.apart.delete(topic);
       this.ages.delete(topic);
-      this.news.wake();
+      this.wakeUp.wake();
     });
     this.apart.set(topic, loop);
   }

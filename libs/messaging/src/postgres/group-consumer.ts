@@ -47,7 +47,7 @@ interface Batch {
  */
 export class GroupConsumer {
   private readonly queue: string;
-  private readonly news = new WakeableDelay();
+  private readonly wakeUp = new WakeableDelay();
   private readonly interrupt = new WakeableDelay();
   private consuming = false;
   private stopping = false;
@@ -67,18 +67,18 @@ export class GroupConsumer {
 
   /** New jobs concern the consumer; a released queue concerns the standbys. */
   onNews(queue: string, released: boolean): void {
-    if (queue === this.queue && released !== this.consuming) this.news.wake();
+    if (queue === this.queue && released !== this.consuming) this.wakeUp.wake();
   }
 
   onSessionLost(): void {
-    this.news.wake();
+    this.wakeUp.wake();
     this.interrupt.wake();
   }
 
   /** Resolves when the batch in progress is finished and acknowledged. */
   async stop(): Promise<void> {
     this.stopping = true;
-    this.news.wake();
+    this.wakeUp.wake();
     this.interrupt.wake();
     await this.done;
   }
@@ -94,7 +94,7 @@ export class GroupConsumer {
           await this.consume(session);
           if (!session.lost) await session.unlock(this.queue);
         } else {
-          await this.news.wait(STANDBY_POLL_MS);
+          await this.wakeUp.wait(STANDBY_POLL_MS);
         }
       } catch (error) {
         // After any error the session's state is unknown. A new session starts from what is stored.
@@ -111,7 +111,7 @@ export class GroupConsumer {
   private async consume(session: ConsumerSession): Promise<void> {
     while (!this.stopping && !session.lost) {
       const jobs = await session.read(this.queue);
-      if (jobs.length === 0) await this.news.wait(IDLE_POLL_MS);
+      if (jobs.length === 0) await this.wakeUp.wait(IDLE_POLL_MS);
       for (const batch of this.batchesOf(jobs)) {
         if (this.stopping || session.lost) return;
         // 1. Quarantine unreadable messages before the acknowledgement, with ids that make a repeat harmless.
