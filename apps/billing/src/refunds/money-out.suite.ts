@@ -155,11 +155,11 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       const id = newId('msg');
       await database.query('INSERT INTO billing.withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [id, tenantId]);
       await store.withdraw({ tenantId, version: 2n, nanos: 900n * CENT });
-      expect(await moneyOut.releaseAbandoned()).toBe(0);
+      expect(await moneyOut.giveBackAbandoned()).toBe(0);
       await deliver(tenantId);
       expect(await available(tenantId)).toBe(100n * CENT);
       await database.query(`UPDATE billing.withdrawal_intent SET created_at = now() - interval '11 s'`);
-      expect(await Promise.all([moneyOut.releaseAbandoned(), moneyOut.releaseAbandoned()])).toContain(1);
+      expect(await Promise.all([moneyOut.giveBackAbandoned(), moneyOut.giveBackAbandoned()])).toContain(1);
       await deliver(tenantId);
       expect(await available(tenantId)).toBe(1_000n * CENT);
       expect(await intents()).toEqual([]);

@@ -26,7 +26,7 @@ import { InjectOptions } from '../options';
  * will be refused.
  */
 const ABANDONED_AFTER_MS = 10_000;
-const MAX_RELEASES_A_ROUND = 100;
+const MAX_GIVEN_BACK_A_ROUND = 100;
 
 type Refund = RequestOf<'billing.credit.refund'>;
 type Adjust = RequestOf<'billing.credit.adjust'>;
@@ -41,7 +41,7 @@ type Adjust = RequestOf<'billing.credit.adjust'>;
  *    amount away until it gets the next version of the books.
  * 4. Book the entry as that version, with its balance update. This commits together with the claim.
  *
- * If anything fails after step 3, the store gets a version without the debit, at once or from `releaseAbandoned`. So
+ * If anything fails after step 3, the store gets a version without the debit, at once or from `giveBackAbandoned`. So
  * credit is neither spent twice nor lost.
  */
 @Injectable()
@@ -77,13 +77,13 @@ export class MoneyOut {
   }
 
   /** Gives back withdrawals for debits that were never booked. Returns their number. */
-  async releaseAbandoned(): Promise<number> {
+  async giveBackAbandoned(): Promise<number> {
     const rows = await query<{ id: string; tenant_id: string }>(
       this.dataSource,
       `SELECT id, tenant_id FROM withdrawal_intent WHERE created_at < now() - $1 * interval '1 millisecond' LIMIT $2`,
-      [ABANDONED_AFTER_MS, MAX_RELEASES_A_ROUND],
+      [ABANDONED_AFTER_MS, MAX_GIVEN_BACK_A_ROUND],
     );
-    for (const { id, tenant_id } of rows) await this.release(id, tenant_id);
+    for (const { id, tenant_id } of rows) await this.giveBack(id, tenant_id);
     return rows.length;
   }
 
@@ -152,11 +152,11 @@ export class MoneyOut {
   }
 
   /**
-   * Called after a failure. A failure here is left to `releaseAbandoned`, because the caller must get the first error.
+   * Called after a failure. A failure here is left to `giveBackAbandoned`, because the caller must get the first error.
    */
   private async undo(intent: string, tenantId: string, mayBeWithdrawn: boolean): Promise<void> {
     try {
-      if (mayBeWithdrawn) await this.release(intent, tenantId);
+      if (mayBeWithdrawn) await this.giveBack(intent, tenantId);
       else await claim(this.dataSource.manager, intent);
     } catch (error) {
       logger('billing').warn({ err: error, tenantId }, 'a withdrawal is not given back yet; it will be retried');
@@ -167,7 +167,7 @@ export class MoneyOut {
    * Unless the debit was booked after all, the books move on without it. This makes the version that the store waits
    * for.
    */
-  private async release(intent: string, tenantId: string): Promise<void> {
+  private async giveBack(intent: string, tenantId: string): Promise<void> {
     await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       if (!(await claim(tx, intent))) return;
