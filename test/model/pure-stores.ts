@@ -304,7 +304,7 @@ function read(charge: Charge): ReadCharge {
 /** As the database tells it (apps/billing/src/ledger/books-store.ts). */
 function coveredPart({ charges }: Account, { month, limitNanos }: { month: Month; limitNanos: bigint }): Part | null {
   const { period, coveredSeq } = month;
-  const open = [...charges.values()].filter((one) => one.period === period && one.seq > coveredSeq);
+  const open = [...charges.values()].filter((one) => one.billedPeriod === period && one.seq > coveredSeq);
   let part: Part | null = null;
   for (const { seq, costNanos } of open.sort((a, b) => (a.seq < b.seq ? -1 : 1))) {
     const nanos: bigint = (part?.nanos ?? 0n) + costNanos;

@@ -188,7 +188,7 @@ export class ChargeGatherer {
 
   private async calendar(tx: EntityManager, charges: readonly ReadCharge[]): Promise<Calendar> {
     const running = periodOf(this.options.now?.() ?? new Date());
-    if (charges.every((charge) => charge.period === running)) return { running, closedThrough: '0000-00' };
+    if (charges.every((charge) => charge.ownPeriod === running)) return { running, closedThrough: '0000-00' };
     const [row] = await query<{ closed_through: string }>(tx, 'SELECT closed_through FROM invoice_counter');
     return { running, closedThrough: row!.closed_through };
   }
