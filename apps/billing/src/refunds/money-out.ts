@@ -22,7 +22,7 @@ import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
 
 /**
- * A debit that was announced this long ago and is not booked was given up: the process died, or it waited too long and
+ * An intent of this age belongs to a debit that will not be booked: its process died, or it waited for the books and
  * will be refused.
  */
 const ABANDONED_AFTER_MS = 10_000;
@@ -117,6 +117,8 @@ export class MoneyOut {
         const first = await findFirst(tx, books, entry);
         if (first) return first;
         if (-entry.amountCents > refundableCents(books)) throw this.insufficient(refundableCents(books));
+        // After an error the store may have withdrawn the amount. A refusal says that this attempt did not, but an
+        // earlier attempt of this transaction may have.
         const before = mayBeWithdrawn;
         mayBeWithdrawn = true;
         const availableCents = await this.withdraw(books, entry);
@@ -132,7 +134,10 @@ export class MoneyOut {
     }
   }
 
-  /** Null if it is withdrawn, otherwise the available amount in whole cents. */
+  /**
+   * Withdraws the amount from the admission store, for the next version of the books. Null if it did, otherwise the
+   * available amount in whole cents.
+   */
   private async withdraw(books: Books, { amountCents }: EntryRequest): Promise<bigint | null> {
     const { tenantId, version } = books;
     const withdrawal = { tenantId, version: version + 1n, nanos: -amountCents * NANOS_PER_CENT };
@@ -152,7 +157,8 @@ export class MoneyOut {
   }
 
   /**
-   * Called after a failure. A failure here is left to `giveBackAbandoned`, because the caller must get the first error.
+   * Cleans up after a failed debit. Does not throw, because the caller must get the error of the debit. What fails here
+   * is repeated by `giveBackAbandoned`.
    */
   private async undo(intent: string, tenantId: string, mayBeWithdrawn: boolean): Promise<void> {
     try {
@@ -164,8 +170,8 @@ export class MoneyOut {
   }
 
   /**
-   * Unless the debit was booked after all, the books move on without it. This makes the version that the store waits
-   * for.
+   * Gives a withdrawal back, unless its debit was booked after all. The store keeps the amount away until it gets the
+   * next version of the books. This makes that version, without the debit.
    */
   private async giveBack(intent: string, tenantId: string): Promise<void> {
     await transaction(this.dataSource, async (tx) => {
@@ -183,7 +189,7 @@ export class MoneyOut {
   }
 }
 
-/** False if the debit was booked or given up. */
+/** Takes the intent of a debit. False if it is gone: the debit was booked, refused or given back. */
 async function claim(tx: EntityManager, intent: string): Promise<boolean> {
   return (await changedRows(tx, 'DELETE FROM withdrawal_intent WHERE id = $1', [intent])) === 1;
 }
