@@ -35,9 +35,10 @@ export interface ChangeListener {
  * Follows the changes of the store on its own connection. It asks for all changes after the last one seen: on a
  * notification, every CHECK_INTERVAL_MS, and first after a reconnect. A notification only makes it faster; none has to
  * arrive.
- * connect + LISTEN ─▶ check ─▶ wait (notification or interval) ─▶ check …
- * ▲ │ error, timeout, connection gone
- * └── wait ◀───────┘
+ *
+ *   connect + LISTEN ─▶ check ─▶ wait (notification or interval) ─▶ check …
+ *         ▲                │                 │ error, timeout, connection gone
+ *         └──── wait ◀─────┴─────────────────┘
  */
 export class ChangeFeed {
   private position = { change: 0, hash: AFTER_ALL_HASHES };

@@ -58,12 +58,14 @@ interface Batch {
 
 /**
  * Consumes one group of one topic. For each partition, in order:
- * fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine forged and unreadable messages ─▶ 2. handler
- * ▲ ▲ │ threw │ returned
- * │ └──── next part ◀── 3. commit the offset
- * ◀────────────────────────────┼───────┘
- * └──── fetched again ◀── backoff, partition paused
- * ◀───────────────────────────────┘
+ *
+ *   fetch ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine ─▶ 2. handler ─▶ 3. commit the offset
+ *     ▲       ▲                                  │ failed        │ failed         │
+ *     │       └────────── next part ◀────────────┼───────────────┼────────────────┘
+ *     └── backoff, partition paused ◀────────────┴───────────────┘
+ *
+ * Step 1 takes forged and unreadable messages out of the part.
+ *
  * While a handler runs, heartbeats go to the group. A rebalance waits until the handler has returned
  * (REBALANCE_TIMEOUT_MS at most), so a partition moves between batches. A paused partition delays no other one. A
  * process that has lost a partition cannot commit for it: the broker refuses its old generation.

@@ -36,11 +36,13 @@ interface Batch {
 
 /**
  * Consumes one group of one topic.
- * connecting ──session──▶ standby ──lock──▶ consuming: read → (quarantine → handle →
- * acknowledge)* → read …
- * ▲ │ │
- * └──── session lost ───┴──────────────────┘ stop: finish the
- * batch in progress, release the lock
+ *
+ *   connecting ──session──▶ standby ──lock──▶ consuming: read → (quarantine → handle → acknowledge)* → read …
+ *        ▲                     │                  │
+ *        └──── session lost ───┴──────────────────┘
+ *
+ * `stop` finishes the batch in progress and releases the lock.
+ *
  * Only the holder of the queue's lock consumes, one batch at a time and in order. This keeps the order for each key.
  * The lock belongs to the session. If the session is lost, a batch in progress is not acknowledged and no further batch
  * is read. The batch is redelivered here or in another process.
