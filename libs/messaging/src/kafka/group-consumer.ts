@@ -236,7 +236,7 @@ export class GroupConsumer {
       };
       const verified = this.signatures.verify(named, message, service, definition.producers);
       if ('reason' in verified) {
-        quarantine(`not believed: ${verified.reason}`, true);
+        quarantine(`not authentic: ${verified.reason}`, true);
         continue;
       }
       const envelope = parse(value);
