@@ -69,7 +69,7 @@ export class RealStores implements Stores {
     this.topUps = new TopUps(sources.billing, messages, options);
     this.moneyOut = new MoneyOut(sources.billing, messages, admission, options);
     this.tenantStatus = new TenantStatus(sources.billing, admission, options);
-    this.budgets = new Budgets(sources.billing, messages, admission, { now: () => clock.nowMs });
+    this.budgets = new Budgets(sources.billing, messages, admission, options);
     this.closer = new InvoiceCloser(sources.billing, { ...options, closeDelayMs: DEFAULT_CLOSE_DELAY_MS });
   }
 

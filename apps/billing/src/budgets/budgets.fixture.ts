@@ -32,7 +32,7 @@ export class TestBudgets {
     const thresholdsPercent = () => this.configured;
     return {
       gatherer: new ChargeGatherer(dataSource, { postingIntervalMs: 0, thresholdsPercent }),
-      budgets: new Budgets(dataSource, messages, admission, { thresholdsPercent, now: () => this.nowMs }),
+      budgets: new Budgets(dataSource, messages, admission, { thresholdsPercent, now: () => new Date(this.nowMs) }),
     };
   }
 
