@@ -19,7 +19,7 @@ import { book, type Entry } from '../../apps/billing/src/ledger/core/entry';
 import { gather, type NumberedCharge, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
 import { newestOver, periodOf } from '../../apps/billing/src/ledger/core/period';
 import { partWanted, post, postThrough, type ChargeRange, type Part } from '../../apps/billing/src/ledger/core/post';
-import { readCharge } from '../../apps/billing/src/consume/read-charge';
+import { readCharge } from '../../apps/billing/src/gather/read-charge';
 import { rate } from '../../apps/metering/src/price/rate';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { Model } from '../../libs/admission/src/suite/model.fixture';

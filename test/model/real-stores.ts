@@ -3,8 +3,8 @@ import { RequestError, type Charge, type BalanceUpdate, type ReplyOf, type Usage
 import { PostgresMessages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
-import { ChargeGatherer } from '../../apps/billing/src/consume/charge-gatherer';
-import { Poster } from '../../apps/billing/src/consume/poster';
+import { ChargeGatherer } from '../../apps/billing/src/gather/charge-gatherer';
+import { Poster } from '../../apps/billing/src/post/poster';
 import { balanceUpdate } from '../../apps/billing/src/ledger/core/books';
 import { readBooks } from '../../apps/billing/src/ledger/books-store';
 import { MonthSpent } from '../../apps/metering/src/query/month-spent';

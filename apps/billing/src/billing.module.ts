@@ -1,6 +1,6 @@
 import { Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
 import { BudgetsModule } from './budgets/budgets.module';
-import { ChargesModule } from './consume/charges.module';
+import { ChargesModule } from './gather/charges.module';
 import { CreditModule } from './credit/credit.module';
 import { BillingDataSource, openBillingDatabase } from './database';
 import { withDefaults } from './default-options';

@@ -1,7 +1,7 @@
 import { PostgresAdmissionStore, type AdmissionStore } from '@tollgate/admission';
 import type { BudgetEvent, BudgetState, Charge, SetBudget } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, type TestDatabase } from '@tollgate/testing';
-import { ChargeGatherer } from '../consume/charge-gatherer';
+import { ChargeGatherer } from '../gather/charge-gatherer';
 import { CENT, charge, useBilling, type TestBilling } from '../testing/billing.fixture';
 import { Budgets } from './budgets';
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { PostingModule } from '../consume/posting.module';
+import { PostingModule } from '../post/posting.module';
 import { Budgets } from './budgets';
 import { BudgetsController } from './budgets.controller';
 

@@ -12,7 +12,7 @@ import { enqueue, type Requests } from '@tollgate/messaging';
 import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, transaction } from '@tollgate/postgres';
 import type { EntityManager } from 'typeorm';
-import { enforceAtAdmission } from '../consume/tell-admission';
+import { enforceAtAdmission } from '../outbox/tell-admission';
 import { BillingDataSource } from '../database';
 import { lockBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';

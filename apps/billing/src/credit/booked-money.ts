@@ -1,8 +1,8 @@
 import { AdmissionStore } from '@tollgate/admission';
 import { Injectable } from '@nestjs/common';
 import type { BalanceUpdate } from '@tollgate/contracts';
-import { AfterCommit } from '../consume/after-commit';
-import { tellBooked } from '../consume/tell-admission';
+import { AfterCommit } from '../post/after-commit';
+import { tellBooked } from '../outbox/tell-admission';
 import { PoisonWatch } from '../repair/poison-watch';
 
 /** Money is in force when it is answered: a request after the answer can spend it. */

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { PostingModule } from '../consume/posting.module';
+import { PostingModule } from '../post/posting.module';
 import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { periodicTask } from '../periodic-task';
 import { MoneyOut } from '../refunds/money-out';

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { RequestError, type ReplyOf, type TenantUpdate } from '@tollgate/contracts';
 import { EventPattern, MessagePattern } from '@tollgate/messaging/nest';
-import { AfterCommit } from '../consume/after-commit';
+import { AfterCommit } from '../post/after-commit';
 import { PoisonWatch } from '../repair/poison-watch';
 import { TenantStatus, validateTenantUpdate } from './tenant-status';
 

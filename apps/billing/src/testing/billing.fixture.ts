@@ -2,8 +2,8 @@ import { newId, RequestError, type Charge, type BalanceUpdate, type ReplyOf } fr
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
-import { ChargeGatherer } from '../consume/charge-gatherer';
-import { Poster } from '../consume/poster';
+import { ChargeGatherer } from '../gather/charge-gatherer';
+import { Poster } from '../post/poster';
 import { openBillingDatabase } from '../database';
 import { auditLedger } from '../reconcile/audit';
 import { TopUps } from '../topups/top-ups';

@@ -14,7 +14,7 @@ import { periodOf } from '../ledger/core/period';
 import { isBroken } from '../ledger/is-broken';
 import { insertCharges } from '../ledger/journal';
 import { InjectOptions } from '../options';
-import { observeLag } from './metrics';
+import { observeLag } from '../post/metrics';
 import { readCharge } from './read-charge';
 import { quarantine, type Rejected } from './rejected';
 

@@ -3,7 +3,7 @@ import { metrics } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { uncoveredSeconds } from '../ledger/books-store';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
-import { ChargeGatherer } from './charge-gatherer';
+import { ChargeGatherer } from '../gather/charge-gatherer';
 import { Poster } from './poster';
 import { PostingLoop } from './posting-loop';
 
