@@ -3,7 +3,8 @@
 --
 --   billing_owner     owns the schema `billing`. Migrations sign in as it (--migrate), and nothing else.
 --   tollgate_billing  has the rights that the service needs (apps/billing/src/migrations/rights.sql). Nobody signs in
---   as it. billing           what the service signs in as: a member of tollgate_billing, and nothing else.
+--                     as it.
+--   billing           what the service signs in as: a member of tollgate_billing, and nothing else.
 --
 -- psql as a superuser, or as a user who may make roles and owns the database; passwords are files in /run/secrets.
 \set ON_ERROR_STOP on

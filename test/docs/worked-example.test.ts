@@ -76,7 +76,7 @@ it('the example of ARCHITECTURE.md is charged, posted and carried on as the code
     keyId: event.keyId,
     costNanos: BigInt(event.costNanos),
     endedAt: new Date(event.endedAt),
-    period: PERIOD,
+    ownPeriod: PERIOD,
   };
   const topUp = { type: 'topup', amountCents: CREDIT_CENTS, source: 'manual', ref: 'demo', period: PERIOD } as const;
   const { books } = book(newBooks(event.tenantId), 'ent_1', topUp);

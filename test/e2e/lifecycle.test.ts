@@ -118,7 +118,7 @@ describe('what stands in the way of a start is said in one line with the cure', 
     const file = join(directory.path, 'a-file');
     writeFileSync(file, '');
     expect(await failure({ TOLLGATE_DATA_DIR: file })).toMatch(
-      /^tollgate: The data directory .*a-file cannot be written \(\w+\): choose another with TOLLGATE_DATA_DIR, or mend its rights\.$/,
+      /^tollgate: The data directory .*a-file cannot be written \(\w+\): choose another with TOLLGATE_DATA_DIR, or correct its permissions\.$/,
     );
   });
 

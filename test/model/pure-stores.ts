@@ -19,7 +19,7 @@ import { book, type Entry } from '../../apps/billing/src/ledger/core/entry';
 import { gather, type NumberedCharge, type ReadCharge } from '../../apps/billing/src/ledger/core/gather';
 import { newestOver, periodOf } from '../../apps/billing/src/ledger/core/period';
 import { partWanted, post, postThrough, type ChargeRange, type Part } from '../../apps/billing/src/ledger/core/post';
-import { readCharge } from '../../apps/billing/src/consume/read-charge';
+import { readCharge } from '../../apps/billing/src/gather/read-charge';
 import { rate } from '../../apps/metering/src/price/rate';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { Model } from '../../libs/admission/src/suite/model.fixture';
@@ -304,7 +304,7 @@ function read(charge: Charge): ReadCharge {
 /** As the database tells it (apps/billing/src/ledger/books-store.ts). */
 function coveredPart({ charges }: Account, { month, limitNanos }: { month: Month; limitNanos: bigint }): Part | null {
   const { period, coveredSeq } = month;
-  const open = [...charges.values()].filter((one) => one.period === period && one.seq > coveredSeq);
+  const open = [...charges.values()].filter((one) => one.billedPeriod === period && one.seq > coveredSeq);
   let part: Part | null = null;
   for (const { seq, costNanos } of open.sort((a, b) => (a.seq < b.seq ? -1 : 1))) {
     const nanos: bigint = (part?.nanos ?? 0n) + costNanos;

@@ -3,8 +3,8 @@ import { RequestError, type Charge, type BalanceUpdate, type ReplyOf, type Usage
 import { PostgresMessages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
-import { ChargeGatherer } from '../../apps/billing/src/consume/charge-gatherer';
-import { Poster } from '../../apps/billing/src/consume/poster';
+import { ChargeGatherer } from '../../apps/billing/src/gather/charge-gatherer';
+import { Poster } from '../../apps/billing/src/post/poster';
 import { balanceUpdate } from '../../apps/billing/src/ledger/core/books';
 import { readBooks } from '../../apps/billing/src/ledger/books-store';
 import { MonthSpent } from '../../apps/metering/src/query/month-spent';
@@ -69,7 +69,7 @@ export class RealStores implements Stores {
     this.topUps = new TopUps(sources.billing, messages, options);
     this.moneyOut = new MoneyOut(sources.billing, messages, admission, options);
     this.tenantStatus = new TenantStatus(sources.billing, admission, options);
-    this.budgets = new Budgets(sources.billing, messages, admission, { now: () => clock.nowMs });
+    this.budgets = new Budgets(sources.billing, messages, admission, options);
     this.closer = new InvoiceCloser(sources.billing, { ...options, closeDelayMs: DEFAULT_CLOSE_DELAY_MS });
   }
 

@@ -71,9 +71,9 @@ export async function startAuth(
   const config = new TwoPlans();
   await Promise.all([store.start(), edge.start()]);
   const billing: FakeBilling = { isAway: false, actedOn: [] };
-  messages.handle('billing.tenants.tell', async (news) => {
+  messages.handle('billing.tenants.tell', async (update) => {
     if (billing.isAway) throw new UnavailableError('the admission store is away');
-    billing.actedOn.push(news);
+    billing.actedOn.push(update);
     return { told: true };
   });
   const seams = globalModule([provide(CredentialStore, store), provide(ConfigSource, config)]);

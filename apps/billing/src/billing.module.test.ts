@@ -37,8 +37,8 @@ class TestProcess {
     });
     this.messages.handle('metering.rejected.audit', async () => ({ differences: [] }));
     this.messages.handle('metering.rollups.audit', async () => ({ differences: [], nextCursor: null }));
-    this.messages.consume('credit-news', 'admission', (news) =>
-      this.admission.applyBalanceUpdates(news.map(parseBalanceUpdate)),
+    this.messages.consume('credit-news', 'admission', (updates) =>
+      this.admission.applyBalanceUpdates(updates.map(parseBalanceUpdate)),
     );
     const { messages, admission, postingIntervalMs } = this;
     const imports = [

@@ -30,5 +30,5 @@ export interface ServiceOptions extends Pick<BillingOptions, 'thresholdsPercent'
   now: () => Date;
 }
 
-export const SERVICE_OPTIONS = Symbol('BILLING_OPTIONS');
-export const InjectOptions = (): ParameterDecorator => Inject(SERVICE_OPTIONS);
+export const BILLING_OPTIONS = Symbol('BILLING_OPTIONS');
+export const InjectOptions = (): ParameterDecorator => Inject(BILLING_OPTIONS);

@@ -8,33 +8,35 @@ import { logger } from '@tollgate/runtime';
 export class PeriodicTask implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
-  private stopped = true;
+  private readonly ending = new AbortController();
 
   constructor(
     private readonly name: string,
-    private readonly everyMs: number,
-    private readonly run: () => Promise<unknown>,
+    /** Null: never. */
+    private readonly everyMs: number | null,
+    /** Resolves early when the signal is aborted, if a run takes long. */
+    private readonly run: (ending: AbortSignal) => Promise<unknown>,
   ) {}
 
   onApplicationBootstrap(): void {
-    this.stopped = false;
-    this.running = this.runOnce();
+    if (this.everyMs === null) return;
+    this.running = this.runOnce(this.everyMs);
   }
 
   /** Waits for the current run. */
   async beforeApplicationShutdown(): Promise<void> {
-    this.stopped = true;
+    this.ending.abort();
     clearTimeout(this.timer);
     await this.running;
   }
 
-  private async runOnce(): Promise<void> {
+  private async runOnce(everyMs: number): Promise<void> {
     try {
-      await this.run();
+      await this.run(this.ending.signal);
     } catch (error) {
       logger('billing').error({ err: error, task: this.name }, 'a task failed; it will be retried');
     }
-    if (!this.stopped) this.timer = setTimeout(() => (this.running = this.runOnce()), this.everyMs);
+    if (!this.ending.signal.aborted) this.timer = setTimeout(() => (this.running = this.runOnce(everyMs)), everyMs);
   }
 }
 

@@ -18,7 +18,7 @@ export function addBooksCommands(program: Command, context: (options: object) =>
   leaf(
     program,
     'usage [tenant]',
-    'show the usage of a tenant, the requests of a ledger entry, or the way of a request',
+    'show the usage of a tenant, the requests of a ledger entry, or the path of a request',
     'usage ten_01k… --from 2026-11-01 --group-by model,day',
     'usage --entry ent_01k…',
     'usage --request req_01k… --json',

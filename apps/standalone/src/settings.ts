@@ -101,7 +101,7 @@ export function operatorSecret({
     const { code } = error as NodeJS.ErrnoException;
     throw new SettingsError(
       `The data directory ${directory} cannot be written (${code}): choose another with TOLLGATE_DATA_DIR, or ` +
-        'mend its rights.',
+        'correct its permissions.',
     );
   }
 }

@@ -1,4 +1,4 @@
-import type { WhyNot } from './messages';
+import type { MessageValidator } from './messages';
 import { newId, type Envelope, type TopicDefinition } from '@tollgate/contracts';
 
 /** A consumed message: what the handler gets, or why the message cannot be read. */
@@ -15,7 +15,7 @@ export function seal<T>(definition: TopicDefinition, messages: readonly T[]): En
  * key. The types of other fields are trusted, because both sides compile against one type; a consumer may check them
  * too (`validate`).
  */
-export function open<T>(definition: TopicDefinition, value: unknown, validate?: WhyNot): Opened<T> {
+export function open<T>(definition: TopicDefinition, value: unknown, validate?: MessageValidator): Opened<T> {
   if (!isObject(value)) return { reason: 'not an envelope: not a JSON object' };
   const { id, v, at, data } = value;
   if (typeof id !== 'string' || typeof at !== 'string' || typeof v !== 'number') {

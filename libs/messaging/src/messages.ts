@@ -9,8 +9,8 @@ export interface RequestOptions {
 }
 
 export type BatchHandler<T> = (messages: readonly T[]) => Promise<void>;
-/** Why this consumer cannot handle a message, which may be anything. Null: it can. */
-export type WhyNot = (data: unknown) => string | null;
+/** The reason why this consumer cannot handle a message, which may be anything; null if it can. */
+export type MessageValidator = (data: unknown) => string | null;
 export type RequestHandler<S extends Subject> = (request: RequestOf<S>) => Promise<ReplyOf<S>>;
 
 /**
@@ -52,7 +52,7 @@ export abstract class Messages {
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    options?: { validate?: WhyNot },
+    options?: { validate?: MessageValidator },
   ): void;
 
   /**

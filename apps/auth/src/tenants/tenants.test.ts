@@ -92,7 +92,7 @@ describe('suspension', () => {
     }
     expect(await auth.request('auth.tenants.get', { tenantId })).toMatchObject({ status: 'suspended' });
     expect(await suspend()).toMatchObject({ id: tenantId, status: 'suspended' });
-    const acted = auth.billing.actedOn.filter((news) => news.tenantId === tenantId);
+    const acted = auth.billing.actedOn.filter((update) => update.tenantId === tenantId);
     expect(acted).toEqual([{ tenantId, version: 1, status: 'suspended' }]);
   });
 

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import type { BudgetState, Page, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
-import { AfterCommit } from '../consume/after-commit';
+import { AfterCommit } from '../post/after-commit';
 import { Budgets } from './budgets';
 
 @Controller()

@@ -1,7 +1,7 @@
 import { PostgresAdmissionStore, type AdmissionStore } from '@tollgate/admission';
 import type { BudgetEvent, BudgetState, Charge, SetBudget } from '@tollgate/contracts';
 import { PATIENT_CALL_MS, type TestDatabase } from '@tollgate/testing';
-import { ChargeGatherer } from '../consume/charge-gatherer';
+import { ChargeGatherer } from '../gather/charge-gatherer';
 import { CENT, charge, useBilling, type TestBilling } from '../testing/billing.fixture';
 import { Budgets } from './budgets';
 
@@ -32,7 +32,7 @@ export class TestBudgets {
     const thresholdsPercent = () => this.configured;
     return {
       gatherer: new ChargeGatherer(dataSource, { postingIntervalMs: 0, thresholdsPercent }),
-      budgets: new Budgets(dataSource, messages, admission, { thresholdsPercent, now: () => this.nowMs }),
+      budgets: new Budgets(dataSource, messages, admission, { thresholdsPercent, now: () => new Date(this.nowMs) }),
     };
   }
 

@@ -19,14 +19,14 @@ describe('budgets', () => {
     await t.set(tenantId, 'none', keyId);
     await t.set(tenantId, 700);
     await t.set(tenantId, 'default', keyId);
-    const news = (await t.billing.news(tenantId)).slice(1);
-    expect(news.flatMap((one) => one.budgets)).toEqual([
+    const updates = (await t.billing.updates(tenantId)).slice(1);
+    expect(updates.flatMap((one) => one.budgets)).toEqual([
       { keyId: null, version: '1', budgetNanos: String(500n * CENT) },
       { keyId, version: '1', budgetNanos: 'none' },
       { keyId: null, version: '2', budgetNanos: String(700n * CENT) },
       { keyId, version: '2', budgetNanos: 'default' },
     ]);
-    expect(new Set(news.map((one) => one.version))).toEqual(new Set([String(version)]));
+    expect(new Set(updates.map((one) => one.version))).toEqual(new Set([String(version)]));
     expect(await allBudgetUpdates(t.billing.dataSource.manager, tenantId)).toEqual([
       { keyId: null, version: '2', budgetNanos: String(700n * CENT) },
       { keyId, version: '2', budgetNanos: 'default' },
@@ -41,18 +41,18 @@ describe('budgets', () => {
     expect(await inForce()).toEqual([{ nanos: String(500n * CENT) }]);
 
     const away = new PostgresAdmissionStore({ url: 'postgres://nobody@127.0.0.1:1/none' });
-    const told = (await t.billing.news(tenantId)).length;
+    const told = (await t.billing.updates(tenantId)).length;
     const { budgets } = t.replica(away);
     const set = { tenantId, keyId: null, budgetCents: 700 };
     for (let time = 0; time < 2; time++) await expect(budgets.set(set)).rejects.toThrow(UnavailableError);
     await away.close();
     expect(await inForce()).toEqual([{ nanos: String(500n * CENT) }]);
-    expect((await t.billing.news(tenantId)).slice(told)).toMatchObject([
+    expect((await t.billing.updates(tenantId)).slice(told)).toMatchObject([
       { budgets: [{ version: '2', budgetNanos: String(700n * CENT) }] },
     ]);
     expect(await t.budgets.set(set)).toMatchObject({ budgetCents: 700 });
     expect(await inForce()).toEqual([{ nanos: String(700n * CENT) }]);
-    expect((await t.billing.news(tenantId)).slice(told)).toHaveLength(1);
+    expect((await t.billing.updates(tenantId)).slice(told)).toHaveLength(1);
   });
 
   it('lists the keys with a budget of their own, in pages', async () => {

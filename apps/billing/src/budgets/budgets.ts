@@ -1,4 +1,5 @@
-import type { AdmissionStore } from '@tollgate/admission';
+import { Inject, Injectable } from '@nestjs/common';
+import { AdmissionStore } from '@tollgate/admission';
 import {
   isId,
   RequestError,
@@ -8,12 +9,15 @@ import {
   type SetBudget,
 } from '@tollgate/contracts';
 import { enqueue, type Requests } from '@tollgate/messaging';
+import { ServiceClient } from '@tollgate/messaging/nest';
 import { query, transaction } from '@tollgate/postgres';
-import type { DataSource, EntityManager } from 'typeorm';
-import { enforceAtAdmission } from '../consume/tell-admission';
+import type { EntityManager } from 'typeorm';
+import { enforceAtAdmission } from '../outbox/tell-admission';
+import { BillingDataSource } from '../database';
 import { lockBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';
 import { periodOf } from '../ledger/core/period';
+import { InjectOptions } from '../options';
 import { budgetUpdate, budgetState, budgetStates, setBudget, type BudgetRow } from './budget-rows';
 import { IN_FORCE, recordReached, type WatchedRow } from './spending';
 import { areThresholds, DEFAULT_THRESHOLDS_PERCENT, MAX_THRESHOLDS } from './thresholds';
@@ -26,8 +30,8 @@ const MAX_PAGE_ROWS = 200;
 export interface BudgetOptions {
   /** The thresholds in the current configuration. */
   thresholdsPercent?: () => readonly number[];
-  /** Epoch milliseconds. For tests. */
-  now?: () => number;
+  /** The clock that decides the month. */
+  now: () => Date;
 }
 
 type SetRequest = RequestOf<'billing.budget.set'>;
@@ -37,12 +41,13 @@ type SetRequest = RequestOf<'billing.budget.set'>;
  * together, under the lock of the tenant's books. Admission then learns of the change directly, and again by the
  * balance update. The caller gets its answer once admission has it. No money moves, so the version of the books stays.
  */
+@Injectable()
 export class Budgets {
   constructor(
-    private readonly dataSource: DataSource,
-    private readonly services: Requests,
+    private readonly dataSource: BillingDataSource,
+    @Inject(ServiceClient) private readonly services: Requests,
     private readonly admission: AdmissionStore,
-    private readonly options: BudgetOptions = {},
+    @InjectOptions() private readonly options: BudgetOptions,
   ) {}
 
   /**
@@ -51,7 +56,7 @@ export class Budgets {
    */
   async set(request: SetRequest): Promise<BudgetState> {
     const { tenantId } = request;
-    validate(request);
+    assertSetRequest(request);
     const keyId = await this.find(request);
     const { state, updates } = await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
@@ -114,7 +119,7 @@ export class Budgets {
   }
 
   private period(): string {
-    return periodOf(new Date(this.options.now?.() ?? Date.now()));
+    return periodOf(this.options.now());
   }
 }
 
@@ -160,7 +165,7 @@ async function assertRoom(tx: EntityManager, tenantId: string): Promise<void> {
     );
 }
 
-function validate({ tenantId, keyId, budgetCents, thresholdsPercent }: SetRequest): void {
+function assertSetRequest({ tenantId, keyId, budgetCents, thresholdsPercent }: SetRequest): void {
   if (!isId('ten', tenantId)) throw new RequestError('not_found', 'No such tenant.');
   if (keyId !== null && !isId('key', keyId)) throw new RequestError('not_found', 'No such key.');
   if (!isBudget(budgetCents))

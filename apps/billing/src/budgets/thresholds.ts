@@ -8,8 +8,8 @@ export const MAX_THRESHOLDS = 10;
  * reached all.
  */
 export function reachedThresholds(spentNanos: bigint, budgetCents: number, thresholds: readonly number[]): number[] {
-  const percentNanos = BigInt(budgetCents) * NANOS_PER_CENT;
-  return thresholds.filter((percent) => spentNanos * 100n >= BigInt(percent) * percentNanos);
+  const budgetNanos = BigInt(budgetCents) * NANOS_PER_CENT;
+  return thresholds.filter((percent) => spentNanos * 100n >= BigInt(percent) * budgetNanos);
 }
 
 /**

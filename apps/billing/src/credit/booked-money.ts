@@ -1,8 +1,8 @@
 import { AdmissionStore } from '@tollgate/admission';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { BalanceUpdate } from '@tollgate/contracts';
-import { AfterCommit } from '../consume/after-commit';
-import { tellBooked } from '../consume/tell-admission';
+import { AfterCommit } from '../post/after-commit';
+import { tellBooked } from '../outbox/tell-admission';
 import { PoisonWatch } from '../repair/poison-watch';
 
 /** Money is in force when it is answered: a request after the answer can spend it. */
@@ -11,7 +11,7 @@ export class BookedMoney {
   constructor(
     private readonly after: AfterCommit,
     private readonly admission: AdmissionStore,
-    @Inject(PoisonWatch) private readonly watch: PoisonWatch | null,
+    private readonly watch: PoisonWatch,
   ) {}
 
   /** Returns the reply of the booking once the admission store has the balance update. */
@@ -20,7 +20,7 @@ export class BookedMoney {
     this.after.committed(dueInMs);
     await tellBooked(this.admission, update);
     // A forged version may block the update. Then the watch brings the money into force a moment later.
-    this.watch?.look(update.tenantId);
+    this.watch.look(update.tenantId);
     return reply;
   }
 }

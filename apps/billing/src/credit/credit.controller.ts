@@ -1,4 +1,4 @@
-import { Controller, Inject } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 import { UnavailableError, type ReplyOf, type RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
 import { MoneyOut } from '../refunds/money-out';
@@ -12,7 +12,7 @@ export class CreditController {
     private readonly topUps: TopUps,
     private readonly moneyOut: MoneyOut,
     private readonly money: BookedMoney,
-    @Inject(PoisonWatch) private readonly watch: PoisonWatch | null,
+    private readonly watch: PoisonWatch,
   ) {}
 
   @MessagePattern('billing.credit.add')
@@ -38,7 +38,7 @@ export class CreditController {
     try {
       return await work;
     } catch (error) {
-      if (error instanceof UnavailableError) this.watch?.look(tenantId);
+      if (error instanceof UnavailableError) this.watch.look(tenantId);
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { PostingModule } from '../consume/posting.module';
+import { PostingModule } from '../post/posting.module';
 import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { periodicTask } from '../periodic-task';
 import { MoneyOut } from '../refunds/money-out';
@@ -8,14 +8,14 @@ import { TopUps } from '../topups/top-ups';
 import { BookedMoney } from './booked-money';
 import { CreditController } from './credit.controller';
 
-const RELEASE_ABANDONED_EVERY_MS = 5_000;
+const GIVE_BACK_EVERY_MS = 5_000;
 
-const releaseAbandoned = periodicTask(
+const giveBackAbandoned = periodicTask(
   'give back withdrawals that nobody booked',
-  RELEASE_ABANDONED_EVERY_MS,
+  GIVE_BACK_EVERY_MS,
   [MoneyOut, BalanceUpdateOutbox],
   async (moneyOut: MoneyOut, outbox: BalanceUpdateOutbox) => {
-    if ((await moneyOut.releaseAbandoned()) > 0) outbox.wake();
+    if ((await moneyOut.giveBackAbandoned()) > 0) outbox.wake();
   },
 );
 
@@ -23,7 +23,7 @@ const releaseAbandoned = periodicTask(
 @Module({
   imports: [PostingModule, RepairModule],
   controllers: [CreditController],
-  providers: [TopUps, MoneyOut, BookedMoney, releaseAbandoned],
+  providers: [TopUps, MoneyOut, BookedMoney, giveBackAbandoned],
   exports: [BookedMoney],
 })
 export class CreditModule {}

@@ -1,7 +1,7 @@
 import type { Charge } from '@tollgate/contracts';
 import { transaction } from '@tollgate/postgres';
 import { useTestDatabase } from '@tollgate/testing';
-import { ChargeGatherer } from '../consume/charge-gatherer';
+import { ChargeGatherer } from '../gather/charge-gatherer';
 import { bookEntry } from '../ledger/booking';
 import { lockBooks } from '../ledger/books-store';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';

@@ -1,7 +1,7 @@
 import { newId, type Charge } from '@tollgate/contracts';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
-import { ChargeGatherer } from '../consume/charge-gatherer';
+import { ChargeGatherer } from '../gather/charge-gatherer';
 import { openBillingDatabase } from '../database';
 import { billingSummary } from '../summary/billing-summary';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';

@@ -1,7 +1,7 @@
 import { Controller } from '@nestjs/common';
 import type { IssuedInvoice, Page, ReplyOf, RequestOf } from '@tollgate/contracts';
 import { MessagePattern } from '@tollgate/messaging/nest';
-import { AfterCommit } from '../consume/after-commit';
+import { AfterCommit } from '../post/after-commit';
 import { BookedMoney } from '../credit/booked-money';
 import { InvoiceCloser } from './invoice-closer';
 import { Invoices } from './invoices';

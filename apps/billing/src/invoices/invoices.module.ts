@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { countClosed } from '../consume/metrics';
-import { PostingModule } from '../consume/posting.module';
+import { countClosed } from '../post/metrics';
+import { PostingModule } from '../post/posting.module';
 import { CreditModule } from '../credit/credit.module';
 import { BalanceUpdateOutbox } from '../outbox/balance-update-outbox';
 import { periodicTask } from '../periodic-task';

@@ -86,7 +86,7 @@ describe('invoices', () => {
     expect(summary.balanceCents).toBe(100);
     await expect(voided(invoice.accountingNumber, 'another reason')).rejects.toMatchObject({ code: 'ref_conflict' });
     await expectBooksToProve(billing, charges);
-    expect((await billing.news(tenantId)).at(-1)).toMatchObject({ balanceNanos: String(100n * CENT) });
+    expect((await billing.updates(tenantId)).at(-1)).toMatchObject({ balanceNanos: String(100n * CENT) });
   });
 
   it('are refused when they do not exist, or are made void without a reason', async () => {

@@ -20,7 +20,8 @@ describe('the currency of the books', () => {
       addCheck: (check) => void checks.push(check),
       onChange: (listener) => void listeners.push(listener),
     };
-    const start = (currency: string) => new BooksCurrency(billing.dataSource).start(currency, source);
+    const start = (currency: string) =>
+      new BooksCurrency(billing.dataSource, { currency: () => currency, config: source }).onModuleInit();
     await start('USD');
     await start('EUR');
     expect(await kept()).toEqual(['EUR']);

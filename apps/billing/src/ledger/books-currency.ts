@@ -1,16 +1,25 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { query } from '@tollgate/postgres';
 import { logger, StartError, type ConfigSource } from '@tollgate/runtime';
-import type { DataSource } from 'typeorm';
+import { BillingDataSource } from '../database';
+import { InjectOptions } from '../options';
 
 /**
  * The currency in which the books were started. Amounts are plain numbers that nothing converts. So a configuration
  * with another currency is refused, at the start and while running, unless the books are empty.
  */
-export class BooksCurrency {
-  constructor(private readonly dataSource: DataSource) {}
+@Injectable()
+export class BooksCurrency implements OnModuleInit {
+  constructor(
+    private readonly dataSource: BillingDataSource,
+    @InjectOptions()
+    private readonly options: { currency: () => string; config?: Pick<ConfigSource, 'addCheck' | 'onChange'> },
+  ) {}
 
   /** Keeps the currency of new or empty books. Rejects with StartError if the books are in another one. */
-  async start(currency: string, config?: Pick<ConfigSource, 'addCheck' | 'onChange'>): Promise<void> {
+  async onModuleInit(): Promise<void> {
+    const { config } = this.options;
+    const currency = this.options.currency();
     const problem = await this.problemWith(currency);
     if (problem !== null) throw new StartError(problem);
     await this.keep(currency);

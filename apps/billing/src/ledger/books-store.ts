@@ -203,10 +203,10 @@ export async function saveBooks(
   return due.length === 0 ? null : Math.min(...due);
 }
 
-/** Each tenant's months from the oldest named one on, where they exist. Call it under the tenants' locks. */
+/** Each tenant's months from that of its oldest charge on, where they exist. Call it under the tenants' locks. */
 export async function loadMonths(
   tx: EntityManager,
-  wanted: readonly { tenantId: string; period: string }[],
+  charges: readonly { tenantId: string; ownPeriod: string }[],
 ): Promise<Month[]> {
   const rows = await query<MonthRow>(
     tx,
@@ -217,7 +217,7 @@ export async function loadMonths(
        GROUP BY 1
      ) w
        ON m.tenant_id = w.id AND m.period >= w.oldest`,
-    [wanted.map((month) => month.tenantId), wanted.map((month) => month.period)],
+    [charges.map((charge) => charge.tenantId), charges.map((charge) => charge.ownPeriod)],
   );
   return rows.map(month);
 }

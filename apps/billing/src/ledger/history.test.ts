@@ -121,7 +121,7 @@ describe('any history', () => {
     const paid = [...topped]
       .filter(([key]) => key.startsWith(tenantId))
       .reduce((sum, [, cents]) => sum + BigInt(cents), 0n);
-    const newest = (await billing.news(tenantId)).sort((a, b) => Number(a.version) - Number(b.version)).at(-1);
+    const newest = (await billing.updates(tenantId)).sort((a, b) => Number(a.version) - Number(b.version)).at(-1);
     if (!newest) return;
     // At any time, the balance update says payments less usage.
     expect(newest.balanceNanos).toBe(String(paid * CENT - cost));

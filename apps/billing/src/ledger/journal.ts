@@ -111,7 +111,7 @@ export async function insertCharges(tx: EntityManager, charges: readonly Numbere
       charges.map((charge) => charge.keyId),
       charges.map((charge) => String(charge.costNanos)),
       charges.map((charge) => charge.endedAt.toISOString()),
-      charges.map((charge) => charge.period),
+      charges.map((charge) => charge.billedPeriod),
       charges.map((charge) => String(charge.seq)),
       charges.map((charge) => String(charge.overrunNanos ?? 0n)),
     ],

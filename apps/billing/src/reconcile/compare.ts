@@ -34,7 +34,7 @@ export interface TenantView {
 const MAX_STORE_NANOS = 4n * 10n ** 18n;
 
 export const NO_BOOKS: Head = { version: 0n, balanceNanos: 0n, suspended: false };
-export const NEWS = 'the admission store has the balance update of the books';
+export const BALANCE_UPDATE = 'the admission store has the balance update of the books';
 export const READABLE = 'the state of the admission store can be read';
 export const PENDING_SUM = 'pending sum = sum of pending holds';
 export const SETTLED_SUM = 'settled sum = sum of settled holds';
@@ -62,7 +62,7 @@ export function compareTenant(view: TenantView, appliedSince = view.before.versi
     return differences;
   }
   if (snapshot.version < appliedSince || snapshot.version > after.version) {
-    differ(NEWS, `version ${after.version}`, `version ${snapshot.version}`);
+    differ(BALANCE_UPDATE, `version ${after.version}`, `version ${snapshot.version}`);
   }
   for (const head of [before, after]) {
     if (snapshot.version !== head.version || capped(snapshot.balanceNanos) === capped(head.balanceNanos)) continue;

@@ -6,9 +6,11 @@ import {
   type Page,
   type PageQuery,
 } from '@tollgate/contracts';
+import { Injectable } from '@nestjs/common';
 import { query } from '@tollgate/postgres';
 import { logger } from '@tollgate/runtime';
 import type { DataSource } from 'typeorm';
+import { BillingDataSource } from '../database';
 import { headLine } from './chain';
 
 const DEFAULT_LIMIT = 100;
@@ -95,13 +97,11 @@ export async function compareHeads(
  * Writes heads that moved into the log. The log is kept elsewhere, out of reach of an attacker who rewrites the
  * journal.
  */
+@Injectable()
 export class HeadsTeller {
   private lookedAtMs: number | undefined;
 
-  constructor(
-    private readonly dataSource: DataSource,
-    private readonly write = (heads: string[]) => logger('billing').info({ heads }, 'heads of the journal'),
-  ) {}
+  constructor(private readonly dataSource: BillingDataSource) {}
 
   /** @returns the number of heads */
   async tell(): Promise<number> {
@@ -116,6 +116,10 @@ export class HeadsTeller {
     }
     this.lookedAtMs = startedMs;
     return told;
+  }
+
+  protected write(heads: string[]): void {
+    logger('billing').info({ heads }, 'heads of the journal');
   }
 }
 

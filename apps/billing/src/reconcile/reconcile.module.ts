@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { BillingDataSource } from '../database';
 import { periodicTask } from '../periodic-task';
 import { HeadsTeller } from './heads';
 import { ReconcileController } from './reconcile.controller';
@@ -7,12 +6,6 @@ import { Reconciler } from './reconciler';
 import { ReconcileRuns } from './runs';
 
 const TELL_HEADS_EVERY_MS = 60 * 60 * 1_000;
-
-const headsTeller = {
-  provide: HeadsTeller,
-  inject: [BillingDataSource],
-  useFactory: (dataSource: BillingDataSource) => new HeadsTeller(dataSource),
-};
 
 const tellHeads = periodicTask(
   'tell the heads of the journal',
@@ -23,6 +16,6 @@ const tellHeads = periodicTask(
 
 @Module({
   controllers: [ReconcileController],
-  providers: [Reconciler, ReconcileRuns, headsTeller, tellHeads],
+  providers: [Reconciler, ReconcileRuns, HeadsTeller, tellHeads],
 })
 export class ReconcileModule {}

@@ -22,10 +22,13 @@ export class Stores {
     private readonly admission: AdmissionStore,
   ) {}
 
-  /** The next tenants after `after` that either side knows, and `next` as the place to continue; null at the end. */
+  /**
+   * The next tenants after `after` that billing or the admission store knows. `next` is the `after` of the next call;
+   * null at the end.
+   */
   async nextTenants(after: string | undefined): Promise<{ ids: string[]; next: string | null }> {
     const pages = await Promise.all([this.billingIds(after), this.admissionIds(after)]);
-    // A store with more to come says nothing about ids beyond its last one.
+    // A full page says nothing about ids beyond its last one: the store may know them or not.
     const lasts = pages.flatMap((page) => (page.more ? [page.ids.at(-1)!] : []));
     const bound = lasts.sort()[0];
     const ids = [...new Set(pages.flatMap((page) => page.ids))]
@@ -34,7 +37,11 @@ export class Stores {
     return { ids, next: bound ?? null };
   }
 
-  /** These tenants (ascending, all after `after`) on both sides. The books are read before and after the store. */
+  /**
+   * These tenants on both sides. The books are read twice, before and after the admission store. So `compareTenant` can
+   * tell a difference from an update on its way.
+   * @param ids ascending, and all after `after`
+   */
   async views(ids: readonly string[], after: string | undefined): Promise<TenantView[]> {
     const before = await this.heads(ids);
     const snapshots = await this.snapshots(ids, after);

@@ -30,7 +30,7 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
         .then(({ reply }) => reply);
     /** Delivers like the relay and the gateway: all updates so far, with any number of repeats. */
     const deliver = async (tenantId: string) =>
-      store.applyBalanceUpdates((await billing.news(tenantId)).map(parseBalanceUpdate));
+      store.applyBalanceUpdates((await billing.updates(tenantId)).map(parseBalanceUpdate));
     const sums = async (tenantId: string) => (await store.snapshot({ tenantId, limit: 1 }))[0]!;
     const available = async (tenantId: string) => {
       const { balanceNanos, settledNanos, pendingNanos } = await sums(tenantId);
@@ -83,13 +83,13 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
 
     it('a refused refund writes and publishes nothing', async () => {
       const tenantId = await billing.tenant(10);
-      const [books, news] = [await billing.books(tenantId), await billing.news(tenantId)];
+      const [books, updates] = [await billing.books(tenantId), await billing.updates(tenantId)];
       await expect(refund(tenantId, 11)).rejects.toMatchObject({ code: 'insufficient_credit' });
       await deliver(tenantId);
       await admit(tenantId, 10n * CENT);
       await expect(refund(tenantId, 1)).rejects.toMatchObject({ code: 'insufficient_credit' });
       expect(await billing.books(tenantId)).toEqual(books);
-      expect(await billing.news(tenantId)).toEqual(news);
+      expect(await billing.updates(tenantId)).toEqual(updates);
       expect(await intents()).toEqual([]);
     });
 
@@ -155,11 +155,11 @@ export function moneyOutSuite(openStore: (databaseUrl: string) => AdmissionStore
       const id = newId('msg');
       await database.query('INSERT INTO billing.withdrawal_intent (id, tenant_id) VALUES ($1, $2)', [id, tenantId]);
       await store.withdraw({ tenantId, version: 2n, nanos: 900n * CENT });
-      expect(await moneyOut.releaseAbandoned()).toBe(0);
+      expect(await moneyOut.giveBackAbandoned()).toBe(0);
       await deliver(tenantId);
       expect(await available(tenantId)).toBe(100n * CENT);
       await database.query(`UPDATE billing.withdrawal_intent SET created_at = now() - interval '11 s'`);
-      expect(await Promise.all([moneyOut.releaseAbandoned(), moneyOut.releaseAbandoned()])).toContain(1);
+      expect(await Promise.all([moneyOut.giveBackAbandoned(), moneyOut.giveBackAbandoned()])).toContain(1);
       await deliver(tenantId);
       expect(await available(tenantId)).toBe(1_000n * CENT);
       expect(await intents()).toEqual([]);

@@ -22,11 +22,11 @@ import { periodOf } from '../ledger/core/period';
 import { InjectOptions } from '../options';
 
 /**
- * A debit that was announced this long ago and is not booked was given up: the process died, or it waited too long and
+ * An intent of this age belongs to a debit that will not be booked: its process died, or it waited for the books and
  * will be refused.
  */
 const ABANDONED_AFTER_MS = 10_000;
-const MAX_RELEASES_A_ROUND = 100;
+const MAX_GIVEN_BACK_A_ROUND = 100;
 
 type Refund = RequestOf<'billing.credit.refund'>;
 type Adjust = RequestOf<'billing.credit.adjust'>;
@@ -41,7 +41,7 @@ type Adjust = RequestOf<'billing.credit.adjust'>;
  *    amount away until it gets the next version of the books.
  * 4. Book the entry as that version, with its balance update. This commits together with the claim.
  *
- * If anything fails after step 3, the store gets a version without the debit, at once or from `releaseAbandoned`. So
+ * If anything fails after step 3, the store gets a version without the debit, at once or from `giveBackAbandoned`. So
  * credit is neither spent twice nor lost.
  */
 @Injectable()
@@ -77,13 +77,13 @@ export class MoneyOut {
   }
 
   /** Gives back withdrawals for debits that were never booked. Returns their number. */
-  async releaseAbandoned(): Promise<number> {
+  async giveBackAbandoned(): Promise<number> {
     const rows = await query<{ id: string; tenant_id: string }>(
       this.dataSource,
       `SELECT id, tenant_id FROM withdrawal_intent WHERE created_at < now() - $1 * interval '1 millisecond' LIMIT $2`,
-      [ABANDONED_AFTER_MS, MAX_RELEASES_A_ROUND],
+      [ABANDONED_AFTER_MS, MAX_GIVEN_BACK_A_ROUND],
     );
-    for (const { id, tenant_id } of rows) await this.release(id, tenant_id);
+    for (const { id, tenant_id } of rows) await this.giveBack(id, tenant_id);
     return rows.length;
   }
 
@@ -117,6 +117,8 @@ export class MoneyOut {
         const first = await findFirst(tx, books, entry);
         if (first) return first;
         if (-entry.amountCents > refundableCents(books)) throw this.insufficient(refundableCents(books));
+        // After an error the store may have withdrawn the amount. A refusal says that this attempt did not, but an
+        // earlier attempt of this transaction may have.
         const before = mayBeWithdrawn;
         mayBeWithdrawn = true;
         const availableCents = await this.withdraw(books, entry);
@@ -132,7 +134,10 @@ export class MoneyOut {
     }
   }
 
-  /** Null if it is withdrawn, otherwise the available amount in whole cents. */
+  /**
+   * Withdraws the amount from the admission store, for the next version of the books. Null if it did, otherwise the
+   * available amount in whole cents.
+   */
   private async withdraw(books: Books, { amountCents }: EntryRequest): Promise<bigint | null> {
     const { tenantId, version } = books;
     const withdrawal = { tenantId, version: version + 1n, nanos: -amountCents * NANOS_PER_CENT };
@@ -152,11 +157,12 @@ export class MoneyOut {
   }
 
   /**
-   * Called after a failure. A failure here is left to `releaseAbandoned`, because the caller must get the first error.
+   * Cleans up after a failed debit. Does not throw, because the caller must get the error of the debit. What fails here
+   * is repeated by `giveBackAbandoned`.
    */
   private async undo(intent: string, tenantId: string, mayBeWithdrawn: boolean): Promise<void> {
     try {
-      if (mayBeWithdrawn) await this.release(intent, tenantId);
+      if (mayBeWithdrawn) await this.giveBack(intent, tenantId);
       else await claim(this.dataSource.manager, intent);
     } catch (error) {
       logger('billing').warn({ err: error, tenantId }, 'a withdrawal is not given back yet; it will be retried');
@@ -164,10 +170,10 @@ export class MoneyOut {
   }
 
   /**
-   * Unless the debit was booked after all, the books move on without it. This makes the version that the store waits
-   * for.
+   * Gives a withdrawal back, unless its debit was booked after all. The store keeps the amount away until it gets the
+   * next version of the books. This makes that version, without the debit.
    */
-  private async release(intent: string, tenantId: string): Promise<void> {
+  private async giveBack(intent: string, tenantId: string): Promise<void> {
     await transaction(this.dataSource, async (tx) => {
       const books = (await lockBooks(tx, [tenantId])).get(tenantId)!;
       if (!(await claim(tx, intent))) return;
@@ -183,7 +189,7 @@ export class MoneyOut {
   }
 }
 
-/** False if the debit was booked or given up. */
+/** Takes the intent of a debit. False if it is gone: the debit was booked, refused or given back. */
 async function claim(tx: EntityManager, intent: string): Promise<boolean> {
   return (await changedRows(tx, 'DELETE FROM withdrawal_intent WHERE id = $1', [intent])) === 1;
 }

@@ -1,9 +1,11 @@
-import type { AdmissionStore } from '@tollgate/admission';
+import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
+import { AdmissionStore } from '@tollgate/admission';
 import { Counter, delayUntilAborted, logger, metrics } from '@tollgate/runtime';
-import type { DataSource } from 'typeorm';
-import { capped, compareTenant, NEWS, type TenantView } from '../reconcile/compare';
+import { BillingDataSource } from '../database';
+import { InjectOptions } from '../options';
+import { capped, compareTenant, BALANCE_UPDATE, type TenantView } from '../reconcile/compare';
 import { Stores } from '../reconcile/stores';
-import type { TenantRepairs } from './tenant-repairs';
+import { TenantRepairs } from './tenant-repairs';
 
 /** Time from the start of one round to the next. If a round takes longer, the next one starts at once. */
 export const ROUND_MS = 60_000;
@@ -38,7 +40,8 @@ const toldAgain = new Counter({
  * store stays below the version of the books for a minute, the update is sent again: it was lost, or the state is
  * forged and passes for an old one, with no more than the books had since.
  */
-export class PoisonWatch {
+@Injectable()
+export class PoisonWatch implements BeforeApplicationShutdown {
   private readonly stores: Stores;
   private readonly ending = new AbortController();
   private readonly asked = new Set<string>();
@@ -47,10 +50,11 @@ export class PoisonWatch {
   private lookingNow: Promise<void> = Promise.resolve();
 
   constructor(
-    dataSource: DataSource,
+    dataSource: BillingDataSource,
     admission: AdmissionStore,
     private readonly repairs: TenantRepairs,
-    private readonly lostAfterMs = LOST_AFTER_MS,
+    /** `watchEveryMs`: null turns the watch off; it then repairs nothing. */
+    @InjectOptions() private readonly options: { watchEveryMs: number | null; lostAfterMs?: number },
   ) {
     this.stores = new Stores(dataSource, admission);
   }
@@ -60,7 +64,7 @@ export class PoisonWatch {
    * rejects.
    */
   look(tenantId: string): void {
-    if (this.ending.signal.aborted || this.asked.size >= MAX_ASKED || this.asked.has(tenantId)) return;
+    if (this.isOff || this.ending.signal.aborted || this.asked.size >= MAX_ASKED || this.asked.has(tenantId)) return;
     this.asked.add(tenantId);
     this.lookingNow = this.lookingNow.then(async () => {
       this.asked.delete(tenantId);
@@ -68,8 +72,9 @@ export class PoisonWatch {
     });
   }
 
-  /** Looks at all tenants once. Returns how many were repaired. */
-  async round(): Promise<number> {
+  /** Looks at all tenants once, or until `ending` is aborted. Returns how many were repaired. */
+  async round(ending: AbortSignal = this.ending.signal): Promise<number> {
+    const { lostAfterMs = LOST_AFTER_MS } = this.options;
     const behind: typeof this.behind = new Map();
     const nowMs = performance.now();
     let repaired = 0;
@@ -83,15 +88,16 @@ export class PoisonWatch {
         const seen = this.behind.get(tenantId);
         const still = isBehind && seen && view.snapshot!.version < seen.version ? seen : undefined;
         if (isBehind) behind.set(tenantId, still ?? { version: view.before.version, sinceMs: nowMs });
-        const isLost = still !== undefined && nowMs - still.sinceMs >= this.lostAfterMs;
-        const differs = compareTenant(view).some(({ check }) => check !== NEWS) || isAhead(view) || hasMore(view);
+        const isLost = still !== undefined && nowMs - still.sinceMs >= lostAfterMs;
+        const differs =
+          compareTenant(view).some(({ check }) => check !== BALANCE_UPDATE) || isAhead(view) || hasMore(view);
         if (!(view.snapshot && differs) && !isLost) continue;
         if (++lookedInto > MAX_LOOKED_INTO_A_ROUND) continue;
         if (await this.lookInto(tenantId, isLost ? still.version : undefined)) repaired++;
       }
-      if (next === null || this.ending.signal.aborted) break;
+      if (next === null || ending.aborted) break;
       after = next;
-      await delayUntilAborted(PAGE_PAUSE_MS, this.ending.signal);
+      await delayUntilAborted(PAGE_PAUSE_MS, ending);
     }
     this.behind = behind;
     return repaired;
@@ -102,10 +108,14 @@ export class PoisonWatch {
     await this.lookingNow;
   }
 
-  /** Waits for the current work. */
-  async stop(): Promise<void> {
+  /** Waits for the looks in progress. */
+  async beforeApplicationShutdown(): Promise<void> {
     this.ending.abort();
     await this.lookingNow;
+  }
+
+  private get isOff(): boolean {
+    return this.options.watchEveryMs === null;
   }
 
   /** Never rejects: one tenant does not keep the watch from the others. */
@@ -123,7 +133,7 @@ export class PoisonWatch {
    * did. Rejects when it could not look or repair.
    */
   async heal(tenantId: string, heardOf?: bigint): Promise<boolean> {
-    const healed = await this.repairs.heal(tenantId, heardOf);
+    const healed = this.isOff ? null : await this.repairs.heal(tenantId, heardOf);
     if (!healed) return false;
     const { poison: found, changes, droppedHolds } = healed;
     const log = { tenantId, found, changes, droppedHolds };

@@ -1,27 +1,22 @@
-import { AdmissionStore } from '@tollgate/admission';
 import { Module } from '@nestjs/common';
-import { BillingDataSource } from '../database';
-import { SERVICE_OPTIONS, type ServiceOptions } from '../options';
-import { PoisonRounds } from './poison-rounds';
+import { BILLING_OPTIONS, type ServiceOptions } from '../options';
+import { PeriodicTask } from '../periodic-task';
 import { PoisonWatch } from './poison-watch';
 import { RepairController } from './repair.controller';
 import { TenantRepairs } from './tenant-repairs';
 
-/** Null if the watch is off. */
-const poisonWatch = {
-  provide: PoisonWatch,
-  inject: [BillingDataSource, AdmissionStore, TenantRepairs, SERVICE_OPTIONS],
-  useFactory: (
-    dataSource: BillingDataSource,
-    admission: AdmissionStore,
-    repairs: TenantRepairs,
-    { watchEveryMs }: ServiceOptions,
-  ) => (watchEveryMs === null ? null : new PoisonWatch(dataSource, admission, repairs)),
+const ROUNDS = 'compare the admission store with the books';
+
+const watchRounds = {
+  provide: Symbol(ROUNDS),
+  inject: [PoisonWatch, BILLING_OPTIONS],
+  useFactory: (watch: PoisonWatch, { watchEveryMs }: ServiceOptions) =>
+    new PeriodicTask(ROUNDS, watchEveryMs, (ending) => watch.round(ending)),
 };
 
 @Module({
   controllers: [RepairController],
-  providers: [TenantRepairs, poisonWatch, PoisonRounds],
+  providers: [TenantRepairs, PoisonWatch, watchRounds],
   exports: [PoisonWatch],
 })
 export class RepairModule {}

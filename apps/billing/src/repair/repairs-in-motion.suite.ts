@@ -4,7 +4,7 @@ import { MoneyOut } from '../refunds/money-out';
 import { CENT, charge } from '../testing/billing.fixture';
 import { settleRequest } from '../testing/held-request.fixture';
 import { PoisonWatch } from './poison-watch';
-import { FORGED, useRepairs, type OpenStore } from './repairs.fixture';
+import { FORGED, useRepairs, WATCHING, type OpenStore } from './repairs.fixture';
 
 /** Repairs and the watch while money moves and requests run, in either admission store beside real books. */
 export function repairsInMotionSuite(database: TestDatabase, openStore: OpenStore): void {
@@ -97,8 +97,8 @@ export function repairsInMotionSuite(database: TestDatabase, openStore: OpenStor
     });
 
     it('an update that does not arrive within a minute is sent again, and not earlier', async () => {
-      const patient = new PoisonWatch(t.billing.dataSource, t.store, t.repairs);
-      const hasty = new PoisonWatch(t.billing.dataSource, t.store, t.repairs, 0);
+      const patient = new PoisonWatch(t.billing.dataSource, t.store, t.repairs, WATCHING);
+      const hasty = new PoisonWatch(t.billing.dataSource, t.store, t.repairs, { ...WATCHING, lostAfterMs: 0 });
       const tenantId = await t.tenant();
       await t.topUp(tenantId, 500);
       for (const one of [patient, patient, hasty]) await one.round();
@@ -111,7 +111,7 @@ export function repairsInMotionSuite(database: TestDatabase, openStore: OpenStor
       const tenantId = await t.tenant();
       await t.forge(tenantId, FORGED, 0n);
       await t.topUp(tenantId, 500);
-      const asked = new PoisonWatch(t.billing.dataSource, t.store, t.repairs);
+      const asked = new PoisonWatch(t.billing.dataSource, t.store, t.repairs, WATCHING);
       asked.look(tenantId);
       await asked.settled();
       await t.expectSound(tenantId, 1_500n);

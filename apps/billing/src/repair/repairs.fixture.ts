@@ -4,9 +4,10 @@ import { metrics } from '@tollgate/runtime';
 import type { TestDatabase } from '@tollgate/testing';
 import { CENT, useBilling, type TestBilling } from '../testing/billing.fixture';
 import { holdRequest, settleRequest } from '../testing/held-request.fixture';
-import { PoisonWatch } from './poison-watch';
+import { PoisonWatch, ROUND_MS } from './poison-watch';
 import { TenantRepairs } from './tenant-repairs';
 
+export const WATCHING = { watchEveryMs: ROUND_MS };
 /** A version that billing never made. */
 export const FORGED = 999_999_999n;
 
@@ -35,7 +36,7 @@ export class RepairTest {
   constructor(readonly billing: TestBilling) {}
 
   deliver = async (tenantId: string) =>
-    this.store.applyBalanceUpdates((await this.billing.news(tenantId)).map(parseBalanceUpdate));
+    this.store.applyBalanceUpdates((await this.billing.updates(tenantId)).map(parseBalanceUpdate));
 
   view = async (tenantId: string): Promise<Snapshot> => (await this.store.snapshot({ tenantId, limit: 1 }))[0]!;
 
@@ -85,7 +86,7 @@ export function useRepairs(database: TestDatabase, openStore: OpenStore): Repair
     Object.assign(test, openStore());
     await test.store.start();
     test.repairs = new TenantRepairs(billing.dataSource, billing.messages, test.store, { now: () => new Date() });
-    test.watch = new PoisonWatch(billing.dataSource, test.store, test.repairs);
+    test.watch = new PoisonWatch(billing.dataSource, test.store, test.repairs, WATCHING);
   });
   afterAll(() => test.store.close());
   return test;

@@ -1,7 +1,7 @@
-import { Controller, Inject } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 import { RequestError, type ReplyOf, type TenantUpdate } from '@tollgate/contracts';
 import { EventPattern, MessagePattern } from '@tollgate/messaging/nest';
-import { AfterCommit } from '../consume/after-commit';
+import { AfterCommit } from '../post/after-commit';
 import { PoisonWatch } from '../repair/poison-watch';
 import { TenantStatus, validateTenantUpdate } from './tenant-status';
 
@@ -10,7 +10,7 @@ export class TenantStatusController {
   constructor(
     private readonly status: TenantStatus,
     private readonly after: AfterCommit,
-    @Inject(PoisonWatch) private readonly watch: PoisonWatch | null,
+    private readonly watch: PoisonWatch,
   ) {}
 
   @EventPattern('tenant-news', 'billing', { validate: validateTenantUpdate })
@@ -29,7 +29,7 @@ export class TenantStatusController {
       this.after.committed();
     }
     // A store that a forged version put ahead of the books has ignored the status.
-    await this.watch?.heal(update.tenantId);
+    await this.watch.heal(update.tenantId);
     return { told: true };
   }
 }

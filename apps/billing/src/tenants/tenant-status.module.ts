@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { PostingModule } from '../consume/posting.module';
+import { PostingModule } from '../post/posting.module';
 import { RepairModule } from '../repair/repair.module';
 import { TenantStatus } from './tenant-status';
 import { TenantStatusController } from './tenant-status.controller';

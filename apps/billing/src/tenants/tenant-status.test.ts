@@ -16,13 +16,13 @@ describe('a status from auth', () => {
   afterAll(() => store.close());
   const apply = (...batch: TenantUpdate[]) =>
     new TenantStatus(billing.dataSource, store, { postingIntervalMs: 0 }).apply(batch);
-  const suspensions = async (tenantId: string) => (await billing.news(tenantId)).map((one) => one.suspended);
+  const suspensions = async (tenantId: string) => (await billing.updates(tenantId)).map((one) => one.suspended);
 
   it('goes to the admission store with the next version of the books, and stays in every later update', async () => {
     const tenantId = await billing.tenant(10);
     await apply({ tenantId, version: 1, status: 'suspended' });
     await billing.topUps.add({ tenantId, amountCents: 1, source: 'manual', ref: 'more' });
-    expect(await billing.news(tenantId)).toMatchObject([
+    expect(await billing.updates(tenantId)).toMatchObject([
       { version: '1', suspended: false },
       { version: '2', suspended: true },
       { version: '3', suspended: true },
@@ -80,7 +80,7 @@ describe('validateTenantUpdate', () => {
     [{ ...good, version: -1 }, 'version: not a version'],
     [{ ...good, version: 2 ** 60 }, 'version: not a version'],
     [{ ...good, status: 'gone' }, 'status: unknown'],
-  ])('%j: %s', (news, reason) => {
-    expect(validateTenantUpdate(news)).toBe(reason);
+  ])('%j: %s', (update, reason) => {
+    expect(validateTenantUpdate(update)).toBe(reason);
   });
 });

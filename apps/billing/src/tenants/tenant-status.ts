@@ -3,7 +3,7 @@ import { AdmissionStore } from '@tollgate/admission';
 import { isId, type BalanceUpdate, type TenantUpdate } from '@tollgate/contracts';
 import { enqueue } from '@tollgate/messaging';
 import { query, transaction } from '@tollgate/postgres';
-import { enforceAtAdmission, tellAdmission } from '../consume/tell-admission';
+import { enforceAtAdmission, tellAdmission } from '../outbox/tell-admission';
 import { BillingDataSource } from '../database';
 import { lockBooks, readBooks, saveBooks } from '../ledger/books-store';
 import { balanceUpdate } from '../ledger/core/books';

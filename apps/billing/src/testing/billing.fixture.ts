@@ -2,8 +2,8 @@ import { newId, RequestError, type Charge, type BalanceUpdate, type ReplyOf } fr
 import { PostgresMessages, type Messages } from '@tollgate/messaging';
 import type { TestDatabase } from '@tollgate/testing';
 import type { DataSource } from 'typeorm';
-import { ChargeGatherer } from '../consume/charge-gatherer';
-import { Poster } from '../consume/poster';
+import { ChargeGatherer } from '../gather/charge-gatherer';
+import { Poster } from '../post/poster';
 import { openBillingDatabase } from '../database';
 import { auditLedger } from '../reconcile/audit';
 import { TopUps } from '../topups/top-ups';
@@ -24,7 +24,7 @@ export interface TestBilling {
   /** Makes a tenant with this credit. */
   tenant(cents?: number): Promise<string>;
   /** Balance updates written for a tenant so far, oldest first, from the outbox (no relay runs). */
-  news(tenantId: string): Promise<BalanceUpdate[]>;
+  updates(tenantId: string): Promise<BalanceUpdate[]>;
   entries(tenantId: string): Promise<{ id: string; type: string; amount: number; period: string; ref: string }[]>;
   books(tenantId: string): Promise<{ version: number; balance: number; unposted: bigint; due: boolean }>;
 }
@@ -67,7 +67,7 @@ export function useBilling(
         if (cents > 0) await topUps.add({ tenantId, amountCents: cents, source: 'manual', ref: 'first' });
         return tenantId;
       },
-      news: async (tenantId: string) =>
+      updates: async (tenantId: string) =>
         (
           await database.query<{ data: BalanceUpdate }>(
             `SELECT data FROM billing.outbox WHERE topic = 'credit-news' AND data->>'tenantId' = $1 ORDER BY id`,

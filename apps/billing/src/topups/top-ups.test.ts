@@ -26,7 +26,7 @@ describe('a top-up', () => {
     });
     // By the service's clock, not the machine's.
     expect(await billing.entries(tenantId)).toMatchObject([{ period: '2031-10' }]);
-    expect(await billing.news(tenantId)).toEqual([
+    expect(await billing.updates(tenantId)).toEqual([
       { tenantId, version: '1', balanceNanos: String(1_000n * CENT), releases: [], suspended: false },
     ]);
     expect(
@@ -45,7 +45,7 @@ describe('a top-up', () => {
     const replies = await Promise.all(Array.from({ length: 12 }, () => add(tenantId, 500, 'pi_2')));
     expect(new Set(replies.map((reply) => JSON.stringify(reply))).size).toBe(1);
     expect(await billing.entries(tenantId)).toHaveLength(1);
-    expect(await billing.news(tenantId)).toHaveLength(1);
+    expect(await billing.updates(tenantId)).toHaveLength(1);
     await add(tenantId, 7, 'pi_3');
     expect(await add(tenantId, 500, 'pi_2')).toEqual(replies[0]);
   });

@@ -42,9 +42,12 @@ export class UsageConsumer {
    * 1. Quarantine bad events, so that they block nobody: events of an invalid form, and those whose cost does not
    *    follow from their tokens and a price that was in force.
    * 2. Keep one event of each id, in ascending order.
-   * 3. In one transaction: record the new events (the primary key ensures that they are new),
-   * 4. add to the sums, for the new events only,
-   * 5. and put the charges into the outbox.
+   *
+   * Then, in one transaction:
+   *
+   * 3. Record the new events. The primary key ensures that they are new.
+   * 4. Add to the sums, for the new events only.
+   * 5. Put the charges into the outbox.
    *
    * The caller acknowledges after the commit.
    */

@@ -30,8 +30,8 @@ export interface Unrated {
 export function rate(event: UsageEvent, prices: Prices): Rating | Unrated {
   const price = prices.find(event);
   if (price === undefined) return { reason: 'price.version: never in force for this model', wrong: 'price' };
-  const wrong = NUMBERS.find((name) => event.price[name] !== price[name]);
-  if (wrong !== undefined) return { reason: `price.${wrong}: not that of its version`, wrong: 'cost' };
+  const differing = NUMBERS.find((name) => event.price[name] !== price[name]);
+  if (differing !== undefined) return { reason: `price.${differing}: not that of its version`, wrong: 'cost' };
   const chargeNanos = BigInt(event.costNanos);
   const overrunNanos = BigInt(event.overrunNanos);
   const rated = costNanos(event, price);

@@ -26,14 +26,14 @@ beforeAll(async () => {
   });
   await store.start();
   await messages.start();
-  await news({ balanceNanos: 10n ** 15n });
+  await update({ balanceNanos: 10n ** 15n });
 });
 beforeEach(() => {
   published = [];
 });
 
 let version = 0n;
-async function news({ balanceNanos = 10n ** 15n, releases = [] as string[] }): Promise<void> {
+async function update({ balanceNanos = 10n ** 15n, releases = [] as string[] }): Promise<void> {
   await store.applyBalanceUpdates([{ tenantId: TENANT, version: ++version, balanceNanos, releases, suspended: false }]);
 }
 
@@ -87,11 +87,11 @@ describe('the sweeper', () => {
     const [young] = await settle(1);
     expect(await sweeper().sweep()).toBe(0);
     nowMs += 1;
-    await news({ releases: [confirmed!.id] });
+    await update({ releases: [confirmed!.id] });
     expect(await sweeper().sweep()).toBe(1);
     await eventually(() => expect(published).toEqual([lost]));
     expect(await sweeper().sweep()).toBe(0);
-    await news({ releases: [lost!.id, young!.id] });
+    await update({ releases: [lost!.id, young!.id] });
   });
 
   it('publishes the recorded progress of a request whose gateway died', async () => {
@@ -103,7 +103,7 @@ describe('the sweeper', () => {
     await eventually(() =>
       expect(published).toMatchObject([{ ...draft, outcome: 'expired', completionTokens: 3, costNanos: '16800' }]),
     );
-    await news({ releases: [draft!.id] });
+    await update({ releases: [draft!.id] });
   });
 
   it('continues while there is more than one call returns, each event once, even beside another sweeper', async () => {
@@ -112,26 +112,26 @@ describe('the sweeper', () => {
     const counts = await Promise.all([sweeper().sweep(), sweeper().sweep()]);
     expect(counts[0] + counts[1]).toBe(events.length);
     await eventually(() => expect(ids(published)).toEqual(ids(events)));
-    await news({ releases: ids(events) });
+    await update({ releases: ids(events) });
   });
 
   it('redelivers a backlog more and more rarely without confirmations, and at once after they arrive', async () => {
     const events = await settle(SWEEP_LIMIT);
     const one = sweeper();
     expect(await sentAtMs(one, 80)).toEqual([5_000, 15_000, 35_000, 75_000]);
-    await news({ releases: ids(events) });
+    await update({ releases: ids(events) });
     nowMs += 161_000;
     expect(await one.sweep(nowMs)).toBe(0);
     const [next] = await settle(1);
     nowMs += 5_000;
     expect(await one.sweep(nowMs)).toBe(1);
-    await news({ releases: [next!.id] });
+    await update({ releases: [next!.id] });
   });
 
   it('never delays a few lost events, however often they must be redelivered', async () => {
     const [event] = await settle(1);
     expect(await sentAtMs(sweeper(), 20)).toEqual([5_000, 10_000, 15_000, 20_000]);
-    await news({ releases: [event!.id] });
+    await update({ releases: [event!.id] });
   });
 
   it('continues after errors, and stops on demand', async () => {
@@ -142,6 +142,6 @@ describe('the sweeper', () => {
     await database.query('ALTER FUNCTION admission.swept RENAME TO sweep');
     await eventually(() => expect(published).toContainEqual(event));
     await one.beforeApplicationShutdown();
-    await news({ releases: [event!.id] });
+    await update({ releases: [event!.id] });
   });
 });

@@ -89,7 +89,7 @@ class Run {
       case 'news': {
         const releases = this.holds(operation.releases.map((pick) => ({ pick }))).map(({ id }) => id);
         const balanceNanos = operation.below ? -operation.balance : operation.balance;
-        const news = {
+        const update = {
           tenantId,
           version: BigInt(operation.version),
           balanceNanos,
@@ -100,7 +100,7 @@ class Run {
             ...rest,
           })),
         };
-        await this.onBoth((store) => store.applyBalanceUpdates([news]));
+        await this.onBoth((store) => store.applyBalanceUpdates([update]));
         return;
       }
       case 'withdraw': {

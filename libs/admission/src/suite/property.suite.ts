@@ -20,7 +20,7 @@ class Run {
   private readonly ledger = this.tenants.map(() => ({ version: 0n, balanceNanos: 0n }));
   private readonly unposted = new Map<string, UsageEvent>();
   private readonly posted = new Set<string>();
-  private readonly news: ParsedBalanceUpdate[] = [];
+  private readonly updates: ParsedBalanceUpdate[] = [];
   private budgetVersion = 0n;
 
   constructor(
@@ -138,11 +138,11 @@ class Run {
         const keyId = operation.key === null ? null : this.keys[operation.key]!;
         this.budgetVersion += 1n;
         const budget = { keyId, version: this.budgetVersion, nanos: operation.nanos };
-        this.news.push({ ...this.books(operation.tenant), releases: [], budgets: [budget] });
+        this.updates.push({ ...this.books(operation.tenant), releases: [], budgets: [budget] });
         return;
       }
       case 'deliver': {
-        const batch = operation.picks.flatMap((pick) => this.news.at(-1 - (pick % 5)) ?? []);
+        const batch = operation.picks.flatMap((pick) => this.updates.at(-1 - (pick % 5)) ?? []);
         await store.applyBalanceUpdates(batch);
         for (const one of batch) model.applyBalanceUpdates(one);
       }
@@ -172,7 +172,7 @@ class Run {
 
   private write(tenant: number, releases: string[]): void {
     this.ledger[tenant]!.version += 1n;
-    this.news.push({ ...this.books(tenant), releases });
+    this.updates.push({ ...this.books(tenant), releases });
   }
 
   private books(tenant: number): Omit<ParsedBalanceUpdate, 'releases'> {

@@ -8,7 +8,7 @@ const MONTH = '2026-05';
 /** A tenant's state computed anew from the books, whatever was written into it. */
 export function repairSuite(open: OpenStore): void {
   const fixture = useFixture(open);
-  const news = (version: bigint, tokens: bigint, more: { suspended?: boolean; releases?: string[] } = {}) =>
+  const update = (version: bigint, tokens: bigint, more: { suspended?: boolean; releases?: string[] } = {}) =>
     fixture().store.applyBalanceUpdates([
       {
         tenantId: fixture().tenantId,
@@ -34,22 +34,22 @@ export function repairSuite(open: OpenStore): void {
     fixture().admit(fixture().request({ wantOutputTokens: tokens, minOutputTokens: tokens, ...more }));
 
   it('removes a forged version with its credit, and later applies a genuine top-up', async () => {
-    await news(3n, 10n);
-    await news(FORGED, 1_000_000n);
+    await update(3n, 10n);
+    await update(FORGED, 1_000_000n);
     expect(await affords(100_000)).toMatchObject({ kind: 'held' });
     // No balance update can undo it.
-    await news(4n, 20n);
+    await update(4n, 20n);
     expect(await fixture().sums()).toMatchObject({ version: FORGED });
     expect(await repair(4n, 20n)).toEqual({ droppedHolds: 0 });
     expect(await fixture().sums()).toMatchObject({ version: 4n, balanceNanos: 20n * TOKEN_NANOS, pendingHolds: 1 });
     expect(await affords(1)).toMatchObject({ kind: 'refused', reason: 'credit_held' });
-    await news(5n, 100_050n);
+    await update(5n, 100_050n);
     expect(await affords(50)).toMatchObject({ kind: 'held' });
   });
 
   it('removes a suspension that the books do not have', async () => {
-    await news(3n, 10n);
-    await news(FORGED, 10n, { suspended: true });
+    await update(3n, 10n);
+    await update(FORGED, 10n, { suspended: true });
     expect(await affords(1)).toMatchObject({ reason: 'tenant_suspended' });
     expect(await fixture().sums()).toMatchObject({ suspended: true });
     await repair(3n, 10n);
@@ -58,7 +58,7 @@ export function repairSuite(open: OpenStore): void {
 
   it('keeps every hold: running ones extend and settle as before, settled ones await their release', async () => {
     const f = fixture();
-    await news(1n, 100n);
+    await update(1n, 100n);
     const [running, settled, released] = [await f.hold(), await f.hold(), await f.hold()];
     await f.settle(settled, 7n * TOKEN_NANOS);
     await f.settle(released, 9n * TOKEN_NANOS);
@@ -74,7 +74,7 @@ export function repairSuite(open: OpenStore): void {
       inFlight: 1n,
     };
     expect(await f.sums()).toMatchObject(after);
-    await news(2n, 91n, { releases: [released] });
+    await update(2n, 91n, { releases: [released] });
     expect(await f.sums()).toMatchObject(after);
     const { tenantId } = f;
     expect(await f.store.extend([{ id: running, tenantId, wantNanos: 5n * TOKEN_NANOS, minNanos: 1n }])).toMatchObject([
@@ -83,14 +83,14 @@ export function repairSuite(open: OpenStore): void {
     expect(await f.settle(running, 15n * TOKEN_NANOS)).toMatchObject({ kind: 'settled' });
     f.nowMs += 120_000;
     expect((await f.sweep()).map(({ id }) => id).sort()).toEqual([running, settled].sort());
-    await news(3n, 69n, { releases: [running, settled] });
+    await update(3n, 69n, { releases: [running, settled] });
     expect(await f.sums()).toMatchObject({ settledNanos: 0n, pendingNanos: 0n, inFlight: 0n });
     expect(await affords(69)).toMatchObject({ kind: 'held' });
   });
 
   it('leaves expiry unchanged: an expired hold is charged what it recorded', async () => {
     const f = fixture();
-    await news(1n, 100n);
+    await update(1n, 100n);
     const id = await f.hold();
     await f.progress(id, 4);
     await repair(1n, 100n);
@@ -101,16 +101,16 @@ export function repairSuite(open: OpenStore): void {
 
   it('is not undone by balance updates of older versions or of its own version', async () => {
     await repair(5n, 50n);
-    await news(4n, 1_000n);
-    await news(5n, 1_000n);
+    await update(4n, 1_000n);
+    await update(5n, 1_000n);
     expect(await fixture().sums()).toMatchObject({ version: 5n, balanceNanos: 50n * TOKEN_NANOS });
-    await news(6n, 60n);
+    await update(6n, 60n);
     expect(await fixture().sums()).toMatchObject({ version: 6n, balanceNanos: 60n * TOKEN_NANOS });
   });
 
   it('removes withdrawals that the books do not have, so their credit is available again', async () => {
     const f = fixture();
-    await news(1n, 100n);
+    await update(1n, 100n);
     const { tenantId } = f;
     expect(await f.store.withdraw({ tenantId, version: FORGED, nanos: 90n * TOKEN_NANOS })).toEqual({
       kind: 'withdrawn',
@@ -145,7 +145,7 @@ export function repairSuite(open: OpenStore): void {
   it('limits what was spent in the month to between metering’s sum and that plus what is settled here', async () => {
     const f = fixture();
     const budget = { tenantBudgetNanos: 100n * TOKEN_NANOS };
-    await news(1n, 1_000n);
+    await update(1n, 1_000n);
     await f.settle(await f.hold(), 10n * TOKEN_NANOS);
     const spent = (tokens: bigint) => ({ spent: [{ month: MONTH, tenantNanos: tokens * TOKEN_NANOS, keys: [] }] });
     await repair(1n, 1_000n, spent(60n));

@@ -9,7 +9,7 @@ export function withdrawSuite(open: OpenStore): void {
   const fixture = useFixture(open);
   const withdraw = (version: bigint, tokens: bigint, store = fixture().store) =>
     store.withdraw({ tenantId: fixture().tenantId, version, nanos: tokens * TOKEN_NANOS });
-  const news = (version: bigint, tokens: bigint) =>
+  const update = (version: bigint, tokens: bigint) =>
     fixture().store.applyBalanceUpdates([
       { tenantId: fixture().tenantId, version, balanceNanos: tokens * TOKEN_NANOS, releases: [], suspended: false },
     ]);
@@ -30,26 +30,26 @@ export function withdrawSuite(open: OpenStore): void {
 
   it('stays withdrawn when the balance update includes the debit', async () => {
     await withdraw(2n, 60n);
-    await news(2n, 40n);
+    await update(2n, 40n);
     expect(await fixture().sums()).toMatchObject({ version: 2n, balanceNanos: 40n * TOKEN_NANOS });
     expect(await affords(41)).toMatchObject({ kind: 'held', outputTokens: 40 });
   });
 
   it('is available again when the version arrives without the debit', async () => {
     await withdraw(2n, 60n);
-    await news(3n, 100n);
+    await update(3n, 100n);
     expect(await affords(100)).toMatchObject({ kind: 'held' });
   });
 
   it('is not undone by a late balance of an older version', async () => {
     await withdraw(5n, 60n);
-    await news(4n, 90n);
+    await update(4n, 90n);
     expect(await fixture().sums()).toMatchObject({ version: 4n, balanceNanos: 30n * TOKEN_NANOS });
     expect(await withdraw(6n, 31n)).toMatchObject({ kind: 'refused' });
     expect(await withdraw(6n, 20n)).toEqual({ kind: 'withdrawn' });
-    await news(5n, 30n);
+    await update(5n, 30n);
     expect(await fixture().sums()).toMatchObject({ version: 5n, balanceNanos: 10n * TOKEN_NANOS });
-    await news(6n, 10n);
+    await update(6n, 10n);
     expect(await fixture().sums()).toMatchObject({ version: 6n, balanceNanos: 10n * TOKEN_NANOS });
   });
 
@@ -61,7 +61,7 @@ export function withdrawSuite(open: OpenStore): void {
   });
 
   it('is overtaken when the version is known already', async () => {
-    await news(2n, 100n);
+    await update(2n, 100n);
     expect(await withdraw(2n, 1n)).toEqual({ kind: 'overtaken' });
     expect(await withdraw(1n, 1n)).toEqual({ kind: 'overtaken' });
     expect(await affords(100)).toMatchObject({ kind: 'held' });

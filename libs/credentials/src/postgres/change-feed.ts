@@ -35,15 +35,16 @@ export interface ChangeListener {
  * Follows the changes of the store on its own connection. It asks for all changes after the last one seen: on a
  * notification, every CHECK_INTERVAL_MS, and first after a reconnect. A notification only makes it faster; none has to
  * arrive.
- * connect + LISTEN ─▶ check ─▶ wait (notification or interval) ─▶ check …
- * ▲ │ error, timeout, connection gone
- * └── wait ◀───────┘
+ *
+ *   connect + LISTEN ─▶ check ─▶ wait (notification or interval) ─▶ check …
+ *         ▲                │                 │ error, timeout, connection gone
+ *         └──── wait ◀─────┴─────────────────┘
  */
 export class ChangeFeed {
   private position = { change: 0, hash: AFTER_ALL_HASHES };
   private socket: Socket | null = null;
   private stopped = false;
-  private readonly news = new WakeableDelay();
+  private readonly wakeUp = new WakeableDelay();
   /** Only a stop ends the wait for a new connection. */
   private readonly reconnect = new WakeableDelay();
   private running: Promise<void> = Promise.resolve();
@@ -71,7 +72,7 @@ export class ChangeFeed {
   async stop(): Promise<void> {
     this.stopped = true;
     this.drop();
-    this.news.wake();
+    this.wakeUp.wake();
     this.reconnect.wake();
     await this.running;
   }
@@ -102,7 +103,7 @@ export class ChangeFeed {
 
   private async follow(client: Client): Promise<void> {
     while (!this.stopped) {
-      await this.news.wait(CHECK_INTERVAL_MS);
+      await this.wakeUp.wait(CHECK_INTERVAL_MS);
       if (!this.stopped) await this.check(client);
     }
   }
@@ -116,9 +117,9 @@ export class ChangeFeed {
       stream: () => socket,
     });
     this.socket = socket;
-    client.on('notification', () => this.news.wake());
+    client.on('notification', () => this.wakeUp.wake());
     // The next check fails on the dead connection and opens a new one. After that, its error is old.
-    client.on('error', () => this.socket === socket && this.news.wake());
+    client.on('error', () => this.socket === socket && this.wakeUp.wake());
     await client.connect();
     await client.query('LISTEN tollgate_credentials');
     return client;

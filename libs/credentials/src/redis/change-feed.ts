@@ -54,7 +54,7 @@ export class ChangeFeed {
   private complete = true;
   private heard = now();
   private stopped = false;
-  private readonly news = new WakeableDelay();
+  private readonly wakeUp = new WakeableDelay();
   private running: Promise<void> = Promise.resolve();
 
   constructor(
@@ -81,13 +81,13 @@ export class ChangeFeed {
   }
 
   wake(): void {
-    this.news.wake();
+    this.wakeUp.wake();
   }
 
   private async run(): Promise<void> {
     let lost = false;
     while (!this.stopped) {
-      await this.news.wait(CHECK_INTERVAL_MS);
+      await this.wakeUp.wait(CHECK_INTERVAL_MS);
       if (this.stopped) return;
       try {
         await this.check();

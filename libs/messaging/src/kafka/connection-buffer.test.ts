@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
-import { mendConnectionBuffer } from './connection-buffer';
+import { patchConnectionBuffer } from './connection-buffer';
 
 it('a connection drops the beginning of an incomplete answer when it connects again', () => {
-  mendConnectionBuffer();
+  patchConnectionBuffer();
   const Connection = createRequire(__filename)('kafkajs/src/network/connection') as new (options: object) => {
     chunks: Buffer[];
     bytesBuffered: number;

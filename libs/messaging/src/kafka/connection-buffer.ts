@@ -11,16 +11,16 @@ interface Connection {
 
 /** The bytes that give the length of an answer. */
 const LENGTH_BYTES = 4;
-let mended = false;
+let patched = false;
 
 /**
  * Works around a defect of kafkajs 2.2.4. A connection that breaks in the middle of an answer keeps the answer's
  * beginning, and takes the data after the reconnection for its end. The garbage then causes a RangeError in a socket
  * listener, which cannot be caught and ends the process.
  */
-export function mendConnectionBuffer(): void {
-  if (mended) return;
-  mended = true;
+export function patchConnectionBuffer(): void {
+  if (patched) return;
+  patched = true;
   const connection = createRequire(__filename)('kafkajs/src/network/connection') as { prototype: Connection };
   const { connect } = connection.prototype;
   connection.prototype.connect = function (this: Connection): Promise<unknown> {

@@ -2,8 +2,8 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { logger, sharedLookup } from '@tollgate/runtime';
 import { Kafka, logLevel, type ISocketFactory, type KafkaConfig, type LogEntry } from 'kafkajs';
-import { mendConnectionBuffer } from './connection-buffer';
-import { mendRequestQueue } from './request-queue';
+import { patchConnectionBuffer } from './connection-buffer';
+import { patchRequestQueue } from './request-queue';
 
 /** How to reach the brokers. */
 export interface KafkaConnection {
@@ -96,15 +96,15 @@ export function createKafka(connection: KafkaConnection, sockets: Sockets, { qui
     logLevel: logLevel.INFO,
     logCreator: () => (quiet ? logQuietly : log),
   };
-  mendKafkajs();
+  patchKafkajs();
   if (sasl) config.sasl = sasl as NonNullable<KafkaConfig['sasl']>;
   return new Kafka(config);
 }
 
 /** Runs before anything of the client connects. */
-export function mendKafkajs(): void {
-  mendRequestQueue();
-  mendConnectionBuffer();
+export function patchKafkajs(): void {
+  patchRequestQueue();
+  patchConnectionBuffer();
 }
 
 const lastLoggedMs = new Map<string, number>();

@@ -3,7 +3,7 @@ import { backoffMs, logCapped, logger } from '@tollgate/runtime';
 import type { EachBatchPayload, KafkaMessage } from 'kafkajs';
 import { open } from '../envelope';
 import { deadMessages, failedBatches, forgedMessages, handledMessages, messageAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
+import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
 import type { KafkaConnection } from './connection';
 import { toRecord, type DeadLetter } from './dead-letters';
 import type { Publisher } from './publisher';
@@ -29,7 +29,7 @@ export interface ConsumedGroup {
   /** The service that consumes as the group. */
   service: Service;
   handler: BatchHandler<unknown>;
-  validate: WhyNot | undefined;
+  validate: MessageValidator | undefined;
 }
 
 export interface ConsumerTuning {
@@ -58,12 +58,14 @@ interface Batch {
 
 /**
  * Consumes one group of one topic. For each partition, in order:
- * fetched ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine forged and unreadable messages ─▶ 2. handler
- * ▲ ▲ │ threw │ returned
- * │ └──── next part ◀── 3. commit the offset
- * ◀────────────────────────────┼───────┘
- * └──── fetched again ◀── backoff, partition paused
- * ◀───────────────────────────────┘
+ *
+ *   fetch ─▶ part (≤ MAX_BATCH_MESSAGES) ─▶ 1. quarantine ─▶ 2. handler ─▶ 3. commit the offset
+ *     ▲       ▲                                  │ failed        │ failed         │
+ *     │       └────────── next part ◀────────────┼───────────────┼────────────────┘
+ *     └── backoff, partition paused ◀────────────┴───────────────┘
+ *
+ * Step 1 takes forged and unreadable messages out of the part.
+ *
  * While a handler runs, heartbeats go to the group. A rebalance waits until the handler has returned
  * (REBALANCE_TIMEOUT_MS at most), so a partition moves between batches. A paused partition delays no other one. A
  * process that has lost a partition cannot commit for it: the broker refuses its old generation.
@@ -234,7 +236,7 @@ export class GroupConsumer {
       };
       const verified = this.signatures.verify(named, message, service, definition.producers);
       if ('reason' in verified) {
-        quarantine(`not believed: ${verified.reason}`, true);
+        quarantine(`not authentic: ${verified.reason}`, true);
         continue;
       }
       const envelope = parse(value);

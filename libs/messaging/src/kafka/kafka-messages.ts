@@ -17,7 +17,7 @@ import {
   MessagesRefusedError,
   type BatchHandler,
   type RequestHandler,
-  type WhyNot,
+  type MessageValidator,
 } from '../messages';
 import { checkTopics, unusable, type TopicsOptions } from './apply-topics';
 import { BrokerProbe } from './broker-probe';
@@ -48,17 +48,20 @@ export interface KafkaMessagesOptions extends Partial<ConsumerTuning> {
   /** A prefix of each topic and group name. Empty by default. */
   topicPrefix?: string;
   topics?: Topics;
-  /** `start` does not wait for brokers that are down, and connects in the background. False by default. */
+  /** `start` resolves although brokers are down, and connects in the background. False by default. */
   startsWithoutBrokers?: boolean;
 }
 
 type State = 'new' | 'starting' | 'started' | 'closed';
 
 /**
- * Messages on Kafka. README.md says how each guarantee is kept. `start` rejects within 10 s when the brokers cannot be
- * reached or a topic is missing or wrong; it creates nothing (`applyTopics` does). With `startsWithoutBrokers`, only
- * brokers that answer make it reject. Later Kafka may go down and return: meanwhile `publish` and `request` reject with
- * UnavailableError in bounded time, and consuming recovers by itself.
+ * Messages on Kafka. README.md says how each guarantee is kept.
+ *
+ * - `start` rejects within 10 s when the brokers cannot be reached, or when a topic is missing or wrong. It creates no
+ *   topic; `applyTopics` does. With `startsWithoutBrokers` it rejects only for topics and rights, which it learns from
+ *   brokers that answer.
+ * - Kafka may go down after the start. Until it returns, `publish` and `request` reject with UnavailableError in
+ *   bounded time. Consuming recovers by itself.
  */
 export class KafkaMessages extends Messages {
   private readonly connection: KafkaConnection;
@@ -76,7 +79,7 @@ export class KafkaMessages extends Messages {
   private servers: RequestServer[] = [];
   private stopMeasuring: () => void = () => {};
   private state: State = 'new';
-  /** Only if it may start without brokers. */
+  /** The start in the background, with `startsWithoutBrokers`. */
   private readonly patient: PatientStart | undefined;
   private stopsConsuming = false;
   private closing: Promise<void> | undefined;
@@ -109,7 +112,7 @@ export class KafkaMessages extends Messages {
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    { validate }: { validate?: WhyNot } = {},
+    { validate }: { validate?: MessageValidator } = {},
   ): void {
     this.assertNew();
     const definition = this.topics[topic];
@@ -218,9 +221,9 @@ export class KafkaMessages extends Messages {
   private async end(): Promise<void> {
     this.stopMeasuring();
     this.probe.close();
-    // 1. Finish batches and requests in progress, while their handlers can still publish. 2. Fail requests that await a
-    //    reply, and send queued messages.
+    // 1. Finish batches and requests in progress, while their handlers can still publish.
     await this.stopConsuming();
+    // 2. Fail requests that await a reply, and send queued messages.
     this.state = 'closed';
     await Promise.all([this.client.close(), this.publisher.close()]);
     this.signatures.close();

@@ -11,16 +11,16 @@ interface RequestQueue {
 
 /** The interval at which a request that waits for a free place in flight is checked. */
 const CHECK_PENDING_MS = 10;
-let mended = false;
+let patched = false;
 
 /**
  * Works around a defect of kafkajs 2.2.4 (its issues 1704 and 1751). After a connection's first answer, each check of
  * its queue schedules the next one at a negative time. Node 24 then warns (TimeoutNegativeWarning), and every
  * connection wakes up each millisecond for its whole life. Here a check is scheduled only while a request waits.
  */
-export function mendRequestQueue(): void {
-  if (mended) return;
-  mended = true;
+export function patchRequestQueue(): void {
+  if (patched) return;
+  patched = true;
   const queue = createRequire(__filename)('kafkajs/src/network/requestQueue') as { prototype: RequestQueue };
   queue.prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
     if (this.throttleCheckTimeoutId || this.pending.length === 0) return;

@@ -102,11 +102,11 @@ export class RequestServer {
   /** Resolves when there was a free place for it. */
   private async take(message: KafkaMessage, partition: number, heartbeat: () => Promise<void>): Promise<void> {
     const verified = this.signatures.verify(this.topic, message, this.service, this.askers);
-    if ('reason' in verified) return this.disbelieve(message, partition, verified.reason);
+    if ('reason' in verified) return this.rejectForged(message, partition, verified.reason);
     const read = readRequest(message);
     const request = read && { ...read, from: verified.from };
-    const lie = request && lieOf(request, partition);
-    if (lie) return this.disbelieve(message, partition, lie);
+    const forgery = request && forgeryOf(request, partition);
+    if (forgery) return this.rejectForged(message, partition, forgery);
     // A request without a subject is still answered: it may be from a replica of another version.
     if (!request || request.subject === '') {
       unreadableRequests.inc({ topic: requestTopic(this.service) });
@@ -123,7 +123,7 @@ export class RequestServer {
     this.inHand.add(place);
   }
 
-  private disbelieve({ offset }: KafkaMessage, partition: number, reason: string): void {
+  private rejectForged({ offset }: KafkaMessage, partition: number, reason: string): void {
     forgedMessages.inc({ topic: requestTopic(this.service), group: 'handlers' });
     logCapped(this.log(), 'error', { partition, offset, reason }, 'a forged request was not handled');
   }
@@ -203,7 +203,7 @@ export class RequestServer {
 }
 
 /** Why a request with a valid signature is forged all the same: its sender may not send it, or it is a repeat. */
-function lieOf({ subject, from, partition: signed, askedMs }: Asked, partition: number): string | undefined {
+function forgeryOf({ subject, from, partition: signed, askedMs }: Asked, partition: number): string | undefined {
   if (Object.hasOwn(ASKERS, subject) && !ASKERS[subject as Subject].includes(from))
     return `${from} may not request "${subject}"`;
   if (signed !== partition) return `repeated by someone else: it was sent to partition ${signed}`;

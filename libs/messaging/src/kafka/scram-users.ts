@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { StartError, withTimeout } from '@tollgate/runtime';
 import { unusable } from './apply-topics';
-import { CONNECTION_TIMEOUT_MS, mendKafkajs, REQUEST_TIMEOUT_MS, Sockets, type KafkaConnection } from './connection';
+import { CONNECTION_TIMEOUT_MS, patchKafkajs, REQUEST_TIMEOUT_MS, Sockets, type KafkaConnection } from './connection';
 import { errorTypeOf, isRefused, RightMissingError } from './rights';
 
 /** A user that logs in by SCRAM-SHA-512. */
@@ -79,7 +79,7 @@ async function ask(connection: KafkaConnection, sockets: Sockets, upsertions: Up
 async function anyBroker({ brokers, clientId, tls, sasl }: KafkaConnection, sockets: Sockets): Promise<Broker> {
   const ConnectionPool = load('kafkajs/src/network/connectionPool') as new (options: object) => object;
   const OneBroker = load('kafkajs/src/broker') as new (options: object) => Broker;
-  mendKafkajs();
+  patchKafkajs();
   let failure: unknown;
   for (const address of brokers) {
     const connectionPool = new ConnectionPool({

@@ -46,8 +46,10 @@ export interface ConsumerSettings {
 /**
  * A kafkajs consumer that runs until it is stopped. kafkajs recovers from some failures and ends silently after others.
  * So any failure that gets here ends the consumer with its connections, and starts a new one:
- * starting ──joined──▶ consuming ──crash, silence──▶ ended ──backoff──▶ starting …
- * stop: finish the batches in progress, leave the group
+ *
+ *   starting ──joined──▶ consuming ──crash, silence──▶ ended ──backoff──▶ starting …
+ *
+ * `stop` finishes the batches in progress and leaves the group.
  */
 export class SupervisedConsumer {
   private sockets = new Sockets();

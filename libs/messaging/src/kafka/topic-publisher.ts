@@ -11,11 +11,14 @@ import { isRefused, RightMissingError } from './rights';
  * partition, it is less than the topics' `max.message.bytes`.
  */
 export const MAX_SEND_BYTES = 900 * 1024;
-/** A send without success by then fails, together with the queue behind it. It may have succeeded all the same. */
+/**
+ * A send that is not confirmed within this time is given up, and all queued messages fail with it. Its messages may be
+ * in the topic all the same.
+ */
 const SEND_TIMEOUT_MS = 10_000;
 /**
- * The limit while the process ends. A failed message is then published by the next process, and this one must not be
- * killed before.
+ * SEND_TIMEOUT_MS while the process ends. It is shorter, so that the process ends before it is killed. Messages that
+ * fail are published by the next process.
  */
 const HURRIED_SEND_TIMEOUT_MS = 3_000;
 const DISCONNECT_TIMEOUT_MS = 1_000;
@@ -25,17 +28,18 @@ const MAX_RETRY_MS = 1_000;
 const MESSAGE_OVERHEAD_BYTES = 100;
 
 /**
- * A message and its place: by key or by partition. With neither, kafkajs would choose another partition at each
- * attempt, with sequence numbers that the broker may have seen there. The broker would take the message for a repeat of
- * another one and drop it.
+ * A message with a key or a partition, so that each attempt sends it to the same partition. Otherwise kafkajs would
+ * choose another one at each attempt, with sequence numbers that the broker may have seen there. The broker would take
+ * the message for a repeat of another one and drop it.
  */
 export type OutgoingMessage = { value: Buffer | null; headers?: IHeaders } & (
   { key: Buffer | string; partition?: number } | { key: Buffer | null; partition: number }
 );
 
-/** One call of `send`. It may go out in several consecutive sends. */
+/** One call of `send`. A large one takes several sends to Kafka, one after the other. */
 interface Waiting {
   messages: readonly OutgoingMessage[];
+  /** The index of the first message that is not in a send yet. */
   next: number;
   resolve: () => void;
   reject: (error: Error) => void;
@@ -49,6 +53,7 @@ interface Link {
 /**
  * Sends to one topic (idempotent producer, all replicas, gzip). One send is in flight at a time. Messages that gather
  * meanwhile form the next one.
+ *
  * A producer that failed is never used again. kafkajs gives the sequence numbers of a failed batch to the next one. If
  * the broker had stored the failed batch after all, it would take the next one for a repeat, drop it, and report
  * success. A new producer has a new id.

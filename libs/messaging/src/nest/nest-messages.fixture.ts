@@ -2,7 +2,13 @@ import { Controller, type INestMicroservice, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { ReplyOf, RequestOf, Subject, Topic, TopicTypes } from '@tollgate/contracts';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
-import { Messages, type BatchHandler, type RequestHandler, type RequestOptions, type WhyNot } from '../messages';
+import {
+  Messages,
+  type BatchHandler,
+  type RequestHandler,
+  type RequestOptions,
+  type MessageValidator,
+} from '../messages';
 import type { MessagesStore } from '../messages-store.fixture';
 import { EventPattern, MessagePattern } from './patterns';
 import { MessagesModule } from './messages.module';
@@ -31,7 +37,7 @@ class NestMessages extends Messages {
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    options: { validate?: WhyNot } = {},
+    options: { validate?: MessageValidator } = {},
   ): void {
     (this.app ? this.inner : this.rehearsal).consume(topic, group, handler, options);
     @Controller()

@@ -1,7 +1,7 @@
 import { applyDecorators, UseFilters } from '@nestjs/common';
 import { EventPattern as NestEventPattern, MessagePattern as NestMessagePattern } from '@nestjs/microservices';
 import type { Subject, Topic, TopicTypes } from '@tollgate/contracts';
-import type { BatchHandler, RequestHandler, WhyNot } from '../messages';
+import type { BatchHandler, RequestHandler, MessageValidator } from '../messages';
 import { SeamErrors } from './seam-errors';
 
 /** Decorates a method with the signature of `Handler`. Any other method does not compile. */
@@ -14,7 +14,7 @@ type HandlerDecorator<Handler> = <Method extends Handler>(
 /** The options of a topic's decorator for the transport. */
 export interface TopicExtras {
   group: string;
-  validate?: WhyNot;
+  validate?: MessageValidator;
 }
 
 /**
@@ -33,7 +33,7 @@ export function MessagePattern<S extends Subject>(subject: S): HandlerDecorator<
 export function EventPattern<T extends Topic>(
   topic: T,
   group: string,
-  options: { validate?: WhyNot } = {},
+  options: { validate?: MessageValidator } = {},
 ): HandlerDecorator<BatchHandler<TopicTypes[T]>> {
   const extras: TopicExtras = { group, ...options };
   return decorate(NestEventPattern<string>(topic, extras));

@@ -35,22 +35,26 @@ interface RefusedRow {
   reason: string;
 }
 
-/** The outcome for the rows that were taken. Rows of the topics in `failed` are back in the outbox. */
+/** The outcome of one batch. */
 interface Taken {
+  /** The number of rows that were taken. */
   rows: number;
+  /** The error of each topic that could not be published. Its rows are back in the outbox. */
   failed: Map<Topic, unknown>;
 }
 
 /**
  * Publishes what `enqueue` stored. Takes rows in the order of their ids, publishes them, and then commits their
  * removal, so each is published at least once.
- * Any number of relays may work on one table: each takes rows that no other holds. A row's id does not follow the order
- * of commits. So messages of one key may change places. Consumers de-duplicate by id and compare versions. A refused
- * row goes to `outbox_refused` and blocks no other; the other rows of its batch keep their order.
+ *
+ * Any number of relays may work on one table: each takes rows that no other holds. Ids do not follow the order of
+ * commits, so messages of one key may change places. Consumers de-duplicate by id and compare versions. A refused row
+ * goes to `outbox_refused` and blocks no other; the other rows of its batch keep their order.
+ *
  * A topic that cannot be published gets a loop of its own until it can be, while the main loop publishes the others.
  */
 export class OutboxRelay {
-  private readonly news = new WakeableDelay();
+  private readonly wakeUp = new WakeableDelay();
   private readonly interrupt = new AbortController();
   /** The loops of the topics that currently cannot be published. */
   private readonly apart = new Map<Topic, Promise<unknown>>();
@@ -71,7 +75,7 @@ export class OutboxRelay {
 
   /** There are new rows. Call it after the commit. */
   wake(): void {
-    this.news.wake();
+    this.wakeUp.wake();
   }
 
   /**
@@ -80,14 +84,14 @@ export class OutboxRelay {
    */
   async stop(): Promise<void> {
     this.stopping = true;
-    this.news.wake();
+    this.wakeUp.wake();
     this.interrupt.abort();
     await this.done;
   }
 
   private async run(): Promise<void> {
     while (!this.stopping) {
-      if (await this.publishAll(null, () => this.stopping)) await this.news.wait(IDLE_POLL_MS);
+      if (await this.publishAll(null, () => this.stopping)) await this.wakeUp.wait(IDLE_POLL_MS);
     }
     await Promise.all(this.apart.values());
     const until = Date.now() + DRAIN_TIMEOUT_MS;
@@ -95,8 +99,10 @@ export class OutboxRelay {
   }
 
   /**
-   * Publishes the rows of one failing topic, or of all topics that are not failing. True when no row is left. False
-   * when told to give up, or after `maxFailures`.
+   * Publishes rows until none is left. A failed batch is retried with backoff.
+   * @param only the topic of a loop of its own; null: all topics without one
+   * @param giveUp checked before each batch
+   * @returns true when no row is left; false when `giveUp` says so, or after `maxFailures` failures in a row
    */
   private async publishAll(only: Topic | null, giveUp: () => boolean, maxFailures = Infinity): Promise<boolean> {
     let failedAtMs = performance.now();
@@ -133,7 +139,7 @@ export class OutboxRelay {
     const loop = this.publishAll(topic, () => this.stopping).finally(() => {
       this.apart.delete(topic);
       this.ages.delete(topic);
-      this.news.wake();
+      this.wakeUp.wake();
     });
     this.apart.set(topic, loop);
   }
@@ -143,7 +149,7 @@ export class OutboxRelay {
     const set = only === null ? [...this.apart.keys()] : [only];
     const work = transaction(this.dataSource, async (tx) => {
       failed.clear();
-      // 1. Take rows: they are gone when this transaction commits, and untouched otherwise.
+      // 1. Take rows. Their removal is undone if this transaction does not commit.
       const rows = await query<OutboxRow>(
         tx,
         `DELETE FROM outbox
@@ -167,6 +173,7 @@ export class OutboxRelay {
         }
       });
       await Promise.all(publishing);
+      // Nothing was published: the rollback puts all rows back.
       if (failed.size > 0 && failed.size === topics.size) throw failed.values().next().value;
       await putBack(
         tx,
@@ -177,6 +184,7 @@ export class OutboxRelay {
       // 3. Commit.
       return { taken: rows.length, refused };
     });
+    // The caller handles failed topics by name. Any other error is of the database.
     const done = await work.catch((error: unknown) => {
       if (failed.size === 0) throw error;
       return { taken: 0, refused: [] };

@@ -152,8 +152,8 @@ describe('outbox', () => {
     } as unknown as Messages;
     const relay = new OutboxRelay(dataSource, failing, { name: 'apart' });
     try {
-      const news = { tenantId: 'a', plan: 'p', status: 'active' } as never;
-      await transaction(dataSource, (tx) => enqueue(tx, bad, [news]));
+      const update = { tenantId: 'a', plan: 'p', status: 'active' } as never;
+      await transaction(dataSource, (tx) => enqueue(tx, bad, [update]));
       await put('a', [1]);
       relay.start();
       await eventually(() => expect([published.length, tries]).toEqual([1, 2]));

@@ -4,7 +4,7 @@ import { backoffMs, logCapped, logger, WakeableDelay } from '@tollgate/runtime';
 import type { PgBoss } from 'pg-boss';
 import { isObject, open } from '../envelope';
 import { deadMessages, failedBatches, handledMessages, messageAge } from '../message-metrics';
-import { MAX_BATCH_MESSAGES, type BatchHandler, type WhyNot } from '../messages';
+import { MAX_BATCH_MESSAGES, type BatchHandler, type MessageValidator } from '../messages';
 import type { ConsumerSession, WaitingJob } from './consumer-session';
 import { deadQueueName, queueName, type DeadMessage } from './queues';
 
@@ -22,7 +22,7 @@ export interface ConsumedGroup {
   group: string;
   definition: TopicDefinition;
   handler: BatchHandler<unknown>;
-  validate: WhyNot | undefined;
+  validate: MessageValidator | undefined;
 }
 
 /** The jobs of one handler call. */
@@ -36,18 +36,20 @@ interface Batch {
 
 /**
  * Consumes one group of one topic.
- * connecting ──session──▶ standby ──lock──▶ consuming: read → (quarantine → handle →
- * acknowledge)* → read …
- * ▲ │ │
- * └──── session lost ───┴──────────────────┘ stop: finish the
- * batch in progress, release the lock
+ *
+ *   connecting ──session──▶ standby ──lock──▶ consuming: read → (quarantine → handle → acknowledge)* → read …
+ *        ▲                     │                  │
+ *        └──── session lost ───┴──────────────────┘
+ *
+ * `stop` finishes the batch in progress and releases the lock.
+ *
  * Only the holder of the queue's lock consumes, one batch at a time and in order. This keeps the order for each key.
  * The lock belongs to the session. If the session is lost, a batch in progress is not acknowledged and no further batch
  * is read. The batch is redelivered here or in another process.
  */
 export class GroupConsumer {
   private readonly queue: string;
-  private readonly news = new WakeableDelay();
+  private readonly wakeUp = new WakeableDelay();
   private readonly interrupt = new WakeableDelay();
   private consuming = false;
   private stopping = false;
@@ -67,18 +69,18 @@ export class GroupConsumer {
 
   /** New jobs concern the consumer; a released queue concerns the standbys. */
   onNews(queue: string, released: boolean): void {
-    if (queue === this.queue && released !== this.consuming) this.news.wake();
+    if (queue === this.queue && released !== this.consuming) this.wakeUp.wake();
   }
 
   onSessionLost(): void {
-    this.news.wake();
+    this.wakeUp.wake();
     this.interrupt.wake();
   }
 
   /** Resolves when the batch in progress is finished and acknowledged. */
   async stop(): Promise<void> {
     this.stopping = true;
-    this.news.wake();
+    this.wakeUp.wake();
     this.interrupt.wake();
     await this.done;
   }
@@ -94,7 +96,7 @@ export class GroupConsumer {
           await this.consume(session);
           if (!session.lost) await session.unlock(this.queue);
         } else {
-          await this.news.wait(STANDBY_POLL_MS);
+          await this.wakeUp.wait(STANDBY_POLL_MS);
         }
       } catch (error) {
         // After any error the session's state is unknown. A new session starts from what is stored.
@@ -111,7 +113,7 @@ export class GroupConsumer {
   private async consume(session: ConsumerSession): Promise<void> {
     while (!this.stopping && !session.lost) {
       const jobs = await session.read(this.queue);
-      if (jobs.length === 0) await this.news.wait(IDLE_POLL_MS);
+      if (jobs.length === 0) await this.wakeUp.wait(IDLE_POLL_MS);
       for (const batch of this.batchesOf(jobs)) {
         if (this.stopping || session.lost) return;
         // 1. Quarantine unreadable messages before the acknowledgement, with ids that make a repeat harmless.

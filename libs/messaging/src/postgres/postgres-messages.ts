@@ -14,7 +14,13 @@ import { PgBoss, type Db } from 'pg-boss';
 import { seal } from '../envelope';
 import { InProcessRequests } from '../in-process-requests';
 import { waitingMessages } from '../message-metrics';
-import { Messages, MessagesRefusedError, type BatchHandler, type RequestHandler, type WhyNot } from '../messages';
+import {
+  Messages,
+  MessagesRefusedError,
+  type BatchHandler,
+  type RequestHandler,
+  type MessageValidator,
+} from '../messages';
 import { ConsumerSession } from './consumer-session';
 import { GroupConsumer, type ConsumedGroup } from './group-consumer';
 import { countWaiting, createQueues, insertJobs, queueName, toJobs, type Topics } from './queues';
@@ -83,7 +89,7 @@ export class PostgresMessages extends Messages {
     topic: T,
     group: string,
     handler: BatchHandler<TopicTypes[T]>,
-    { validate }: { validate?: WhyNot } = {},
+    { validate }: { validate?: MessageValidator } = {},
   ): void {
     this.assertNew();
     const definition = this.options.topics[topic];

@@ -119,7 +119,7 @@ function makeDirectory(root: string): void {
   } catch (error) {
     throw new Error(
       `The data directory ${root} cannot be written (${(error as NodeJS.ErrnoException).code}): ` +
-        'choose another with TOLLGATE_DATA_DIR, or mend its rights.',
+        'choose another with TOLLGATE_DATA_DIR, or correct its permissions.',
       { cause: error },
     );
   }

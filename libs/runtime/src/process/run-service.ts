@@ -40,7 +40,7 @@ export function runService<const C extends readonly SettingsClass[]>(
       name,
       usage: usage(name, purpose, service.migrate !== undefined),
       settings: (env) => readSettings(env, classes) as Settings<C>,
-      validate: (settings) => validate(settings, classes.includes(ConfigSecretsSettings)),
+      validate: (settings) => checkSettings(settings, classes.includes(ConfigSecretsSettings)),
       ...(service.migrate ? { jobs: { '--migrate': (settings) => service.migrate!(settings) } } : {}),
       // Consumers that have started are as safe as when they are killed.
       startMayBeCut: true,
@@ -66,7 +66,7 @@ export function runService<const C extends readonly SettingsClass[]>(
 }
 
 /** Checks tollgate.yaml too if the service reads it, and its secrets if the service uses them. */
-function validate(settings: object, withSecrets: boolean): string {
+function checkSettings(settings: object, withSecrets: boolean): string {
   const { TOLLGATE_CONFIG: file } = settings as { TOLLGATE_CONFIG?: string };
   if (file === undefined) return 'The settings are valid.';
   readConfigFile(file, withSecrets ? process.env : null);

@@ -39,7 +39,7 @@ describe('the pure core', () => {
       keyId: 'k',
       costNanos: 4n * CENT,
       endedAt: new Date('2026-11-05'),
-      period: '2026-11',
+      ownPeriod: '2026-11',
     };
     const { books, months } = gather(topped, [], [cost], CALENDAR);
     expect(post(books, months, () => 'ent_2').entries).toEqual([]);
@@ -84,7 +84,7 @@ describe('the pure core', () => {
   });
 
   it('refuses charges of another tenant, negative charges, and months that contradict the books', () => {
-    const cost = { id: 'r', tenantId: 'ten_b', keyId: 'k', costNanos: 1n, endedAt: new Date(0), period: '1970-01' };
+    const cost = { id: 'r', tenantId: 'ten_b', keyId: 'k', costNanos: 1n, endedAt: new Date(0), ownPeriod: '1970-01' };
     expect(() => gather(newBooks('ten_a'), [], [cost], CALENDAR)).toThrow(LedgerError);
     expect(() => gather(newBooks('ten_b'), [], [{ ...cost, costNanos: -1n }], CALENDAR)).toThrow(LedgerError);
     expect(() => post({ ...newBooks('ten_a'), gatheredNanos: 1n }, [newMonth('ten_a', '2026-11')], () => 'e')).toThrow(

@@ -12,12 +12,14 @@ export interface ReadCharge {
   /** Served beyond the hold, and not charged. Absent if nothing was. */
   overrunNanos?: bigint;
   endedAt: Date;
-  period: Period;
+  /** The month in which the request ended. */
+  ownPeriod: Period;
   defaultBudgets?: DefaultBudgets;
 }
 
-/** A charge with its number within tenant and month. `period` is the month to which it is billed. */
+/** A charge with the month to which it is billed, and its number within tenant and that month. */
 export interface NumberedCharge extends ReadCharge {
+  billedPeriod: Period;
   seq: bigint;
 }
 
@@ -57,11 +59,11 @@ export function gather(
     if (charge.tenantId !== books.tenantId)
       throw new LedgerError(`charge ${charge.id} is of ${charge.tenantId}, not of ${books.tenantId}`);
     if (charge.costNanos < 0n) throw new LedgerError(`charge ${charge.id} is negative`);
-    const period = billedPeriod(charge.period, before, calendar);
-    const month = changed.get(period) ?? before.get(period) ?? newMonth(books.tenantId, period);
+    const billedPeriod = openPeriod(charge.ownPeriod, before, calendar);
+    const month = changed.get(billedPeriod) ?? before.get(billedPeriod) ?? newMonth(books.tenantId, billedPeriod);
     const seq = month.lastSeq + 1n;
-    changed.set(period, { ...month, lastSeq: seq, gatheredNanos: month.gatheredNanos + charge.costNanos });
-    numbered.push({ ...charge, period, seq });
+    changed.set(billedPeriod, { ...month, lastSeq: seq, gatheredNanos: month.gatheredNanos + charge.costNanos });
+    numbered.push({ ...charge, billedPeriod, seq });
     gathered += charge.costNanos;
     overrun += charge.overrunNanos ?? 0n;
   }
@@ -81,7 +83,7 @@ export function gather(
  * The charge's own month, or the running one if that is closed. If this clock is behind the closer's clock, the next
  * open month.
  */
-function billedPeriod(own: Period, months: ReadonlyMap<Period, Month>, { running, closedThrough }: Calendar): Period {
+function openPeriod(own: Period, months: ReadonlyMap<Period, Month>, { running, closedThrough }: Calendar): Period {
   const isClosed = (period: Period) => months.get(period)?.closed ?? period <= closedThrough;
   if (!isClosed(own)) return own;
   let period = running > own ? running : nextPeriod(own);

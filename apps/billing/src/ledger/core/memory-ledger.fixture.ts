@@ -84,7 +84,7 @@ export class MemoryLedger {
         keyId: 'key_a',
         costNanos: nanos,
         endedAt,
-        period: chargePeriod(endedAt),
+        ownPeriod: chargePeriod(endedAt),
       };
     });
     const gathered = gather(this.books, [...this.months.values()], read, CALENDAR);
@@ -125,7 +125,7 @@ export class MemoryLedger {
   }
 
   private uncovered({ period, coveredSeq }: Month): NumberedCharge[] {
-    return this.charges.filter((one) => one.period === period && one.seq > coveredSeq);
+    return this.charges.filter((one) => one.billedPeriod === period && one.seq > coveredSeq);
   }
 
   /**
@@ -194,7 +194,7 @@ export function checkInvariants({ books, months, charges, entries, ranges }: Mem
     assert.equal(range.carriedInNanos, carried);
     assert.equal(range.fromSeq, (coveredTo.get(range.period) ?? 0n) + 1n);
     const covered = charges.filter(
-      (charge) => charge.period === range.period && charge.seq >= range.fromSeq && charge.seq <= range.toSeq,
+      (charge) => charge.billedPeriod === range.period && charge.seq >= range.fromSeq && charge.seq <= range.toSeq,
     );
     assert.equal(
       sum(covered, (charge) => charge.costNanos),

@@ -4,13 +4,13 @@ import { newestOver, nextPeriod } from './period';
 
 describe('months', () => {
   it('bills a late charge to the running month if its own is closed, even if the tenant had nothing in it', () => {
-    const late = (period: string) => ({
+    const late = (ownPeriod: string) => ({
       id: 'r',
       tenantId: 'ten_a',
       keyId: 'k',
       costNanos: 1n,
-      endedAt: new Date(`${period}-05`),
-      period,
+      endedAt: new Date(`${ownPeriod}-05`),
+      ownPeriod,
     });
     const billed = (own: string, closed: string[], running = '2026-12') =>
       gather(
@@ -18,7 +18,7 @@ describe('months', () => {
         closed.map((period) => ({ ...newMonth('ten_a', period), closed: true })),
         [late(own)],
         { closedThrough: '2026-09', running },
-      ).charges[0]!.period;
+      ).charges[0]!.billedPeriod;
     expect(billed('2026-11', [])).toBe('2026-11');
     expect(billed('2026-11', ['2026-11'])).toBe('2026-12');
     expect(billed('2026-08', [])).toBe('2026-12');

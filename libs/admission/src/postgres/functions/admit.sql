@@ -49,12 +49,12 @@ DECLARE
   v_tenant_requests_us bigint;
   v_key_tokens_us bigint;
   v_tenant_tokens_us bigint;
-  v_credit bigint;
-  -- Null: there is no budget. First less what is spent, then less what is held too.
+  v_credit_available bigint;
+  -- Null: there is no budget.
   v_key_unspent bigint;
   v_tenant_unspent bigint;
-  v_key_budget bigint;
-  v_tenant_budget bigint;
+  v_key_available bigint;
+  v_tenant_available bigint;
   v_money text;
   v_money_scope text;
   v_target bigint;
@@ -138,19 +138,19 @@ BEGIN
 
     IF code IS NULL THEN
       -- rule 3: spendable and unspent
-      -- Spendable is the balance less what is settled. Unspent is a budget less what was spent in the month. Running
-      -- holds are subtracted from both: v_credit and the two v_…_budget are what is available.
-      v_credit := t.spendable - t.pending_nanos;
+      -- Spendable is the balance less what is settled. Unspent is a budget less what was spent in the month. Available
+      -- is either of them less the running holds.
+      v_credit_available := t.spendable - t.pending_nanos;
       v_key_unspent := coalesce(k.budget_nanos, r.key_budget) - k.spent_nanos;
       v_tenant_unspent := coalesce(t.budget_nanos, r.tenant_budget) - t.spent_nanos;
-      v_key_budget := v_key_unspent - k.pending_nanos;
-      v_tenant_budget := v_tenant_unspent - t.pending_nanos;
+      v_key_available := v_key_unspent - k.pending_nanos;
+      v_tenant_available := v_tenant_unspent - t.pending_nanos;
       v_money := NULL;
       v_money_scope := 'tenant';
       -- rule 4: requests that cost nothing
       -- They need no credit and no budget, whatever is owed or spent. All other requests usually get everything they
       -- want: the exact arithmetic below is for insufficient credit or budgets.
-      IF r.want_nanos = 0 OR r.want_nanos <= least(v_credit, v_key_budget, v_tenant_budget) THEN
+      IF r.want_nanos = 0 OR r.want_nanos <= least(v_credit_available, v_key_available, v_tenant_available) THEN
         granted_tokens := r.want_tokens;
         granted_nanos := r.want_nanos;
       -- rule 5: a bound that is not exact
@@ -173,10 +173,10 @@ BEGIN
         v_least := least(r.min_tokens, v_target);
         granted_tokens := least(
           v_target,
-          afford(least(v_credit, v_key_budget, v_tenant_budget), r.prompt_femtos, r.output_femtos));
+          afford(least(v_credit_available, v_key_available, v_tenant_available), r.prompt_femtos, r.output_femtos));
         IF granted_tokens < v_least THEN
           v_money := 'credit_held';
-          IF afford(v_key_budget, r.prompt_femtos, r.output_femtos) < v_least THEN
+          IF afford(v_key_available, r.prompt_femtos, r.output_femtos) < v_least THEN
             v_money_scope := 'key';
           END IF;
         ELSE

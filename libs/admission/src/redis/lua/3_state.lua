@@ -1,6 +1,6 @@
 -- The state of a tenant, in five keys of one slot:
 --   1 credit       hash   version, balance, settled, pending (nanos), in_flight, spent in month, requests_us and
--- tokens_us (the tenant's buckets), budget, …; life: the store epoch, made with the first hold
+--                         tokens_us (the tenant's buckets), budget, …; life: the store epoch, made with the first hold
 --                         after the store was emptied. It distinguishes a lost hold from one that ended.
 --   2 keys         hash   key id → the same for each inference key; its budget separately, under key id .. BUDGET
 --   3 pending      hash   hold id → hold

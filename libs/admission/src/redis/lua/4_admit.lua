@@ -54,14 +54,14 @@ local function grant(r, t, k, month)
     return nil, 'credit_exhausted', 'tenant'
   end
   -- rule 8: clamped, or held by others
-  local unspent = spendable
+  local spendable_at_most = spendable
   if key_left then
-    unspent = least(unspent, key_left)
+    spendable_at_most = least(spendable_at_most, key_left)
   end
   if tenant_left then
-    unspent = least(unspent, tenant_left)
+    spendable_at_most = least(spendable_at_most, tenant_left)
   end
-  local target = afford(unspent, r)
+  local target = afford(spendable_at_most, r)
   local least_tokens = math.min(r.min_tokens, target)
   local tokens = math.min(target, afford(available, r))
   if tokens < least_tokens then

@@ -37,7 +37,7 @@ export class KeysFile implements KeyRing {
     try {
       this.keys = this.read();
     } catch (error) {
-      throw new StartError(`TOLLGATE_MESSAGE_KEYS_FILE: ${file} ${explain(error)}: ${CURE}`);
+      throw new StartError(`TOLLGATE_MESSAGE_KEYS_FILE: ${file} ${describeProblem(error)}: ${CURE}`);
     }
     this.timer = setInterval(() => this.followChange(), POLL_INTERVAL_MS);
     this.timer.unref();
@@ -87,7 +87,7 @@ export class KeysFile implements KeyRing {
       reloads.inc({ result: 'accepted' });
       logger('messaging').info({ file: this.file }, 'the message keys were read again');
     } catch (error) {
-      const why = explain(error);
+      const why = describeProblem(error);
       if (this.refused === `${now} ${why}`) return;
       this.refused = `${now} ${why}`;
       reloads.inc({ result: 'refused' });
@@ -96,7 +96,7 @@ export class KeysFile implements KeyRing {
   }
 }
 
-function explain(error: unknown): string {
+function describeProblem(error: unknown): string {
   if (error instanceof BadKeysError) return `cannot be used (${error.problems.join('; ')})`;
   return `cannot be read (${(error as NodeJS.ErrnoException).code ?? String(error)})`;
 }

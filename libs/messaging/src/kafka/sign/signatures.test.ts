@@ -81,11 +81,13 @@ test('a message of a service that may not send it is refused, whatever its key',
 });
 
 test('a message for one service is refused by another one, and a reply is refused as a request', () => {
-  const news = all.sign(TOPIC, MESSAGE, 'billing', ['gateway']);
-  const moved = { ...news.headers, 'tollgate-mac-auth': news.headers!['tollgate-mac-gateway']! };
-  expect(verify({ ...news, headers: moved }, TOPIC, 'auth', ['billing'])).toMatchObject({ reason: expect.any(String) });
-  const back = { ...news.headers, 'tollgate-mac-billing': news.headers!['tollgate-mac-gateway']! };
-  expect(verify({ ...news, headers: back }, TOPIC, 'billing', ['billing', 'gateway'])).toMatchObject({
+  const update = all.sign(TOPIC, MESSAGE, 'billing', ['gateway']);
+  const moved = { ...update.headers, 'tollgate-mac-auth': update.headers!['tollgate-mac-gateway']! };
+  expect(verify({ ...update, headers: moved }, TOPIC, 'auth', ['billing'])).toMatchObject({
+    reason: expect.any(String),
+  });
+  const back = { ...update.headers, 'tollgate-mac-billing': update.headers!['tollgate-mac-gateway']! };
+  expect(verify({ ...update, headers: back }, TOPIC, 'billing', ['billing', 'gateway'])).toMatchObject({
     reason: expect.any(String),
   });
 });

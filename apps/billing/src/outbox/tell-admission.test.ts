@@ -3,19 +3,19 @@ import { newId } from '@tollgate/contracts';
 import { configureLogging } from '@tollgate/runtime';
 import { tellBooked } from './tell-admission';
 
-const news = { tenantId: newId('ten'), version: '1', balanceNanos: '5', releases: [], suspended: false };
+const update = { tenantId: newId('ten'), version: '1', balanceNanos: '5', releases: [], suspended: false };
 const store = (applyBalanceUpdates: () => Promise<void>) => ({ applyBalanceUpdates }) as unknown as AdmissionStore;
 configureLogging({ level: 'silent', pretty: false });
 
 it('a booking is answered even if the admission store hangs or refuses', async () => {
   await tellBooked(
     store(() => new Promise(() => {})),
-    news,
+    update,
     10,
   );
   await tellBooked(
     store(() => Promise.reject(new Error('away'))),
-    news,
+    update,
   );
 });
 
@@ -25,6 +25,6 @@ it('a booking waits for a store that answers', async () => {
     await new Promise((resolve) => setImmediate(resolve));
     heard = true;
   });
-  await tellBooked(slow, news);
+  await tellBooked(slow, update);
   expect(heard).toBe(true);
 });

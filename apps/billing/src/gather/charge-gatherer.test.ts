@@ -29,7 +29,7 @@ describe('gathering', () => {
     await billing.gatherer.gather([first]);
     await billing.gatherer.gather([first, second]);
     await billing.gatherer.gather([second]);
-    const [topUp, ...rest] = await billing.news(tenantId);
+    const [topUp, ...rest] = await billing.updates(tenantId);
     expect(topUp).toEqual({ tenantId, version: '1', balanceNanos: String(10n * CENT), releases: [], suspended: false });
     expect(rest).toEqual([
       { tenantId, version: '2', balanceNanos: String(7n * CENT), releases: [first.id], suspended: false },
@@ -108,8 +108,8 @@ describe('gathering', () => {
     await billing.gatherer.gather([changed]);
     await expectBooksToProve(billing, [good]);
     // The hold of a quarantined charge stays.
-    expect((await billing.news(stranger)).flatMap(({ releases }) => releases)).toEqual([]);
-    expect((await billing.news(tenantId)).flatMap(({ releases }) => releases)).toEqual([good.id]);
+    expect((await billing.updates(stranger)).flatMap(({ releases }) => releases)).toEqual([]);
+    expect((await billing.updates(tenantId)).flatMap(({ releases }) => releases)).toEqual([good.id]);
     const reasons = async () =>
       (await database.query<{ reason: string }>('SELECT reason FROM billing.rejected_charge')).map((row) => row.reason);
     expect((await reasons()).sort()).toEqual([
@@ -168,7 +168,7 @@ describe('gathering', () => {
         data: { id, tenantId, keyId, costNanos, overrunNanos, endedAt },
       },
     ]);
-    const released = async () => (await billing.news(broken!)).flatMap(({ releases }) => releases);
+    const released = async () => (await billing.updates(broken!)).flatMap(({ releases }) => releases);
     expect(await released()).toEqual([taken.id, taken.id, taken.id]);
     await expectBooksToProve(billing, others);
     await setLastSeq(1);
@@ -214,6 +214,6 @@ async function stateOf(billing: TestBilling, tenantId: string) {
     books: await billing.books(tenantId),
     months: await database.query('SELECT * FROM billing.tenant_month WHERE tenant_id = $1', [tenantId]),
     charges: await database.query('SELECT id FROM billing.charge WHERE tenant_id = $1', [tenantId]),
-    news: await billing.news(tenantId),
+    updates: await billing.updates(tenantId),
   };
 }

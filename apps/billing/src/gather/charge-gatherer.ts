@@ -14,7 +14,7 @@ import { periodOf } from '../ledger/core/period';
 import { isBroken } from '../ledger/is-broken';
 import { insertCharges } from '../ledger/journal';
 import { InjectOptions } from '../options';
-import { observeLag } from './metrics';
+import { observeLag } from '../post/metrics';
 import { readCharge } from './read-charge';
 import { quarantine, type Rejected } from './rejected';
 
@@ -188,7 +188,7 @@ export class ChargeGatherer {
 
   private async calendar(tx: EntityManager, charges: readonly ReadCharge[]): Promise<Calendar> {
     const running = periodOf(this.options.now?.() ?? new Date());
-    if (charges.every((charge) => charge.period === running)) return { running, closedThrough: '0000-00' };
+    if (charges.every((charge) => charge.ownPeriod === running)) return { running, closedThrough: '0000-00' };
     const [row] = await query<{ closed_through: string }>(tx, 'SELECT closed_through FROM invoice_counter');
     return { running, closedThrough: row!.closed_through };
   }

@@ -39,7 +39,7 @@ export function readCharge(charge: Charge): ReadCharge | { reason: string } {
     costNanos: BigInt(costNanos as string),
     overrunNanos: BigInt(overrunNanos as string),
     endedAt: ended,
-    period: chargePeriod(ended),
+    ownPeriod: chargePeriod(ended),
     ...(defaultBudgets && { defaultBudgets }),
   };
 }

@@ -3,7 +3,7 @@ import { metrics } from '@tollgate/runtime';
 import { eventually, useTestDatabase } from '@tollgate/testing';
 import { uncoveredSeconds } from '../ledger/books-store';
 import { CENT, charge, expectBooksToProve, useBilling } from '../testing/billing.fixture';
-import { ChargeGatherer } from './charge-gatherer';
+import { ChargeGatherer } from '../gather/charge-gatherer';
 import { Poster } from './poster';
 import { PostingLoop } from './posting-loop';
 
@@ -42,7 +42,7 @@ describe('posting', () => {
       [later.id],
     );
     expect(line).toEqual({ id: second!.id });
-    expect((await billing.news(tenantId)).at(-1)).toMatchObject({
+    expect((await billing.updates(tenantId)).at(-1)).toMatchObject({
       version: '5',
       balanceNanos: String(96n * CENT - 1n),
       releases: [],
@@ -126,7 +126,7 @@ describe('posting', () => {
       [-2, '1-1'],
     ]);
     expect(await billing.books(tenantId)).toMatchObject({ balance: 1, unposted: 2n * CENT + 1n, due: false });
-    expect((await billing.news(tenantId)).at(-1)).toMatchObject({ balanceNanos: String(-CENT - 1n) });
+    expect((await billing.updates(tenantId)).at(-1)).toMatchObject({ balanceNanos: String(-CENT - 1n) });
     // A charge is covered whole, so nothing more can be posted before something changes.
     expect(await billing.poster.postDue()).toBe(0);
     await billing.topUps.add({ tenantId, amountCents: 5, source: 'manual', ref: 'second' });
@@ -195,7 +195,7 @@ describe('posting', () => {
       const before = {
         books: await billing.books(tenantId),
         entries: await billing.entries(tenantId),
-        news: await billing.news(tenantId),
+        updates: await billing.updates(tenantId),
       };
       await database.query(
         "CREATE FUNCTION billing.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'the test breaks " +
@@ -210,7 +210,7 @@ describe('posting', () => {
       expect({
         books: await billing.books(tenantId),
         entries: await billing.entries(tenantId),
-        news: await billing.news(tenantId),
+        updates: await billing.updates(tenantId),
       }).toEqual(before);
       expect(await billing.poster.postDue()).toBe(1);
       await expectBooksToProve(billing, charges);

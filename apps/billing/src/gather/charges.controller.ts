@@ -2,9 +2,9 @@ import { Controller } from '@nestjs/common';
 import type { Charge } from '@tollgate/contracts';
 import { EventPattern } from '@tollgate/messaging/nest';
 import { failPoint } from '@tollgate/runtime';
-import { AfterCommit } from './after-commit';
+import { AfterCommit } from '../post/after-commit';
 import { ChargeGatherer } from './charge-gatherer';
-import { countCharges } from './metrics';
+import { countCharges } from '../post/metrics';
 
 @Controller()
 export class ChargesController {
