@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
-// Jest's own, which Jest brings: resolved from there.
+// Resolved from Jest, because it is a dependency of Jest.
 const fromJest = createRequire(createRequire(import.meta.url).resolve('@jest/core'));
 const { default: TestRunner } = fromJest('jest-runner');
 
-/** Jest takes its runners in turn: those of this one begin when the tests of the ones before are over. */
+/** Jest uses its runners in turn. The tests of this runner begin when those of the earlier runners have ended. */
 export default class PhaseRunner extends TestRunner {}

@@ -1,6 +1,6 @@
 import PhaseRunner from './phase-runner.mjs';
 
-/** One test file after the other, whatever number of workers there is, when the tests of the other runners are over. */
+/** Runs one test file after the other with any number of workers, after the tests of the other runners. */
 export default class SerialRunner extends PhaseRunner {
   isSerial = true;
 }
