@@ -263,20 +263,17 @@ describe('a plain answer with more tokens than requested', () => {
     ['within the cap', CAP, 200, CAP],
     ['impossible', 20, 502, null],
     ['beyond the cap', CAP + 1, 502, null],
-  ])(
-    'that cannot be cut is sent only if the backend’s own count is within the cap: %s',
-    async (_, reported, status, charged) => {
-      const caller = await gateway.caller();
-      const document = JSON.stringify({ text: ' word'.repeat(CAP + 20) });
-      const play = answers({ choices: [choice({ role: 'assistant', content: document })], ...usage(13, reported) });
-      const answer = await ask(caller, play, { response_format: { type: 'json_object' } });
-      expect(answer.status).toBe(status);
-      if (charged === null) return expectSettledAt(gateway, caller, 0n);
-      expect(await answer.text()).toContain(JSON.stringify(document));
-      const [event] = await gateway.events(caller.tenantId, 1);
-      expect(event).toMatchObject({ completionTokens: charged, estimated: false, overrunNanos: '0' });
-    },
-  );
+  ])('that cannot be cut is sent only with a count within the cap: %s', async (_, reported, status, charged) => {
+    const caller = await gateway.caller();
+    const document = JSON.stringify({ text: ' word'.repeat(CAP + 20) });
+    const play = answers({ choices: [choice({ role: 'assistant', content: document })], ...usage(13, reported) });
+    const answer = await ask(caller, play, { response_format: { type: 'json_object' } });
+    expect(answer.status).toBe(status);
+    if (charged === null) return expectSettledAt(gateway, caller, 0n);
+    expect(await answer.text()).toContain(JSON.stringify(document));
+    const [event] = await gateway.events(caller.tenantId, 1);
+    expect(event).toMatchObject({ completionTokens: charged, estimated: false, overrunNanos: '0' });
+  });
 
   it('with more vectors than inputs is refused and not charged', async () => {
     const caller = await gateway.caller();

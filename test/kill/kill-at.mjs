@@ -1,4 +1,4 @@
-// Loaded by `node --import`. The process kills itself with SIGKILL at the step KILL_AT, after SIGUSR2 or from the start.
+// Loaded by `node --import`. The process kills itself by SIGKILL at the step KILL_AT, after SIGUSR2 or from the start.
 import runtime from '@tollgate/runtime';
 
 const [point, of] = process.env.KILL_AT.split(' ');

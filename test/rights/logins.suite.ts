@@ -46,7 +46,8 @@ export function loginsSuite(server: RolesServer, tenantId: string): void {
           `DROP TABLE ${table} CASCADE`,
           `TRUNCATE ${table} CASCADE`,
           `CREATE RULE x AS ON INSERT TO ${table} DO INSTEAD NOTHING`,
-          `CREATE TRIGGER x BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()`,
+          `CREATE TRIGGER x BEFORE INSERT ON ${table} FOR EACH ROW
+           EXECUTE FUNCTION suppress_redundant_updates_trigger()`,
         );
     });
 
@@ -82,7 +83,7 @@ export function loginsSuite(server: RolesServer, tenantId: string): void {
         await refuses(`INSERT INTO billing.journal_chain VALUES ('${tenantId}', 99, 1, sha256('x'))`);
     });
 
-    it('can read no table of another service, and cannot become its owner, a superuser or another service', async () => {
+    it('can read no table of another service, and cannot become an owner, a superuser or another service', async () => {
       expect(others().length).toBeGreaterThan(10);
       await refuses(...others().map((table) => `SELECT FROM ${table} LIMIT 1`));
       const roles = [...LOGINS, ...SERVICES.map((one) => `tollgate_${one}`), 'postgres', 'pg_write_server_files'];
