@@ -3,8 +3,8 @@ import tseslint from 'typescript-eslint';
 import prettier from 'eslint-config-prettier';
 
 /**
- * Which project may import which: apps use libs, never each other; only `standalone` composes apps; contracts imports
- * nothing.
+ * Which projects a project may import. Apps import libs, never each other. Only `standalone` composes apps. `contracts`
+ * imports nothing.
  */
 const boundaries = [
   { sourceTag: 'scope:contracts', onlyDependOnLibsWithTags: [] },
@@ -38,12 +38,11 @@ export default tseslint.config(
           message: 'For a time limit use withTimeout or settlesWithin of @tollgate/runtime.',
         },
       ],
-      // An async function also turns what it throws into a rejection, and much of what we implement must return a
-      // promise.
+      // An async function turns its errors into rejections, and many interfaces require a promise.
       '@typescript-eslint/require-await': 'off',
-      // kafkajs and node declare callbacks as methods: nearly all that it finds takes no `this`.
+      // kafkajs and Node declare callbacks as methods, so nearly all findings are functions without `this`.
       '@typescript-eslint/unbound-method': 'off',
-      // `unknown | Error` tells the reader what to look for.
+      // `unknown | Error` tells the reader what to expect.
       '@typescript-eslint/no-redundant-type-constituents': 'off',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
     },
@@ -51,13 +50,13 @@ export default tseslint.config(
   {
     files: ['**/*.test.ts', '**/*.suite.ts', '**/*.fixture.ts', 'test/**', 'libs/testing/**'],
     rules: {
-      // Parsed answers, rows and matchers of Jest are `any`; what is wrong about them fails the test itself.
+      // Parsed answers, rows and matchers of Jest are `any`. A wrong type fails the test itself.
       '@typescript-eslint/no-unsafe-argument': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',
       '@typescript-eslint/no-unsafe-call': 'off',
       '@typescript-eslint/no-unsafe-member-access': 'off',
       '@typescript-eslint/no-unsafe-return': 'off',
-      // Lookups answer at once where they can: some are promises, and tests await them all.
+      // Some lookups return a promise and others a value, and tests await all of them.
       '@typescript-eslint/await-thenable': 'off',
     },
   },

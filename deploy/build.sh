@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# build.sh [<target>…]: the images tollgate/<target>:$TOLLGATE_TAG (latest), by default all of the Dockerfile's.
-# TOLLGATE_IMAGES=local: on the local base image, which is made when it is missing. NODE_EXTRA_CA_CERTS, when set, is
-# trusted while packages are downloaded.
+# build.sh [<target>…]: makes the images tollgate/<target>:$TOLLGATE_TAG (latest), by default all of the Dockerfile.
+# With TOLLGATE_IMAGES=local it uses the local base image, and makes that if it is missing. NODE_EXTRA_CA_CERTS, if set,
+# is trusted while packages are downloaded.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -15,8 +15,9 @@ secrets=()
 [ ! -s "${NODE_EXTRA_CA_CERTS:-}" ] || secrets=(--secret "id=ca,src=$NODE_EXTRA_CA_CERTS")
 [ $# -gt 0 ] || set -- gateway auth metering billing simulator tools
 
-# One after the other: the first makes what all of them share, and the others only copy from it.
+# One after the other, because the first makes the layers that all share, and the others only copy from them.
 for target in "$@"; do
-  docker buildx build --load --progress=quiet -f Dockerfile --target "$target" -t "tollgate/$target:${TOLLGATE_TAG:-latest}" \
-    --build-arg "NODE_IMAGE=$base" ${secrets[@]+"${secrets[@]}"} .. >/dev/null
+  docker buildx build --load --progress=quiet -f Dockerfile --target "$target" \
+    -t "tollgate/$target:${TOLLGATE_TAG:-latest}" --build-arg "NODE_IMAGE=$base" ${secrets[@]+"${secrets[@]}"} \
+    .. >/dev/null
 done

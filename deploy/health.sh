@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a container's HEALTHCHECK runs: succeeds when http://127.0.0.1:$1$2 answers 200. bash alone, as the image has no
-# curl, and a Node that starts every few seconds in every container would cost more than the service that it asks.
+# The HEALTHCHECK of a container. Succeeds if http://127.0.0.1:$1$2 answers 200. Uses only bash, because the image has
+# no curl, and starting Node every few seconds in every container would cost more than the service itself.
 exec 3<>"/dev/tcp/127.0.0.1/$1" || exit 1
 printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
 read -r -t 5 _ status _ <&3

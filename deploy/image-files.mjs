@@ -1,8 +1,8 @@
-// image-files.mjs packages|workspaces <out> <app>…: what the image of each app holds, for the Dockerfile; found from
-// each package.json, so that no list can go stale.
-//   packages    <out>/<app> gets the packages that the app needs, directly or not, in node_modules, with links to its
-//   workspaces workspaces  <out>/<app> gets the compiled app and the libraries that it needs
-// In two parts, as packages seldom change: then they are copied from the cache.
+// Copies the files of each app's image, for the Dockerfile. Finds them by each package.json, so that there is no list
+// to maintain. Usage: image-files.mjs packages|workspaces <out> <app>…
+//   packages    <out>/<app> gets the packages that the app needs, directly or not, and links to its workspaces
+//   workspaces  <out>/<app> gets the compiled app and the libraries that it needs
+// Two parts, because packages seldom change and then come from the cache.
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 
@@ -10,11 +10,11 @@ const ROOT = process.cwd();
 const SCOPE = '@tollgate/';
 const [part, out, ...apps] = process.argv.slice(2);
 
-/** What only compilers, debuggers and people read. */
+/** Files that only compilers, debuggers and people read. */
 const NOT_LOADED = /\.(d\.[cm]?ts|map|md|markdown|flow)$/i;
 /**
- * Parts of packages that Node does not load: other module formats of the same code, and what is for browsers. Half of
- * what is left otherwise.
+ * Parts of packages that Node does not load: other module formats, and files for browsers. Without this list, the
+ * packages would be twice as large.
  */
 const UNUSED = {
   'gpt-tokenizer': ['data', 'esm', 'src'],
@@ -37,7 +37,7 @@ function workspacesOf(app) {
   return found;
 }
 
-/** Every installed package that these workspaces need, directly or not: its folder. */
+/** The folder of every installed package that these workspaces need, directly or not. */
 function packagesOf(workspaces) {
   const seen = new Set(workspaces);
   for (const folder of seen) {
@@ -55,7 +55,7 @@ function packagesOf(workspaces) {
   return [...seen].filter((folder) => !workspaces.has(folder));
 }
 
-/** Where Node finds a package from a folder: the nearest node_modules upwards; undefined when it is not installed. */
+/** The folder in which Node finds a package: the nearest node_modules upwards. Undefined if it is not installed. */
 function find(name, from) {
   for (let folder = from; folder.startsWith(ROOT); folder = dirname(folder)) {
     const found = join(folder, 'node_modules', name);
@@ -67,7 +67,7 @@ function find(name, from) {
 function copyPackage(folder, to) {
   const unused = (UNUSED[manifestOf(folder).name] ?? []).map((part) => join(folder, part));
   const wanted = (path) => !NOT_LOADED.test(path) && !unused.includes(path) && path !== join(folder, 'node_modules');
-  // Also where it lies beside a workspace, or in another package: at another version than the root's.
+  // Keeps the place of a package that is in a workspace or another package, because it has another version there.
   cpSync(folder, join(to, relative(ROOT, folder)), { recursive: true, filter: wanted });
 }
 

@@ -1,5 +1,5 @@
-// What the npm scripts run: prepares the checkout, then starts the command on Node 24. No dependencies, as there may be
-// none yet.
+// The entry of the npm scripts: prepares the checkout, then starts the command on Node 24. Imports only Node, because
+// nothing may be installed yet.
 import { join } from 'node:path';
 import { launch } from './setup/launch.mjs';
 import { fingerprints, prepare, ROOT, SetupError } from './setup/prepare.mjs';
@@ -7,7 +7,7 @@ import { fingerprints, prepare, ROOT, SetupError } from './setup/prepare.mjs';
 const LOOK_INTERVAL_MS = 500;
 const [command, ...args] = process.argv.slice(2);
 
-// Young generations four times as large cost 90 MB more under load, and saved no CPU per request.
+// A young generation four times as large costs 90 MB more under load and saves no CPU per request.
 const STANDALONE = [
   '--max-semi-space-size=16',
   '--enable-source-maps',
@@ -33,8 +33,8 @@ const COMMANDS = {
 };
 
 /**
- * As `start`, compiled and started again whenever a source changes. Looked at, not watched: watching loses files that
- * an editor replaces.
+ * Like `start`, but compiles and starts again after each change of a source. Polls, because file watchers lose files
+ * that an editor replaces.
  */
 async function dev() {
   const sources = () => JSON.stringify(fingerprints());
@@ -44,7 +44,7 @@ async function dev() {
     let code = null;
     void running?.exited.then((exitCode) => (code = exitCode));
     while (sources() === seen) {
-      // Stopped by hand: so are we. Fallen over: the next change may mend it.
+      // After a stop by hand, stop as well. After a crash, wait: the next change may fix it.
       if (code === 0 || code >= 128) return code;
       await new Promise((resolve) => setTimeout(resolve, LOOK_INTERVAL_MS));
     }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# A Docker engine with buildx and compose on a bare Debian machine. Nothing to do where they answer; safe to repeat and
-# to run twice at once. Needs root where something is missing. DOCKER_HOST, when set, names somebody's engine: it is
-# then checked, never started. DOCKER_DATA_ROOT, when set, is where an engine that is started here keeps its images and
-# containers, and beside it what it knows of itself: what a killed engine left on this machine is not taken up.
+# Installs and starts a Docker engine with buildx and compose on a bare Debian machine. Does nothing if they answer.
+# Safe to repeat and to run twice at once. Needs root if something is missing.
+# DOCKER_HOST, if set, names another engine, which is checked but never started. DOCKER_DATA_ROOT, if set, is the folder
+# for the images and containers of an engine that is started here. Its state is beside that folder, so that it does not
+# use the state of a killed engine.
 set -euo pipefail
 cd "$(dirname "$0")"
 . ../images/debian.sh
@@ -15,15 +16,16 @@ answers() { timeout 10 docker version --format '{{.Server.Version}}' >/dev/null 
 
 install_engine() {
   say "installing Debian's docker.io"
-  # The client is a package of its own from trixie on.
+  # From trixie on, the client is a separate package.
   apt_install docker.io $(apt-cache pkgnames docker-cli | grep -x docker-cli || true)
 }
 
 start_engine() {
   say "starting dockerd, log in $LOG"
-  # A session of its own, and no pipe of ours: it outlives this script and whoever waits for our output.
-  setsid nohup dockerd ${DOCKER_DATA_ROOT:+--data-root "$DOCKER_DATA_ROOT" --exec-root "$DOCKER_DATA_ROOT.run" --pidfile "$DOCKER_DATA_ROOT.pid"} \
-    </dev/null >>"$LOG" 2>&1 9>&- &
+  local root=${DOCKER_DATA_ROOT:-} folders=()
+  [ -z "$root" ] || folders=(--data-root "$root" --exec-root "$root.run" --pidfile "$root.pid")
+  # In its own session and without our pipes, because it outlives this script and the reader of its output.
+  setsid nohup dockerd ${folders[@]+"${folders[@]}"} </dev/null >>"$LOG" 2>&1 9>&- &
   local deadline=$((SECONDS + START_WAIT_S))
   until answers; do
     if [ "$SECONDS" -ge "$deadline" ]; then
@@ -35,8 +37,8 @@ start_engine() {
   done
 }
 
-# buildx and compose v2 came with trixie. Their two binaries run on older systems as well, so there they are taken out
-# of trixie's packages.
+# Debian has buildx and compose v2 since trixie. Their binaries also run on older systems, so there they are taken from
+# trixie's packages.
 install_plugins() {
   local plugins="${DOCKER_CONFIG:-$HOME/.docker}/cli-plugins" scratch
   scratch=$(mktemp -d)
@@ -64,4 +66,5 @@ if ! answers; then
   start_engine
 fi
 docker buildx version >/dev/null 2>&1 && docker compose version >/dev/null 2>&1 || install_plugins
-say "engine $(docker version --format '{{.Server.Version}}'), $(docker buildx version | cut -d' ' -f2), compose $(docker compose version --short)"
+engine=$(docker version --format '{{.Server.Version}}')
+say "engine $engine, $(docker buildx version | cut -d' ' -f2), compose $(docker compose version --short)"

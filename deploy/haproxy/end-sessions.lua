@@ -1,4 +1,4 @@
--- Ends what runs on a gateway that no longer answers its checks, so that no client waits for it in vain.
+-- Ends the sessions on a gateway that no longer answers its checks, so that no client waits for it in vain.
 --
 -- HAProxy can do this by itself (`on-marked-down shutdown-sessions`). But it takes an address that DNS has just named
 -- for up until the first check fails, and would then end the requests that are still connecting to it. Those go on to
@@ -13,11 +13,11 @@ local function watch(server)
       answered = answered or not failed
       return
     end
-    -- A gateway that DNS no longer names is down too, without a failed check: what runs there goes on.
+    -- A gateway that DNS no longer names is down without a failed check. Its sessions continue.
     local ends = answered and failed and data.reference
     answered, failed = false, false
     if ends then
-      core.log(core.notice, "Ending what runs on " .. data.proxy_name .. "/" .. data.name .. ".")
+      core.log(core.notice, "Ending the sessions on " .. data.proxy_name .. "/" .. data.name .. ".")
       data.reference:shut_sess()
     end
   end)

@@ -7,13 +7,13 @@ import { LockWatch } from './lock-watch';
 
 const TENANTS = 1_000;
 const REQUESTS_EACH = 20;
-/** More than twenty requests of 1,000 nanos a token cost, all of them held at once. */
+/** More than the holds of a tenant's twenty requests together, at 1,000 nanos per token. */
 const CREDIT_CENTS = 25;
 const MOST_TOKENS = 12_000;
 const MAX_LOCK_WAIT_MS = 1_000;
 const TOP_UPS_AT_ONCE = 40;
 const EVENTS_PER_MESSAGE_BATCH = 500;
-/** Several rests, one after the other. */
+/** Longer than the waits of `REST` together. */
 const TIMEOUT_MS = 600_000;
 const REST = { timeoutMs: 90_000, everyMs: 250 };
 
@@ -22,20 +22,21 @@ export interface Replica {
   messages?: PostgresMessages | KafkaMessages;
 }
 
-/** A request of its tenant, from its hold to the message that tells of it. */
+/** A request with the event that settles it, and the client that admits it. */
 interface Asked {
   event: UsageEvent;
   client: AdmissionClient;
 }
 
 /**
- * 20,000 requests of 1,000 tenants, all at once, through two gateways' admission, two of metering and two of billing:
- * each runs into the others' locks wherever it can.
- * @param open makes one replica's admission and messages
+ * 20,000 requests of 1,000 tenants at once, through the admission of two gateways, two of metering and two of billing,
+ * so that they compete for locks as much as possible.
+ * @param open makes the admission and the messages of one replica
  */
 export function contentionSuite(database: TestDatabase, open: () => Promise<Replica>): void {
   jest.setTimeout(TIMEOUT_MS);
-  it(`${TENANTS} tenants × ${REQUESTS_EACH} requests at once: no deadlock, no lock wait above a second, every nano right`, async () => {
+  const load = `${TENANTS} tenants × ${REQUESTS_EACH} requests at once`;
+  it(`${load} cause no deadlock and no lock wait above a second, and every nano is right`, async () => {
     const replicas = [await open(), await open()];
     const books = replicas.map(({ admission, messages }) => new Books(database, admission, messages));
     for (const one of books) await one.start();
@@ -60,8 +61,8 @@ export function contentionSuite(database: TestDatabase, open: () => Promise<Repl
       await expectRight(database, replicas[0]!.admission, events);
       expect(await books[1]!.reconcile()).toEqual([]);
       console.log(
-        `held in ${heldMs} ms, settled in ${settledMs} ms, booked in ${bookedMs} ms; longest wait for a lock ${watch.longestWaitMs.toFixed()} ms ` +
-          `in ${watch.looks} looks`,
+        `held in ${heldMs} ms, settled in ${settledMs} ms, booked in ${bookedMs} ms; ` +
+          `longest wait for a lock ${watch.longestWaitMs.toFixed()} ms in ${watch.looks} looks`,
       );
     } finally {
       for (const one of books) await one.stop();
@@ -73,7 +74,7 @@ export function contentionSuite(database: TestDatabase, open: () => Promise<Repl
   });
 }
 
-/** Tenants with credit, which both the books and the admission store know. */
+/** Tenants with credit, in the books and in the admission store. */
 async function topUp(books: readonly Books[]): Promise<string[]> {
   const tenants = Array.from({ length: TENANTS }, () => newId('ten'));
   let next = 0;
@@ -82,7 +83,7 @@ async function topUp(books: readonly Books[]): Promise<string[]> {
       const { messages } = books[worker % books.length]!;
       for (let n = next++; n < TENANTS; n = next++) {
         const entry = { tenantId: tenants[n]!, amountCents: CREDIT_CENTS, source: 'manual', ref: 'first' };
-        // Replicas that have just begun may not be found at once; a ref counts once.
+        // A replica that has just started may not answer yet. A repeat is safe, because a ref counts once.
         await eventually(() => messages.request('billing.credit.add', entry), REST);
       }
     }),
@@ -98,8 +99,8 @@ async function topUp(books: readonly Books[]): Promise<string[]> {
 }
 
 /**
- * Each tenant's requests, one of every tenant after the other, and every second round of them backwards: the two
- * gateways meet the tenants in opposite orders.
+ * The requests in rounds: one request of every tenant per round, and every second round in reverse order. So the two
+ * gateways lock the tenants in opposite orders.
  */
 function requestsOf(tenants: readonly string[], clients: readonly AdmissionClient[]): Asked[] {
   const keys = tenants.map(() => newId('key'));
@@ -119,7 +120,7 @@ async function publish(books: readonly Books[], events: readonly UsageEvent[]): 
   await Promise.all(batches.map((batch, n) => books[n % books.length]!.messages.publish('usage-events', batch)));
 }
 
-/** All events are charges, and no whole cent is left to post. */
+/** Every event has a charge, and no whole cent is left to post. */
 async function expectBooked(database: TestDatabase, events: readonly UsageEvent[]): Promise<void> {
   const [row] = await database.query(
     `SELECT (SELECT count(*)::int FROM billing.charge) AS charges,
@@ -130,8 +131,8 @@ async function expectBooked(database: TestDatabase, events: readonly UsageEvent[
 }
 
 /**
- * Σ of what was settled, tenant by tenant: events = charges = debits + carried remainder; balance = Σ entries = top-up
- * − debits; and so says the admission store, without a hold.
+ * For each tenant: Σ settled events = Σ charges = Σ debits + carried remainder, and balance = Σ entries = top-up −
+ * debits. The admission store has the same balance and no hold.
  */
 async function expectRight(
   database: TestDatabase,
@@ -154,7 +155,7 @@ async function expectRight(
              FROM billing.journal_entry GROUP BY 1) d USING (tenant_id)`,
   );
   expect(rows).toHaveLength(TENANTS);
-  // The holds go with the news of their charges.
+  // The balance updates of the charges release the holds.
   const snapshots = await eventually(async () => {
     const all = await admission.snapshot({ limit: 2 * TENANTS });
     expect(all.filter(({ pendingHolds, settledHolds }) => pendingHolds + settledHolds > 0)).toEqual([]);

@@ -2,18 +2,18 @@ import type { TestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 
 const LOOK_EVERY_MS = 100;
-/** Of the time between two looks, what counts at most: more is a standstill of this process. */
+/** At most this much of the time between two looks counts. More means that this process stood still. */
 const MOST_BETWEEN_LOOKS_MS = 250;
 
 /**
  * Looks every 100 ms which sessions of a database wait for a lock and how long, and counts its deadlocks. A standstill
- * of this process, whose own sessions hold the locks, is no wait. Advisory locks are waited for on purpose, and are
- * left out.
+ * of this process does not count, because its own sessions hold the locks. Advisory locks do not count, because
+ * sessions wait for them on purpose.
  */
 export class LockWatch {
   longestWaitMs = 0;
   looks = 0;
-  /** The waits of the last look, with their milliseconds. */
+  /** The waits of the last look, in milliseconds. */
   private seen = new Map<string, number>();
   private lookedMs = performance.now();
   private timer: NodeJS.Timeout | undefined;
@@ -29,7 +29,7 @@ export class LockWatch {
     this.lookAgain();
   }
 
-  /** Counted from the last look's end: looks that were held up must not follow each other at once. */
+  /** Waits from the end of the last look, so that delayed looks do not follow each other at once. */
   private lookAgain(): void {
     this.timer = setTimeout(() => (this.looking = this.look().then(() => this.lookAgain())), LOOK_EVERY_MS);
   }
@@ -40,7 +40,7 @@ export class LockWatch {
     await this.client.end();
   }
 
-  /** Since the database was made. Sessions tell of theirs when they end: ask when all have. */
+  /** Deadlocks since the database was created. A session reports its own when it ends, so call this after all ended. */
   async deadlocks(): Promise<number> {
     const [row] = await this.database.query<{ deadlocks: string }>(
       'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()',

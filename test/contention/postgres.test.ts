@@ -4,7 +4,7 @@ import { contentionSuite } from './contention.suite';
 
 const database = useTestDatabase();
 
-describe('contention, on PostgreSQL alone', () => {
+describe('contention on PostgreSQL alone', () => {
   contentionSuite(database, async () => {
     const admission = new PostgresAdmissionStore({ url: database.url });
     await admission.start();

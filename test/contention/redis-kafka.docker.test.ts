@@ -8,11 +8,11 @@ const database = useTestDatabase();
 const redis = useRedis();
 const kafka = useKafka();
 
-describe('contention, with admission on Redis and messages on Kafka', () => {
+describe('contention with admission on Redis and messages on Kafka', () => {
   beforeAll(() => applyTopics({ brokers: kafka.brokers, clientId: 'contention' }));
 
   contentionSuite(database, async () => {
-    // Ten thousand a gateway at once are more than a slow machine admits in the second that a request waits.
+    // A slow machine cannot admit ten thousand requests per gateway within the second that a request waits.
     const admission = new RedisAdmissionStore({ url: redis.url, callTimeoutMs: PATIENT_CALL_MS });
     await admission.start();
     const connection = { brokers: kafka.brokers, clientId: 'contention' };

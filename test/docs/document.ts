@@ -5,13 +5,13 @@ export const ROOT = resolve(__dirname, '../..');
 export const MAX_PROSE_COLUMNS = 100;
 export const MAX_CELL_CHARACTERS = 120;
 
-/** Folders of the repository by which a word in inline code is known to be a path. */
+/** A word of inline code that begins with one of these folders of the repository is a path. */
 const TOP_FOLDERS = ['apps', 'libs', 'docs', 'test', 'tools', 'deploy', '.ci'];
-/** Folders of a package: in its README a path may begin with them. */
+/** Folders of a package. A path in its README may begin with them. */
 const PACKAGE_FOLDERS = ['src', 'bench'];
-/** By its ending a word with a slash is the name of one of our files, wherever it begins. */
+/** A word with a slash and one of these endings is the name of one of our files. */
 const FILE = /^[^/].*\.(ts|mjs|cjs|lua|sql|md|sh|cfg|ya?ml)$/;
-/** What stands for any name: `<service>`, `…`. */
+/** Placeholders for any name: `<service>`, `…`. */
 const PLACEHOLDER = /<[\w-]+>|…/g;
 
 /** Every Markdown file of the repository, by its path from the root. */
@@ -50,7 +50,7 @@ function linesOf(text: string): Line[] {
 const isTable = ({ text }: Line) => /^\s*\|/.test(text);
 const length = (text: string) => [...text].length;
 
-/** Lines of prose that are too long, and cells of tables. What cannot be broken (a URL) does not count. */
+/** The lines of prose and the cells of tables that are too long. A URL does not count, because it cannot be broken. */
 export function overlong(path: string, text: string): string[] {
   return linesOf(text).flatMap((line) => {
     const at = `${path}:${line.number}`;
@@ -63,18 +63,20 @@ export function overlong(path: string, text: string): string[] {
   });
 }
 
-/** Prose without code blocks, as one text: inline code and links may run over the end of a line. */
+/** The prose without code blocks, as one text, because inline code and links may continue on the next line. */
 const proseOf = (text: string) =>
   linesOf(text)
     .map((line) => line.text)
     .join('\n');
 
 /**
- * What the inline code and the links of a document name and the repository does not have. A word of inline code with a
- * slash is a path when it begins with a folder at the top of the repository or ends like a source file; in the README
- * of a package also when it begins with `src/` or `bench/`, which are the package's. It must be a file or a folder,
- * whole: `test/gateway/money` for `money.test.ts` is refused. `*` and `{a,b}` match as in a shell, `<name>` and `…`
- * like `*`; they must match something. A built file (`dist/*.js`) stands for its source.
+ * The paths in inline code and links of a document that do not exist in the repository.
+ *
+ * - A word of inline code with a slash is a path if it begins with a top folder of the repository or ends like a source
+ *   file. In the README of a package, also if it begins with `src/` or `bench/`, which are those of the package.
+ * - It must be the full path of a file or a folder: `test/gateway/money` for `money.test.ts` is missing.
+ * - `*` and `{a,b}` match as in a shell, and `<name>` and `…` match like `*`. They must match something.
+ * - A built file (`dist/*.js`) stands for its source.
  */
 export function missing(path: string, text: string): string[] {
   const prose = proseOf(text);
@@ -86,7 +88,7 @@ export function missing(path: string, text: string): string[] {
   return [...new Set([...paths, ...links])].map((name) => `${path}: ${name}`);
 }
 
-/** Names of code that a document finds in a file (`name` in `path`) and that the file does not have. */
+/** The names that a document places in a file (`name` in `path`), but that are not in the file. */
 export function misplaced(path: string, text: string): string[] {
   return [...proseOf(text).matchAll(/`(\w+)`\s+in\s+`([^`\s]+)`/g)]
     .map(([, name, file]) => ({ name: name!, file: inRepository(path, file!) }))
@@ -95,7 +97,7 @@ export function misplaced(path: string, text: string): string[] {
     .map(({ name, file }) => `${path}: ${name} in ${file}`);
 }
 
-/** Names of code in the brackets behind a term, `**Term** (\`Name\`, …):`, that no source has. */
+/** The names in the brackets after a term of the glossary, `**Term** (\`Name\`, …):`, that are in no source. */
 export function unknownTerms(text: string): string[] {
   const brackets = [...text.matchAll(/^- \*\*[^*]+\*\* \(([^)]+)\):/gm)].map(([, names]) => names!);
   const names = brackets.flatMap((inside) => [...inside.matchAll(/`(\w+)`/g)].map(([, name]) => name!));
@@ -127,7 +129,7 @@ function exists(path: string): boolean {
   return globSync(pattern, { cwd: ROOT }).length > 0;
 }
 
-/** Whether the file of a link is there, and the heading that it names. */
+/** Whether the file of a link and the heading in it exist. */
 function leads(document: string, text: string, target: string): boolean {
   const [file, anchor] = target.split('#') as [string, string | undefined];
   const path = file === '' ? document : normalize(posix.join(dirname(document), file));
@@ -137,7 +139,7 @@ function leads(document: string, text: string, target: string): boolean {
   return anchorsOf(linked).includes(anchor);
 }
 
-/** As GitHub makes them of headings. */
+/** The anchor that GitHub makes for a heading. */
 function anchorsOf(text: string): string[] {
   const seen = new Map<string, number>();
   return linesOf(text).flatMap((line) => {

@@ -1,6 +1,6 @@
 import { documents, misplaced, missing, overlong, textOf, unknownTerms } from './document';
 
-it('looks at every document of the repository', () => {
+it('every document of the repository is checked', () => {
   expect(documents()).toEqual(expect.arrayContaining(['apps/gateway/README.md', 'libs/admission/README.md']));
 });
 
@@ -8,11 +8,11 @@ it('every path, file and heading that a document names exists', () => {
   expect(documents().flatMap((path) => missing(path, textOf(path)))).toEqual([]);
 });
 
-it('a name that a document finds in a file is there', () => {
+it('every name that a document places in a file is in that file', () => {
   expect(documents().flatMap((path) => misplaced(path, textOf(path)))).toEqual([]);
 });
 
-it('the glossary names things as the code does', () => {
+it('the names in the glossary are names in the code', () => {
   expect(unknownTerms(textOf('docs/ARCHITECTURE.md'))).toEqual([]);
 });
 
@@ -33,16 +33,16 @@ describe('the check of names finds', () => {
   const named = (text: string, path = 'docs/a.md') => missing(path, text).map((line) => line.slice(path.length + 2));
 
   it.each([
-    ['a file that is not there', 'see `apps/gateway/src/gone.ts`', 'apps/gateway/src/gone.ts'],
+    ['a missing file', 'see `apps/gateway/src/gone.ts`', 'apps/gateway/src/gone.ts'],
     ['a part of a name', 'see `test/gateway/money`', 'test/gateway/money'],
     ['a file without the folders before it', 'see `inference/pipeline.ts`', 'inference/pipeline.ts'],
     ['a pattern without a match', 'see `apps/*/src/gone-*.ts`', 'apps/*/src/gone-*.ts'],
     ['a path within a command', 'run `node tools/gone.mjs --json`', 'tools/gone.mjs'],
     ['a built file without a source', 'run `node apps/auth/dist/gone.js`', 'apps/auth/dist/gone.js'],
-    ['a link to a file that is not there', 'see [this](gone.md)', 'gone.md'],
-    ['a link to a heading that is not there', 'see [this](money.md#gone)', 'money.md#gone'],
-    ['a heading of its own that is not there', '# Here\n\n[there](#there)', '#there'],
-    ['a path that runs over the end of a line', 'see\n`apps/gone`,\nand [this\none](gone.md)', 'apps/gone'],
+    ['a link to a missing file', 'see [this](gone.md)', 'gone.md'],
+    ['a link to a missing heading', 'see [this](money.md#gone)', 'money.md#gone'],
+    ['a link to a missing heading of the same document', '# Here\n\n[there](#there)', '#there'],
+    ['a path that continues on the next line', 'see\n`apps/gone`,\nand [this\none](gone.md)', 'apps/gone'],
   ])('%s', (_, text, name) => expect(named(text)).toContain(name));
 
   it('a file of a package in its README', () => {
@@ -50,11 +50,12 @@ describe('the check of names finds', () => {
     expect(named('see `src/main.ts`', 'apps/auth/README.md')).toEqual([]);
   });
 
-  it('nothing in what is there, and in what is no path', () => {
+  it('nothing in existing paths and in texts that are not paths', () => {
     const text = [
       '# Two `words`: here',
-      'see `apps/gateway/src/inference/pipeline.ts`, `test/faults/nemesis`, `libs/*/src/index.ts`, `apps/<service>/README.md`,',
-      '`node apps/auth/dist/main.js --migrate`, `application/json`, `usage/month`, `/docs/openapi.yaml`, [here](#two-words-here),',
+      'see `apps/gateway/src/inference/pipeline.ts`, `test/faults/nemesis`, `libs/*/src/index.ts`,',
+      '`apps/<service>/README.md`, `node apps/auth/dist/main.js --migrate`, `application/json`,',
+      '`usage/month`, `/docs/openapi.yaml`, [here](#two-words-here),',
       '[there](ARCHITECTURE.md#the-flow), [far away](https://example.com/gone.md)',
       '```sh',
       'cat apps/gone.ts # [gone](gone.md)',
@@ -65,13 +66,13 @@ describe('the check of names finds', () => {
 });
 
 describe('the checks of names in the code find', () => {
-  it('a name that its file does not have', () => {
+  it('a name that is not in its file', () => {
     const file = 'libs/contracts/src/money.ts';
     expect(misplaced('docs/a.md', `\`gone\` in\n\`${file}\``)).toEqual([`docs/a.md: gone in ${file}`]);
     expect(misplaced('docs/a.md', `\`costNanos\` in \`${file}\``)).toEqual([]);
   });
 
-  it('a term that the code calls otherwise', () => {
+  it('a term with another name in the code', () => {
     const terms = '- **Here** (`costNanos`, topic `credit-news`): a.\n- **Gone** (`NoSuchClass`): b.';
     expect(unknownTerms(terms)).toEqual(['NoSuchClass']);
   });
@@ -86,7 +87,7 @@ describe('the check of widths finds', () => {
     expect(found(`| a | b |\n| --- | --- |\n| short | ${long} |`)).toEqual(['a.md:3: a cell of 139 characters']);
   });
 
-  it('nothing in code, in wide tables with short cells, and in URLs', () => {
+  it('nothing in code, wide tables with short cells, and URLs', () => {
     const cells = `| ${'a cell | '.repeat(40)}`;
     const url = `see https://example.com/${'a'.repeat(120)}`;
     expect(found(['```', long, '```', cells, url].join('\n'))).toEqual([]);

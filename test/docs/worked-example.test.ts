@@ -25,12 +25,12 @@ const price = stampPrice(configured, kind);
 const cost = (promptTokens: number, completionTokens: number) =>
   costNanos({ promptTokens, cachedTokens: 0, completionTokens }, price);
 
-/** The document says the amount, with its unit. */
+/** Expects that the document contains the amount with its unit. */
 function says(amount: bigint | number, unit: string): void {
   expect(section).toContain(`${amount.toLocaleString('en-US')} ${unit}`);
 }
 
-it('the example of ARCHITECTURE.md holds, extends and settles what the code does', () => {
+it('the example of ARCHITECTURE.md holds, extends and settles the amounts of the code', () => {
   says(BigInt(price.outputFemtos) / FEMTOS_PER_NANO, 'nanos per token');
   says(CREDIT_CENTS * NANOS_PER_CENT, 'nanos');
   says(PROMPT_TOKENS, 'tokens');
@@ -49,7 +49,7 @@ it('the example of ARCHITECTURE.md holds, extends and settles what the code does
   says(extended - cost(PROMPT_TOKENS, ANSWER_TOKENS), 'nanos');
 });
 
-it('the example of ARCHITECTURE.md is charged, posted and carried on as the code does', () => {
+it('the example of ARCHITECTURE.md charges, posts and carries the amounts of the code', () => {
   const draft = {
     id: 'req_1',
     tenantId: 'ten_1',

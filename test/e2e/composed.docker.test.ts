@@ -7,8 +7,8 @@ import { replicasSuite } from './replicas.suite';
 import { secretsSuite } from './secrets.suite';
 import { stoppingSuite } from './stopping.suite';
 
-// One start for all of them: two gateways, two of metering, two of billing, and the load balancer; the stores by TLS
-// alone.
+// The suites share one start: two gateways, two replicas of metering, two of billing, and the load balancer. The stores
+// accept only TLS.
 const tollgate = useComposed({
   TOLLGATE_LOG_LEVEL: 'trace',
   TOLLGATE_DRAIN_SECONDS: '6',

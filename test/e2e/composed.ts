@@ -8,19 +8,20 @@ import { call, type Database, type Deployment, type Ready } from './deployment';
 import { connected, everyRow, writeConfig } from './fixtures';
 
 const ROOT = resolve(__dirname, '../..');
-/** With images that have to be built. */
+/** Includes building the images. */
 const START_TIMEOUT_MS = 420_000;
 const TEST_TIMEOUT_MS = 300_000;
 const READY_TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 256 * 1024 * 1024;
 const SHOWN_CHARS = 2_000;
-/** Until the first message is read, on a machine that does much else; and the silence after which all have been. */
+/** The wait for the first message on a busy machine, and the silence after which all messages have been read. */
 const FIRST_READ_SECONDS = 60;
 const READ_SILENCE_SECONDS = 10;
-/** Prints all messages of all topics: a reader whose own limit would count its start as silence. */
+/** Prints all messages of all topics. A time limit of the reader itself would include its start. */
 const READ_ALL = `
-exec 3< <(exec java -cp '/opt/kafka/libs/*' org.apache.kafka.tools.consumer.ConsoleConsumer --bootstrap-server 127.0.0.1:9091 \\
-  --include '.*' --from-beginning --property print.key=true --property print.headers=true)
+exec 3< <(exec java -cp '/opt/kafka/libs/*' org.apache.kafka.tools.consumer.ConsoleConsumer \\
+  --bootstrap-server 127.0.0.1:9091 --include '.*' --from-beginning \\
+  --property print.key=true --property print.headers=true)
 reader=$!
 waits=${FIRST_READ_SECONDS}
 while IFS= read -r -t $waits line <&3; do printf '%s\\n' "$line"; waits=${READ_SILENCE_SECONDS}; done
@@ -32,8 +33,8 @@ const PORTS = { postgres: 5432, redis: 6379, kafka: 9092 };
 export type Server = keyof typeof PORTS;
 
 /**
- * The composed form: `npm run stack` on a project and ports of its own, with two of each service but auth. Started
- * before the calling file's tests and removed after them.
+ * The composed form: `npm run stack` with its own project and ports, and two replicas of each service but auth. Started
+ * before the tests of the calling file, and removed after them.
  */
 export function useComposed(env: Record<string, string> = {}): ComposedDeployment {
   jest.setTimeout(TEST_TIMEOUT_MS);
@@ -71,7 +72,7 @@ export class ComposedDeployment implements Deployment {
   }
 
   get ready(): Ready {
-    if (!this.printed) throw new Error('it has not been started: it is there from beforeAll to afterAll');
+    if (!this.printed) throw new Error('not started: it runs from beforeAll to afterAll');
     return { ...this.printed, ...(this.demo ? { demo: this.demo } : {}) };
   }
 
@@ -80,7 +81,7 @@ export class ComposedDeployment implements Deployment {
   }
 
   async start(): Promise<Ready> {
-    // The same through all restarts, unlike those that Docker chooses.
+    // These ports stay the same through restarts, unlike those that Docker chooses.
     for (const port of ['TOLLGATE_TEST_POSTGRES_PORT', 'TOLLGATE_PORT', 'TOLLGATE_OPERATOR_PORT'])
       this.env[port] ??= String(await freePort());
     const scale = ['--scale', 'metering=2', '--scale', 'billing=2'];
@@ -92,7 +93,7 @@ export class ComposedDeployment implements Deployment {
     return ready;
   }
 
-  /** Their ports are others after each start. */
+  /** The addresses of the gateways. Their ports change with each start. */
   private async findGateways(): Promise<void> {
     this.ofGateways = await Promise.all(
       (await this.containers('gateway')).map(async (name) => {
@@ -123,7 +124,7 @@ export class ComposedDeployment implements Deployment {
   async kill(servers: 'servers live on' | 'servers end'): Promise<void> {
     const names = servers === 'servers end' ? [...SERVICES, 'redis', 'kafka', 'postgres'] : SERVICES;
     const containers = (await Promise.all(names.map((name) => this.containers(name)))).flat();
-    // Each by a command of its own: one command kills them one after the other.
+    // A separate command for each, because one command would kill them one after the other.
     await Promise.all(containers.map((container) => this.docker('kill', container)));
   }
 
@@ -131,10 +132,10 @@ export class ComposedDeployment implements Deployment {
     await this.docker('kill', (await this.containers('gateway'))[index]!);
   }
 
-  /** Kafka keeps them. */
+  /** Nothing to do, because Kafka keeps the messages. */
   async keepMessages(): Promise<void> {}
 
-  /** All rows of PostgreSQL, all messages of Kafka, and all that Redis was ever told (its append-only file). */
+  /** All rows of PostgreSQL, all messages of Kafka, and all writes of Redis (its append-only file). */
   async contents(): Promise<string[]> {
     const [rows, messages, redis] = await Promise.all([
       this.database(everyRow),
@@ -149,7 +150,7 @@ export class ComposedDeployment implements Deployment {
     return this.compose('logs', '--no-color', '--no-log-prefix', ...SERVICES);
   }
 
-  /** Names of a service's containers, those that do not run as well, in the order of their numbers. */
+  /** The names of a service's containers, running or not, in the order of their numbers. */
   async containers(service: string): Promise<string[]> {
     const labels = { project: this.project, service, oneoff: 'False' };
     const filters = Object.entries(labels).map(([name, value]) => `--filter=label=com.docker.compose.${name}=${value}`);
@@ -157,12 +158,12 @@ export class ComposedDeployment implements Deployment {
     return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   }
 
-  /** A network that leads to this server alone; `gateways`: to the gateways, from the load balancer. */
+  /** The network that leads only to this server. `gateways` leads from the load balancer to the gateways. */
   network(server: Server | 'gateways'): string {
     return `${this.project}_${server}`;
   }
 
-  /** redis-cli as the user for people, who may do everything. */
+  /** redis-cli as the user for people, who has all rights. */
   redis(...command: string[]): Promise<string> {
     return this.redisAs('admin', this.secret('admin-redis-password'), ...command);
   }
@@ -173,22 +174,22 @@ export class ComposedDeployment implements Deployment {
     return this.compose('exec', '-T', ...login, ...command);
   }
 
-  /** One of the secrets that were made at the first start. */
+  /** One of the secrets of the first start. */
   secret(name: string): string {
     return readFileSync(join(this.directory, 'secrets', name), 'utf8').trim();
   }
 
-  /** Waits until all services of ours are ready. */
+  /** Waits until all our services are ready. */
   async allReady(): Promise<void> {
     const containers = (await Promise.all(SERVICES.map((service) => this.containers(service)))).flat();
     await Promise.all(containers.map((container) => this.isReady(container)));
   }
 
-  /** Waits until `/readyz` of this container says 200. */
+  /** Waits until `/readyz` of this container answers 200. */
   async isReady(container: string): Promise<void> {
     await eventually(
       async () => {
-        // With the token it says what is wrong.
+        // With the token, the answer names what is not ready.
         const { status, body } = await call(
           `${await this.urlOf(container, 9090)}/readyz`,
           this.secret('metrics-token'),
@@ -199,7 +200,7 @@ export class ComposedDeployment implements Deployment {
     );
   }
 
-  /** Waits until this server takes connections. */
+  /** Waits until this server accepts connections. */
   async listens(server: Server): Promise<void> {
     const [container] = await this.containers(server);
     const look = `</dev/tcp/127.0.0.1/${PORTS[server]}`;
@@ -240,7 +241,7 @@ export class ComposedDeployment implements Deployment {
     return `http://${address}`;
   }
 
-  /** Its stdout. Rejects with its stderr when it fails. */
+  /** Returns the stdout of a command. Rejects with its stderr if it fails. */
   private run(command: string, args: readonly string[]): Promise<string> {
     const inherited = Object.entries(process.env).filter(
       ([name]) => !/^TOLLGATE_(?!IMAGES$)|^COMPOSE_|^DATABASE_URL$|^NODE_OPTIONS$/.test(name),

@@ -2,11 +2,12 @@ import type { Deployment } from './deployment';
 import { complete, costOf, createTenant, ledgerOf, reconciled, type Completion, type TestTenant } from './fixtures';
 
 const CREDIT_CENTS = 100_000;
-/** Of the 20 streams. */
+/** How many of the 20 streams would run for more than a minute. */
 const ENDLESS = 10;
 
 /**
- * 20 long streams and 200 plain requests, 40 at once; everything is killed in the middle. What the client saw complete.
+ * Sends 20 long streams and 200 plain requests, 40 at once, and kills everything in the middle. Returns the answers
+ * that the client saw complete, the refusals, and the number of broken requests.
  */
 async function loadUntilKilled(
   tollgate: Deployment,
@@ -15,7 +16,7 @@ async function loadUntilKilled(
   servers: 'servers live on' | 'servers end',
 ): Promise<{ seen: Completion[]; refused: Completion[]; broken: number }> {
   const seen: Completion[] = [];
-  // No answer.
+  // Refused with a status other than 200.
   const refused: Completion[] = [];
   let broken = 0;
   let toStart = 200;
@@ -24,8 +25,7 @@ async function loadUntilKilled(
     answer.then(
       (completion) => {
         const { status, code } = completion;
-        // By a load balancer, whose gateway was killed under the request; or a stream that had begun, and ended with an
-        // error event.
+        // 502 of a load balancer whose gateway was killed, or a stream that ended with an error event.
         if (status === 502 || (status === 200 && code !== null)) broken++;
         else (completion.status === 200 ? seen : refused).push(completion);
         if (seen.length === killAfter) killed = tollgate.kill(servers);
@@ -37,7 +37,7 @@ async function loadUntilKilled(
       complete(tollgate.ready, tenant.key, {
         messages: [{ role: 'user', content: `stream ${i}` }],
         stream: true,
-        // Half of them would go on for more than a minute; the others end around the kill.
+        // Half of them would run for more than a minute. The others end around the kill.
         simulator:
           i % 2 ? { tokensPerSecond: 50, answerTokens: 4_000 } : { tokensPerSecond: 200, answerTokens: 40 + i * 20 },
       }),
@@ -82,13 +82,13 @@ export function crashSuite(tollgate: Deployment): void {
             completion.requestId,
             costOf(completion),
           ]);
-        // Besides, at most each request that broke: a stream at its recorded progress, or an answer that was settled
-        // and never seen whole. Where the store ends too, it may have taken a settlement that it could not confirm:
-        // 503.
+        // There may be a charge for each broken request: a stream is charged its recorded progress, and an answer may
+        // be settled but not completely received. If the store ends too, it may have accepted a settlement that it
+        // could not confirm, and the client got 503.
         const unsure = servers === 'servers end' ? refused.length : 0;
         expect(books.charges.size - seen.length).toBeLessThanOrEqual(broken + unsure);
-        // Each of them is in the ledger once: debits and the carried rest add up to the charges, and the balance is
-        // what is left.
+        // Each charge is in the ledger once: debits plus the carried remainder are the charges, and the balance is the
+        // credit minus the debits.
         const charged = [...books.charges.values()].reduce((sum, nanos) => sum + nanos, 0);
         expect(books.debitCents * 1e7 + books.carriedNanos).toBe(charged);
         expect(books.balanceCents).toBe(CREDIT_CENTS - books.debitCents);

@@ -1,48 +1,48 @@
 import type { Client } from 'pg';
 
-/** What `npm start -- --json` and `npm run stack -- --json` print. */
+/** The output of `npm start -- --json` and `npm run stack -- --json`. */
 export interface Ready {
   inferenceUrl: string;
   managementUrl: string;
   operatorUrl: string;
   docsUrl: string;
   operatorSecret: string;
-  /** What its /metrics wants. */
+  /** The token for its /metrics. */
   metricsToken?: string;
   demo?: { tenantId: string; key: string; token: string };
 }
 
-/** Runs `work` on a connection to the database, past every API. */
+/** Runs `work` on a direct connection to the database. */
 export type Database = <T>(work: (client: Client) => Promise<T>) => Promise<T>;
 
 /**
- * A running Tollgate as its users and its operator see it, and what a test does to it. Suites take one and run
- * unchanged on every form: `useStandalone` (processes on one PostgreSQL), `useComposed` (services, servers and a load
- * balancer in containers).
+ * A running Tollgate as its users and its operator see it, with the faults that a test can cause. Suites run unchanged
+ * on every form: `useStandalone` (processes on one PostgreSQL) and `useComposed` (services, servers and a load balancer
+ * in containers).
  */
 export interface Deployment {
-  /** Of the last start; `demo` is the first's, which alone has one. */
+  /** The output of the last start. `demo` is that of the first start, because only that has one. */
   readonly ready: Ready;
-  /** Each gateway by itself. */
+  /** Each gateway, without a load balancer. */
   readonly gateways: readonly Ready[];
   readonly database: Database;
-  /** What was printed. After `kill` or `stop`; where only some parts are gone, brings those back. */
+  /** Starts after `kill` or `stop`, and returns its output. If only some parts have ended, starts those. */
   start(): Promise<Ready>;
-  /** As an operator does. Rejects unless everything ended in order. */
+  /** Stops as an operator does. Rejects unless everything ended with success. */
   stop(): Promise<void>;
-  /** kill -9 of every process of ours; the servers beneath live on or end as well. */
+  /** Kills our processes with SIGKILL. The servers keep running or are killed as well. */
   kill(servers: 'servers live on' | 'servers end'): Promise<void>;
-  /** kill -9 */
+  /** Kills one gateway with SIGKILL. */
   killGateway(index: number): Promise<void>;
-  /** From now on a copy of each message is among the `contents`. */
+  /** From now on `contents` has a copy of each message. */
   keepMessages(): Promise<void>;
-  /** Everything that is stored anywhere, a line each, which begins with its place; that of messages is `message`. */
+  /** Everything that is stored, one line each. A line begins with its place, which is `message` for messages. */
   contents(): Promise<string[]>;
-  /** What all processes of ours have logged. */
+  /** The logs of all our processes. */
   logs(): Promise<string>;
 }
 
-/** GET (or what `init` says) with a bearer; the parsed body and the status. */
+/** Sends a request with a bearer, GET by default. Returns the status and the parsed body. */
 export async function call<T = unknown>(
   url: string,
   bearer: string,

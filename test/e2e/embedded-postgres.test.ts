@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { complete, costOf, createTenant, embedded, writeConfig, type Completion } from './fixtures';
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
-// Real: the whole standalone process; what is killed is its PostgreSQL.
+// Real: the whole standalone process. The test kills its PostgreSQL.
 const directory = useDataDirectory();
 const env = () => ({
   TOLLGATE_DATA_DIR: directory.path,
@@ -16,8 +16,8 @@ const KILLS = 2;
 const GIVEN_UP_LIMIT_MS = 30_000;
 const CHAT = { messages: [{ role: 'user', content: 'x' }], simulator: { answerTokens: 5 } };
 
-describe('the embedded PostgreSQL, killed while Tollgate runs', () => {
-  it('is started again, serves again, and every complete answer is charged once', async () => {
+describe('an embedded PostgreSQL that is killed while Tollgate runs', () => {
+  it('is started again, and every complete answer is charged once', async () => {
     const tollgate = await StandaloneProcess.start(env());
     const tenant = await createTenant(tollgate.ready, 1_000);
     const answers: Completion[] = [];
@@ -38,7 +38,7 @@ describe('the embedded PostgreSQL, killed while Tollgate runs', () => {
         `embedded PostgreSQL killed: serves again after ${(performance.now() - killedMs).toFixed()} ms\n`,
       );
     }
-    // An answer may overtake this line: whoever connects first need not be the keeper.
+    // An answer may be earlier than this line, because another connection may be the first to succeed.
     await eventually(() => expect(tollgate.stderr).toMatch(/the embedded PostgreSQL runs again/), {
       timeoutMs: BACK_LIMIT_MS,
     });
@@ -59,7 +59,7 @@ describe('the embedded PostgreSQL, killed while Tollgate runs', () => {
     expect(postgresPid(directory.path)).toBeNull();
   });
 
-  it('ends the process with one line and exit code 1 when it cannot be started again', async () => {
+  it('ends the process with one line and exit code 1 if it cannot be started again', async () => {
     const tollgate = await StandaloneProcess.start(env());
     const cluster = join(directory.path, 'postgres');
     const pid = postgresPid(directory.path)!;

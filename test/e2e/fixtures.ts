@@ -5,10 +5,10 @@ import { startEmbeddedPostgres } from '@tollgate/postgres';
 import { eventually, onceServed } from '@tollgate/testing';
 import { operator, type Database, type Ready } from './deployment';
 
-/** For what takes the whole way through the services, on a machine that does much else. */
+/** Time for a message through all services on a busy machine. */
 const ARRIVAL_TIMEOUT_MS = 20_000;
 
-/** Nanos per token of `sim`, and of the shipped `sim-embed`. */
+/** The nanos per token of `sim` and of the shipped `sim-embed`. */
 export const PRICE = { input: 5_000, output: 20_000, embedding: 20 };
 
 const LIMITS = '{ requestsPerMinute: 1000000, tokensPerMinute: 1000000000, concurrency: 10000 }';
@@ -30,8 +30,8 @@ plans:
 `;
 
 /**
- * A tollgate.yaml with the shipped models and `sim`, and no limit that a test would meet by accident; the profile
- * `slow` has 10 requests a minute, 4 at once.
+ * Writes a tollgate.yaml with the shipped models and `sim`, and with wide limits. The profile `slow` allows 10 requests
+ * a minute, 4 at once.
  */
 export function writeConfig(directory: string): string {
   const shipped = readFileSync(join(__dirname, '../../tollgate.yaml'), 'utf8');
@@ -46,12 +46,12 @@ export interface TestTenant {
   keyId: string;
 }
 
-/** The body of a call that is safe to repeat, once it is not answered 503. */
+/** Repeats a safe call until its answer is not 503. Returns the body. */
 export function answered<T>(ask: () => Promise<{ status: number; body: T }>, status: number): Promise<T> {
   return expectStatus(onceServed(ask), status);
 }
 
-/** A tenant with credit and a key, made through the operator API and usable when it returns. */
+/** Makes a tenant with credit and a key through the operator API. Returns when they are usable. */
 export async function createTenant(ready: Ready, creditCents: number, profile?: string): Promise<TestTenant> {
   const api = operator(ready);
   const tenant = await answered(
@@ -65,8 +65,8 @@ export async function createTenant(ready: Ready, creditCents: number, profile?: 
     await answered(() => api.post(`${path}/credit`, { amountCents: creditCents, ref: 'first' }), 201);
     await eventually(
       async () => {
-        // The first answer that is not 402 shows that the credit has reached admission; a body that is refused later
-        // costs nothing.
+        // The first answer other than 402 shows that the credit has reached admission. The body is invalid, so it costs
+        // nothing.
         const probe = await complete(ready, key.data.key, {
           messages: [{ role: 'user', content: 'x' }],
           max_tokens: 1,
@@ -88,18 +88,18 @@ export async function expectStatus<T>(answer: Promise<{ status: number; body: T 
 
 export interface Completion {
   status: number;
-  /** The request id, from the answer's own id; empty when refused. */
+  /** The request id from the answer's own id, or empty if refused. */
   requestId: string;
   promptTokens: number;
   completionTokens: number;
-  /** Of a stream: on the chunk that has its usage, the last one before `[DONE]`. */
+  /** In a stream, it is on the chunk with the usage, the last one before `[DONE]`. */
   finishReason: string | null;
   code: string | null;
 }
 
 /**
- * One chat, seen as a client sees it. Resolves only when the answer arrived whole; rejects when the connection broke.
- * @param begun called when its head is there
+ * One chat as a client sees it. Resolves when the answer is complete. Rejects if the connection breaks.
+ * @param begun called when the headers have arrived
  */
 export async function complete(
   ready: Ready,
@@ -150,7 +150,7 @@ export function costOf({ promptTokens, completionTokens }: Completion): number {
   return promptTokens * PRICE.input + completionTokens * PRICE.output;
 }
 
-/** The embedded server of a data directory on which Tollgate runs. */
+/** The embedded server of a data directory that Tollgate is using. */
 export function embedded(dataDirectory: string): Database {
   return (work) => {
     const password = readFileSync(join(dataDirectory, 'postgres.password'), 'utf8').trim();
@@ -159,7 +159,7 @@ export function embedded(dataDirectory: string): Database {
   };
 }
 
-/** The same of a data directory on which nothing runs. */
+/** The embedded server of an unused data directory. */
 export async function withStoppedDatabase<T>(dataDirectory: string, work: (client: Client) => Promise<T>): Promise<T> {
   const server = await startEmbeddedPostgres({ dataDirectory });
   try {
@@ -179,13 +179,13 @@ export async function connected<T>(config: ClientConfig, work: (client: Client) 
   }
 }
 
-/** All rows of all tables, each behind the name of its table. */
+/** All rows of all tables, each with the name of its table before it. */
 export async function everyRow(client: Client): Promise<string[]> {
   const { rows: tables } = await client.query<{ name: string }>(
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
      WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
   );
-  if (tables.length < 15) throw new Error('these are not all tables');
+  if (tables.length < 15) throw new Error('some tables are missing');
   const lines: string[] = [];
   for (const { name } of tables) {
     const { rows } = await client.query<{ text: string }>(`SELECT t::text AS text FROM ${name} t`);
@@ -199,13 +199,13 @@ export interface Books {
   charges: Map<string, number>;
   debitCents: number;
   balanceCents: number;
-  /** Charges that no ledger entry covers yet, and the remainder below a cent. */
+  /** The charges that no ledger entry covers yet, plus the remainder below a cent. */
   carriedNanos: number;
-  /** Charges that are in more than one entry. */
+  /** The number of charges in more than one entry. */
   coveredTwice: number;
 }
 
-/** A tenant's books as the tables have them, past every API. */
+/** Reads a tenant's books directly from the tables. */
 export async function ledgerOf(database: Database, tenantId: string): Promise<Books> {
   return database(async (client) => {
     const all = async <T extends object>(sql: string) => (await client.query<T>(sql, [tenantId])).rows;
@@ -243,7 +243,7 @@ interface Report {
   eventsNanos: string;
 }
 
-/** Waits until so many requests are under way at these gateways together, by their own count: a look at it is quick. */
+/** Waits until this many requests are running at these gateways together, by their own metrics. */
 export async function underWay(gateways: readonly Ready[], count: number): Promise<void> {
   await eventually(
     async () => {
@@ -258,7 +258,7 @@ export async function underWay(gateways: readonly Ready[], count: number): Promi
   );
 }
 
-/** Waits until so many requests hold credit. Each look is a run of reconcile: for requests that outlast many. */
+/** Waits until this many requests hold credit. Each look runs reconcile, so the requests must last long enough. */
 export async function pendingHolds(ready: Ready, count: number): Promise<void> {
   await eventually(
     async () => {
@@ -269,7 +269,7 @@ export async function pendingHolds(ready: Ready, count: number): Promise<void> {
   );
 }
 
-/** Waits until nothing is under way any more, and gives reconcile's report then. */
+/** Waits until no request is running and no message is waiting. Returns the report of reconcile. */
 export function reconciled(ready: Ready, timeoutMs = 90_000): Promise<Report> {
   return eventually(
     async () => {

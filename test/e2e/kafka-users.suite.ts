@@ -1,7 +1,7 @@
 import type { ComposedDeployment, Service } from './composed';
 
 /**
- * Run inside a service's container, with its own settings and its own password: what comes of publishing to each of
+ * Runs inside a service's container with its settings and its password. Prints the result of publishing to each of
  * these topics.
  */
 const PUBLISH = `
@@ -39,12 +39,12 @@ export function kafkaUsersSuite(tollgate: ComposedDeployment): void {
       ['auth', ['charges', 'credit-news', 'usage-events', 'requests.metering']],
       ['metering', ['credit-news', 'tenant-news', 'requests.billing', 'requests.auth']],
       ['billing', ['charges', 'usage-events', 'tenant-news']],
-    ] as const)('cannot say as %s what others say, from its own container', async (service, topics) => {
+    ] as const)('%s cannot publish the messages of other services, from its own container', async (service, topics) => {
       const refused = Object.fromEntries(topics.map((topic) => [topic, REFUSED]));
       expect(await publish(service, 'its own', ...topics)).toEqual(refused);
     });
 
-    it('is needed: without one nobody is let in', async () => {
+    it('is required: Kafka refuses connections without a user', async () => {
       expect(await publish('gateway', 'nobody', 'usage-events')).toEqual({
         'usage-events': expect.stringMatching(/^KafkaJS(Connection|NumberOfRetriesExceeded|NonRetriable)/),
       });

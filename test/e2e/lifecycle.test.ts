@@ -8,8 +8,7 @@ import { call } from './deployment';
 import { complete, createTenant, underWay, withStoppedDatabase, writeConfig } from './fixtures';
 import { postgresPid, StandaloneProcess, useDataDirectory } from './standalone-process';
 
-// About the standalone form only: the embedded server, its data directory, and what its program says when it cannot
-// start.
+// Only the standalone form: the embedded server, its data directory, and the messages of a failed start.
 const directory = useDataDirectory();
 const env = () => ({
   TOLLGATE_DATA_DIR: directory.path,
@@ -37,7 +36,7 @@ describe('stopping the only process', () => {
     expect(answers.map((answer) => answer.status)).toEqual([200, 200]);
     expect(await exit).toBe(0);
     expect(postgresPid(directory.path)).toBeNull();
-    // The books are flushed by then, not by the next start.
+    // The books are flushed already, not by the next start.
     const left = await withStoppedDatabase(directory.path, async (client) => {
       const { rows } = await client.query<{ holds: number; jobs: number; outbox: number }>(
         `SELECT (SELECT count(*)::int FROM admission.hold) AS holds, (SELECT count(*)::int FROM pgboss.job) AS jobs,
@@ -50,7 +49,7 @@ describe('stopping the only process', () => {
 });
 
 /**
- * The lines on stderr, without those of the log, of a start that must fail, with exit code 1, within the test's time.
+ * Expects that a start fails with exit code 1. Returns its lines on stderr, without those of the log.
  */
 async function failure(settings: Record<string, string>, args?: string[]): Promise<string> {
   const failing = StandaloneProcess.spawn({ ...env(), ...settings }, args);
@@ -59,7 +58,7 @@ async function failure(settings: Record<string, string>, args?: string[]): Promi
   return lines.filter((line) => !line.startsWith('{')).join('\n');
 }
 
-describe('what stands in the way of a start is said in one line with the cure', () => {
+describe('a failed start reports its reason and the remedy in one line:', () => {
   it('a second instance on the same directory, which leaves the first unharmed', async () => {
     const first = await StandaloneProcess.start(env());
     try {
@@ -76,7 +75,8 @@ describe('what stands in the way of a start is said in one line with the cure', 
     const port = String((other.address() as AddressInfo).port);
     try {
       expect(await failure({ [setting]: port })).toBe(
-        `tollgate: Port ${port} on 127.0.0.1 is in use: stop what listens there, or set ${setting} (0 = any free port).`,
+        `tollgate: Port ${port} on 127.0.0.1 is in use: ` +
+          `stop what listens there, or set ${setting} (0 = any free port).`,
       );
       expect(postgresPid(directory.path)).toBeNull();
     } finally {
@@ -84,7 +84,7 @@ describe('what stands in the way of a start is said in one line with the cure', 
     }
   });
 
-  it('a wrong tollgate.yaml: each wrong field by path and line', async () => {
+  it('a wrong tollgate.yaml, with the path and line of each wrong field', async () => {
     const file = join(directory.path, 'wrong.yaml');
     writeFileSync(
       file,
@@ -99,7 +99,7 @@ describe('what stands in the way of a start is said in one line with the cure', 
     ]);
   });
 
-  it('no configuration file, a wrong setting, an unknown option', async () => {
+  it('a missing configuration file, a wrong setting, an unknown option', async () => {
     expect(await failure({ TOLLGATE_CONFIG: '/does/not/exist.yaml' })).toMatch(
       /^tollgate: \/does\/not\/exist\.yaml: cannot be read \(ENOENT\): set TOLLGATE_CONFIG/,
     );
@@ -133,7 +133,7 @@ describe('what stands in the way of a start is said in one line with the cure', 
     );
   });
 
-  it('the data of an embedded PostgreSQL whose password is gone', async () => {
+  it('the data of an embedded PostgreSQL whose password is lost', async () => {
     const data = join(directory.path, 'lost-password');
     mkdirSync(join(data, 'postgres'), { recursive: true });
     writeFileSync(join(data, 'postgres', 'PG_VERSION'), '18');
@@ -143,7 +143,7 @@ describe('what stands in the way of a start is said in one line with the cure', 
 });
 
 describe('in a folder that only its owner may enter', () => {
-  it('PostgreSQL runs, and not as root', async () => {
+  it('PostgreSQL runs, but not as root', async () => {
     const closed = mkdtempSync(join(tmpdir(), 'tollgate-closed-'));
     chmodSync(closed, 0o700);
     const data = join(closed, 'data');

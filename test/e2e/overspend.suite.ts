@@ -4,7 +4,7 @@ import { answered, complete, costOf, createTenant, PRICE, reconciled, type Compl
 
 const STREAMS = 3;
 
-/** What has gathered is posted within a second, unless the machine does much else. */
+/** Gathered charges are posted within a second. The rest is for a busy machine. */
 const POSTED_TIMEOUT_MS = 20_000;
 
 async function balanceOf(ready: Ready, tenantId: string): Promise<{ balanceCents: number; carriedNanos: string }> {
@@ -15,13 +15,12 @@ async function balanceOf(ready: Ready, tenantId: string): Promise<{ balanceCents
 }
 
 /**
- * One chat. What a store did not answer in time, 503, is asked again, as its client is told: it says nothing about the
- * credit.
+ * One chat. A 503 is repeated, as Retry-After tells the client, because it does not depend on the credit.
  */
 const asked = (ready: Ready, key: string, body: Record<string, unknown>) =>
   onceServed(() => complete(ready, key, body));
 
-/** Fires `total` requests, `atOnce` at a time; one that is refused for its credit is not repeated. */
+/** Sends `total` requests, `atOnce` at a time. A request that is refused for its credit is not repeated. */
 async function fire(ready: Ready, total: number, atOnce: number, key: string, body: Record<string, unknown>) {
   let left = total;
   const answers: Completion[] = [];
@@ -34,7 +33,7 @@ async function fire(ready: Ready, total: number, atOnce: number, key: string, bo
 }
 
 /**
- * A chat that costs exactly one cent (10,000,000 nanos), so that credit in whole cents is for a whole number of them.
+ * A chat that costs exactly one cent (10,000,000 nanos), so that a credit in cents pays for that number of chats.
  */
 async function requestOfOneCent(ready: Ready): Promise<Record<string, unknown>> {
   const measuring = await createTenant(ready, 1_000);
@@ -45,7 +44,7 @@ async function requestOfOneCent(ready: Ready): Promise<Record<string, unknown>> 
     const output = (1e7 - promptTokens * PRICE.input) / PRICE.output;
     if (Number.isInteger(output)) return { messages, max_tokens: output };
   }
-  throw new Error('no prompt of a fitting length');
+  throw new Error('no prompt has a suitable length');
 }
 
 export function overspendSuite(tollgate: Deployment): void {
@@ -80,7 +79,7 @@ export function overspendSuite(tollgate: Deployment): void {
   });
 
   describe('a long stream without max_tokens', () => {
-    it('ends properly when the credit ends, with less than one token left', async () => {
+    it('ends normally when the credit is used up, with less than one token left', async () => {
       const tenant = await createTenant(tollgate.ready, 5);
       const answer = await complete(tollgate.ready, tenant.key, {
         messages: [{ role: 'user', content: 'go on' }],
@@ -88,7 +87,7 @@ export function overspendSuite(tollgate: Deployment): void {
         simulator: { answerTokens: 4_000 },
       });
       expect(answer).toMatchObject({ status: 200, finishReason: 'length' });
-      // Of the 4,000 that the model would have said; several slices were held one after the other.
+      // Fewer than the 4,000 tokens of the model, and more than one slice.
       expect(answer.completionTokens).toBeGreaterThan(2_000);
       expect(answer.completionTokens).toBeLessThan(4_000);
       await reconciled(tollgate.ready);
@@ -98,9 +97,9 @@ export function overspendSuite(tollgate: Deployment): void {
       expect(remainder).toBeLessThan(PRICE.output);
     });
 
-    it('ends properly beside others, with less than a token each left, and one more', async () => {
+    it('ends normally beside others, with less than one token for each left, plus one', async () => {
       const tenant = await createTenant(tollgate.ready, 10);
-      // All hold their first slice before any has a token: then they take what is left from each other.
+      // All hold their first slice before any has a token. Then they compete for the remaining credit.
       const answers = await fire(tollgate.ready, STREAMS, STREAMS, tenant.key, {
         messages: [{ role: 'user', content: 'go on' }],
         stream: true,
@@ -120,9 +119,9 @@ export function overspendSuite(tollgate: Deployment): void {
   });
 }
 
-/** The same at all gateways at once, with several keys of the tenant, plain and streamed mixed. */
+/** The same guarantee at all gateways at once, with several keys of the tenant, plain and streamed. */
 export function sharedOverspendSuite(tollgate: Deployment): void {
-  it('credit for exactly 20 gives exactly 20 answers, from however many gateways and keys 400 are fired', async () => {
+  it('credit for exactly 20 requests gives exactly 20 answers to 400 at several gateways and keys', async () => {
     const body = await requestOfOneCent(tollgate.ready);
     const tenant = await createTenant(tollgate.ready, 20);
     const keys = [tenant.key, await anotherKey(tollgate.ready, tenant.id), await anotherKey(tollgate.ready, tenant.id)];
@@ -162,7 +161,7 @@ async function anotherKey(ready: Ready, tenantId: string): Promise<string> {
     () => operator(ready).post<{ data: { key: string } }>(path, { name: 'another' }),
     201,
   );
-  // In force at every gateway within a second; a request that it refuses costs nothing.
+  // The suspension is in force at every gateway within a second. A refused request costs nothing.
   await eventually(async () =>
     expect((await complete(ready, data.key, { messages: [], max_tokens: 1 })).status).not.toBe(401),
   );

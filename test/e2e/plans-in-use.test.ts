@@ -10,7 +10,7 @@ const LINE = new RegExp(
     'Restore ',
 );
 
-it('a profile with active keys cannot be removed, at run time or between two starts, until they are revoked', async () => {
+it('a profile with active keys cannot be removed, at run time or at a start, until they are revoked', async () => {
   const file = writeConfig(directory.path);
   const whole = readFileSync(file, 'utf8');
   const less = whole.replace(/ *- \{ id: slow.*\n/, '');

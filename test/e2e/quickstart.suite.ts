@@ -22,7 +22,7 @@ interface Billing {
   };
 }
 
-/** Of a new deployment: the demo's tenant has done nothing yet. */
+/** For a new deployment, in which the demo tenant has sent no request yet. */
 export function quickstartSuite(tollgate: Deployment): void {
   describe('a new user with the official client', () => {
     let client: OpenAI;
@@ -38,7 +38,7 @@ export function quickstartSuite(tollgate: Deployment): void {
       expected.completionTokens += usage!.completion_tokens ?? 0;
     };
 
-    it('finds the ready line complete', () => {
+    it('gets a complete ready line', () => {
       expect(Object.keys(tollgate.ready).sort()).toEqual([
         'demo',
         'docsUrl',
@@ -103,7 +103,7 @@ export function quickstartSuite(tollgate: Deployment): void {
       count(embedding.usage);
     });
 
-    it('finds within 2 s those tokens in the usage, and the debit in the ledger', async () => {
+    it('sees these tokens in the usage and the debit in the ledger within 2 s', async () => {
       await eventually(
         async () => {
           const { body } = await call<Usage>(`${tollgate.ready.managementUrl}/usage`, token);
@@ -133,8 +133,8 @@ export function quickstartSuite(tollgate: Deployment): void {
       );
     });
 
-    it('agrees with the price list to the nano, when the carried remainder is counted', async () => {
-      // sim-large 50/200, sim-small 0.15/0.60, sim-embed 0.02 per million tokens: from the answers alone, by hand.
+    it('is charged by the price list to the nano, including the carried remainder', async () => {
+      // sim-large 50/200, sim-small 0.15/0.60, sim-embed 0.02 per million tokens, computed from the answers.
       const { body } = await call<{
         data: {
           totals: { costCents: number };

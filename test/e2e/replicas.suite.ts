@@ -2,7 +2,7 @@ import { eventually, inForceAfterMs } from '@tollgate/testing';
 import { call, operator, type Deployment, type Ready } from './deployment';
 import { answered, complete, createTenant, pendingHolds, reconciled, type Completion } from './fixtures';
 
-/** Of ten requests a minute, one is free again each time. */
+/** With ten requests a minute, another one is allowed after each of these intervals. */
 const PLACE_MS = 6_000;
 
 export function replicasSuite(tollgate: Deployment): void {
@@ -20,7 +20,7 @@ export function replicasSuite(tollgate: Deployment): void {
       const answers = [];
       for (let i = 0; i < 14; i++) answers.push(await complete(i % 2 ? one : two, tenant.key, hello));
       const refilled = Math.floor((performance.now() - from) / PLACE_MS);
-      // One of the ten went to the probe of createTenant.
+      // createTenant used one of the ten.
       const served = answers.filter((answer) => answer.status === 200).length;
       expect(served).toBeGreaterThanOrEqual(9);
       expect(served).toBeLessThanOrEqual(9 + refilled);
@@ -29,11 +29,11 @@ export function replicasSuite(tollgate: Deployment): void {
       );
     });
 
-    it('share the places at once, also those of streams', async () => {
+    it('share the limit of concurrent requests, streams included', async () => {
       const tenant = await createTenant(two, 1_000, 'slow');
-      // The other gateway knows the key, too, before any place is taken.
+      // The other gateway knows the key before the first stream begins.
       await eventually(async () => expect((await call(`${one.inferenceUrl}/models`, tenant.key)).status).toBe(200));
-      // From the last one's beginning they go on for longer than the next answer takes, on a machine that is busy too.
+      // All streams last longer than the next answer takes, also on a busy machine.
       const slow = { ...hello, stream: true, simulator: { tokensPerSecond: 100, answerTokens: 700 } };
       const running: Promise<Completion>[] = [];
       const begun = [one, two, one, two].map(
@@ -60,7 +60,7 @@ export function replicasSuite(tollgate: Deployment): void {
       expect(Math.max(...worst)).toBeLessThan(1_000);
     });
 
-    it('share a budget within a second of its being set, and within another of its being taken away', async () => {
+    it('share a budget within a second after it is set, and within a second after it is removed', async () => {
       const worst: number[] = [];
       const tenant = await createTenant(one, 1_000);
       const path = `/_operator/v1/tenants/${tenant.id}/budget`;
@@ -81,7 +81,7 @@ export function replicasSuite(tollgate: Deployment): void {
       expect(Math.max(...worst)).toBeLessThan(1_000);
     });
 
-    it('go on without each other: one is killed, the other settles what it left and keeps the books', async () => {
+    it('are independent: if one is killed, the other settles its holds, and the books are right', async () => {
       const tenant = await createTenant(two, 1_000);
       await Promise.all([complete(one, tenant.key, hello), complete(two, tenant.key, hello)]);
       const cut = complete(one, tenant.key, {

@@ -1,10 +1,10 @@
 import { call, operator, type Deployment } from './deployment';
 import { complete, createTenant, reconciled } from './fixtures';
 
-/** Of a deployment that logs all it can (TOLLGATE_LOG_LEVEL=trace). */
+/** For a deployment that logs everything (TOLLGATE_LOG_LEVEL=trace). */
 export function secretsSuite(tollgate: Deployment): void {
   describe('secrets and prompts', () => {
-    it('are in no log line, no table and no message, whatever was done with them', async () => {
+    it('are never in a log line, a table or a message', async () => {
       const { ready } = tollgate;
       await tollgate.keepMessages();
       const tenant = await createTenant(ready, 1_000);
@@ -28,7 +28,7 @@ export function secretsSuite(tollgate: Deployment): void {
       await call(`${ready.managementUrl}/usage`, token);
       await call(`${ready.managementUrl}/keys/${issued.body.data.id}`, token, { method: 'DELETE' });
       await call(`${ready.managementUrl}/keys`, tenant.key);
-      // Where no credential belongs, and people put them all the same.
+      // Places where people put a credential by mistake.
       const pasted = [tenant.key, token, minted.body.data.token];
       for (const secret of pasted) {
         const escaped = secret.replace('-', '%2D').replace('_', '%5F');
@@ -55,7 +55,7 @@ export function secretsSuite(tollgate: Deployment): void {
       const [rows, log] = await Promise.all([tollgate.contents(), tollgate.logs()]);
       expect(rows.length).toBeGreaterThan(20);
       for (const answer of answers.slice(0, 2)) {
-        // The messages about these requests were seen: on their way to metering, to billing and back.
+        // The contents have the messages about these requests: to metering, to billing and back.
         const about = rows.filter((row) => row.startsWith('message') && row.includes(answer.requestId));
         expect(about.length).toBeGreaterThanOrEqual(3);
       }
@@ -63,7 +63,7 @@ export function secretsSuite(tollgate: Deployment): void {
         expect(log.includes(secret)).toBe(false);
         expect(rows.filter((row) => row.includes(secret))).toEqual([]);
       }
-      // The log did see these requests.
+      // The log has these requests.
       expect(log).toContain(answers[0]!.requestId);
     });
   });

@@ -7,14 +7,13 @@ import type { Ready } from './deployment';
 const ROOT = resolve(__dirname, '../..');
 const READY_TIMEOUT_MS = 60_000;
 /**
- * Longer than a stop may take by itself: 30 s of draining, 2 s each to cut off and to publish, 10 s to flush the books.
+ * Longer than a stop may take: 30 s to drain, 2 s to cut off, 2 s to publish, and 10 s to flush the books.
  */
 const EXIT_TIMEOUT_MS = 60_000;
 const STDERR_SHOWN_CHARS = 2_000;
 
 /**
- * A data directory of its own under the system's temporary folder; whatever still runs on it is stopped when the test
- * file ends.
+ * A data directory in the system's temporary folder. Processes that still use it are stopped when the test file ends.
  */
 export function useDataDirectory(): { path: string } {
   const directory = { path: '' };
@@ -35,7 +34,7 @@ export function useDataDirectory(): { path: string } {
 
 /** The real process, `apps/standalone/dist/main.js --json`, on free ports. */
 export class StandaloneProcess {
-  /** Those that have not ended yet. */
+  /** Processes that have not ended yet. */
   static readonly running = new Set<StandaloneProcess>();
   stderr = '';
   stdout = '';
@@ -65,7 +64,7 @@ export class StandaloneProcess {
     return new StandaloneProcess(child, env['TOLLGATE_DATA_DIR']);
   }
 
-  /** Spawns and waits for the ready line. Rejects with stderr when it exits instead. */
+  /** Spawns and waits for the ready line. Rejects with stderr if it exits instead. */
   static start(env: Record<string, string>): Promise<StandaloneProcess & { ready: Ready }> {
     return StandaloneProcess.spawn(env).becomesReady();
   }
@@ -82,7 +81,7 @@ export class StandaloneProcess {
     return Object.assign(this, { ready: JSON.parse(this.stdout) as Ready });
   }
 
-  /** Sends the signal and waits for the end; the exit code, or null when a signal ended it. */
+  /** Sends the signal and waits for the end. Returns the exit code, or null if a signal ended the process. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill(signal);
     return this.exited();
@@ -100,8 +99,8 @@ export class StandaloneProcess {
 }
 
 /**
- * Ends the embedded server of a data directory whose Node process is gone, as an operator would: a fast shutdown by its
- * pid file.
+ * Ends the embedded server of a data directory whose Node process has ended, as an operator would: with a fast shutdown
+ * by its pid file.
  */
 export async function stopPostgres(dataDirectory: string): Promise<void> {
   const pid = postgresPid(dataDirectory);
@@ -109,7 +108,7 @@ export async function stopPostgres(dataDirectory: string): Promise<void> {
   try {
     process.kill(pid, 'SIGINT');
   } catch {
-    return; // gone already
+    return; // It has ended already.
   }
   while (postgresPid(dataDirectory) !== null) await new Promise((done) => setTimeout(done, 10));
 }

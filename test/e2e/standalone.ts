@@ -8,13 +8,13 @@ import { StandaloneProcess, stopPostgres, useDataDirectory } from './standalone-
 
 export interface StandaloneOptions {
   env?: Record<string, string>;
-  /** `shipped`: tollgate.yaml as users get it. */
+  /** `shipped` is the tollgate.yaml that users get. */
   config?: 'shipped';
-  /** More than one: on a PostgreSQL that they share. */
+  /** Several processes share one PostgreSQL. */
   processes?: number;
 }
 
-/** The standalone form, started before the calling file's tests and removed after them. */
+/** The standalone form, started before the tests of the calling file and removed after them. */
 export function useStandalone(options: StandaloneOptions = {}): Deployment {
   const directory = useDataDirectory();
   const standalone = new StandaloneDeployment(directory, options);
@@ -28,7 +28,7 @@ type Running = StandaloneProcess & { ready: Ready };
 class StandaloneDeployment implements Deployment {
   readonly database: Database;
   private readonly processes: (Running | undefined)[] = [];
-  /** On the tests' server, when it is shared. */
+  /** The name of the shared database on the server of the tests. */
   private readonly sharedName: string | undefined;
   private demo: Ready['demo'];
   private logged = '';
@@ -90,7 +90,7 @@ class StandaloneDeployment implements Deployment {
     await this.running()[index]!.end('SIGKILL');
   }
 
-  /** Messages are gone once they are handled: a copy is kept in a table, which is read with the others. */
+  /** Keeps a copy of each message in a table, because handled messages are deleted. */
   keepMessages(): Promise<void> {
     return this.database(async (client) => {
       await client.query(`CREATE TABLE public.seen_message (text text)`);
@@ -115,7 +115,7 @@ class StandaloneDeployment implements Deployment {
     );
   }
 
-  /** After the directory's own hook: by then all processes have ended. */
+  /** Runs after the hook of the directory, when all processes have ended. */
   async remove(): Promise<void> {
     if (this.sharedName === undefined) return;
     await this.admin(`DROP DATABASE ${this.sharedName} WITH (FORCE)`);
@@ -135,7 +135,7 @@ class StandaloneDeployment implements Deployment {
 
   private running(): Running[] {
     return this.processes.map((running) => {
-      if (!running) throw new Error('it has not been started: it is there from beforeAll to afterAll');
+      if (!running) throw new Error('not started: it runs from beforeAll to afterAll');
       return running;
     });
   }

@@ -1,10 +1,10 @@
 import type { Deployment } from './deployment';
 import { complete, costOf, createTenant, ledgerOf, pendingHolds, reconciled, underWay } from './fixtures';
 
-/** Of a deployment with TOLLGATE_DRAIN_SECONDS=6. */
+/** For a deployment with TOLLGATE_DRAIN_SECONDS=6. */
 export function stoppingSuite(tollgate: Deployment): void {
-  describe('stopping', () => {
-    it('finishes running requests, ends a long stream after the time to drain, and loses nothing', async () => {
+  describe('a stop', () => {
+    it('finishes running requests, ends a long stream after the drain time, and loses nothing', async () => {
       const tenant = await createTenant(tollgate.ready, 1_000);
       const other = await createTenant(tollgate.ready, 1_000);
       const endless = complete(tollgate.ready, other.key, {
@@ -16,7 +16,7 @@ export function stoppingSuite(tollgate: Deployment): void {
       const stream = complete(tollgate.ready, tenant.key, {
         messages: [{ role: 'user', content: 'x' }],
         stream: true,
-        // They end within the time to drain, and not before they have been seen at work.
+        // They end within the drain time, but not before the test has seen them running.
         simulator: { tokensPerSecond: 60, answerTokens: 240 },
       });
       const plain = complete(tollgate.ready, tenant.key, {
@@ -41,7 +41,7 @@ export function stoppingSuite(tollgate: Deployment): void {
         ),
       );
       expect(rows).toEqual([expect.objectContaining({ estimated: true })]);
-      // Six seconds at 50 a second, and what came before the signal; far from 4,000.
+      // Six seconds at 50 tokens a second plus those before the signal, far from 4,000.
       expect(rows[0]!.completion_tokens).toBeGreaterThan(10);
       expect(rows[0]!.completion_tokens).toBeLessThan(2_000);
       expect(

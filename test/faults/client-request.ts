@@ -1,32 +1,32 @@
 import { PRICE } from '../e2e/fixtures';
 
-/** A client that waits longer has given up. */
+/** A client gives up after this time. */
 const TIMEOUT_MS = 20_000;
 
 export type Kind = 'plain' | 'stream' | 'embeddings';
 
-/** What one request came to, as its client saw it. Times are epoch milliseconds. */
+/** The outcome of a request as its client saw it. Times are epoch milliseconds. */
 export interface Outcome {
   tenantId: string;
-  /** The key that it was asked with. */
+  /** The key of the request. */
   keyId: string;
   kind: Kind;
   startedMs: number;
   endedMs: number;
-  /** `req_…`, as soon as the client was told, of a refusal too; null: it never was. */
+  /** `req_…`, also of a refusal. Null if the client never received it. */
   requestId: string | null;
-  /** Tokens of output that arrived, by their time of arrival. */
+  /** The times of arrival of the output tokens. */
   arrivalsMs: number[];
-  /** Tokens of output that it asked for: an answer has no more. */
+  /** The requested output tokens. An answer has no more. */
   askedTokens: number;
   /**
-   * When the client heard nothing for the longest time: from its begin or a sign of life (a head, bytes) to the next
-   * one, or to the end.
+   * The longest time in which the client received nothing: from its begin or received bytes to the next bytes, or to
+   * the end.
    */
   silence: Silence;
-  /** Null: it arrived whole. Else `503 overloaded`, `broken`, `event timeout_error`, … */
+  /** Null if the answer is complete. Else `503 overloaded`, `broken`, `event timeout_error`, … */
   failure: string | null;
-  /** Of an answer that arrived whole, from the usage in it. */
+  /** The cost of a complete answer, from its usage. */
   costNanos: number;
 }
 
@@ -47,12 +47,12 @@ export interface Asked {
   keyId: string;
   key: string;
   kind: Kind;
-  /** Of output. */
+  /** The output tokens. */
   tokens: number;
   body: Record<string, unknown>;
 }
 
-/** One request. Never rejects: whatever happens is the outcome. */
+/** Sends one request. Never rejects, because every failure is an outcome. */
 export async function ask(inferenceUrl: string, asked: Asked): Promise<Outcome> {
   const { tenantId, keyId, key, kind, tokens, body } = asked;
   const nowMs = Date.now();
@@ -90,7 +90,7 @@ export async function ask(inferenceUrl: string, asked: Asked): Promise<Outcome> 
   return outcome;
 }
 
-/** To be called at each sign of life: keeps the longest silence between two of them. */
+/** Called whenever bytes arrive. Keeps the longest silence between two calls. */
 function listener(outcome: Outcome): () => void {
   let fromMs = outcome.startedMs;
   return () => {
@@ -131,7 +131,7 @@ function readAnswer({ id, usage, error }: Parsed, outcome: Outcome): void {
 
 const requestIdOf = (id: string) => id.replace('chatcmpl-', 'req_');
 
-/** Not ours, when it is not in our envelope: that is shown as it is. */
+/** The code of an error. An error of another program, which is not in our envelope, is returned unchanged. */
 function codeOf(text: string): string {
   try {
     const { error } = JSON.parse(text) as Required<Parsed>;

@@ -5,7 +5,7 @@ import { Control } from './nemesis/control';
 import { nemesisEnvironment } from './nemesis/environment';
 import { nemesisSuite } from './nemesis.suite';
 
-// One start for both.
+// Both suites share one start.
 const clocks = new Clocks();
 const tollgate = useComposed(nemesisEnvironment(clocks));
 afterAll(() => clocks.remove());

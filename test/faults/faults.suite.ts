@@ -3,6 +3,7 @@ import type { ComposedDeployment, Server, Service } from '../e2e/composed';
 import { operator } from '../e2e/deployment';
 import { answered, createTenant, type TestTenant } from '../e2e/fixtures';
 import type { Outcome } from './client-request';
+import { chargedTokens } from './ledger-check';
 import { Load, TOKENS_PER_SECOND } from './load';
 import { failureKinds, Trials, type Trial } from './trial';
 import type { Control } from './nemesis/control';
@@ -12,32 +13,29 @@ import { explainedMs, waitMs } from './nemesis/verdict';
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? Date.now() % 1_000_000);
 const TENANTS = 3;
 const CREDIT_CENTS = 1_000_000;
-/** Of one more tenant, which is given a little at each fault and spends it. */
+/** The credit of one more tenant, which gets a little at each fault and spends it. */
 const SCARCE_BEGIN_CENTS = 1;
 const KAFKA_PAUSE_MS = 20_000;
 const PAUSE_TIMEOUT_MS = 10_000;
-/** What a load balancer needs to notice that a gateway is gone, or is not ready. */
+/** Time for a load balancer to notice that a gateway has ended or is not ready. */
 const NOTICE_MS = 3_000;
-/** A gateway that answers none of three looks in this time is taken for dead (deploy/haproxy/haproxy.cfg). */
+/** A gateway that fails three checks in this time is down (deploy/haproxy/haproxy.cfg). */
 const DOWN_AFTER_MS = 1_550;
-/**
- * What a client of a gateway that is frozen or cut off waits at most for its 502, and to see that its stream is broken:
- * on a machine that is at leisure.
- */
+/** On an idle machine, the longest wait for the 502 of a frozen gateway, and for the end of its stream. */
 const DEAD_GATEWAY_MS = 3_000;
 const BROKEN_STREAM_MS = 2_000;
-/** A stream's progress is recorded once a second; this much may pass until the record has arrived. */
+/** A stream records its progress once a second. The record may take this long to arrive. */
 const PROGRESS_SLACK_MS = 500;
-/** Every service or part, one after the other: only what hangs takes longer. */
+/** Time for all services, one after the other. */
 const IN_TURN_TIMEOUT_MS = 420_000;
-/** Answers that arrive while a part is away: two seconds' worth. */
+/** Answers that arrive while a part is unavailable, about two seconds of the load. */
 const ANSWERS_AWAY = 80;
-/** For longer than a hold's lease. */
+/** Takes longer than the lease of a hold. */
 const ANSWERS_FROZEN = 6 * ANSWERS_AWAY;
 
 /**
- * Every fault under a steady load on the composed services. After each, every answer that a client saw whole is in the
- * ledger exactly once, and nothing is left over.
+ * Every fault under a steady load on the composed services. After each, every answer that a client saw complete is in
+ * the ledger exactly once, and no hold is left.
  */
 export function faultSuite(tollgate: ComposedDeployment, control: () => Control): void {
   let load: Load;
@@ -70,13 +68,13 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     expect(failureKinds(failed.filter((outcome) => !isByStandstill(outcome)))).toBe('');
   }
 
-  /** The load balancer took its gateway for dead, which the machine kept from running for that long. */
+  /** Whether the gateway was down only because the machine did not run it for that long. */
   function isByStandstill({ failure, endedMs }: Outcome): boolean {
     if (failure !== 'broken' && failure !== '502 upstream_error') return false;
     return explainedMs(control(), endedMs - DOWN_AFTER_MS, endedMs) >= DOWN_AFTER_MS;
   }
 
-  it('breaks only the requests of a killed gateway, and charges a broken stream up to its last second', async () => {
+  it('a killed gateway breaks only its requests, and broken streams are charged up to the last second', async () => {
     let [killedMs, goneMs] = [0, 0];
     const { failed } = await trials.run('gateway killed', async () => {
       const gateway = await first('gateway');
@@ -91,7 +89,10 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     ).toEqual([]);
     const streams = failed.filter(({ requestId, failure }) => requestId !== null && failure === 'broken');
     expect(streams.length).toBeGreaterThan(0);
-    const charged = await chargedTokens(streams.map(({ requestId }) => requestId!));
+    const charged = await chargedTokens(
+      tollgate.database,
+      streams.map(({ requestId }) => requestId!),
+    );
     for (const { requestId, arrivalsMs } of streams) {
       const surely = arrivalsMs.filter((ms) => ms < killedMs - 1_000 - PROGRESS_SLACK_MS).length;
       const tokens = charged.get(requestId!) ?? 0;
@@ -104,7 +105,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     {
       name: 'frozen for longer than a lease',
       answers: ANSWERS_FROZEN,
-      // As for Kafka: on a busy machine the engine may not get hold of all its processes at once.
+      // On a busy machine the engine may not freeze all processes at once, as for Kafka.
       begin: (gateway: string): Promise<string> =>
         eventually(() => tollgate.docker('pause', gateway), { timeoutMs: PAUSE_TIMEOUT_MS }),
       end: (gateway: string): Promise<string> => tollgate.docker('unpause', gateway),
@@ -118,7 +119,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
         tollgate.docker('network', 'connect', '--alias', 'gateway', tollgate.network('gateways'), gateway),
     },
   ])(
-    'a gateway that is $name blocks nobody: 502 or a broken stream within seconds, and nothing is sent twice',
+    'clients of a gateway that is $name get 502 or a broken stream within seconds, and nothing is sent twice',
     async ({ name, begin, answers, end }) => {
       let begunMs = 0;
       const { outcomes, failed } = await trials.run(`a gateway ${name}`, async () => {
@@ -131,8 +132,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
       });
       expect(failureKinds(failed.filter(({ failure }) => !/^(broken|502 upstream_error)$/.test(failure!)))).toBe('');
       expect(failed.length).toBeGreaterThan(0);
-      // The engine takes its time to freeze or cut off; nobody fails who comes after it was noticed, nor when the
-      // gateway is back.
+      // The engine takes some time for the fault. No request may fail that begins after it was noticed.
       const noticedMs = begunMs + NOTICE_MS + explainedMs(control(), begunMs, begunMs + NOTICE_MS);
       expect(failureKinds(failed.filter(({ startedMs }) => startedMs > noticedMs))).toBe('');
       for (const outcome of outcomes) {
@@ -144,7 +144,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     },
   );
 
-  it('gateways that come back with other addresses use no connection of before', async () => {
+  it('gateways that return with other addresses use none of their old connections', async () => {
     const gateways = await tollgate.containers('gateway');
     const addresses = () =>
       tollgate.docker('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}', ...gateways);
@@ -152,7 +152,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     let backMs = 0;
     const { failed } = await trials.run('all gateways cut off', async () => {
       const cuts = await Promise.all(gateways.map((gateway) => cutOff(tollgate, gateway, 'all')));
-      // The first to come back gets the first address that is free: in one of the two orders each gets another's.
+      // The first to return gets the first free address. So in one of the two orders they swap addresses.
       for (const order of [cuts, cuts.toReversed()]) {
         for (const cut of order) await cut.begin();
         for (const cut of order) await cut.end();
@@ -166,7 +166,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     expect(failureKinds(failed.filter(({ startedMs }) => startedMs > backMs))).toBe('');
   });
 
-  it('kill -9 of metering and billing in the middle of their work', async () => {
+  it('SIGKILL of metering and billing during their work breaks no request', async () => {
     expectNoFailure(
       await trials.run('metering and billing killed', async () => {
         const killed = [await first('metering'), await first('billing')];
@@ -176,10 +176,10 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     );
   });
 
-  it('Kafka paused for 20 s', async () => {
+  it('a pause of Kafka for 20 s breaks no request', async () => {
     expectNoFailure(
       await trials.run('Kafka paused for 20 s', async () => {
-        // On a busy machine the engine may not get hold of all its processes at once: then they all go on.
+        // On a busy machine the engine may not freeze all processes at once. Then none is frozen.
         await eventually(() => tollgate.compose('pause', 'kafka'), { timeoutMs: PAUSE_TIMEOUT_MS });
         await new Promise((resolve) => setTimeout(resolve, KAFKA_PAUSE_MS));
         await tollgate.compose('unpause', 'kafka');
@@ -187,7 +187,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     );
   });
 
-  it.each(['kafka', 'postgres'] as const)('%s restarted', async (server) => {
+  it.each(['kafka', 'postgres'] as const)('a restart of %s breaks no request', async (server) => {
     expectNoFailure(
       await trials.run(`${server} restarted`, async () => {
         await tollgate.compose('restart', server);
@@ -196,7 +196,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     );
   });
 
-  it('Redis restarted with its data: 503 meanwhile, and nothing else', async () => {
+  it('a restart of Redis with its data causes no failure but 503', async () => {
     const { failed } = await trials.run(
       'redis restarted',
       async () => void (await tollgate.compose('restart', 'redis')),
@@ -204,13 +204,13 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
   });
 
-  it('Redis emptied: 503 for a moment, never a refusal for want of credit or of a key', async () => {
+  it('an emptied Redis causes no failure but 503, and never a refusal for the credit or the key', async () => {
     const empty = async () => void (await tollgate.redis('FLUSHALL'));
     const { failed } = await trials.run('redis emptied', empty, { empties: true });
     expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
   });
 
-  it('a gateway cut off from Redis: the load balancer leaves it out', async () => {
+  it('the load balancer stops using a gateway that is cut off from Redis', async () => {
     let cutMs = 0;
     const { failed } = await trials.run('a gateway cut off from redis', async () => {
       const [network, gateway] = [tollgate.network('redis'), await first('gateway')];
@@ -224,7 +224,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     expect(failed.filter(({ failure }) => !isUnavailable(failure))).toEqual([]);
   });
 
-  it('a gateway cut off from Kafka', async () => {
+  it('a gateway that is cut off from Kafka breaks no request', async () => {
     expectNoFailure(
       await trials.run('a gateway cut off from kafka', async () => {
         const [network, gateway] = [tollgate.network('kafka'), await first('gateway')];
@@ -235,7 +235,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     );
   });
 
-  it('consumers added and removed', async () => {
+  it('adding and removing consumers breaks no request', async () => {
     expectNoFailure(
       await trials.run('consumers added and removed', async () => {
         await tollgate.scale({ metering: 3, billing: 3 });
@@ -247,7 +247,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     );
   });
 
-  it('all but Redis away, all at once: known keys are served', async () => {
+  it('known keys are served while everything but Redis is down', async () => {
     expectNoFailure(
       await trials.run('all but redis away', async () => {
         const containersOf = async (parts: readonly (Service | Server)[]) =>
@@ -263,7 +263,7 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
   });
 
   it(
-    'a rollout by SIGTERM of every service, a replica of each at a time',
+    'a rollout by SIGTERM of every service, one replica at a time, breaks no request',
     async () => {
       expectNoFailure(
         await trials.run('rollout by SIGTERM', async () => {
@@ -285,25 +285,15 @@ export function faultSuite(tollgate: ComposedDeployment, control: () => Control)
     await tollgate.isReady(container);
   }
 
-  it('a tenant with little credit was served until it was spent, in whatever state the services were', () => {
+  it('a tenant with little credit was served until its credit was used up, during every fault', () => {
     const { scarce } = trials;
     const own = load.outcomes.filter(({ tenantId }) => tenantId === scarce.id);
     expect(own.filter(({ failure }) => failure === null).length).toBeGreaterThan(trials.done.length);
     expect(own.filter((outcome) => trials.isSpent(outcome)).length).toBeGreaterThan(trials.done.length);
   });
-
-  async function chargedTokens(ids: readonly string[]): Promise<Map<string, number>> {
-    const { rows } = await tollgate.database((client) =>
-      client.query<{ id: string; completion_tokens: number }>(
-        'SELECT id, completion_tokens FROM metering.usage_event WHERE id = ANY($1)',
-        [ids],
-      ),
-    );
-    return new Map(rows.map(({ id, completion_tokens }) => [id, completion_tokens]));
-  }
 }
 
-/** Refused, or ended in the middle, because a server was away: to be tried again. */
+/** Whether a request was refused or ended because a server was unavailable, so that the client tries again. */
 function isUnavailable(failure: string | null): boolean {
   return failure === '503 overloaded_error' || failure === 'event overloaded_error';
 }

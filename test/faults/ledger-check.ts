@@ -5,13 +5,13 @@ import type { Outcome } from './client-request';
 const NANOS_PER_CENT = 10_000_000;
 
 /**
- * Whether the ledger may lack an answer that its client saw whole: only where a gateway died together with an emptied
- * Redis (docs/money.md).
+ * Whether the ledger may lack an answer that its client saw complete. It may only if a gateway died together with an
+ * emptied Redis (docs/money.md).
  */
 export type MayLack = (outcome: Outcome) => boolean;
 export const LACKS_NOTHING: MayLack = () => false;
 
-/** Answers that their client saw whole and the ledger has not, or not at their exact cost: empty when all is well. */
+/** The answers that a client saw complete but that are not in the ledger at their exact cost. */
 export function missing(
   outcomes: readonly Outcome[],
   books: ReadonlyMap<string, Books>,
@@ -32,23 +32,34 @@ export async function booksOf(database: Database, tenantIds: Iterable<string>): 
   return books;
 }
 
-/** What a tenant was given, and by how much its charges may be more. */
+/** The charged output tokens by request id. */
+export async function chargedTokens(database: Database, ids: readonly string[]): Promise<Map<string, number>> {
+  const { rows } = await database((client) =>
+    client.query<{ id: string; completion_tokens: number }>(
+      'SELECT id, completion_tokens FROM metering.usage_event WHERE id = ANY($1)',
+      [ids],
+    ),
+  );
+  return new Map(rows.map(({ id, completion_tokens }) => [id, completion_tokens]));
+}
+
+/** The credit of a tenant, and by how much its charges may exceed it. */
 export interface Credit {
   cents: number;
   mayOverdrawNanos: number;
 }
 
 /**
- * What is left of a tenant's credit when everything that it was charged is paid. The books' own balance cannot tell: it
- * stays at zero, and the usage waits for the next top-up.
+ * A tenant's credit minus all its charges. The balance in the books cannot show an overdraft, because it stays at zero
+ * and the usage waits for the next top-up.
  */
 export const leftNanos = ({ balanceCents, carriedNanos }: Books): number =>
   balanceCents * NANOS_PER_CENT - carriedNanos;
 
 /**
- * What is wrong with the books once nothing runs any more: each answer that was seen whole is charged once at its exact
- * cost; what else is charged are requests that failed on their way; debits and the carried rest are the charges; the
- * balance is what is left, and pays for all charges.
+ * The faults of the books when nothing runs any more. Each complete answer must be charged once at its exact cost.
+ * Other charges must be those of requests that failed on their way. Debits plus the carried remainder must be the
+ * charges. The balance must be the credit minus the debits, and not negative.
  */
 export function faultsOf(
   outcomes: readonly Outcome[],
@@ -67,23 +78,20 @@ export function faultsOf(
       say(`${debitCents} cents and ${carriedNanos} nanos are debited for ${charged} nanos of charges`);
     if (balanceCents !== credit.cents - debitCents || balanceCents < 0) say(`the balance is ${balanceCents} cents`);
     if (leftNanos(own) < -credit.mayOverdrawNanos)
-      say(`${-leftNanos(own)} nanos are charged beyond the credit, and ${credit.mayOverdrawNanos} may be`);
+      say(`${-leftNanos(own)} nanos are charged beyond the credit; ${credit.mayOverdrawNanos} are allowed`);
     if (coveredTwice > 0) say(`${coveredTwice} charges are in two entries`);
     const nameless = outcomes.filter((one) => one.tenantId === tenantId && isNameless(one));
     const unknown = [...charges.keys()].filter((id) => !known.has(id));
     if (unknown.length > nameless.length)
-      say(`${unknown.length} charges are of no request that was made; ${nameless.length} requests broke`);
+      say(`${unknown.length} charges belong to no known request; ${nameless.length} requests broke`);
   }
   for (const { tenantId, requestId, failure } of outcomes.filter(isRefused)) {
-    if (books.get(tenantId)?.charges.has(requestId!)) faults.push(`${requestId}: charged, and refused with ${failure}`);
+    if (books.get(tenantId)?.charges.has(requestId!)) faults.push(`${requestId}: charged, but refused with ${failure}`);
   }
   return faults;
 }
 
-/**
- * It may have run, and had not heard its id when it broke; what the load balancer itself says has an id of its own, a
- * UUID.
- */
+/** Whether a request may have run, but its client does not know its id. Errors of HAProxy have a UUID as id. */
 const isNameless = ({ failure, requestId }: Outcome) =>
   failure !== null &&
   (requestId === null ? /^(broken|silent)/.test(failure) : /^50\d .*/.test(failure) && isUuid(requestId));
@@ -91,7 +99,7 @@ const isNameless = ({ failure, requestId }: Outcome) =>
 const isUuid = (requestId: string) => requestId.includes('-');
 
 /**
- * For want of credit or by a limit: it did not run. A 503 may have run, when the admission store took its settlement
- * and could not say so any more.
+ * Whether a request was refused for its credit or by a limit, so that it did not run. A request with 503 may have run,
+ * if the admission store accepted its settlement but could not confirm it.
  */
 const isRefused = ({ failure }: Outcome) => failure !== null && /^4\d\d /.test(failure);

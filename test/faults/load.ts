@@ -3,21 +3,21 @@ import type { TestTenant } from '../e2e/fixtures';
 import { ask, type Asked, type Outcome } from './client-request';
 import { randomFrom } from './random';
 
-/** A request begins so often, whatever became of those before it. */
+/** A request begins at this interval, independent of earlier ones. */
 const EVERY_MS = 25;
 const STREAMED_SHARE = 0.4;
 const EMBEDDED_SHARE = 0.1;
 export const TOKENS_PER_SECOND = 40;
-/** Beyond it none begins until some have ended: a hang must not exhaust this process. */
+/** No further request begins beyond this number, so that a hang does not exhaust this process. */
 const MAX_RUNNING = 400;
 const ANSWERS_TIMEOUT_MS = 60_000;
 
 /**
- * A steady load of streamed and plain chats and of embeddings, of several tenants and keys, and the client's own list
- * of what became of each.
+ * A steady load of streamed and plain chats and of embeddings, from several tenants and keys, with the outcome of each
+ * request as its client saw it.
  */
 export class Load {
-  /** In the order in which they ended. */
+  /** The outcomes, in the order of their ends. */
   readonly outcomes: Outcome[] = [];
   private readonly running = new Set<Promise<void>>();
   private readonly random: () => number;
@@ -37,14 +37,14 @@ export class Load {
     this.timer ??= setInterval(() => this.begin(), this.everyMs);
   }
 
-  /** Begins no more, and waits for those that run. */
+  /** Begins no further request, and waits for the running ones. */
   async pause(): Promise<void> {
     clearInterval(this.timer);
     this.timer = undefined;
     await Promise.all(this.running);
   }
 
-  /** Waits until so many more answers have arrived whole. */
+  /** Waits for this many more complete answers. */
   async answers(count: number): Promise<void> {
     const from = this.outcomes.length;
     await eventually(

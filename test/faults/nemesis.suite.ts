@@ -5,20 +5,20 @@ import { planOf } from './nemesis/plan';
 import { planText, roundText } from './nemesis/report';
 import { playRound, type RoundResult } from './nemesis/round';
 
-/** The same in each run, so that what CI plays does not change under anybody's feet: `npm run nemesis` finds more. */
+/** Fixed, so that CI always plays the same rounds. `npm run nemesis` plays others. */
 const CI_SEED = 21;
 const SEED = Number(process.env['TOLLGATE_TEST_SEED'] ?? CI_SEED);
 const PAIRS = 10;
 const LEAST_PAIRS = 3;
-/** No further pair begins after it. */
+/** No further pair begins after this time. */
 const BOX_MS = 240_000;
-/** What hangs alone takes longer: a round gives up by itself, after some minutes. */
+/** Only for a hang. A round gives up by itself after some minutes. */
 const TIMEOUT_MS = 1_800_000;
 
-/** Two faults at once, by a plan that follows from a seed. */
+/** Two faults at once, by the plan of a seed. */
 export function nemesisSuite(tollgate: ComposedDeployment, clocks: Clocks, control: () => Control): void {
   it(
-    'two faults at once: nothing is lost, doubled or beyond the credit, and no client waits long',
+    'two faults at once lose, double and overdraw nothing, and no client waits long',
     async () => {
       const planned = planOf(SEED, PAIRS, { triples: false });
       process.stderr.write(`\nNemesis (TOLLGATE_TEST_SEED=${SEED}):\n${planText(planned)}\n`);

@@ -1,4 +1,4 @@
-/** Numbers in [0, 1) that follow from the seed (mulberry32): a run can be repeated. */
+/** Numbers in [0, 1) that depend only on the seed (mulberry32), so that a run can be repeated. */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

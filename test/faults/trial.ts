@@ -7,55 +7,52 @@ import { booksOf, faultsOf, LACKS_NOTHING, leftNanos, missing, type MayLack } fr
 import type { Load } from './load';
 
 /**
- * Once a fault is over all must be well within this time, and once nothing runs any more again. A fault of a server is
- * over when it listens again.
+ * The time limit of the recovery after a fault, and again of the settlement after the load. A fault of a server ends
+ * when the server listens again.
  */
 const DUST_TIMEOUT_MS = 15_000;
 const ANSWERS_BEFORE = 20;
 const ANSWERS_AFTER = 40;
-/** Of the tenant that runs out of credit, at the begin of each fault: for some dozen requests. */
+/** The credit of the scarce tenant at the beginning of each fault, for some dozen requests. */
 const SCARCE_CENTS = 2;
 const NANOS_PER_CENT = 10_000_000;
-/** What a client saw complete is gathered by billing within this time while all services run. */
+/** Billing gathers the charge of a complete answer within this time while all services run. */
 const GATHER_SLACK_MS = 2_000;
 
-/** One fault, and what it cost. */
+/** One fault and its effects. */
 export interface Trial {
   fault: string;
-  /** All that ended from its begin until nothing ran any more. */
+  /** The requests that ended between the beginning of the fault and the end of the load. */
   outcomes: Outcome[];
   failed: Outcome[];
-  /** From the fault's end until the last failure was behind, and every answer seen until then was in the ledger. */
+  /** From the end of the fault until the last failure, and until every answer seen so far was in the ledger. */
   recoveryMs: number;
   /** From the end of the load until no hold was left and reconcile found no difference. */
   settledMs: number;
-  /** By tenant, at the end. */
+  /** The books at the end, by tenant. */
   books: Map<string, Books>;
 }
 
 export interface TrialOptions {
   /**
-   * Redis loses what it knew; what ran at that moment, and what billing had not gathered, is not counted against the
-   * credit any more (docs/money.md) and may be charged beyond it.
+   * Whether Redis loses its data. Then requests that were running, and usage that billing had not gathered, may be
+   * charged beyond the credit (docs/money.md).
    */
   empties?: boolean;
-  /** Of several faults at once, whose ends follow from each other: how long each of the two phases may take. */
+  /** The time limit of each of the two phases, for several faults at once. */
   dustTimeoutMs?: number;
   mayLack?: MayLack;
-  /** What else is to be done when the fault is over, before the load ends. */
+  /** Called after the fault, before the load ends. */
   afterwards?: () => Promise<void>;
 }
 
-/** Does faults under load, one after the other, and checks the books after each. */
+/** Causes faults under load, one after the other, and checks the books after each. */
 export class Trials {
   readonly done: Trial[] = [];
   private readonly creditCents: Map<string, number>;
   private topUps = 0;
 
-  /**
-   * `scarce`: the tenant whose credit is for some dozen requests, so that it is spent while a fault lasts. The others
-   * never run out.
-   */
+  /** `scarce` is a tenant that uses up its credit during each fault. The others never do. */
   constructor(
     private readonly tollgate: ComposedDeployment,
     private readonly load: Load,
@@ -66,8 +63,8 @@ export class Trials {
   }
 
   /**
-   * Rejects unless, once the dust has settled, every answer that its client saw whole is in the ledger exactly once,
-   * and nobody was charged more than its credit.
+   * Rejects unless, after the recovery, every answer that a client saw complete is in the ledger exactly once, and no
+   * tenant was charged more than its credit.
    */
   async run(fault: string, doIt: () => Promise<void>, options: TrialOptions = {}): Promise<Trial> {
     const { load } = this;
@@ -100,15 +97,15 @@ export class Trials {
         books,
       };
       this.done.push(trial);
-      if (trial.recoveryMs > dustTimeoutMs) throw new Error(`${fault}: felt for ${trial.recoveryMs} ms`);
-      if (trial.settledMs > dustTimeoutMs) throw new Error(`${fault}: not settled for ${trial.settledMs} ms`);
+      if (trial.recoveryMs > dustTimeoutMs) throw new Error(`${fault}: recovered only after ${trial.recoveryMs} ms`);
+      if (trial.settledMs > dustTimeoutMs) throw new Error(`${fault}: settled only after ${trial.settledMs} ms`);
       return trial;
     } finally {
       await load.pause();
     }
   }
 
-  /** Those that failed, but for the refusals of who has spent its credit. */
+  /** The failed requests, without the refusals of a tenant without credit. */
   failedOf(outcomes: readonly Outcome[]): Outcome[] {
     return outcomes.filter((outcome) => outcome.failure !== null && !this.isSpent(outcome));
   }
@@ -118,7 +115,7 @@ export class Trials {
     return tenantId === this.scarce.id && /^(402 credit_exhausted|429 credit_held)$/.test(failure ?? '');
   }
 
-  /** So that it has credit for some dozen requests, whatever it owes. */
+  /** Tops the scarce tenant up, so that it has credit for some dozen requests. */
   private async topUpScarce(): Promise<void> {
     const { id } = this.scarce;
     const owedCents = Math.ceil(-leftNanos(await ledgerOf(this.tollgate.database, id)) / NANOS_PER_CENT);
@@ -130,12 +127,12 @@ export class Trials {
     this.credited(id, amountCents);
   }
 
-  /** What the tenant was given (or, negative, paid back) besides. */
+  /** Records further credit of the tenant, or a refund if negative. */
   credited(tenantId: string, cents: number): void {
     this.creditCents.set(tenantId, this.creditCents.get(tenantId)! + cents);
   }
 
-  /** When every answer that had been seen at `endedMs` was in the ledger. */
+  /** Waits until every answer seen until `endedMs` is in the ledger. Returns the time. */
   private async untilBooked(endedMs: number, { mayLack, dustTimeoutMs }: TrialOptions): Promise<number> {
     const seen = this.load.outcomes.filter((outcome) => outcome.endedMs <= endedMs);
     await eventually(async () => none('missing in the ledger', missing(seen, await this.books(), mayLack)), {
@@ -145,7 +142,7 @@ export class Trials {
     return Date.now();
   }
 
-  /** `emptied`: when Redis was, if it was. */
+  /** `emptied` is the time at which Redis was emptied, if it was. */
   private async untilWell(
     emptied: { fromMs: number; untilMs: number } | undefined,
     { dustTimeoutMs = DUST_TIMEOUT_MS, mayLack = LACKS_NOTHING }: TrialOptions,
@@ -165,7 +162,7 @@ export class Trials {
     );
   }
 
-  /** What requests of this tenant that ran in that time were charged. */
+  /** The charges of this tenant's requests in that time. */
   private chargedWithin(time: { fromMs: number; untilMs: number }, tenantId: string, { charges }: Books): number {
     return this.load.outcomes
       .filter((one) => one.tenantId === tenantId && one.startedMs <= time.untilMs && one.endedMs >= time.fromMs)
@@ -176,7 +173,7 @@ export class Trials {
     return booksOf(this.tollgate.database, this.creditCents.keys());
   }
 
-  /** A line each: what it cost, and how long it was felt. */
+  /** A line for each fault, with its failures and its recovery time. */
   report(): string {
     const rows = this.done.map(({ fault, outcomes, failed, recoveryMs, settledMs }) => [
       fault,

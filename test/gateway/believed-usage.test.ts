@@ -11,7 +11,7 @@ const backend = usePlayedBackend(
       price: { input: '1', output: '2' }, backends: [{ url: '${url}' }] }`,
 );
 const gateway = useGateway({ yaml: backend.yaml });
-/** "user" and ten words: 3 and 3 for the template. */
+/** "user" and ten words, 3 for the message and 3 for the prompt. */
 const messages = [{ role: 'user', content: ' word'.repeat(100) }];
 const PROMPT = 107;
 const WORDS = 100;
@@ -38,20 +38,20 @@ async function disbelieved(what: string): Promise<number> {
 
 describe.each([true, false])('usage that a backend reports (stream: %s)', (stream) => {
   it.each([
-    ['nothing at all', usage(PROMPT, 0), 'completion'],
+    ['no completion', usage(PROMPT, 0), 'completion'],
     ['too little', usage(PROMPT, 20), 'completion'],
     ['too much', usage(PROMPT, 300), 'completion'],
     ['no prompt', usage(0, WORDS), 'prompt'],
-    ['too short a prompt', usage(30, WORDS), 'prompt'],
-    ['too long a prompt', usage(900, WORDS), 'prompt'],
-    ['a prompt that is longer than its bytes', usage(8_000, WORDS), 'prompt'],
+    ['a prompt that is too short', usage(30, WORDS), 'prompt'],
+    ['a prompt that is too long', usage(900, WORDS), 'prompt'],
+    ['a prompt with more tokens than bytes', usage(8_000, WORDS), 'prompt'],
     ['fractions', usage(PROMPT + 0.5, WORDS), 'form'],
-    ['less than nothing', usage(PROMPT, -5), 'form'],
+    ['a negative count', usage(PROMPT, -5), 'form'],
     ['words', usage(PROMPT, '100'), 'form'],
-    ['what no column takes', usage(PROMPT, 1e12), 'form'],
+    ['a count too large for its column', usage(PROMPT, 1e12), 'form'],
     ['a wrong sum', { usage: { prompt_tokens: PROMPT, completion_tokens: WORDS, total_tokens: 5 } }, 'form'],
     ['no object', { usage: 7 }, 'form'],
-  ])('is not believed where it cannot be true: %s', async (_, reported, what) => {
+  ])('is not believed if it cannot be true: %s', async (_, reported, what) => {
     const caller = await gateway.caller();
     const before = await disbelieved(what);
     const text = await ask(caller, stream, reported);
@@ -65,9 +65,9 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
   it.each([
     ['the same', PROMPT, WORDS],
     ['another tokenizer’s', 150, 160],
-    ['another tokenizer’s, with fewer', 70, 60],
-    ['at the edge of the band', 2 * PROMPT, 2 * WORDS],
-  ])('is believed where it can be: %s', async (_, prompt, completion) => {
+    ['a tokenizer with fewer tokens', 70, 60],
+    ['at the limit of the band', 2 * PROMPT, 2 * WORDS],
+  ])('is believed if it can be true: %s', async (_, prompt, completion) => {
     const caller = await gateway.caller();
     await ask(caller, stream, usage(prompt, completion));
     const [event] = await gateway.events(caller.tenantId, 1);
@@ -86,7 +86,7 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     expect(event).toMatchObject({ completionTokens: 33, estimated: true });
   });
 
-  it('has no more cached tokens than the prompt has tokens', async () => {
+  it('never counts more cached tokens than tokens of the prompt', async () => {
     const caller = await gateway.caller();
     const details = { prompt_tokens_details: { cached_tokens: 5_000 } };
     await ask(caller, stream, { usage: { ...usage(PROMPT, WORDS).usage, ...details } });
@@ -94,7 +94,7 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     expect(event).toMatchObject({ promptTokens: PROMPT, cachedTokens: PROMPT });
   });
 
-  it('may leave an image out, and may count it as dear as it can be', async () => {
+  it('is believed with an image at any count from zero to its maximum', async () => {
     const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
     const seen = [{ role: 'user', content: [{ type: 'text', text: messages[0]!.content }, image] }];
     for (const [prompt, estimated] of [
@@ -108,7 +108,7 @@ describe.each([true, false])('usage that a backend reports (stream: %s)', (strea
     }
   });
 
-  it('is held against the model’s own band: one that thinks in secret generates more than it delivers', async () => {
+  it('is compared with the model’s own band, because a reasoning model generates more than it delivers', async () => {
     const caller = await gateway.caller();
     await ask(caller, stream, usage(PROMPT, 15 * WORDS), { model: 'hidden' });
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: 1_500, estimated: false });

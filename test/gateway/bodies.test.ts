@@ -18,7 +18,7 @@ const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = nul
   error: { message: expect.any(String), type: INFERENCE_ERRORS[code].type, param, code },
 });
 
-describe('what is wrong with a body, by field', () => {
+describe('an invalid body', () => {
   const message = (fields: object) => ({ ...CHAT, messages: [fields] });
   it.each([
     [{ messages }, 'missing_required_parameter', 'model'],
@@ -115,12 +115,15 @@ describe('what is wrong with a body, by field', () => {
     expect([status, json]).toEqual([400, refusal(code, param)]);
   });
 
-  it.each(['', '{', '{"model":', 'nonsense', Buffer.from([0x22, 0xff, 0x22])])('no JSON: %j', async (body) => {
-    const { status, json } = await ask(body);
-    expect([status, json]).toEqual([400, refusal('invalid_json')]);
-  });
+  it.each(['', '{', '{"model":', 'nonsense', Buffer.from([0x22, 0xff, 0x22])])(
+    'that is not JSON is refused: %j',
+    async (body) => {
+      const { status, json } = await ask(body);
+      expect([status, json]).toEqual([400, refusal('invalid_json')]);
+    },
+  );
 
-  it('nothing that is refused is charged, or holds anything', async () => {
+  it('is never charged and leaves no hold', async () => {
     const { settledNanos, pendingHolds } = await gateway.snapshot(caller.tenantId);
     expect({ settledNanos, pendingHolds }).toEqual({ settledNanos: 0n, pendingHolds: 0 });
   });

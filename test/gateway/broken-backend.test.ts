@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { type Caller, configYaml, expectSettledAt, useGateway } from './use-gateway';
 
-/** What the backend of the next request does with its connection, once it has read the request. */
+/** The behaviour of the backend after it has read the next request. */
 let answer: (socket: Socket) => void;
 const sockets = new Set<Socket>();
 const backend = createServer((socket) => {
@@ -61,7 +61,7 @@ const UPSTREAM_ERROR = {
   error: { message: 'The model failed to answer.', type: 'upstream_error', param: null, code: 'upstream_error' },
 };
 
-/** Endless answers stop when the gateway has closed the connection. */
+/** Sends an endless answer until the gateway closes the connection. */
 const endlessly = (head: string, more: string) => (socket: Socket) => {
   const write = () => {
     while (!socket.destroyed && socket.write(more, 'latin1'));
@@ -73,31 +73,31 @@ const endlessly = (head: string, more: string) => (socket: Socket) => {
 
 const BROKEN: [name: string, answer: (socket: Socket) => void][] = [
   ['closes at once', (socket) => void socket.destroy()],
-  ['says nothing and ends', (socket) => void socket.end()],
-  ['speaks no HTTP', say('SSH-2.0-OpenSSH_9.6\r\n')],
+  ['sends nothing and ends', (socket) => void socket.end()],
+  ['does not speak HTTP', say('SSH-2.0-OpenSSH_9.6\r\n')],
   ['answers with NUL bytes', say('\0'.repeat(100))],
-  ['breaks off in its head', say('HTTP/1.1 200 OK\r\nContent-Type: appl')],
-  ['has a head without end', endlessly('HTTP/1.1 200 OK\r\n', `X-Pad: ${'a'.repeat(1_000)}\r\n`)],
+  ['breaks off in its headers', say('HTTP/1.1 200 OK\r\nContent-Type: appl')],
+  ['has endless headers', endlessly('HTTP/1.1 200 OK\r\n', `X-Pad: ${'a'.repeat(1_000)}\r\n`)],
   ['has a header of 1 MiB', say(JSON_HEAD, 'X-Pad: ', 'a'.repeat(MIB), '\r\n\r\n', WHOLE)],
   ['says 100 for ever', endlessly('', 'HTTP/1.1 100 Continue\r\n\r\n')],
   ['says 103 for ever', endlessly('', 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')],
   ['switches protocols', say('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello')],
-  ['has nothing to say', say('HTTP/1.1 204 No Content\r\n\r\n')],
+  ['has no content', say('HTTP/1.1 204 No Content\r\n\r\n')],
   ['redirects', (socket) => say(`HTTP/1.1 307 T\r\nLocation: ${url()}/other\r\nContent-Length: 0\r\n\r\n`)(socket)],
-  ['redirects for good', say('HTTP/1.1 301 M\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n')],
-  ['answers with a page', say('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>')],
-  ['answers with a page of JSON', say('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n', WHOLE)],
+  ['redirects permanently', say('HTTP/1.1 301 M\r\nLocation: http://169.254.169.254/\r\nContent-Length: 0\r\n\r\n')],
+  ['answers with HTML', say('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>')],
+  ['answers with JSON as HTML', say('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n', WHOLE)],
   ['compresses', say(JSON_HEAD, 'Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08')],
-  ['compresses the other way', say(EVENTS, 'Content-Encoding: br\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08')],
+  ['compresses without being asked', say(EVENTS, 'Content-Encoding: br\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08')],
   ['has two lengths', say(JSON_HEAD, 'Content-Length: 5\r\nContent-Length: 95\r\n\r\n', WHOLE)],
   ['has a length and chunks', say(JSON_HEAD, 'Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n', WHOLE)],
   ['has a negative length', say(JSON_HEAD, 'Content-Length: -1\r\n\r\n', WHOLE)],
-  ['has no text', say(JSON_HEAD, 'Content-Length: 0\r\n\r\n')],
+  ['has an empty body', say(JSON_HEAD, 'Content-Length: 0\r\n\r\n')],
   ['fails', say('HTTP/1.1 500 No\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\n/srv/a.py')],
   ['fails endlessly', endlessly('HTTP/1.1 500 No\r\n\r\n', 'Traceback '.repeat(1_000))],
 ];
 
-/** With a member that is there twice, so that it must be written anew. */
+/** With a duplicate member, so that the gateway must rewrite it. */
 const deep = (levels: number) =>
   `{"choices":[{"index":0,"message":{"content":"a","content":"b","x":${'['.repeat(levels)}${']'.repeat(levels)}}}]}`;
 const BROKEN_PLAIN: typeof BROKEN = [
@@ -105,33 +105,36 @@ const BROKEN_PLAIN: typeof BROKEN = [
   ['ends before its length', say(JSON_HEAD, `Content-Length: ${WHOLE.length - 1}\r\n\r\n`, WHOLE)],
   ['breaks off in a chunk', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', 'ff\r\n', WHOLE)],
   ['has no last chunk', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', chunked(WHOLE))],
-  ['has chunks of no size', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', 'xyz\r\n', WHOLE)],
+  ['has chunks with an invalid size', say(JSON_HEAD, 'Transfer-Encoding: chunked\r\n\r\n', 'xyz\r\n', WHOLE)],
   ['has a million members', say(JSON_HEAD, '\r\n', `{"choices":[{"x":[${'{},'.repeat(MIB)}1]}]}`)],
   ['is nested', say(JSON_HEAD, '\r\n', deep(100_000))],
-  ['is nested a little', say(JSON_HEAD, '\r\n', deep(5_000))],
-  ['is no JSON', say(JSON_HEAD, 'Content-Length: 3\r\n\r\n{"a')],
+  ['is deeply nested', say(JSON_HEAD, '\r\n', deep(5_000))],
+  ['is not JSON', say(JSON_HEAD, 'Content-Length: 3\r\n\r\n{"a')],
   ['answers with events', say(EVENTS, '\r\n', CHUNK, 'data: [DONE]\n\n')],
 ];
 
 const STREAM = `${EVENTS}Transfer-Encoding: chunked\r\n\r\n`;
-/** What comes after a good chunk, or in its place. */
+/** Sent after a valid chunk, or in its place. */
 const GARBAGE: [name: string, garbage: string][] = [
   ['closes', ''],
-  ['is no HTTP any more', 'HTTP/1.1 500 Internal Server Error\r\n\r\n'],
-  ['has chunks of no size', 'zz\r\n\r\n'],
+  ['is a second status line outside the chunks', 'HTTP/1.1 500 Internal Server Error\r\n\r\n'],
+  ['has chunks with an invalid size', 'zz\r\n\r\n'],
   ['has an endless chunk size', 'f'.repeat(100_000)],
-  ['is no JSON', chunked('data: {"choices":[\n\n')],
-  ['is a status line', chunked('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\ndata: x\n\n')],
+  ['is not JSON', chunked('data: {"choices":[\n\n')],
+  [
+    'is a status line inside a chunk',
+    chunked('HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\ndata: x\n\n'),
+  ],
   ['is binary', chunked('data: \0\xff\xfe\x80\r\0\n\n')],
-  ['is no object', chunked('data: 7\n\n')],
+  ['is not an object', chunked('data: 7\n\n')],
   ['is an error', chunked('data: {"error":{"message":"CUDA error at /srv/vllm/a.cu:7 on gpu7.local:8000"}}\n\n')],
   ['has no finish', chunked('data: [DONE]\n\n') + chunked('')],
   ['is an event of 7 MiB', chunked(`data: {"choices":[{"delta":{"content":"${'a'.repeat(7 * MIB)}"}}]}\n\n`)],
-  ['is a line without end', chunked('a'.repeat(7 * MIB))],
+  ['is an endless line', chunked('a'.repeat(7 * MIB))],
   ['is nested', chunked(`data: {"choices":[{"index":0,"delta":{"x":${'['.repeat(5_000)}${']'.repeat(5_000)}}}]}\n\n`)],
 ];
 
-/** A whole event stream: events of JSON, the last but one an error, the last `[DONE]`. Returns the texts. */
+/** Expects a complete event stream that ends with an error and `[DONE]`. Returns the texts. */
 function readStream(text: string): string[] {
   expect(text.endsWith('\n\ndata: [DONE]\n\n')).toBe(true);
   const events = text.split('\n\n').slice(0, -1);
@@ -142,11 +145,11 @@ function readStream(text: string): string[] {
   return parsed.slice(0, -1).map(({ choices }) => choices[0].delta.content);
 }
 
-describe('an answer that is none', () => {
+describe('an invalid answer', () => {
   it.each([
     ...BROKEN.flatMap(([name, how]) => [false, true].map((stream) => [name, stream, how] as const)),
     ...BROKEN_PLAIN.map(([name, how]) => [name, false, how] as const),
-  ])('of a backend that %s (stream: %s) is a 502, asked once, and costs nothing', async (_, stream, how) => {
+  ])('of a backend that %s (stream: %s) gets 502, is not retried, and costs nothing', async (_, stream, how) => {
     answer = how;
     const { status, type, text } = await ask(stream);
     expect([status, type, JSON.parse(text)]).toEqual([502, 'application/json', UPSTREAM_ERROR]);
@@ -154,7 +157,7 @@ describe('an answer that is none', () => {
     await expectSettledAt(gateway, caller, 0n);
   });
 
-  it.each(GARBAGE)('of a stream that %s at its beginning is a 502, and costs nothing', async (_, garbage) => {
+  it.each(GARBAGE)('that %s at the beginning of a stream gets 502 and costs nothing', async (_, garbage) => {
     answer = say(STREAM, garbage);
     const { status, text } = await ask(true);
     expect([status, JSON.parse(text)]).toEqual([502, UPSTREAM_ERROR]);
@@ -162,32 +165,38 @@ describe('an answer that is none', () => {
   });
 });
 
-describe('a stream that goes wrong', () => {
-  it.each(GARBAGE)('ends with an error event and [DONE], charged what was delivered: %s', async (_, garbage) => {
-    const who = await gateway.caller();
-    // The client has the good chunk before anything goes wrong.
-    let spoil = () => {};
-    answer = (socket) => {
-      socket.write(STREAM + chunked(CHUNK), 'latin1');
-      spoil = () => void socket.end(garbage, 'latin1');
-    };
-    const body = { model: 'broken', messages, max_tokens: 20, stream: true };
-    const response = await gateway.post('/v1/chat/completions', body, who);
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
-    const reader = response.body!.getReader();
-    let text = '';
-    for (let part = await reader.read(); !part.done; part = await reader.read()) {
-      text += Buffer.from(part.value).toString('utf8');
-      if (text.includes('good ')) spoil();
-    }
-    expect(readStream(text)).toEqual(['good ']);
-    const [event] = await gateway.events(who.tenantId, 1);
-    expect(event).toMatchObject({ outcome: 'upstream_error', estimated: true });
-  });
+describe('a stream that becomes invalid', () => {
+  it.each(GARBAGE)(
+    'ends with an error event and [DONE], and only delivered tokens are charged: %s',
+    async (_, garbage) => {
+      const who = await gateway.caller();
+      // The client has received the valid chunk before the invalid bytes are sent.
+      let spoil = () => {};
+      answer = (socket) => {
+        socket.write(STREAM + chunked(CHUNK), 'latin1');
+        spoil = () => void socket.end(garbage, 'latin1');
+      };
+      const body = { model: 'broken', messages, max_tokens: 20, stream: true };
+      const response = await gateway.post('/v1/chat/completions', body, who);
+      expect([response.status, response.headers.get('content-type')]).toEqual([
+        200,
+        'text/event-stream; charset=utf-8',
+      ]);
+      const reader = response.body!.getReader();
+      let text = '';
+      for (let part = await reader.read(); !part.done; part = await reader.read()) {
+        text += Buffer.from(part.value).toString('utf8');
+        if (text.includes('good ')) spoil();
+      }
+      expect(readStream(text)).toEqual(['good ']);
+      const [event] = await gateway.events(who.tenantId, 1);
+      expect(event).toMatchObject({ outcome: 'upstream_error', estimated: true });
+    },
+  );
 });
 
-describe('a stream that is well but for its form', () => {
-  it('is passed on: CR LF, byte by byte, comments, 100,000 lines of data', async () => {
+describe('a valid stream in an unusual form', () => {
+  it('is passed on with CR LF, byte by byte, with comments, and with 100,000 lines of data', async () => {
     const end = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\r\n\r\ndata: [DONE]\r\n\r\n`;
     const lines = `${'data:\r\n'.repeat(100_000)}${CHUNK.replaceAll('\n', '\r\n')}`;
     const stream = `: hello\r\n\r\n${CHUNK.replaceAll('\n', '\r\n')}${lines}${end}`;

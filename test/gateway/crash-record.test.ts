@@ -8,7 +8,7 @@ const CHUNK = 'Twelve words or so stand in every single chunk of this backend. '
 const PROMPT = 'Count me once, and not again. '.repeat(40);
 const CHUNKS = 20;
 
-/** A model whose chunks have many tokens each, and that then says no more. */
+/** A model that sends chunks of many tokens each, and then nothing. */
 const open = new Set<ServerResponse>();
 const yaml = useOwnBackend('packed', (request, response) => {
   request.resume();
@@ -19,7 +19,7 @@ const yaml = useOwnBackend('packed', (request, response) => {
 const gateway = useGateway({ yaml });
 
 describe('the record of a running stream', () => {
-  it('has the tokens that were delivered, not the chunks, and the prompt as it was counted', async () => {
+  it('has the number of delivered tokens, not of chunks, and the counted prompt', async () => {
     const caller = await gateway.caller();
     const messages = [{ role: 'user', content: PROMPT }];
     const answer = await gateway.post('/v1/chat/completions', { model: 'packed', messages, stream: true }, caller);
@@ -37,7 +37,7 @@ describe('the record of a running stream', () => {
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: truth });
   });
 
-  it('of a backend that sends too much has at most what the stream asked for, like its client', async () => {
+  it('has at most the requested number of tokens, like its client, if the backend sends more', async () => {
     const caller = await gateway.caller();
     const body = { model: 'packed', messages: [{ role: 'user', content: PROMPT }], stream: true, max_tokens: 200 };
     const answer = await gateway.post('/v1/chat/completions', body, caller);

@@ -25,7 +25,7 @@ interface Chunk {
   usage?: { completion_tokens: number };
 }
 
-/** What the client read: the chunks, all but `[DONE]`, which must be the last. */
+/** The chunks that the client read. `[DONE]` must be the last event. */
 function read(text: string): { chunks: Chunk[]; content: string } {
   const events = text.split('\n\n').slice(0, -1);
   expect(events.at(-1)).toBe('data: [DONE]');
@@ -42,8 +42,8 @@ async function expectCutAtCap(caller: Caller, text: string): Promise<string> {
   return content;
 }
 
-describe('a stream that goes on beyond what it was asked for', () => {
-  it('is ended at its cap, to the token, with length, usage and [DONE], and its backend is stopped', async () => {
+describe('a stream with more tokens than requested', () => {
+  it('ends exactly at its cap with length, usage and [DONE], and its backend is stopped', async () => {
     const caller = await gateway.caller();
     const before = backend.state.closed;
     const words = Array.from({ length: 3 * CAP }, () => ({ delta: { content: ' word' } }));
@@ -62,7 +62,7 @@ describe('a stream that goes on beyond what it was asked for', () => {
     expect([LONG.startsWith(content), count(content)]).toEqual([true, CAP]);
   });
 
-  it('loses a chunk that cannot be cut', async () => {
+  it('ends before a chunk that cannot be cut', async () => {
     const caller = await gateway.caller();
     const call = { delta: { tool_calls: [{ index: 0, id: 'c', function: { name: 'f', arguments: LONG } }] } };
     const play = streams([{ delta: { content: ' word' } }, call], finish());
@@ -71,7 +71,7 @@ describe('a stream that goes on beyond what it was asked for', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [{ finish_reason: 'length' }], usage: { completion_tokens: 1 } });
   });
 
-  it('of a legacy completion too', async () => {
+  it('ends at its cap as a legacy completion too', async () => {
     const caller = await gateway.caller();
     const play = streams([{ text: LONG }, { text: LONG }], finish());
     const fields = { stream: true, prompt: 'x', messages: undefined };
@@ -79,8 +79,8 @@ describe('a stream that goes on beyond what it was asked for', () => {
   });
 });
 
-describe('a stream that keeps to what it was asked for', () => {
-  it('gets all of it through, with its own end and its own usage', async () => {
+describe('a stream with the requested number of tokens', () => {
+  it('is passed on completely, with its own end and usage', async () => {
     const caller = await gateway.caller();
     const words = Array.from({ length: CAP }, () => ({ delta: { content: ' word' } }));
     const play = streams(
@@ -94,7 +94,7 @@ describe('a stream that keeps to what it was asked for', () => {
     expect(event).toMatchObject({ outcome: 'complete', completionTokens: CAP, estimated: false });
   });
 
-  it('also where nothing in its text tells where a token ends', async () => {
+  it('is passed on completely even if its text has no blanks that separate tokens', async () => {
     const caller = await gateway.caller();
     const sentence = '昨天我们去了北京的国家大剧院，观看了一场由著名编舞家创作的新芭蕾舞剧。这场演出非常精彩';
     const text = sentence.repeat(80);
@@ -111,7 +111,7 @@ describe('a stream that keeps to what it was asked for', () => {
   });
 });
 
-describe('whatever a stream delivers', () => {
+describe('every text of a stream', () => {
   const carriers: [string, (word: string) => object][] = [
     ['delta.thinking', (thinking) => ({ delta: { thinking } })],
     ['delta.reasoning', (reasoning) => ({ delta: { reasoning } })],
@@ -122,13 +122,13 @@ describe('whatever a stream delivers', () => {
     ['delta.audio', (transcript) => ({ delta: { audio: { id: 'a', transcript } } })],
     ['a custom tool', (input) => ({ delta: { tool_calls: [{ index: 0, type: 'custom', custom: { input } }] } })],
     ['delta.role', (role) => ({ delta: { role } })],
-    ['a member that nobody knows', (word) => ({ delta: { x_new: { deep: [[word]] } } })],
-    ['a member of the choice that nobody knows', (word) => ({ delta: {}, x_new: word })],
-    ['names of members', (word) => ({ delta: { [word]: 1 } })],
+    ['an unknown member of the delta', (word) => ({ delta: { x_new: { deep: [[word]] } } })],
+    ['an unknown member of the choice', (word) => ({ delta: {}, x_new: word })],
+    ['the names of members', (word) => ({ delta: { [word]: 1 } })],
     ['logprobs alone', (token) => ({ delta: {}, logprobs: { content: [{ token, logprob: 0, top_logprobs: [] }] } })],
-    ['token ids alone', () => ({ delta: {}, token_ids: [5] })],
+    ['only token ids', () => ({ delta: {}, token_ids: [5] })],
   ];
-  it.each(carriers)('is counted, a token for each chunk at the least: %s', async (_, carry) => {
+  it.each(carriers)('is counted, with at least one token per chunk: %s', async (_, carry) => {
     const caller = await gateway.caller();
     const chunks = Array.from({ length: 200 }, () => carry(' word'));
     const text = await (await ask(caller, streams(chunks, finish()), { stream: true, max_tokens: 1_000 })).text();
@@ -138,7 +138,7 @@ describe('whatever a stream delivers', () => {
     expect(event!.estimated).toBe(true);
   });
 
-  it.each(carriers)('is no more than what was held: %s', async (_, carry) => {
+  it.each(carriers)('never exceeds the hold: %s', async (_, carry) => {
     const caller = await gateway.caller();
     const chunks = Array.from({ length: 200 }, () => carry(' word'));
     const text = await (await ask(caller, streams(chunks, null, true), { stream: true })).text();
@@ -150,7 +150,7 @@ describe('whatever a stream delivers', () => {
     expect(event!.overrunNanos).toBe('0');
   });
 
-  it('of a choice that nobody asked for is not passed on', async () => {
+  it('in a choice that was not requested is not passed on', async () => {
     const caller = await gateway.caller();
     const play = streams([{ delta: { content: ' a' } }, { index: 1, delta: { content: ' secret' } }], finish());
     const text = await (await ask(caller, play, { stream: true })).text();
@@ -161,7 +161,7 @@ describe('whatever a stream delivers', () => {
   });
 });
 
-describe('with a cap of one token, what is no text in its place', () => {
+describe('with a cap of one token, an answer with other data than text', () => {
   const BIG = ' word'.repeat(20_000);
   const WORD = 'w'.repeat(62);
   const short = 'x'.repeat(110);
@@ -175,28 +175,28 @@ describe('with a cap of one token, what is no text in its place', () => {
     ]),
     ['strings in logprobs', 20, { delta: {}, logprobs: { x: list(900, short) } }],
     [
-      'alternatives of one token',
+      'alternatives to one token',
       20,
       { delta: {}, logprobs: { content: [{ token: 'a', top_logprobs: list(900, { token: short }) }] } },
     ],
     ['numbers in logprobs', 20, { delta: {}, logprobs: { bytes: list(20_000, 97) } }],
-    ['reasons for an end', 2_000, { delta: {}, stop_reason: WORD }],
-    ['numbers for an end', 20, { delta: {}, stop_reason: list(20_000, 97) }],
-    ['words for an end', 20, { delta: {}, native_finish_reason: list(2_000, WORD) }],
-    ['words for a verdict', 20, { delta: {}, content_filter_results: list(2_000, WORD) }],
-    ['names in a verdict', 20, { delta: {}, content_filter_results: { [BIG]: null } }],
-    ['kinds of calls', 20, { delta: { tool_calls: list(2_000, { type: 'function' }) } }],
+    ['a text as stop reason', 2_000, { delta: {}, stop_reason: WORD }],
+    ['numbers as stop reason', 20, { delta: {}, stop_reason: list(20_000, 97) }],
+    ['texts as native finish reason', 20, { delta: {}, native_finish_reason: list(2_000, WORD) }],
+    ['texts as filter results', 20, { delta: {}, content_filter_results: list(2_000, WORD) }],
+    ['names in filter results', 20, { delta: {}, content_filter_results: { [BIG]: null } }],
+    ['types of calls', 20, { delta: { tool_calls: list(2_000, { type: 'function' }) } }],
     ['ids of calls', 20, { delta: { tool_calls: list(2_000, { id: WORD }) } }],
     ['signatures', 20, { delta: { thinking_blocks: [{ type: 'thinking', signature: 'U2ln'.repeat(2_000) }] } }],
   ];
-  it.each(carriers)('is not delivered without end, streamed: %s', async (_, n, chunk) => {
+  it.each(carriers)('is limited in size, streamed: %s', async (_, n, chunk) => {
     const caller = await gateway.caller();
     const play = streams(list(n, chunk) as object[], finish());
     const text = await (await ask(caller, play, { stream: true, max_tokens: 1 })).text();
     expect(text.length).toBeLessThan(MAX_BYTES);
   });
 
-  it.each(carriers.filter(([, n]) => n === 20))('is not delivered without end, plain: %s', async (_, _n, chunk) => {
+  it.each(carriers.filter(([, n]) => n === 20))('is limited in size, plain: %s', async (_, _n, chunk) => {
     const { delta, ...more } = chunk as { delta: object };
     const caller = await gateway.caller();
     const choices = [
@@ -206,19 +206,20 @@ describe('with a cap of one token, what is no text in its place', () => {
     expect(text.length).toBeLessThan(MAX_BYTES);
   });
 
-  it('nor are the digits of a number', async () => {
+  it('is limited in size with a number of many digits', async () => {
     const caller = await gateway.caller();
-    const json = `{"choices":[{"index":0,"message":{"content":""},"finish_reason":"stop","seed":0.${'1'.repeat(9_000)}}]}`;
+    const seed = `0.${'1'.repeat(9_000)}`;
+    const json = `{"choices":[{"index":0,"message":{"content":""},"finish_reason":"stop","seed":${seed}}]}`;
     const play: Play = (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(json);
     const answer = await ask(caller, play, { max_tokens: 1 });
     expect([answer.status, (await answer.text()).length < 1_000]).toEqual([200, true]);
   });
 });
 
-describe('a plain answer beyond what it was asked for', () => {
+describe('a plain answer with more tokens than requested', () => {
   const choice = (message: object, more: object = {}) => ({ index: 0, message, finish_reason: 'stop', ...more });
 
-  it('is cut at its cap by the model’s tokenizer', async () => {
+  it('is cut at its cap, counted by the model’s tokenizer', async () => {
     const caller = await gateway.caller();
     const message = { role: 'assistant', content: LONG, reasoning: 'I think.' };
     const answer = await ask(caller, answers({ choices: [choice(message)], ...usage(13, count(LONG)) }));
@@ -232,7 +233,7 @@ describe('a plain answer beyond what it was asked for', () => {
     expect((await gateway.events(caller.tenantId, 1))[0]).toMatchObject({ completionTokens: CAP, overrunNanos: '0' });
   });
 
-  it('of a legacy completion is cut too', async () => {
+  it('is cut as a legacy completion too', async () => {
     const caller = await gateway.caller();
     const play = answers({ choices: [{ index: 0, text: LONG, finish_reason: 'stop', logprobs: null }] });
     const fields = { prompt: 'x', messages: undefined };
@@ -250,7 +251,7 @@ describe('a plain answer beyond what it was asked for', () => {
     ['log probabilities', [choice(text, { logprobs: { content: [] } })]],
     ['sound', [choice({ role: 'assistant', audio: { id: 'a', data: LONG, transcript: LONG } })]],
     ['more choices', [choice({ content: 'a' }), choice({ content: 'b' }, { index: 1 })]],
-  ])('that cannot be cut honestly is refused, and nobody pays: %s', async (_, choices, fields = {}) => {
+  ])('that cannot be cut is refused and not charged: %s', async (_, choices, fields = {}) => {
     const caller = await gateway.caller();
     const answer = await ask(caller, answers({ choices, ...usage(13, 50) }), fields);
     expect(answer.status).toBe(502);
@@ -259,10 +260,10 @@ describe('a plain answer beyond what it was asked for', () => {
   });
 
   it.each([
-    ['its backend’s count is within it', CAP, 200, CAP],
-    ['its backend’s count cannot be true', 20, 502, null],
-    ['its backend’s count is beyond it', CAP + 1, 502, null],
-  ])('that must be whole goes out where %s', async (_, reported, status, charged) => {
+    ['within the cap', CAP, 200, CAP],
+    ['impossible', 20, 502, null],
+    ['beyond the cap', CAP + 1, 502, null],
+  ])('that cannot be cut is sent only with a count within the cap: %s', async (_, reported, status, charged) => {
     const caller = await gateway.caller();
     const document = JSON.stringify({ text: ' word'.repeat(CAP + 20) });
     const play = answers({ choices: [choice({ role: 'assistant', content: document })], ...usage(13, reported) });
@@ -274,7 +275,7 @@ describe('a plain answer beyond what it was asked for', () => {
     expect(event).toMatchObject({ completionTokens: charged, estimated: false, overrunNanos: '0' });
   });
 
-  it('with more vectors than inputs is refused, and nobody pays', async () => {
+  it('with more vectors than inputs is refused and not charged', async () => {
     const caller = await gateway.caller();
     const vector = { object: 'embedding', embedding: [0.5] };
     const vectors = (n: number) =>
@@ -286,9 +287,10 @@ describe('a plain answer beyond what it was asked for', () => {
     await expectSettledAt(gateway, caller, 2_000n);
   });
 
-  it('does not go out with a member that is there twice, and was counted once', async () => {
+  it('is rewritten if a member is duplicated, because only one of them was counted', async () => {
     const caller = await gateway.caller();
-    const twice = `{"choices":[{"index":0,"message":{"content":${JSON.stringify(LONG)},"content":"short"},"finish_reason":"stop"}]}`;
+    const message = `{"content":${JSON.stringify(LONG)},"content":"short"}`;
+    const twice = `{"choices":[{"index":0,"message":${message},"finish_reason":"stop"}]}`;
     const play: Play = (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(twice);
     const answer = await (await ask(caller, play)).text();
     expect(answer).toContain('"content":"short"');

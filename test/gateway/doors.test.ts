@@ -19,16 +19,16 @@ const FREE = `
   - { id: free, kind: chat, contextTokens: 131072, maxOutputTokens: 4096,
       price: { input: '0', output: '0' }, backends: [{ url: 'simulator:' }] }`;
 
-// Answers when the test says so.
+// Answers when the test tells it to.
 const told = usePlayedBackend('told', () => FREE);
-// Real: gateway, stores and sockets; every byte that the client sends is the test's own.
+// Real: gateway, stores and sockets. The test sends every byte of the client itself.
 const gateway = useGateway({
   yaml: () => told.yaml() + PROFILES,
   bodyMemoryMib: BODY_MEMORY_MIB,
 });
 const CHAT = { model: 'small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 2 };
 
-/** The head of a request; its body is the test's to send. */
+/** The head of a request. The test sends the body. */
 const head = ({ key }: { key: string }, ...headers: string[]) =>
   [
     'POST /v1/chat/completions HTTP/1.1',
@@ -48,22 +48,25 @@ async function bodyBytes(): Promise<number> {
   return Number(/^tollgate_body_bytes (\S+)$/m.exec(await metrics.metrics())![1]);
 }
 
-describe('nothing of a body is asked for or read', () => {
+describe('the gateway neither asks for nor reads a body', () => {
   const stranger = { key: mintCredential('key').value };
 
-  it.each([length(1_000), length(9 * MIB), CHUNKED])('of who is not known: 401 and closed (%s)', async (form) => {
-    const answer = await open(head(stranger, form, EXPECT)).toEnd();
-    expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*connection: close[\s\S]*"invalid_api_key"/);
-    expect(answer).not.toContain('100 Continue');
-  });
+  it.each([length(1_000), length(9 * MIB), CHUNKED])(
+    'of an unknown sender, and answers 401 and closes (%s)',
+    async (form) => {
+      const answer = await open(head(stranger, form, EXPECT)).toEnd();
+      expect(answer).toMatch(/^HTTP\/1\.1 401 [\s\S]*connection: close[\s\S]*"invalid_api_key"/);
+      expect(answer).not.toContain('100 Continue');
+    },
+  );
 
-  it('of an unknown sender is answered each time, if the client reads while it sends', async () => {
+  it('of an unknown sender, and answers each time if the client reads while it sends', async () => {
     const body = Buffer.alloc(9 * MIB, ' ');
     const sockets = Array.from({ length: 20 }, () => open(head(stranger, length(body.length))).send(body));
     for (const socket of sockets) expect(await socket.toEnd()).toContain('"invalid_api_key"');
   });
 
-  it('of a key whose requests would all be refused, with a length and without', async () => {
+  it('of a key whose requests would all be refused, with or without a length', async () => {
     const poor = await gateway.caller({ nanos: 0n, profile: 'paid' });
     const suspended = await gateway.caller({ profile: 'paid' });
     await gateway.admission.applyBalanceUpdates([
@@ -100,11 +103,11 @@ describe('nothing of a body is asked for or read', () => {
     expect((await running).status).toBe(200);
   });
 
-  it('of a key that was just refused, however small, until it is clear: a top-up is in force at once', async () => {
+  it('of a key that was just refused, even a small one, until a top-up, which is in force at once', async () => {
     const poor = await gateway.caller({ nanos: 0n, profile: 'paid' });
     const body = JSON.stringify(CHAT);
     const ask = () => open(head(poor, length(body.length), EXPECT, 'Connection: close'));
-    // Nothing is known of the key yet.
+    // The gateway does not know yet that the key would be refused.
     const first = ask();
     await first.until('100 Continue');
     expect(await first.send(body).toEnd()).toContain('"credit_exhausted"');
@@ -122,7 +125,7 @@ describe('nothing of a body is asked for or read', () => {
       await served.until('100 Continue');
       expect(await served.send(body).toEnd()).toMatch(/HTTP\/1\.1 200 /);
     }
-    // Clear once, it is admitted by one call again.
+    // After one look that refused nothing, the key is admitted in one call again.
     expect(look).toHaveBeenCalledTimes(1);
     look.mockRestore();
   });
@@ -130,7 +133,7 @@ describe('nothing of a body is asked for or read', () => {
   it.each([
     [length(11 * MIB), '413'],
     ['Content-Encoding: gzip\r\nContent-Length: 100', '415'],
-  ])('of what is too large or no JSON (%s)', async (form, status) => {
+  ])('that is too large or not JSON (%s)', async (form, status) => {
     const answer = await open(head(await gateway.caller(), form, EXPECT)).toEnd();
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [\\s\\S]*connection: close`));
     expect(answer).not.toContain('100 Continue');
@@ -138,18 +141,18 @@ describe('nothing of a body is asked for or read', () => {
 });
 
 describe('a body that is read', () => {
-  it('is asked for first where the client waits for that, small or large', async () => {
+  it('is asked for if the client waits for 100 Continue, small or large', async () => {
     const caller = await gateway.caller();
     for (const padding of [10, 100_000]) {
       const body = JSON.stringify({ ...CHAT, user: 'x', messages: [{ role: 'user', content: ' '.repeat(padding) }] });
       const socket = open(head(caller, length(body.length), EXPECT, 'Connection: close'));
       await socket.until('HTTP/1.1 100 Continue\r\n\r\n');
-      // The large one was read and understood: spaces are few tokens.
+      // The large body was read and parsed: its spaces are few tokens.
       expect(await socket.send(body).toEnd()).toMatch(/HTTP\/1\.1 200 /);
     }
   });
 
-  it('needs no credit where the key may use a model that costs nothing', async () => {
+  it('needs no credit if the key may use a free model', async () => {
     const poor = await gateway.caller({ nanos: 0n });
     const large = (model: string) => ({
       ...CHAT,
@@ -164,7 +167,7 @@ describe('a body that is read', () => {
 describe('the memory of bodies', () => {
   const unfinished = (who: Caller, bytes: number) => open(head(who, length(bytes))).send(Buffer.alloc(bytes - 1, ' '));
 
-  it('of 50 unfinished requests of a key take at most its budget, and another key is served', async () => {
+  it('of 50 unfinished requests of a key stays within its budget, and another key is served', async () => {
     const [greedy, other] = [await gateway.caller(), await gateway.caller()];
     const sockets = Array.from({ length: 50 }, () => unfinished(greedy, 9 * MIB));
     let most = 0;
@@ -179,14 +182,14 @@ describe('the memory of bodies', () => {
       expect(text).toContain('"concurrency_limit_exceeded"');
     }
     expect((await gateway.post('/v1/chat/completions', CHAT, other)).status).toBe(200);
-    // What all have is full before the other key's own budget is.
+    // The budget of all keys is used up before that of the other key.
     expect(await open(head(other, length(3 * MIB))).toEnd()).toMatch(/^HTTP\/1\.1 503 [\s\S]*"overloaded_error"/);
     for (const socket of sockets) socket.destroy();
     await eventually(async () => expect(await bodyBytes()).toBe(0));
     expect((await gateway.post('/v1/chat/completions', CHAT, other)).status).toBe(200);
   });
 
-  it('of a body without a length grows with it, to the same budget, and is given back with the answer', async () => {
+  it('of a body without a length grows with it, up to the same budget, and is freed with the answer', async () => {
     const caller = await gateway.caller();
     const chunk = Buffer.concat([Buffer.from(`${(9 * MIB).toString(16)}\r\n`), Buffer.alloc(9 * MIB, ' ')]);
     const first = open(head(caller, CHUNKED)).send(chunk);
@@ -203,7 +206,7 @@ describe('the memory of bodies', () => {
     await eventually(async () => expect(await bodyBytes()).toBe(0));
   });
 
-  it('in pieces of a byte is no more than its bytes, and they are put together', async () => {
+  it('of a body in chunks of one byte is no more than its bytes, and the chunks are joined', async () => {
     const caller = await gateway.caller();
     const body = JSON.stringify({ ...CHAT, user: 'é'.repeat(50) });
     const pieces = [...Buffer.from(body)].map((byte) =>
@@ -216,14 +219,14 @@ describe('the memory of bodies', () => {
   });
 });
 
-describe('requests that come to nothing', () => {
-  it('count against a limit of their own, by their size, and then no body of the key is read', async () => {
+describe('invalid requests', () => {
+  it('count by size against their own limit, beyond which no body of the key is read', async () => {
     const [wasteful, other] = [await gateway.caller({ profile: 'sixty' }), await gateway.caller({ profile: 'sixty' })];
     const invalid = Buffer.alloc(9 * MIB, ' ');
     for (let i = 0; i < 2; i++) {
       const answer = await eventually(async () => {
         const tried = await gateway.post('/v1/chat/completions', invalid, wasteful);
-        // A mistake does not shut a key out for longer than a second.
+        // One invalid body blocks a key for at most a second.
         expect(tried.status).toBe(400);
         return tried;
       });
@@ -241,8 +244,8 @@ describe('requests that come to nothing', () => {
   });
 });
 
-describe('garbage behind a request', () => {
-  it('during a stream is never answered inside it: the stream ends normally, then the connection', async () => {
+describe('garbage after a request', () => {
+  it('is never answered inside a running stream: the stream ends normally, then the connection closes', async () => {
     const caller = await gateway.caller();
     const simulator = { answerTokens: 30, tokensPerSecond: 60 };
     const body = JSON.stringify({ ...CHAT, max_tokens: 30, stream: true, simulator });

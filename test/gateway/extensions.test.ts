@@ -5,12 +5,12 @@ import { useOwnBackend } from './own-backend';
 import { expectSettledAt, useGateway } from './use-gateway';
 
 const TOKENS = 1_300;
-/** A quarter of a slice of 1,024 is not left any more: by then the extension was asked for. */
+/** Less than a quarter of the slice of 1,024 tokens is left then, so the extension has been requested. */
 const AT_ONCE_TOKENS = 800;
-/** So what is left of the slice lasts for 11 s, however long this process stands still. */
+/** At this rate the rest of the slice lasts for 11 s, longer than any standstill of this process. */
 const TOKEN_EVERY_MS = 50;
 let extended = false;
-/** A model that says one token at a time until its stream is extended. */
+/** A model that sends one token at a time until its stream is extended. */
 const yaml = useOwnBackend('hesitant', (request, response) => {
   request.resume();
   response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -33,7 +33,7 @@ const yaml = useOwnBackend('hesitant', (request, response) => {
   }, LOCKED_WITHIN_MS);
 });
 const gateway = useGateway({ yaml });
-/** Of the connection that waits for the lock to extend. */
+/** The process id of the connection that waits for the lock to extend. */
 async function waitingPid(): Promise<number> {
   const waiting = await gateway.database.query<{ pid: number }>(
     `SELECT pid FROM pg_stat_activity
@@ -44,13 +44,13 @@ async function waitingPid(): Promise<number> {
 }
 
 describe('an extension', () => {
-  it('is requested in time: meanwhile the client gets the remainder of the slice without a pause', async () => {
+  it('is requested early enough that the client gets the rest of the slice without a pause', async () => {
     const caller = await gateway.caller();
     const { answer, release } = await lockedStream(gateway, caller, { answerTokens: 2_000 });
     const reader = (await answer).body!.getReader();
     let text = '';
     const tokens = () => text.match(/"content":"[^"]/g)?.length ?? 0;
-    // A slice is 1,024 tokens; by 768 the extension was asked for, and nobody answers it.
+    // A slice is 1,024 tokens. By 768 the extension has been requested, and the lock delays its answer.
     while (tokens() < 1_000) text += Buffer.from((await reader.read()).value).toString();
     await eventually(waitingPid);
     expect(tokens()).toBeLessThanOrEqual(1_024);
@@ -63,11 +63,11 @@ describe('an extension', () => {
     expect(event).toMatchObject({ outcome: 'complete', completionTokens: 2_000 });
   });
 
-  it('that the store did not answer is asked for again: the stream goes on to its own end', async () => {
+  it('is requested again if the store did not answer, and the stream runs to its own end', async () => {
     const caller = await gateway.caller();
     const { answer, release } = await lockedStream(gateway, caller, {}, 'hesitant');
     const text = answer.then((response) => response.text());
-    // Both tries fail, as their connections break.
+    // Both tries fail, because their connections break.
     let broken = 0;
     for (let tries = 0; tries < 2; tries++) {
       broken = await eventually(
@@ -94,7 +94,7 @@ describe('an extension', () => {
     expect(await text).toContain('"finish_reason":"stop"');
     const [event] = await gateway.events(caller.tenantId, 1);
     expect(event).toMatchObject({ outcome: 'complete', completionTokens: TOKENS });
-    // What a try may have held more is given back.
+    // Credit that a failed try may have held is released.
     await expectSettledAt(gateway, caller, costNanos(event!, event!.price));
   });
 });

@@ -1,6 +1,5 @@
-// A gateway as a process of its own, with short leases, that can be made to stand still: run by
-// stopped-gateway.test.ts. SIGUSR2 blocks its event loop until the file UNBLOCK is there; as long as the file MUTE is
-// there no sign of life is answered.
+// A separate gateway process with short leases, for stopped-gateway.test.ts. SIGUSR2 blocks its event loop until the
+// file UNBLOCK exists. While the file MUTE exists, no heartbeat is answered.
 import { Global, Module } from '@nestjs/common';
 import admission from '@tollgate/admission';
 import contracts from '@tollgate/contracts';
@@ -19,7 +18,7 @@ const still = new Int32Array(new SharedArrayBuffer(4));
 class Store extends admission.PostgresAdmissionStore {
   progress(signs) {
     if (!existsSync(MUTE)) return super.progress(signs);
-    const away = new contracts.UnavailableError('no sign of life is answered');
+    const away = new contracts.UnavailableError('no heartbeat is answered');
     return new Promise((_, reject) => setTimeout(() => reject(away), MUTE_MS));
   }
 }

@@ -1,12 +1,12 @@
 import { useGateway } from './use-gateway';
 
-// Apart from the other refusals: these limits bound every request of the file.
+// In its own file, because its short limits apply to every request of the gateway.
 const gateway = useGateway({
   upstreamLimits: { plainHeadTimeoutMs: 300, streamHeadTimeoutMs: 300, idleTimeoutMs: 300 },
 });
 
 describe('a backend that hangs', () => {
-  it.each([false, true])('504 in time (stream: %s)', async (stream) => {
+  it.each([false, true])('gets 504 within the time limit (stream: %s)', async (stream) => {
     const messages = [{ role: 'user', content: 'Hello' }];
     const simulator = { faults: [{ kind: 'hang' }] };
     const body = { model: 'small', messages, max_tokens: 2, stream, simulator };

@@ -21,13 +21,10 @@ async function read(answer: Response) {
 const ask = async (body: unknown, path = '/v1/chat/completions', init: RequestInit = {}, who = caller) =>
   read(await gateway.post(path, body, who, init));
 
-/** An answer that never ends: far longer than a busy machine takes to read ten MiB. */
+/** Far longer than a busy machine takes to read ten MiB. */
 const SILENCE_MS = 20_000;
 
-/**
- * What is said on the socket in answer to these bytes, until the end of an error's envelope, or until it is closed or
- * silent.
- */
+/** Sends these bytes. Returns the answer, up to the end of an error envelope, the end of the socket, or silence. */
 function raw(text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1', () => socket.write(text));
@@ -46,8 +43,8 @@ const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = nul
   error: { message: expect.any(String), type: INFERENCE_ERRORS[code].type, param, code },
 });
 
-describe('what is passed on', () => {
-  it('is what was validated, with the backend’s model name, and the held output under both its names', async () => {
+describe('the request to the backend', () => {
+  it('has the validated fields, the backend’s model name, and the held output under both its names', async () => {
     const fields = { metadata: { note: 'é' }, logit_bias: { 5: 1 }, n: 1, top_k: 3 };
     const asked = {
       ...CHAT,
@@ -65,7 +62,7 @@ describe('what is passed on', () => {
     expect(JSON.stringify(gateway.simulator.requests())).not.toContain(caller.key);
   });
 
-  it('images go to a model that takes them', async () => {
+  it('has images if the model accepts them', async () => {
     const content = [
       { type: 'text', text: 'what is it?' },
       { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(20_000)}` } },
@@ -75,7 +72,7 @@ describe('what is passed on', () => {
   });
 });
 
-describe('who asks', () => {
+describe('a key', () => {
   const { value: unknown } = mintCredential('key');
   it.each([
     [undefined, 'missing_api_key'],
@@ -88,7 +85,7 @@ describe('who asks', () => {
     [`Bearer ${mintCredential('token').value}`, 'invalid_api_key'],
     [`Bearer ${unknown}`, 'invalid_api_key'],
     [`Bearer ${unknown.slice(0, -1)}!`, 'invalid_api_key'],
-  ] as const)('%s', async (authorization, code) => {
+  ] as const)('is missing or invalid with Authorization %j: 401 %s', async (authorization, code) => {
     for (const [path, method] of [
       ['/v1/models', 'GET'],
       ['/v1/chat/completions', 'POST'],
@@ -100,7 +97,7 @@ describe('who asks', () => {
     }
   });
 
-  it('a revoked, an expired, and a key whose profile is gone', async () => {
+  it('is refused if it is revoked or expired, or if its profile no longer exists', async () => {
     for (const change of [{ revokedAtMs: 1 }, { expiresAtMs: Date.now() - 1 }, { profile: 'gone' }, { plan: 'gone' }]) {
       const other = await gateway.caller();
       await gateway.credentials.put([{ ...other.record, ...change, version: 2 }]);
@@ -142,7 +139,7 @@ describe('the surface', () => {
     expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
   });
 
-  it('unknown places of the management API answer in its own envelope', async () => {
+  it('unknown paths of the management API answer in its own envelope', async () => {
     const answer = await read(await fetch(`${gateway.url}/_api/v1/nowhere`));
     expect([answer.status, answer.json]).toEqual([404, { error: { code: 'not_found', message: expect.any(String) } }]);
     const large = await read(await fetch(`${gateway.url}/_api/v1/keys`, { method: 'POST', body: 'x'.repeat(70_000) }));
@@ -157,21 +154,25 @@ describe('the surface', () => {
     },
   );
 
-  it('a body over 10 MiB → 413, with and without a length; 10 MiB is read', async () => {
+  it('a body over 10 MiB gets 413, with or without a length, and one of 10 MiB is read', async () => {
     const large = JSON.stringify({ ...CHAT, padding: 'x'.repeat(10 * 1024 * 1024) });
     expect((await ask(large)).status).toBe(413);
     const size = Buffer.byteLength(large).toString(16);
-    const head = `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${caller.key}\r\nContent-Type: application/json\r\n`;
-    expect(await raw(`${head}Transfer-Encoding: chunked\r\n\r\n${size}\r\n${large}\r\n0\r\n\r\n`)).toContain(
-      '"payload_too_large"',
-    );
+    const head = [
+      'POST /v1/chat/completions HTTP/1.1',
+      'Host: x',
+      `Authorization: Bearer ${caller.key}`,
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+    ].join('\r\n');
+    expect(await raw(`${head}\r\n\r\n${size}\r\n${large}\r\n0\r\n\r\n`)).toContain('"payload_too_large"');
     const url = `data:image/png;base64,${'A'.repeat(10 * 1024 * 1024 - 200)}`;
     const content = [{ type: 'image_url', image_url: { url } }];
     const largest = { model: 'eyes', messages: [{ role: 'user', content }], max_tokens: 2 };
     expect((await ask(JSON.stringify(largest))).status).toBe(200);
   });
 
-  it('what is no HTTP is answered in the envelope', async () => {
+  it('invalid HTTP is answered in the envelope', async () => {
     expect(await raw('NONSENSE\r\n\r\n')).toMatch(
       /^HTTP\/1\.1 400 [\s\S]*x-request-id: req_[\s\S]*"invalid_request_error"/,
     );
@@ -180,7 +181,7 @@ describe('the surface', () => {
     );
   });
 
-  it('x-request-id is the caller’s when it is fit to be one, and is on every answer', async () => {
+  it('x-request-id is the caller’s if it is valid, and is on every answer', async () => {
     const given = async (id: string, body: object = CHAT) =>
       (await ask(body, undefined, { headers: { 'x-request-id': id } })).headers.get('x-request-id');
     expect(await given('my-id_1')).toBe('my-id_1');
@@ -193,7 +194,7 @@ describe('the surface', () => {
 });
 
 describe('the running process', () => {
-  it('takes a changed configuration without a restart, and running requests end by the old one', async () => {
+  it('uses a changed configuration without a restart, and running requests finish with the old one', async () => {
     const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 250 } });
     gateway.setConfig(configYaml().replace('id: long', 'id: risen, tokenizer: r50k_base'));
     await eventually(async () =>
@@ -202,7 +203,7 @@ describe('the running process', () => {
     expect((await slow).status).toBe(200);
   });
 
-  it('the table of errors is whole: each code has its status and a type of the contract', () => {
+  it('has a status and a type of the contract for each code of the error table', () => {
     for (const code of Object.keys(INFERENCE_ERRORS) as (keyof typeof INFERENCE_ERRORS)[]) {
       const error = new InferenceError(code);
       expect(JSON.parse(error.toBody())).toEqual(refusal(code));
@@ -221,7 +222,7 @@ describe('the running process', () => {
     });
   });
 
-  it('drains: what runs is answered, and its connection closed', async () => {
+  it('answers running requests during a drain and closes their connections', async () => {
     const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 4_000 } });
     await eventually(async () => expect((await gateway.snapshot(caller.tenantId)).pendingHolds).toBe(1));
     const drained = drain(gateway.app, 20_000);

@@ -5,8 +5,8 @@ import { expectSettledAt, useGateway } from './use-gateway';
 const gateway = useGateway();
 const TOKENS = 300;
 
-describe('a stream that ends while the admission store is away', () => {
-  it('ends with an error event, and is settled at all that it delivered when the store is back', async () => {
+describe('a stream that ends while the admission store is unavailable', () => {
+  it('ends with an error event, and is settled for everything that it delivered when the store is back', async () => {
     const caller = await gateway.caller();
     const { answer, release } = await lockedStream(gateway, caller, { answerTokens: TOKENS });
     const text = await (await answer).text();

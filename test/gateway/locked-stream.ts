@@ -1,14 +1,14 @@
 import { Client } from 'pg';
 import type { Caller, GatewayUnderTest } from './use-gateway';
 
-/** A first token is so late: the lock is there before anything is asked for. */
+/** The delay of the first token, so that the lock is taken before the stream needs it. */
 export const LOCKED_WITHIN_MS = 3_000;
 const HELD_WITHIN_MS = 60_000;
 
 /**
- * Locks the tenant's row, which whoever extends, records or settles needs, as soon as a request that is sent after this
- * holds credit: `locked` resolves then, and `release` gives it free. The server itself waits for the hold, as a look
- * from here might come too late.
+ * Locks the tenant's row as soon as a request that is sent after this call holds credit. Extending, recording and
+ * settling need that row. `locked` resolves when it is locked, and `release` unlocks it. The server itself waits for
+ * the hold, because a query from here might be too late.
  */
 export async function lockOnceHeld({ database }: GatewayUnderTest, { tenantId }: Caller) {
   const locker = new Client({ connectionString: database.url });
@@ -22,7 +22,7 @@ export async function lockOnceHeld({ database }: GatewayUnderTest, { tenantId }:
   return { locked, release: () => locker.end() };
 }
 
-/** A running stream's answer, and a lock as of `lockOnceHeld`. */
+/** The answer of a running stream, with a lock from `lockOnceHeld`. */
 export async function lockedStream(gateway: GatewayUnderTest, caller: Caller, simulator: object, model = 'small') {
   const { locked, release } = await lockOnceHeld(gateway, caller);
   const body = {

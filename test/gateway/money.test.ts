@@ -8,11 +8,9 @@ import { type Caller, expectSettledAt, useGateway } from './use-gateway';
 
 const gateway = useGateway({ simulator: { defaults: { answerTokens: 200 } } });
 const messages = [{ role: 'user', content: 'Say something about gateways.' }];
-/** Between the client's leaving and the backend's stop. */
+/** Time from the client's leaving to the backend's stop. */
 const MAX_STOP_MS = 100;
-/**
- * Of the loop on which client, gateway and simulator run here: after a longer one a round's time is not the gateway's.
- */
+/** After a longer stall of the event loop that client, gateway and simulator share, the time of a round is no proof. */
 const MAX_STALL_MS = 20;
 const MAX_ROUNDS = 20;
 
@@ -20,8 +18,8 @@ const chat = (caller: Caller, fields: object = {}, simulator: object = {}, init:
   gateway.post('/v1/chat/completions', { model: 'small', messages, simulator, ...fields }, caller, init);
 
 /**
- * The client leaves, and the backend is stopped in time: in a round through which the loop itself ran freely. `arrive`
- * begins a request and resolves with what ends it.
+ * Lets a client leave, and expects that the backend is stopped in time. Repeats a round in which the event loop
+ * stalled. `arrive` begins a request and resolves with a controller that ends it.
  */
 async function expectStopInTime(arrive: () => Promise<AbortController>): Promise<void> {
   for (let round = 1; ; round++) {
@@ -34,7 +32,7 @@ async function expectStopInTime(arrive: () => Promise<AbortController>): Promise
       () => null,
       (error: Error) => error,
     );
-    // The loop's own clock has gone round once more by then, and knows of a stall that ended just now.
+    // So that the monitor also notices a stall that has just ended.
     await setTimeout(2);
     stalls.disable();
     if (late === null) return;
@@ -43,7 +41,7 @@ async function expectStopInTime(arrive: () => Promise<AbortController>): Promise
   }
 }
 
-/** As much of an answer as these tests look at. */
+/** The fields of an answer that these tests read. */
 interface Answer {
   usage: { prompt_tokens: number; completion_tokens: number; prompt_tokens_details?: object };
   error?: object;
@@ -74,10 +72,10 @@ describe('credit for exactly 20 requests', () => {
   it.each([
     ['plain', false],
     ['streamed', true],
-  ])('gives exactly 20 answers to 400 fired at 64 at once (%s)', async (_, stream) => {
+  ])('gives exactly 20 answers to 400 requests, 64 of them at once (%s)', async (_, stream) => {
     const cost = BigInt((await promptTokens()) * 1_000 + 40 * 2_000);
     const caller = await gateway.caller({ nanos: cost * 20n });
-    // The first use of a key is read from the store: not by 64 requests at once.
+    // The first request reads the key from the store, so that 64 requests do not do it at once.
     expect((await caller.openai.models.list()).data).not.toHaveLength(0);
     const statuses: Record<string, number> = {};
     let left = 400;
@@ -99,7 +97,7 @@ describe('credit for exactly 20 requests', () => {
 });
 
 describe('when the credit ends', () => {
-  it('a stream ends properly, with less than one token of credit left', async () => {
+  it('a stream ends normally, with less than one token of credit left', async () => {
     const prompt = await promptTokens();
     const credit = BigInt(prompt * 1_000 + 1_500 * 2_000 + 700);
     const caller = await gateway.caller({ nanos: credit });
@@ -121,7 +119,7 @@ describe('when the credit ends', () => {
     await eventually(() => expect(gateway.simulator.stats().openNow).toBe(0));
   });
 
-  it('an answer that is not streamed is clamped to what is affordable', async () => {
+  it('a plain answer is clamped to the credit', async () => {
     const prompt = await promptTokens();
     const caller = await gateway.caller({ nanos: BigInt(prompt * 1_000 + 10 * 2_000) });
     const answer = await readJson(await chat(caller, { max_tokens: 100 }));
@@ -134,7 +132,7 @@ describe('when the credit ends', () => {
     expect(refused.headers.get('retry-after')).toBeNull();
   });
 
-  it('a stream is extended while it runs, and what it did not use is free again', async () => {
+  it('a stream is extended while it runs, and its unused credit is released', async () => {
     const caller = await gateway.caller();
     const { events } = await readEvents(await chat(caller, { stream: true }, { answerTokens: 3_000 }));
     const { last } = parse(events);
@@ -150,7 +148,7 @@ describe('a backend that breaks off', () => {
     ['cut', { kind: 'cut', afterChunks: 7 }, 7],
     ['malformed', { kind: 'malformed', atChunk: 6 }, 5],
   ])(
-    'in the middle of a stream (%s): an error event, [DONE], and exactly what was delivered is charged',
+    'in the middle of a stream (%s) causes an error event and [DONE], and exactly the delivered tokens are charged',
     async (_, fault, delivered) => {
       const caller = await gateway.caller();
       const { events } = await readEvents(await chat(caller, { stream: true }, { faults: [fault] }));
@@ -172,9 +170,9 @@ describe('a backend that breaks off', () => {
   it.each([
     ['a cut before the first token of a stream', true, { kind: 'cut', afterChunks: 0 }, 502],
     ['a cut in the middle of a plain answer', false, { kind: 'cut', afterChunks: 3 }, 502],
-    ['a plain answer that is no JSON', false, { kind: 'malformed' }, 502],
+    ['a plain answer that is not JSON', false, { kind: 'malformed' }, 502],
     ['status 500', true, { kind: 'status', status: 500 }, 502],
-  ])('without having delivered anything (%s): nobody pays', async (_, stream, fault, status) => {
+  ])('before it delivered anything (%s) costs nothing', async (_, stream, fault, status) => {
     const caller = await gateway.caller();
     const answer = await chat(caller, { stream }, { faults: [fault] });
     expect(answer.status).toBe(status);
@@ -182,7 +180,7 @@ describe('a backend that breaks off', () => {
     await expectSettled(caller, 0n);
   });
 
-  it.each([true, false])('and gives no usage (stream: %s): it is counted, and marked', async (stream) => {
+  it.each([true, false])('or reports no usage (stream: %s) is counted by the gateway, and marked', async (stream) => {
     const caller = await gateway.caller();
     const answer = await chat(caller, { stream, max_tokens: 50 }, { faults: [{ kind: 'missingUsage' }] });
     const text = await answer.text();
@@ -198,7 +196,7 @@ describe('a backend that breaks off', () => {
 });
 
 describe('a client that leaves', () => {
-  it('in the middle of a stream pays for what it got, and the backend is stopped within 100 ms', async () => {
+  it('in the middle of a stream pays for the delivered tokens, and the backend is stopped within 100 ms', async () => {
     let caller!: Caller;
     await expectStopInTime(async () => {
       caller = await gateway.caller();
@@ -235,7 +233,7 @@ describe('a client that leaves', () => {
 describe('the last byte', () => {
   it.each([true, false])('waits for the settlement (stream: %s)', async (stream) => {
     const caller = await gateway.caller();
-    // Whoever settles needs the tenant's row.
+    // A settlement needs the tenant's row.
     const { locked, release } = await lockOnceHeld(gateway, caller);
     const answer = chat(caller, { stream, max_tokens: 20 }, { firstTokenDelayMs: LOCKED_WITHIN_MS }).then((response) =>
       response.text(),

@@ -5,7 +5,7 @@ const gateway = useGateway();
 const messages = [{ role: 'user' as const, content: 'Say something about gateways.' }];
 
 describe('the official client', () => {
-  it('completes a chat; what is charged is what usage says', async () => {
+  it('completes a chat, and is charged for the reported usage', async () => {
     const { openai, tenantId } = await gateway.caller();
     const completion = await openai.chat.completions.create({ model: 'small', messages, max_tokens: 30 });
     expect(completion).toMatchObject({
@@ -30,7 +30,7 @@ describe('the official client', () => {
     expect({ settledNanos, pendingHolds }).toEqual({ settledNanos: BigInt(event!.costNanos), pendingHolds: 0 });
   });
 
-  it('streams the same words and the same usage, on the chunk with the finish_reason', async () => {
+  it('streams the same words, with the same usage on the chunk with the finish_reason', async () => {
     const { openai, tenantId } = await gateway.caller();
     const plain = await openai.chat.completions.create({ model: 'small', messages, max_tokens: 30 });
     const chunks = [];
@@ -53,7 +53,7 @@ describe('the official client', () => {
     expect(second!.costNanos).toBe(first!.costNanos);
   });
 
-  it('gets usage as a chunk of its own when it asks for it', async () => {
+  it('gets usage in a separate chunk if it asks for it', async () => {
     const { openai } = await gateway.caller();
     const chunks = [];
     const stream = await openai.chat.completions.create({
@@ -68,7 +68,7 @@ describe('the official client', () => {
     expect(chunks.slice(0, -1).every((chunk) => chunk.usage === null)).toBe(true);
   });
 
-  it('gets several choices, each with its end, and pays for all', async () => {
+  it('gets several choices, each with its own end, and pays for all', async () => {
     const { openai, tenantId } = await gateway.caller();
     const plain = await openai.chat.completions.create({ model: 'small', messages, max_tokens: 10, n: 3 });
     const texts = ['', '', ''];
@@ -93,7 +93,7 @@ describe('the official client', () => {
     expect((await gateway.events(tenantId, 2)).map((event) => event.completionTokens)).toEqual([30, 30]);
   });
 
-  it('calls tools, with and without a stream', async () => {
+  it('calls tools, streamed and plain', async () => {
     const { openai } = await gateway.caller();
     const tools = [
       {

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { configYaml } from './use-gateway';
 
 /**
- * A backend of the calling test file's own, for its one model (and `others`, lines of the configuration); what it
- * returns is the gateway's configuration (`yaml` of `useGateway`, which starts after it).
+ * Starts a backend for the calling test file and its one model. `others` are further lines of the configuration.
+ * Returns the configuration for `yaml` of `useGateway`, which starts after it.
  */
 export function useOwnBackend(
   model: string,

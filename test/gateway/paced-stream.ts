@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 
-/** What a backend sends at most beyond what is recorded: as a model does between two records. */
+/** A paced backend sends at most this many tokens more than are recorded, like a model between two heartbeats. */
 export const UNRECORDED_TOKENS = 50;
 export const TOKEN_EVERY_MS = 2;
 
-/** One stream, from its backend's side and its client's. */
+/** One stream, seen by its backend and its client. */
 export interface PacedStream {
   backend: ServerResponse;
   id: string | null;
@@ -16,15 +16,15 @@ export interface PacedStream {
   done: Promise<void>;
 }
 
-/** Tokens, a chunk each. */
+/** Sends tokens, one per chunk. */
 export function send({ backend }: PacedStream, tokens: number): void {
   const chunk = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: ' word' } }] })}\n\n`;
   backend.write(chunk.repeat(tokens));
 }
 
 /**
- * Sends a token now and then, but never more than UNRECORDED_TOKENS beyond what is recorded, until `isPaced` says no
- * more.
+ * Sends a token at intervals while `isPaced` returns true, but never more than UNRECORDED_TOKENS beyond the recorded
+ * ones.
  */
 export async function pace(stream: PacedStream, isPaced: () => boolean): Promise<void> {
   while (isPaced() && !stream.isOver) {
@@ -36,5 +36,5 @@ export async function pace(stream: PacedStream, isPaced: () => boolean): Promise
   }
 }
 
-/** Tokens that the client read. */
+/** The number of tokens that the client has read. */
 export const delivered = ({ text }: PacedStream) => text.split('" word"').length - 1;

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { useOwnBackend } from './own-backend';
 
-/** What a backend answers a request with; `ask` is the body that it got. */
+/** Answers a request of a backend. `ask` is the body of the request. */
 export type Play = (response: ServerResponse, ask: Record<string, unknown>) => void;
 
-/** A backend that does what the test says next, whatever it is asked for. */
+/** A backend whose answers the test sets. */
 export function usePlayedBackend(model: string, others?: (url: string) => string) {
   const state: { play: Play; closed: number } = { play: () => {}, closed: 0 };
   const yaml = useOwnBackend(
@@ -20,7 +20,7 @@ export function usePlayedBackend(model: string, others?: (url: string) => string
   return { yaml, state };
 }
 
-/** A stream of chat chunks; each is a choice, or the whole chunk's choices and what stands beside them. */
+/** A stream of chat chunks. Each is given as a choice, or as the whole chunk with its choices. */
 export function streams(chunks: readonly object[], end: object | null, goesOn = false): Play {
   return (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -36,14 +36,14 @@ export function answers(body: object): Play {
   return (response) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
-/** Usage as a backend reports it. */
+/** The usage that a backend reports. */
 export function usage(prompt: unknown, completion: unknown): { usage: object } {
   const total =
     typeof prompt === 'number' && typeof completion === 'number' ? { total_tokens: prompt + completion } : {};
   return { usage: { prompt_tokens: prompt, completion_tokens: completion, ...total } };
 }
 
-/** The chunk that ends a stream. */
+/** The last chunk of a stream. */
 export function finish(reported: object = {}, choice: object = {}): object {
   return { choices: [{ index: 0, delta: {}, finish_reason: 'stop', ...choice }], ...reported };
 }

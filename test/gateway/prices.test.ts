@@ -27,7 +27,7 @@ const read = async (answer: Response) => (await answer.json()) as { usage: { pro
 const charged = async (caller: Caller): Promise<UsageEvent> => (await gateway.events(caller.tenantId, 1))[0]!;
 
 describe('a price', () => {
-  it('is the sum of its dimensions, which are disjoint: input, cached input, output, and the request', async () => {
+  it('is the sum of disjoint dimensions: input, cached input, output and the request', async () => {
     const caller = await gateway.caller();
     const { usage } = await read(await chat(caller, {}, { cachedTokens: 5 }));
     const event = await charged(caller);
@@ -42,7 +42,7 @@ describe('a price', () => {
     expect(event.price).toEqual(stampPrice(DEAR, 'chat'));
   });
 
-  it('of an embedding has no output, whatever the configuration says of it', async () => {
+  it('of an embedding has no output, even if the configuration has a price for it', async () => {
     const caller = await gateway.caller();
     const answer = await gateway.post('/v1/embeddings', { model: 'paid-embed', input: 'one two three' }, caller);
     const { usage } = await read(answer);
@@ -53,9 +53,9 @@ describe('a price', () => {
     });
   });
 
-  it('that changes holds for requests from then on; what runs keeps its own, to its last extension', async () => {
+  it('that changes applies to new requests, and running ones keep their price to the last extension', async () => {
     const [running, later] = [await gateway.caller(), await gateway.caller()];
-    // Several slices: extended after the change too.
+    // Several slices, so that it is also extended after the change.
     const stream = chat(
       running,
       { stream: true, max_tokens: 3_000 },
@@ -82,7 +82,7 @@ describe('a price', () => {
 
 describe('a free model', () => {
   it.each([true, false])(
-    'serves a tenant without credit, long streams too, and holds no money (stream: %s)',
+    'serves a tenant without credit, long streams included, and holds no money (stream: %s)',
     async (stream) => {
       const caller = await gateway.caller({ nanos: 0n });
       const answer = await chat(caller, { model: 'gratis', stream, max_tokens: 2_500 }, { answerTokens: 2_500 });
@@ -94,14 +94,14 @@ describe('a free model', () => {
     },
   );
 
-  it('and free embeddings too', async () => {
+  it('serves embeddings to a tenant without credit', async () => {
     const caller = await gateway.caller({ nanos: 0n });
     const answer = await gateway.post('/v1/embeddings', { model: 'gratis-embed', input: ['a', 'b'] }, caller);
     expect(answer.status).toBe(200);
     expect(await charged(caller)).toMatchObject({ costNanos: '0', promptTokens: 2 });
   });
 
-  it('serves a tenant that owes money; its limits hold', async () => {
+  it('serves a tenant with a negative balance, within its limits', async () => {
     const caller = await gateway.caller({ nanos: -5_000n, profile: 'tight' });
     for (let i = 0; i < 2; i++) expect((await chat(caller, { model: 'gratis' })).status).toBe(200);
     const limited = await chat(caller, { model: 'gratis' });
@@ -111,15 +111,15 @@ describe('a free model', () => {
     ]);
   });
 
-  it('that gives no usage is counted and marked as any other', async () => {
+  it('is counted and marked like any other if its backend reports no usage', async () => {
     const caller = await gateway.caller({ nanos: 0n });
     await (await chat(caller, { model: 'gratis' }, { faults: [{ kind: 'missingUsage' }] })).text();
     expect(await charged(caller)).toMatchObject({ estimated: true, completionTokens: 10, costNanos: '0' });
   });
 });
 
-describe('a backend that gives no usage', () => {
-  it('for an embedding: counted by the tokenizer of the model, and marked', async () => {
+describe('an answer whose backend reports no usage', () => {
+  it('is counted by the model’s tokenizer and marked if it is an embedding', async () => {
     const caller = await gateway.caller();
     const input = ['one two three', 'four'];
     const plain = await gateway.post('/v1/embeddings', { model: 'paid-embed', input }, await gateway.caller());
@@ -138,7 +138,7 @@ describe('a backend that gives no usage', () => {
     });
   });
 
-  it('for a stream of several slices: what was delivered is counted', async () => {
+  it('is charged for the delivered tokens if it is a stream of several slices', async () => {
     const caller = await gateway.caller();
     const faults = [{ kind: 'missingUsage' }];
     const { events } = await readEvents(

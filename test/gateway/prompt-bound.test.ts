@@ -13,8 +13,8 @@ const LEAST_RUNS = 100;
 const TIME_BOX_MS = 1_500;
 const TOKENIZERS: Tokenizer[] = ['o200k_base', 'cl100k_base', 'p50k_base', 'r50k_base'];
 /**
- * Models of the library that have a tokenizer, and what their templates write around a message. Some count functions
- * too.
+ * Models of the library that have a tokenizer, with the tokens that their templates add to a message. Some count
+ * functions too.
  */
 const LIBRARY_MODELS: [Tokenizer, string, number][] = [
   ['o200k_base', 'gpt-4o', 3],
@@ -37,8 +37,8 @@ const modelOf = (tokenizer: Tokenizer, templateTokensPerMessage = 3) =>
 const embedderOf = (tokenizer: Tokenizer) => bodyRules({ tokenizer, kind: 'embedding' });
 
 /**
- * Any Unicode: letters of all scripts, combinations, control characters, halves of pairs, what looks like a special
- * token.
+ * Any Unicode: letters of all scripts, combining characters, control characters, lone surrogates, and texts that look
+ * like a special token.
  */
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 120 }),
@@ -59,7 +59,7 @@ const text = fc.oneof(
   ),
 );
 const name = fc.stringMatching(/^[a-zA-Z0-9_-]{1,40}$/);
-/** A number as clients may write it; it goes into the body as it stands. */
+/** A number as clients may write it. It goes into the body unchanged. */
 const number = fc.constantFrom('1e20', '-1e20', '1E+19', '1e-6', '0.1', '1e300', '12345678901234567890', '-0', '1.50');
 const RAW = '\u0001raw:';
 const schema = fc.letrec((tie) => ({
@@ -124,7 +124,7 @@ const chat = fc.record(
   { requiredKeys: ['messages'] },
 );
 
-/** The body as bytes, with numbers as they were written, and with or without escapes. */
+/** The body as bytes, with unchanged numbers, and with or without escapes. */
 function bodyOf(body: object, escaped: boolean): Buffer {
   const plain = JSON.stringify({ model: 'm', ...body }).replaceAll(/"\\u0001raw:([^"]*)"/g, '$1');
   const json = escaped
@@ -133,7 +133,7 @@ function bodyOf(body: object, escaped: boolean): Buffer {
   return Buffer.from(json);
 }
 
-/** What is charged by our count is never above what is held by it, and that never above the bound by bytes. */
+/** Expects that the charged count is at most the held one, and the held one at most the number of bytes. */
 function expectOrder(ask: InferenceRequest, model: BodyRules): { exact: number; held: number } {
   const { total, longest } = countPrompt(ask, model);
   const held = total + templateSlack(ask);
@@ -158,18 +158,18 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
     );
   });
 
-  it('is sound for any chat: roles, names, parts, tools, calls, schemas, and however the body is written', async () => {
+  it('is sound for any chat: roles, names, parts, tools, calls, schemas, and any way to write the body', async () => {
     await within(
       fc.property(chat, fc.boolean(), (body, escaped) => {
         const ask = readRequest('chat', bodyOf(body, escaped), () => model);
         const { exact } = expectOrder(ask, model);
-        // The built-in backend counts with one tokenizer.
+        // The built-in backend has only one tokenizer.
         if (tokenizer === 'o200k_base') expect(exact).toBeGreaterThanOrEqual(readChatPrompt(ask.body!).tokens);
       }),
     );
   });
 
-  it('is sound for completions and embeddings of several prompts, with what is rendered into each', async () => {
+  it('is sound for completions and embeddings of several prompts', async () => {
     const prompts = fc.oneof(
       text,
       fc.array(text, { minLength: 1, maxLength: 20 }),
@@ -182,7 +182,7 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
           readRequest('completion', completion, () => model),
           model,
         );
-        // Inputs of embeddings are never empty.
+        // An input of embeddings is never empty.
         const input = typeof prompt === 'string' ? prompt || 'x' : prompt.map((one) => (one === '' ? 'x' : one));
         expectOrder(
           readRequest('embedding', bodyOf({ input }, escaped), () => embedderOf(tokenizer)),
@@ -193,8 +193,8 @@ describe.each(TOKENIZERS)('the bound of a prompt by bytes and by %s', (tokenizer
   });
 });
 
-describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryModel, tokensPerMessage) => {
-  it('covers the library’s count for a chat with OpenAI’s templates, with functions where it counts them', async () => {
+describe.each(LIBRARY_MODELS)('the hold by %s for %s', (tokenizer, libraryModel, tokensPerMessage) => {
+  it('covers the library’s count for a chat with OpenAI’s templates, and for functions if it counts them', async () => {
     const library = load(`model/${libraryModel}`);
     const plain = fc.record(
       { role: fc.constantFrom('system', 'user', 'assistant'), content: fc.string({ maxLength: 100 }), name },
@@ -226,8 +226,10 @@ describe.each(LIBRARY_MODELS)('what is held by %s for %s', (tokenizer, libraryMo
   });
 });
 
-it('a number with an exponent, written out in the prompt, is longer than in the body', () => {
-  const body = `{"model":"m","messages":[{"role":"user","content":""}],"tools":[{"type":"function","function":{"name":"f","parameters":{"enum":[${Array(500).fill('1e20').join()}]}}}]}`;
+it('the count covers numbers with an exponent, which are longer in the prompt than in the body', () => {
+  const parameters = `{"enum":[${Array(500).fill('1e20').join()}]}`;
+  const tools = `[{"type":"function","function":{"name":"f","parameters":${parameters}}}]`;
+  const body = `{"model":"m","messages":[{"role":"user","content":""}],"tools":${tools}}`;
   const model = modelOf('o200k_base');
   const ask = readRequest('chat', Buffer.from(body), () => model);
   expect(countPrompt(ask, model).total).toBeGreaterThan(body.length);

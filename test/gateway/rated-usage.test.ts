@@ -11,7 +11,7 @@ const decimal = fc
   .map(([whole, nanos]) => `${whole}.${String(nanos).padStart(9, '0')}`);
 const price = fc.oneof(
   fc.record({ input: decimal, cachedInput: decimal, output: decimal, request: decimal }),
-  // Fractions of a nano, and nothing at all.
+  // Fractions of a nano, and zero.
   fc.constantFrom(
     { input: '0.000000001', cachedInput: '0.000000001', output: '0.000000001', request: '0' },
     { input: '0', output: '0', request: '0' },
@@ -31,7 +31,7 @@ const ended = fc.record({
       cachedTokens: Math.floor(promptTokens * cached),
       completionTokens,
     })),
-  /** What is held, as a part of the cost in thousandths. */
+  /** The hold in thousandths of the cost. */
   heldPerMille: fc.oneof(fc.constant(1_000n), fc.bigInt({ min: 0n, max: 2_000n })),
   estimated: fc.boolean(),
   outcome: fc.constantFrom(
@@ -43,7 +43,7 @@ const ended = fc.record({
   ),
 });
 
-it('every event that a gateway makes is rated by metering at what it says, whatever was held', async () => {
+it('metering rates every event of a gateway at the cost in it, for any hold', async () => {
   await assertRuns(
     fc.property(ended, ({ price, kind, tokens, heldPerMille, estimated, outcome }) => {
       const stamp: PriceStamp = stampPrice(price, kind === 'embedding' ? 'embedding' : 'chat');

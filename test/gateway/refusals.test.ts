@@ -39,10 +39,10 @@ const refusal = (code: keyof typeof INFERENCE_ERRORS, param: string | null = nul
 });
 
 describe('limits', () => {
-  it('of requests: 429 with the wait, and headers that say where the key stands', async () => {
+  it('of requests answer 429 with the wait, and headers with the state of the key', async () => {
     const few = await gateway.caller({ profile: 'few' });
     const from = performance.now();
-    /** Whole seconds that have passed at most since the first request, which began to be forgotten then. */
+    /** Seconds since the first request, rounded up. The limit recovers from then on. */
     const passed = () => Math.ceil((performance.now() - from) / 1_000);
     const first = await ask(CHAT, undefined, {}, few);
     expect(Object.fromEntries([...first.headers].filter(([name]) => name.startsWith('x-ratelimit')))).toEqual({
@@ -55,7 +55,7 @@ describe('limits', () => {
     });
     await ask(CHAT, undefined, {}, few);
     await ask(CHAT, undefined, {}, few);
-    // Also what takes nothing from them says where they stand.
+    // Answers that count against no limit have the headers too.
     const models = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${few.key}` } });
     const answers = [
       models,
@@ -68,7 +68,7 @@ describe('limits', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(20 - passed());
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(20);
     expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
-    // Of a key that was just refused no body is read: not even one that is invalid.
+    // No body of a key that was just refused is read, so an invalid one gets 429 too.
     expect((await ask({ model: 'small' }, undefined, {}, few)).status).toBe(429);
     for (const { headers } of answers) {
       expect(headers.get('x-ratelimit-limit-tokens')).toBe('100000');
@@ -80,9 +80,9 @@ describe('limits', () => {
     }
   });
 
-  it('of tokens: a long prompt is counted before it is refused', async () => {
+  it('of tokens count a long prompt exactly before they refuse it', async () => {
     const who = await gateway.caller({ profile: 'tokens' });
-    // 1,500 bytes, above the limit by the cheap bound; 300 tokens.
+    // 1,500 bytes, which is above the limit, but only 300 tokens.
     const long = { ...CHAT, messages: [{ role: 'user', content: 'word '.repeat(300) }] };
     const statuses = [];
     for (let i = 0; i < 4; i++) statuses.push((await ask(long, undefined, {}, who)).status);
@@ -92,7 +92,7 @@ describe('limits', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   });
 
-  it('of concurrency: the place is free again with the last byte', async () => {
+  it('of concurrency admit another request from the last byte on', async () => {
     const few = await gateway.caller({ profile: 'few' });
     const slow = ask({ ...CHAT, simulator: { firstTokenDelayMs: 5_000 } }, undefined, {}, few);
     await eventually(async () => expect((await gateway.snapshot(few.tenantId)).pendingHolds).toBe(1));
@@ -106,7 +106,7 @@ describe('limits', () => {
     expect((await ask(CHAT, undefined, {}, few)).status).toBe(200);
   });
 
-  it('a budget, no credit, a suspended account: 402, without a wait', async () => {
+  it('of a budget, of credit and of a suspended tenant answer 402 without a wait', async () => {
     const budget = await gateway.caller({ profile: 'budget' });
     const poor = await gateway.caller({ nanos: 5n });
     const suspended = await gateway.caller();
@@ -123,7 +123,7 @@ describe('limits', () => {
     }
   });
 
-  it('of several choices says what is short of a token for each: the budget or the credit', async () => {
+  it('of several choices name the budget or the credit if it does not pay for one token each', async () => {
     // A cent pays for ten tokens of this model.
     const dear = { ...CHAT, model: 'dear', max_tokens: undefined, simulator: { answerTokens: 1 } };
     const poor = () => gateway.caller({ nanos: NANOS_PER_CENT });
@@ -165,7 +165,7 @@ describe('a backend that refuses or fails', () => {
     }
   });
 
-  it('a status that passes is tried elsewhere; one that is the request’s is not', async () => {
+  it('is replaced by another after a temporary status, but not after one that the request caused', async () => {
     gateway.simulator.reset();
     expect((await ask({ ...CHAT, model: 'half-dead' })).status).toBe(200);
     const refused = await ask({ ...CHAT, model: 'dead' });

@@ -17,7 +17,7 @@ const rated = (event: UsageEvent) => costNanos(event, event.price);
 
 describe('a backend', () => {
   it.each([true, false])(
-    'that reports more than was asked for, as far as that can be true (stream: %s): the rest is the operator’s',
+    'that reports more than requested, if that can be true, causes an overrun of the operator (stream: %s)',
     async (stream) => {
       const caller = await gateway.caller();
       await (await chat(caller, { stream, max_tokens: 100 }, { faults: [{ kind: 'overrun', factor: 1.8 }] })).text();
@@ -30,11 +30,11 @@ describe('a backend', () => {
   );
 
   it.each([
-    ['a plain answer, beyond what is recorded', false, 10 ** 8],
-    ['a stream, beyond what is recorded', true, 10 ** 8],
-    ['a plain answer, beyond what admission counts', false, 10 ** 9],
-    ['a stream, beyond what admission counts', true, 10 ** 9],
-  ])('that reports what no model generates (%s): it is counted, and marked', async (_, stream, factor) => {
+    ['a plain answer, too much to record', false, 10 ** 8],
+    ['a stream, too much to record', true, 10 ** 8],
+    ['a plain answer, too much for admission', false, 10 ** 9],
+    ['a stream, too much for admission', true, 10 ** 9],
+  ])('that reports impossible usage (%s) is counted by the gateway, and marked', async (_, stream, factor) => {
     const caller = await gateway.caller();
     const answer = await chat(caller, { stream, max_tokens: 200 }, { faults: [{ kind: 'overrun', factor }] });
     expect(await answer.text()).toContain('"completion_tokens":200');
@@ -44,7 +44,7 @@ describe('a backend', () => {
     await expectSettled(caller, rated(event!));
   });
 
-  it('that reports cached tokens: they cost what cached tokens cost', async () => {
+  it('that reports cached tokens is charged at their price', async () => {
     const caller = await gateway.caller();
     const { usage } = (await (await chat(caller, { max_tokens: 1 }, { cachedTokens: 4 })).json()) as Answer;
     expect(usage.prompt_tokens_details).toEqual({ cached_tokens: 4 });

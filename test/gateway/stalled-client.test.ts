@@ -8,7 +8,7 @@ import { Exchange } from '../../apps/gateway/src/upstream/exchange';
 import { StreamRelay } from '../../apps/gateway/src/upstream/stream-relay';
 import { startSimulator } from '../../apps/simulator/src';
 
-/** A stream to a client whose buffer is full from the first write on, until `drain`. */
+/** A stream to a client whose buffer is full from the first write until `drain`. */
 function streamToStalledClient(connections: Connections, url: string, body: object) {
   let drain = () => {};
   let writes = 0;
@@ -45,8 +45,8 @@ function streamToStalledClient(connections: Connections, url: string, body: obje
 
 const body = { model: 'm', stream: true, messages: [{ role: 'user', content: 'Go on.' }] };
 
-describe('a stream that is complete while its client does not read', () => {
-  it('gives its connection back, wherever the client stalled', async () => {
+describe('a stream that completes while its client does not read', () => {
+  it('gives its connection back, no matter where the client stalled', async () => {
     const simulator = await startSimulator({});
     const connections = new Connections(1_000);
     try {
@@ -64,7 +64,7 @@ describe('a stream that is complete while its client does not read', () => {
         expect(await stream.end).toMatchObject({ outcome: 'complete' });
         await eventually(() => {
           const connection = connections.take(stream.origin)!;
-          // A fresh one is not given back: it would look as if it were the stream's.
+          // A new connection is not given back, so that the next round does not take it for that of the stream.
           expect(connection.used).toBe(true);
           connections.give(stream.origin, connection);
         });
@@ -78,11 +78,11 @@ describe('a stream that is complete while its client does not read', () => {
 
   it.each([
     [
-      'gives its connection back when all came at once',
+      'gives its connection back if everything arrived at once',
       (response: ServerResponse) => setImmediate(() => response.end()),
     ],
     [
-      'breaks a backend off that goes on after [DONE]',
+      'disconnects a backend that continues after [DONE]',
       (response: ServerResponse) => {
         const timer = setInterval(() => response.write(': more\n\n'), 5);
         response.on('close', () => clearInterval(timer));

@@ -12,13 +12,13 @@ import { setTimeout } from 'node:timers/promises';
 import { delivered, pace, type PacedStream, send, TOKEN_EVERY_MS, UNRECORDED_TOKENS } from './paced-stream';
 import { configYaml } from './use-gateway';
 
-/** The lengths of a running gateway, and how long it stands still: minutes in all. */
+/** Uses the real lease and long standstills, which takes minutes. */
 const FULL = process.env['TOLLGATE_TEST_FULL_LEASE'] === '1';
 const [LEASE_MS, SIGN_OF_LIFE_MS] = FULL ? [10_000, 1_000] : [2_000, 100];
 const STREAMS = 4;
 const REPEATS = 20;
 const MAX_ROUNDS = 12;
-/** What a backend sends as soon as the gateway stands still, and when the hold is gone. */
+/** Tokens that a backend sends as soon as the gateway stands still, and again when the hold has ended. */
 const FLOOD_TOKENS = 300;
 const READY_WITHIN_MS = 60_000;
 const SWEPT_WITHIN_MS = 60_000;
@@ -52,7 +52,7 @@ afterAll(async () => {
   await new Promise((resolve) => backend.close(resolve));
   rmSync(directory, { recursive: true });
 });
-// Its own end comes after this one.
+// Declared after the `afterAll` above, so that the database is dropped last.
 const database = useTestDatabase();
 beforeAll(async () => {
   await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve));
@@ -139,21 +139,21 @@ async function look(
   return byId;
 }
 
-/** How a gateway stands still, and goes on again. */
+/** A way in which a gateway stands still and continues. */
 interface Standstill {
   name: string;
   begin: () => void;
   hasBegun: () => void;
   end: () => void;
-  /** For the full lengths. */
+  /** With the real lease. */
   atLeastMs: number;
-  /** Its backends can send all that they like at once; otherwise only when the holds are gone. */
+  /** Whether backends can send many tokens during the standstill. Otherwise only when the holds have ended. */
   floodsAtOnce: boolean;
 }
 
 const STANDSTILLS: Standstill[] = [
   {
-    name: 'stopped, as by a debugger or a machine that sleeps',
+    name: 'stopped, as by a debugger or a suspended machine',
     begin: () => void gateway.kill('SIGSTOP'),
     hasBegun: () => expect(execFileSync('ps', ['-o', 'state=', '-p', String(gateway.pid)]).toString()).toMatch(/^T/),
     end: () => void gateway.kill('SIGCONT'),
@@ -161,7 +161,7 @@ const STANDSTILLS: Standstill[] = [
     floodsAtOnce: true,
   },
   {
-    name: 'its event loop blocked',
+    name: 'event loop blocked',
     begin: () => {
       rmSync(unblock, { force: true });
       said = '';
@@ -173,7 +173,7 @@ const STANDSTILLS: Standstill[] = [
     floodsAtOnce: true,
   },
   {
-    name: 'no sign of life answered',
+    name: 'no heartbeat answered',
     begin: () => writeFileSync(mute, ''),
     hasBegun: () => {},
     end: () => rmSync(mute),
@@ -185,8 +185,8 @@ const STANDSTILLS: Standstill[] = [
 const standStill = (name: string) => STANDSTILLS.find((one) => one.name.startsWith(name))!;
 
 /**
- * Streams run, the gateway stands still until the sweeper has ended all of their holds, and goes on. How many of them
- * it stopped.
+ * Runs streams, lets the gateway stand still until the sweeper has ended all their holds, and lets it continue. Returns
+ * how many streams were running when it began to stand still.
  */
 async function round(n: number, standstill: Standstill): Promise<number> {
   const names = Array.from({ length: STREAMS }, (_, i) => `${standstill.name} ${n} ${i}`);
@@ -233,38 +233,38 @@ async function round(n: number, standstill: Standstill): Promise<number> {
   return ran;
 }
 
-describe('past its own deadline', () => {
-  it('a stream whose hold nobody has ended yet stops, and pays for all that it got', async () => {
+describe('after the deadline of its hold', () => {
+  it('a stream whose hold is not swept yet stops and pays for everything that it delivered', async () => {
     const stream = await open('nobody sweeps');
-    standStill('no sign of life answered').begin();
+    standStill('no heartbeat answered').begin();
     while (!stream.isOver) {
       send(stream, 1);
       await setTimeout(TOKEN_EVERY_MS);
     }
-    standStill('no sign of life answered').end();
+    standStill('no heartbeat answered').end();
     expect(stream.text).toMatch(/"code":"overloaded_error"\}\}\n\ndata: \[DONE\]\n\n$/);
     const { state, charged } = (await look([stream])).get(stream.id!)!;
     expect([state, charged]).toEqual(['settled', delivered(stream)]);
     expect(charged).toBeGreaterThan(0);
   });
 
-  it('whoever waits for a silent backend is told so, as nothing pays for the answer any more', async () => {
+  it('a client that waits for a silent backend gets an error, because no hold pays for the answer', async () => {
     const stream = await open('a silent backend');
     const arrived = new Promise<ServerResponse>((resolve) => waiting.set('a silent one', resolve));
     const answering = ask('a silent one', false);
     const silent = await arrived;
     const stopped = new Promise((resolve) => silent.once('close', resolve));
-    standStill('no sign of life answered').begin();
-    // Not a byte comes from either backend, and the store says nothing of the holds.
+    standStill('no heartbeat answered').begin();
+    // Neither backend sends a byte, and the store does not answer.
     const answer = await answering;
     await Promise.all([stream.done, stopped]);
-    standStill('no sign of life answered').end();
+    standStill('no heartbeat answered').end();
     expect(answer.status).toBe(503);
     expect(stream.text).toMatch(/"code":"overloaded_error"\}\}\n\ndata: \[DONE\]\n\n$/);
     expect((await look([stream])).get(stream.id!)).toMatchObject({ state: 'settled', charged: delivered(stream) });
   });
 
-  it('a plain answer is not given any more, and nobody pays', async () => {
+  it('a plain answer is not sent, and nobody pays', async () => {
     const arrived = new Promise<ServerResponse>((resolve) => waiting.set('plain', resolve));
     const answering = ask('plain', false);
     const response = await arrived;
@@ -286,9 +286,9 @@ describe('past its own deadline', () => {
   });
 });
 
-describe('a stream whose gateway stands still until its hold is gone', () => {
+describe('a stream whose gateway stands still until its hold has ended', () => {
   it.each(STANDSTILLS)(
-    'delivers no more than is charged and what may be sent between two records ($name)',
+    'delivers at most the charged tokens and those between two heartbeats ($name)',
     async (standstill) => {
       let repeats = 0;
       for (let n = 0; repeats < REPEATS && n < MAX_ROUNDS; n++) repeats += await round(n, standstill);

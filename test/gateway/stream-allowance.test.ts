@@ -21,10 +21,8 @@ const count = (text: string) => countTokens('o200k_base', text);
 const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 80 });
 const chinese = fc.string({ unit: fc.constantFrom(...'的一是不了在人有我他这，。龘'), minLength: 1, maxLength: 40 });
 const base64 = fc.base64String({ minLength: 4, maxLength: 120 });
-const words = fc.array(fc.constantFrom('word', ' the', ' a b', '\n', '\n\n  x', ' don’t', '\t', ' ', '  '), {
-  minLength: 1,
-  maxLength: 12,
-});
+const word = fc.constantFrom('word', ' the', ' a b', '\n', '\n\n  x', ' don’t', '\t', ' ', '  ');
+const words = fc.array(word, { minLength: 1, maxLength: 12 });
 const text = fc.oneof(
   digits,
   chinese,
@@ -34,7 +32,7 @@ const text = fc.oneof(
 );
 
 describe('the allowance of a stream', () => {
-  it('ends a backend at what it was asked for, to the token, and raises the hold to that at most', async () => {
+  it('ends a backend exactly at the requested tokens, and raises the hold to no more', async () => {
     const wanted: bigint[] = [];
     const client = {
       extend: ({ wantNanos }: { wantNanos: bigint }) => {
@@ -54,13 +52,13 @@ describe('the allowance of a stream', () => {
     for (; tokens < 50; tokens += 5) expect(take()).toBe('granted');
     expect(take()).toBe('capped');
     expect(allowance.limit).toBe(50);
-    // By bytes alone until they could be too many.
+    // Counts only bytes until they might exceed the allowance.
     expect(counts).toBeLessThan(11);
     expect(await allowance.raiseTo(5_000n)).toBe(50n);
     expect(wanted).toEqual([10n]);
   });
 
-  it('never grants more tokens than are held, whatever the text and however it is cut into chunks', async () => {
+  it('never grants more tokens than are held, for any text in any chunks', async () => {
     await assertRuns(
       fc.asyncProperty(
         fc.array(text, { minLength: 20, maxLength: 60 }),
@@ -76,7 +74,7 @@ describe('the allowance of a stream', () => {
             maxTokensPerChoice: 100_000,
           } as Hold;
           let granted = held;
-          // A token costs a nano.
+          // One token costs one nano.
           const extend = () => {
             const more = grants.shift() ?? 0;
             granted += more;
@@ -113,8 +111,8 @@ describe('the allowance of a stream', () => {
 
   it.each([
     ['an outage, which is not logged as a fault', new UnavailableError('the store is away'), false],
-    ['a fault of ours, which is logged', new TypeError('a bug'), true],
-  ])('lets a stream deliver what is held after %s', async (_, error, isLogged) => {
+    ['a bug, which is logged', new TypeError('a bug'), true],
+  ])('lets a stream deliver the held tokens after %s', async (_, error, isLogged) => {
     let written = '';
     const spy = jest.spyOn(fs, 'writeSync').mockImplementation((_fd: number, text: string) => {
       written += text;
@@ -135,7 +133,7 @@ describe('the allowance of a stream', () => {
     expect(written.includes('a hold was not extended')).toBe(isLogged);
   });
 
-  it('asks for more with at least a quarter of the slice left, so that a timely answer delays nobody', async () => {
+  it('asks for more with at least a quarter of the slice left, so that a fast answer delays no stream', async () => {
     let [asked, counted, bytes] = [0, 0, 0];
     await assertRuns(
       fc.asyncProperty(
@@ -168,7 +166,7 @@ describe('the allowance of a stream', () => {
           const client = { extend } as unknown as AdmissionClient;
           const allowance = new StreamAllowance(client, hold, NANO_A_TOKEN, 1, () => 0);
           const relayed = new DeliveredText(count);
-          // Long enough for several slices, whatever the text.
+          // Long enough for several slices with any text.
           for (const chunk of [...Array.from({ length: 4 }, () => texts).flat()].flatMap(inParts)) {
             const piece = { choice: 0, text: toStringBody(chunk), least: 1 };
             const counting = () => {
@@ -190,12 +188,12 @@ describe('the allowance of a stream', () => {
       { seed: SEED, leastRuns: 20, mostRuns: 60, timeBoxMs: 6_000 },
     );
     expect(asked).toBeGreaterThan(10);
-    // Counted far less often than once a chunk.
+    // Counted far less often than once per chunk.
     expect(bytes / counted).toBeGreaterThan(60);
   });
 });
 
-/** As a backend would send it: no chunk of more than MOST_CHUNK_TOKENS bytes, and so tokens. */
+/** Cuts a text as a backend sends it. No chunk has more than MOST_CHUNK_TOKENS bytes, so no more tokens. */
 function inParts(chunk: string): string[] {
   const parts: string[] = [];
   let part = '';

@@ -6,7 +6,7 @@ import { type Caller, useGateway } from './use-gateway';
 
 const gateway = useGateway();
 const messages = [{ role: 'user', content: 'Go on.' }];
-/** A hold is looked for once a second; the rest is for a store that a busy machine holds up. */
+/** A hold is checked once a second. The rest is for a busy machine. */
 const MAX_LOST_MS = 2_500;
 
 /** A stream whose reader decides when to read. */
@@ -20,7 +20,7 @@ function open(caller: Caller, fields: object, simulator: object): Promise<Incomi
   });
 }
 
-/** Counts what comes; `text` is all of it at the end. */
+/** Counts the received bytes. `text` is all of them at the end. */
 function reading(answer: IncomingMessage) {
   const state = { bytes: 0, tokens: 0, ended: false, tail: '' };
   answer.on('data', (chunk: Buffer) => {
@@ -36,7 +36,7 @@ function reading(answer: IncomingMessage) {
 const settledTokens = async (caller: Caller) => (await gateway.events(caller.tenantId, 1))[0]!.completionTokens;
 
 describe('a stream', () => {
-  it('goes at the pace of its client: the backend waits, and nothing is lost', async () => {
+  it('runs at the pace of its client: the backend waits, and nothing is lost', async () => {
     const caller = await gateway.caller();
     gateway.simulator.reset();
     const total = 16 * 4_000;
@@ -61,7 +61,7 @@ describe('a stream', () => {
     expect(await settledTokens(caller)).toBe(total);
   });
 
-  it('stops at the end of its hold while the store is asked for more, and goes on when it answers', async () => {
+  it('stops at the end of its hold until the store answers the extension, then continues', async () => {
     const caller = await gateway.caller();
     const { locked, release } = await lockOnceHeld(gateway, caller);
     const asked = open(caller, {}, { answerTokens: 3_000, firstTokenDelayMs: LOCKED_WITHIN_MS });
@@ -87,7 +87,7 @@ describe('a stream', () => {
     expect(await settledTokens(caller)).toBe(3_000);
   });
 
-  it('whose hold is gone ends with an error within two seconds, and its backend is stopped', async () => {
+  it('whose hold has ended stops with an error within two seconds, and its backend is stopped', async () => {
     const caller = await gateway.caller();
     const read = reading(await open(caller, {}, { tokensPerSecond: 50, answerTokens: 4_000 }));
     await eventually(() => expect(read.tokens).toBeGreaterThan(3));
@@ -103,7 +103,7 @@ describe('a stream', () => {
     expect(await gateway.snapshot(caller.tenantId)).toMatchObject({ pendingNanos: 0n, settledNanos: 0n });
   });
 
-  it('records once a second what it has delivered, which is charged if its gateway dies', async () => {
+  it('records its delivered tokens once a second, which are charged if its gateway dies', async () => {
     const caller = await gateway.caller();
     const answer = await open(caller, {}, { tokensPerSecond: 20, answerTokens: 4_000 });
     const read = reading(answer);

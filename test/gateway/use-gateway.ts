@@ -14,7 +14,7 @@ import OpenAI from 'openai';
 import { createPublicApp, GatewayModule, type GatewayOptions } from '../../apps/gateway/src';
 import { startSimulator, type Simulator, type SimulatorConfig } from '../../apps/simulator/src';
 
-/** A tenant with credit and a key in force, without the books behind them. */
+/** A tenant with credit and a valid key, which billing and auth do not know. */
 export interface Caller {
   tenantId: string;
   keyId: string;
@@ -24,7 +24,7 @@ export interface Caller {
 }
 
 export interface GatewayUnderTest {
-  /** Without a path. */
+  /** The origin, without a path. */
   url: string;
   app: NestFastifyApplication;
   simulator: Simulator;
@@ -32,7 +32,7 @@ export interface GatewayUnderTest {
   credentials: CredentialStore;
   database: TestDatabase;
   caller(options?: { nanos?: bigint; profile?: string }): Promise<Caller>;
-  /** Usage events of the tenant, settled; waits until there are so many. */
+  /** Usage events of the tenant's settled requests. Waits until there are `count`. */
   events(tenantId: string, count: number): Promise<UsageEvent[]>;
   snapshot(tenantId: string): Promise<Snapshot>;
   post(path: string, body: unknown, caller: Caller, init?: RequestInit): Promise<Response>;
@@ -44,16 +44,16 @@ export interface GatewayTestOptions extends GatewayOptions {
   yaml?: (simulatorUrl: string) => string;
 }
 
-/** Until usage events are published and consumed, on a machine that does much else. */
+/** Time for usage events to be published and consumed on a busy machine. */
 const EVENTS_TIMEOUT_MS = 20_000;
-/** Of a credential's first use. */
+/** Time for the first read of a credential. */
 const READ_TIMEOUT_MS = 15_000;
 
 export const PLENTY: Limits = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 10_000 };
 
-/** The models and plans that most tests use. `backends` of "dead" and "flaky" are the tests' own. */
+/** The models and plans that most tests use. */
 export function configYaml({ models = '', plans = '' } = {}): string {
-  const limits = `{ requestsPerMinute: ${PLENTY.requestsPerMinute}, tokensPerMinute: ${PLENTY.tokensPerMinute}, concurrency: ${PLENTY.concurrency} }`;
+  const limits = JSON.stringify(PLENTY);
   return `
 models:
   - { id: small, kind: chat, contextTokens: 8192, maxOutputTokens: 4096,
@@ -75,7 +75,7 @@ ${plans}
 `;
 }
 
-/** The gateway on a real port, with real Postgres seams and the simulator behind it: for one test file. */
+/** Starts a gateway for one test file, on a real port, with the seams on a real PostgreSQL, and the simulator. */
 export function useGateway({
   simulator: simulatorConfig = {},
   yaml = () => configYaml(),
@@ -152,7 +152,7 @@ export function useGateway({
   return gateway;
 }
 
-/** All that was held is settled at `nanos` or given back. */
+/** Waits until no hold is pending and the settled holds are `nanos` in total. */
 export async function expectSettledAt(gateway: GatewayUnderTest, { tenantId }: Caller, nanos: bigint) {
   await eventually(async () => {
     const { pendingNanos, pendingHolds, settledNanos, holdRowsPendingNanos, holdRowsSettledNanos } =

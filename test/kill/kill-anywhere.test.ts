@@ -17,28 +17,26 @@ import {
 import { StandaloneProcess, useDataDirectory } from '../e2e/standalone-process';
 
 const CREDIT_CENTS = 10_000;
-/** A lease of 10 s, or the sweeper's 5 s, and as much again for a busy machine. */
+/** Longer than the lease of 10 s and the sweeper's 5 s, on a busy machine. */
 const REACHED_WITHIN_MS = 60_000;
-/** From the signal to the word of it: a moment, unless the machine does much else. */
+/** Time from the signal to its confirmation on a busy machine. */
 const ARMED_WITHIN_MS = 20_000;
 const LANES = 2;
 const MAX_STARTS = 3;
 const adminUrl = process.env['TOLLGATE_TEST_DATABASE_URL']!;
 
 /**
- * What the books must have of the requests that were cut: nothing, something, or either. Those that a client saw
- * complete are in them in any case.
+ * How many of the broken requests the books must have: none, some, or either. Answers that a client saw complete are
+ * always in the books.
  */
 type Cut = 'none' | 'some' | 'either';
 
 interface Step {
   at: string;
   cut: Cut;
-  /**
-   * Reached by itself, out of what the step before left: the process is armed from its start, and nobody asks anything.
-   */
+  /** The process reaches the step without requests, by the work that the last step left. It is armed from its start. */
   unasked?: true;
-  /** What is asked, where another request could be charged before this step is reached. By default all of `REQUESTS`. */
+  /** By default all of `REQUESTS`. Fewer if another one could be charged before the process reaches this step. */
   requests?: Record<string, unknown>[];
 }
 
@@ -46,20 +44,17 @@ const HELLO = { messages: [{ role: 'user', content: 'hello' }] };
 const REFUSED_BY_BACKEND = { ...HELLO, simulator: { faults: [{ kind: 'status', status: 400 }] } };
 const PLAIN = { ...HELLO, max_tokens: 30, simulator: { firstTokenDelayMs: 50 } };
 const LATER_PLAIN = { ...HELLO, max_tokens: 40, simulator: { firstTokenDelayMs: 60 } };
-/** A stream that is extended, and runs for some seconds: its progress is recorded each second. */
+/** Needs extensions, and runs for some seconds, so that its progress is recorded. */
 const LONG_STREAM = { ...HELLO, stream: true, simulator: { tokensPerSecond: 1_000, answerTokens: 3_600 } };
 const REQUESTS = [REFUSED_BY_BACKEND, PLAIN, LATER_PLAIN, LONG_STREAM];
 
-/**
- * Every step of the pipeline, in its order. A process is killed at one, and the next one takes up what it left; the
- * last one goes on.
- */
+/** Every step of the pipeline in order. A process is killed at each, and the next process continues its work. */
 const STEPS: Step[] = [
   { at: 'admitted', cut: 'none' },
   { at: 'nothing-delivered', cut: 'none', requests: [REFUSED_BY_BACKEND] },
   { at: 'served', cut: 'none', requests: [PLAIN, LATER_PLAIN] },
   { at: 'settled', cut: 'some' },
-  // Nobody but the sweeper knows of what was settled.
+  // Only the sweeper knows the settled holds.
   { at: 'swept', cut: 'either', unasked: true },
   { at: 'sweep-published', cut: 'either', unasked: true },
   { at: 'answered', cut: 'either' },
@@ -90,7 +85,7 @@ interface Outcome {
   broken: number;
 }
 
-/** One database, and processes on it, one after the other. */
+/** One database with processes on it, one after the other. */
 class Lane {
   readonly database: Database = (work) => connected({ connectionString: this.url }, work);
   readonly outcomes: Outcome[] = [];
@@ -136,7 +131,7 @@ class Lane {
       complete(ready, tenant.key, body).then(
         (completion) => {
           if (completion.status !== 200) return;
-          // A stream that ended with an error event was not seen whole.
+          // A stream that ended with an error event is not complete.
           if (completion.code === null) seen.push(completion);
           else broken++;
         },
@@ -155,7 +150,7 @@ class Lane {
     await this.expectDeath(process, step);
   }
 
-  /** As its supervisor does: on a machine that is far too busy a server may not answer a start in time. */
+  /** Repeats a failed start, as a supervisor does. On a very busy machine a server may not answer in time. */
   private async start(env: Record<string, string>): Promise<StandaloneProcess & { ready: Ready }> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -186,7 +181,7 @@ class Lane {
   }
 }
 
-/** False: it could not start. */
+/** False if it could not start. */
 async function diesByItself({ child }: StandaloneProcess): Promise<boolean> {
   await eventually(() => expect(child.exitCode ?? child.signalCode).not.toBeNull(), { timeoutMs: REACHED_WITHIN_MS });
   return child.signalCode !== null;
@@ -197,13 +192,13 @@ describe('a process that is killed at any step between the request and the ledge
   let lanes: Lane[] = [];
   afterAll(() => Promise.all(lanes.map((lane) => lane.remove())));
 
-  it('every step is tried', () => {
+  it('is tried at every step', () => {
     expect(new Set(STEPS.map(({ at }) => at.split(' ')[0]))).toEqual(new Set(FAIL_POINTS));
   });
 
-  it('loses and doubles nothing: every answer that a client saw complete is in the ledger once', async () => {
+  it('loses and doubles nothing: every answer that a client saw complete is in the ledger exactly once', async () => {
     lanes = Array.from({ length: LANES }, (_, n) => new Lane(directory.path, n));
-    // Together, as a start is mostly one processor's work.
+    // In parallel, because a start uses mostly one core.
     const share = Math.ceil(STEPS.length / LANES);
     await Promise.all(lanes.map((lane, n) => lane.run(STEPS.slice(n * share, (n + 1) * share))));
     for (const lane of lanes) for (const outcome of lane.outcomes) await expectExactlyOnce(lane.database, outcome);

@@ -1,5 +1,4 @@
-// Loaded beside the program (node --import): from SIGUSR2 on, or from the start, the process kills itself, as kill -9
-// would, at the step that KILL_AT names.
+// Loaded by `node --import`. The process kills itself by SIGKILL at the step KILL_AT, after SIGUSR2 or from the start.
 import runtime from '@tollgate/runtime';
 
 const [point, of] = process.env.KILL_AT.split(' ');

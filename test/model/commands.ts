@@ -3,14 +3,14 @@ import fc from 'fast-check';
 import type { CrashIn } from './stores';
 
 /**
- * Which messages of a queue, from its end; an index twice is a message delivered twice. Not acknowledged: they come
- * again.
+ * The messages of a queue to deliver, counted from its end. An index that occurs twice delivers its message twice.
+ * Messages that are not acknowledged are redelivered.
  */
 interface Delivery {
   picks: number[];
   acknowledged: boolean;
   crash: CrashIn;
-  /** The outbox was published, and its removal not committed: what came of it is published again. */
+  /** The outbox was published, but its removal was not committed. So its messages are published again. */
   twice: boolean;
 }
 
@@ -106,15 +106,15 @@ const weighted: { weight: number; arbitrary: fc.Arbitrary<Command> }[] = [
 ];
 
 /**
- * Of one run; `wait` moves time by at most ten days each. With `mayBeEmptied` the admission store loses all that it
- * knows now and then.
+ * The commands of one run. Each `wait` moves the time by at most ten days. With `mayBeEmptied` the admission store
+ * sometimes loses all its data.
  */
 export const commands = (maxLength: number, mayBeEmptied = false): fc.Arbitrary<Command[]> => {
   const command = fc.oneof(...weighted, ...(mayBeEmptied ? [of('empty', 3, {})] : []));
   return fc.array(command, { minLength: 4, maxLength, size: 'max' });
 };
 
-/** The prices that a command sets, in nanos per token. */
+/** The prices of a command, in nanos per token. */
 export function stamp(outputNanos: bigint, inputNanos: bigint): PriceStamp {
   const [inputFemtos, outputFemtos] = [String(inputNanos * FEMTOS_PER_NANO), String(outputNanos * FEMTOS_PER_NANO)];
   return {

@@ -13,10 +13,10 @@ type OfGateways = Extract<
   { do: 'price' | 'budget' | 'admit' | 'extend' | 'progress' | 'settle' | 'void' | 'killGateway' }
 >;
 
-/** Of one request. */
+/** Attempts of one request. */
 const MAX_ASKED = 10;
 
-/** Two gateways that die, and the requests that they believe to run. */
+/** Two gateways that can be killed, and the requests that they believe to be running. */
 export class Gateways {
   private readonly running = new Map<string, Running>();
   private price = stamp(1_000_000n, 0n);
@@ -34,7 +34,7 @@ export class Gateways {
     ({ stores: this.stores, truth: this.truth, operator: this.operator } = around);
   }
 
-  /** The events of which metering is told now. */
+  /** Returns the events that are now published to metering. */
   async apply(command: OfGateways): Promise<UsageEvent[]> {
     switch (command.do) {
       case 'price':
@@ -67,12 +67,12 @@ export class Gateways {
     this.running.clear();
   }
 
-  /** The store was emptied. */
+  /** Marks all requests, because the store was emptied. */
   loseHolds(): void {
     for (const request of this.running.values()) request.lost = true;
   }
 
-  /** Asks for nothing, so that the store has asked the books for the tenant. */
+  /** Admits an empty request, so that the store asks the books for the tenant. */
   async makeKnown(tenantId: string): Promise<void> {
     const request = this.request(tenantId, this.keys[0]!, { prompt: 0, want: 0, least: 0 });
     await this.ask(request);
@@ -98,12 +98,12 @@ export class Gateways {
     return admitRequest({ tenantId, keyId, price, budgets, nowMs: this.stores.clock.nowMs }, size);
   }
 
-  /** As AdmissionClient does: a tenant that the store has to ask for first is tried again. */
+  /** Like AdmissionClient: tries again when the store has asked the books for the tenant. */
   private async ask(request: AdmitRequest): Promise<AdmitResult> {
     const admit = async () => (await this.stores.admission.admit([request]))[0] as AdmitResult | Error;
     let result = await admit();
     for (let asked = 0; result instanceof TenantUnknownError && asked < MAX_ASKED; asked++) {
-      // Books that did not answer in time are asked again.
+      // If the books did not answer in time, the store asks them again.
       await result.known.catch(() => {});
       result = await admit();
     }
@@ -155,7 +155,7 @@ export class Gateways {
     const { draft, holdNanos } = request;
     const event = toUsageEvent(draft, { tokens: counts, estimated: false, outcome: 'complete', holdNanos, endedMs });
     this.running.delete(id);
-    // Beyond its lease, and charged by the sweeper before the store was emptied: metering counts its id once.
+    // The hold expired and was charged by the sweeper before the store was emptied. Metering counts its id once.
     if (request.lost && this.truth.hasEnded(id)) return [];
     let standing = event;
     for (let time = 0; time < (again ? 2 : 1); time++) {
@@ -165,7 +165,7 @@ export class Gateways {
       if (result.kind === 'forbidden') return [];
       standing = this.truth.ended(result.kind === 'lost' ? event : result.event);
     }
-    // The last byte goes out now. Whether metering hears of it from the gateway is another matter.
+    // The last byte is sent now. The gateway may or may not publish the event.
     return emitted || request.lost ? [standing] : [];
   }
 

@@ -7,9 +7,7 @@ import type { Truth } from './truth';
 
 type Money = Extract<Command, { do: 'topUp' | 'refund' | 'adjust' }>;
 
-/**
- * What a person does, by the operator API: money in and out, suspension, budgets. It keeps what must then be in force.
- */
+/** An operator who books money in and out, suspends tenants and sets budgets. Keeps what must be in force. */
 export class Operator {
   /** Amounts by tenant, kind and ref. */
   private readonly booked = new Map<string, number>();
@@ -30,7 +28,7 @@ export class Operator {
     const name = `${tenantId} ${booking.ref}`;
     const first = this.booked.get(name);
     const { news, refused } = await this.stores.money(tenantId, booking);
-    if (first !== undefined) assert.equal(refused, first !== cents, 'a repeated ref is the same, or refused');
+    if (first !== undefined) assert.equal(refused, first !== cents, 'a repeated ref has the same amount or is refused');
     else if (cents > 0 || allowDebt) assert.equal(refused, false);
     if (refused || first !== undefined) return news;
     this.booked.set(name, cents);
@@ -39,7 +37,7 @@ export class Operator {
     return news;
   }
 
-  /** @param late an older word of auth's that arrives now; it changes nothing */
+  /** @param late an older message of auth, which must change nothing */
   async suspend(tenantId: string, suspended: boolean, late: boolean): Promise<BalanceUpdate[]> {
     if (late && this.statusVersion > 0) return this.stores.status(tenantId, 0, suspended);
     const news = await this.stores.status(tenantId, ++this.statusVersion, suspended);
@@ -53,16 +51,17 @@ export class Operator {
     return this.stores.setBudget(tenantId, budget);
   }
 
-  /** A suspension is in force from the moment at which it was answered. */
+  /** Asserts that a suspension is in force as soon as it is acknowledged. */
   mayAdmit({ draft }: AdmitRequest, result: AdmitResult): void {
     const refusedAsSuspended = result.kind === 'refused' && result.reason === 'tenant_suspended';
-    const told = `a suspended tenant, and no other, is refused: ${result.kind === 'refused' ? result.reason : result.kind}`;
-    assert.equal(refusedAsSuspended, this.suspended.has(draft.tenantId), told);
+    const answer = result.kind === 'refused' ? result.reason : result.kind;
+    const rule = `only a suspended tenant is refused as suspended: ${answer}`;
+    assert.equal(refusedAsSuspended, this.suspended.has(draft.tenantId), rule);
   }
 
   /**
-   * Something was held more for this request: then what its key and its tenant spent and hold, `heldNanos` of a key (or
-   * of all, for null), is within their budgets.
+   * Asserts after a new or raised hold that spending and holds are within the budgets of the key and the tenant.
+   * `heldNanos` returns the holds of a key, or of all keys for null.
    */
   isWithinBudgets(
     { draft: { tenantId, keyId }, keyBudgetNanos, tenantBudgetNanos }: AdmitRequest,

@@ -1,4 +1,4 @@
-import { parseBalanceUpdate, type ParsedBalanceUpdate, type Snapshot } from '@tollgate/admission';
+import { parseBalanceUpdate, type Snapshot } from '@tollgate/admission';
 import {
   newId,
   NANOS_PER_CENT,
@@ -22,49 +22,10 @@ import { partWanted, post, postThrough, type ChargeRange, type Part } from '../.
 import { readCharge } from '../../apps/billing/src/gather/read-charge';
 import { rate } from '../../apps/metering/src/price/rate';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
-import { Model } from '../../libs/admission/src/suite/model.fixture';
+import { PureAdmission } from './pure-admission';
 import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
 const CLOSE_DELAY_MS = 3_600_000;
-
-/** The admission store's model, and what a refund takes out of it before the books have it. */
-class PureAdmission extends Model {
-  private readonly newest = new Map<string, ParsedBalanceUpdate>();
-  private readonly withdrawn = new Map<string, Map<bigint, bigint>>();
-  private told = 0n;
-
-  override applyBalanceUpdates(news: ParsedBalanceUpdate): void {
-    const { tenantId, version, releases } = news;
-    if (version > (this.newest.get(tenantId)?.version ?? 0n)) {
-      this.newest.set(tenantId, news);
-      const withdrawn = this.withdrawn.get(tenantId);
-      for (const of of withdrawn?.keys() ?? []) if (of <= version) withdrawn!.delete(of);
-    }
-    this.tell(tenantId, releases, news.budgets);
-  }
-
-  // rule 29: withdrawals
-  withdraw(tenantId: string, version: bigint, nanos: bigint): boolean {
-    if ((this.newest.get(tenantId)?.version ?? 0n) >= version) return false;
-    const { balanceNanos, settledNanos, pendingNanos } = this.sums(tenantId);
-    if (balanceNanos - settledNanos - pendingNanos < nanos) return false;
-    const withdrawn = this.withdrawn.get(tenantId) ?? new Map<bigint, bigint>();
-    this.withdrawn.set(tenantId, withdrawn.set(version, nanos));
-    this.tell(tenantId, []);
-    return true;
-  }
-
-  version(tenantId: string): bigint {
-    return this.newest.get(tenantId)?.version ?? 0n;
-  }
-
-  private tell(tenantId: string, releases: readonly string[], budgets: ParsedBalanceUpdate['budgets'] = []): void {
-    const { balanceNanos = 0n, suspended = false } = this.newest.get(tenantId) ?? {};
-    const away = [...(this.withdrawn.get(tenantId)?.values() ?? [])].reduce((sum, nanos) => sum + nanos, 0n);
-    const version = ++this.told;
-    super.applyBalanceUpdates({ tenantId, version, balanceNanos: balanceNanos - away, releases, suspended, budgets });
-  }
-}
 
 interface Account {
   books: Books;
@@ -82,7 +43,7 @@ interface Invoice {
   cents: bigint;
 }
 
-/** The services as their pure cores say: rating, gathering, posting, booking, and the model of the admission store. */
+/** The services as pure cores: rating, gathering, posting, booking, and the model of the admission store. */
 export class PureStores implements Stores {
   readonly clock = { nowMs: 0 };
   private readonly model = new PureAdmission();
@@ -192,7 +153,7 @@ export class PureStores implements Stores {
     return this.tellAtOnce({ ...balanceUpdate(books, []), budgets: [budget] });
   }
 
-  /** Tenants before one at which it crashes are closed: here the first of them. */
+  /** The tenants before the one at which it crashes are closed. Here that is the first tenant. */
   async close(crash: CrashIn): Promise<BalanceUpdate[] | null> {
     const through = newestOver(new Date(this.clock.nowMs), CLOSE_DELAY_MS);
     const accounts = [...this.accounts.values()].slice(0, crash === null ? undefined : 1);
@@ -226,7 +187,7 @@ export class PureStores implements Stores {
     };
   }
 
-  /** As MoneyOut does it: what the store is asked for is what the books are about to be without. */
+  /** Like MoneyOut: asks the store for the money before the books give it away. */
   private mayLeave(books: Books, cents: bigint): boolean {
     if (cents > refundableCents(books)) return false;
     const { tenantId, version } = books;
@@ -292,7 +253,7 @@ export class PureStores implements Stores {
 }
 
 function mistake<T>(result: T | 'mistake'): T | RangeError {
-  return result === 'mistake' ? new RangeError('a mistake of the caller') : result;
+  return result === 'mistake' ? new RangeError('an invalid call') : result;
 }
 
 function read(charge: Charge): ReadCharge {
@@ -301,7 +262,7 @@ function read(charge: Charge): ReadCharge {
   return read;
 }
 
-/** As the database tells it (apps/billing/src/ledger/books-store.ts). */
+/** The part as the database computes it (apps/billing/src/ledger/books-store.ts). */
 function coveredPart({ charges }: Account, { month, limitNanos }: { month: Month; limitNanos: bigint }): Part | null {
   const { period, coveredSeq } = month;
   const open = [...charges.values()].filter((one) => one.billedPeriod === period && one.seq > coveredSeq);

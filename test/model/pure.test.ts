@@ -10,7 +10,7 @@ const TIME_BOX_MS = 60_000;
 const START_MS = Date.UTC(2026, 8, 20);
 
 it(
-  `${RUNS} histories of requests, money, crashes and disordered messages end with every nano accounted for, once`,
+  `${RUNS} histories of requests, money, crashes and disordered messages account for every nano exactly once`,
   async () => {
     await assertRuns(
       fc.asyncProperty(commands(MAX_COMMANDS), async (history) => {

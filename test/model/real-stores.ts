@@ -22,7 +22,7 @@ import { openMeteringDatabase } from '../../apps/metering/src/database';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import type { Admission, Booking, BooksView, CrashIn, SetBudget, Stores } from './stores';
 
-/** Where a crash can strike, as `schema.table`. */
+/** The tables in which a crash can happen, as `schema.table`. */
 const CRASH_TABLES = [
   'metering.usage_hour',
   'metering.outbox',
@@ -35,12 +35,12 @@ const CRASH_TABLES = [
 ];
 
 /**
- * The services as they are, on their databases, and an admission store as it is. No relay runs: the outboxes are what a
- * call left, and are taken out by this.
+ * The real services on their databases, with a real admission store. No relay runs: after a call, this class reads the
+ * outboxes and empties them.
  */
 export class RealStores implements Stores {
   readonly admission: Admission;
-  /** For a store that can be emptied: what the books say of a tenant. */
+  /** Reads a tenant from the books, for a store that can be emptied. */
   readonly ask: AskForCredit;
   private readonly consumer: UsageConsumer;
   private readonly gatherer: ChargeGatherer;
@@ -74,8 +74,8 @@ export class RealStores implements Stores {
   }
 
   /**
-   * @param admission a store that goes by this clock
-   * @param empty makes it lose all that it knows
+   * @param admission a store that uses this clock
+   * @param empty deletes all its data
    */
   static async open(
     database: TestDatabase,
@@ -136,7 +136,7 @@ export class RealStores implements Stores {
       () => false,
       (error: unknown) => {
         if (error instanceof RequestError && ['ref_conflict', 'insufficient_credit'].includes(error.code)) return true;
-        // Asked for money out, an emptied store has to ask the books first.
+        // Before money out, an emptied store has to ask the books for the tenant.
         if (error instanceof TenantUnknownError && this.empty) return true;
         throw error;
       },
@@ -178,7 +178,7 @@ export class RealStores implements Stores {
     };
   }
 
-  /** False: the transaction met the crash. A call that does not touch the table goes through. */
+  /** False if the transaction met the crash. A call that does not touch the table succeeds. */
   private async crashing(table: CrashIn, work: () => Promise<unknown>): Promise<boolean> {
     if (table === null) {
       await work();
@@ -200,7 +200,7 @@ export class RealStores implements Stores {
     const rows = await this.database.query<{ id: string; topic: string; data: T }>(
       `DELETE FROM ${schema}.outbox RETURNING id, topic, data`,
     );
-    // Nobody takes part who reads of thresholds reached.
+    // No consumer of budget events takes part.
     const read = rows.filter(({ topic }) => topic !== 'budget-events');
     return read.sort((a, b) => Number(a.id) - Number(b.id)).map((row) => row.data);
   }

@@ -8,15 +8,15 @@ import { World } from './world';
 const RUNS = 200;
 const MAX_COMMANDS = 25;
 const TIMEOUT_MS = 600_000;
-/** Thousands of calls, one after the other, none of which is about a store that is slow. */
+/** For thousands of calls in sequence. No test here is about a slow store. */
 export const MODEL_CALL_MS = 60_000;
 /**
- * Closed months stay closed, and no event may end in the future: each run begins on the 20th of a month that none
- * before it has seen.
+ * Each run begins on the 20th of a month that no earlier run has used, because closed months stay closed and no event
+ * may end in the future.
  */
 const FIRST_START = Date.UTC(2000, 0, 20);
 
-/** The histories of the pure model, on the services' own code and real stores. */
+/** The histories of the pure model, played on the code of the services and on real stores. */
 export function realStoresSuite(
   database: TestDatabase,
   openAdmission: (
@@ -42,14 +42,14 @@ export function realStoresSuite(
   });
 
   it(
-    `${RUNS} histories of requests, money, crashes and disordered messages end with every nano accounted for, once`,
+    `${RUNS} histories of requests, money, crashes and disordered messages account for every nano exactly once`,
     () =>
       assertRuns(
         fc.asyncProperty(commands(MAX_COMMANDS, mayBeEmptied), async (history) => {
           clock.nowMs = nextStart(clock.nowMs);
           await new World(stores).run(history);
         }),
-        // A failure is told at once: shrinking takes minutes here, and TOLLGATE_TEST_SEED repeats it.
+        // No shrinking, because it takes minutes here. TOLLGATE_TEST_SEED repeats a failure.
         { leastRuns: RUNS, endOnFailure: true },
       ),
     TIMEOUT_MS,

@@ -8,7 +8,7 @@ const redis = useRedis();
 let client: Redis;
 afterAll(() => client.disconnect());
 
-describe('on PostgreSQL, with admission on a Redis that is emptied now and then', () => {
+describe('on PostgreSQL, with admission on a Redis that is sometimes emptied', () => {
   realStoresSuite(
     database,
     async (now, onUnknownTenant) => {

@@ -3,17 +3,17 @@ import { FEMTOS_PER_NANO, newId, type PriceStamp, type TokenCounts, type UsageDr
 
 const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000 };
 
-/** A request that a gateway believes to run. */
+/** A request that a gateway believes to be running. */
 export interface Running {
   request: AdmitRequest;
   draft: UsageDraft;
   gateway: number;
-  /** Of its last sign of life. */
+  /** Time of its last heartbeat. */
   aliveMs: number;
   promptTokens: number;
   holdNanos: bigint;
   storeEpoch: string | undefined;
-  /** The store was emptied since: it goes on to what it was granted, and its gateway tells metering itself. */
+  /** The store was emptied since. The request continues up to its hold, and its gateway publishes its event itself. */
   lost: boolean;
 }
 
@@ -21,7 +21,7 @@ export interface Ask {
   tenantId: string;
   keyId: string;
   price: PriceStamp;
-  /** What the configuration gives by default, of the key and of the tenant. */
+  /** The default budgets of the configuration, of the key and of the tenant. */
   budgets: { key: bigint | null; tenant: bigint | null };
   nowMs: number;
 }
@@ -46,7 +46,7 @@ export function admitRequest(
   };
 }
 
-/** So many tokens of output, or as many as the hold covers. */
+/** This many tokens of output, or as many as the hold covers. */
 export function covered({ holdNanos, promptTokens, draft: { price } }: Running, tokens: number): TokenCounts {
   const femtos = holdNanos * FEMTOS_PER_NANO - BigInt(promptTokens) * BigInt(price.inputFemtos);
   const most = price.outputFemtos === '0' ? tokens : Number(femtos / BigInt(price.outputFemtos));
@@ -54,8 +54,8 @@ export function covered({ holdNanos, promptTokens, draft: { price } }: Running, 
 }
 
 /**
- * What a key (null: all of them) of the tenant certainly holds. The store may count more: what has expired and is not
- * swept yet.
+ * The credit that a key of the tenant (null: all keys) certainly holds. The store may count more, because expired holds
+ * may not be swept yet.
  */
 export function heldNanos(running: Iterable<Running>, tenantId: string, keyId: string | null, nowMs: number): bigint {
   return [...running]

@@ -1,71 +1,67 @@
 import type { AdmissionStore } from '@tollgate/admission';
 import type { Charge, BalanceUpdate, UsageEvent } from '@tollgate/contracts';
 
-/** What of the admission store takes part. */
+/** The part of the admission store that the histories use. */
 export type Admission = Pick<
   AdmissionStore,
   'admit' | 'extend' | 'progress' | 'settle' | 'void' | 'sweep' | 'applyBalanceUpdates' | 'snapshot'
 >;
 
-/** A tenant's books as they stand. */
+/** The current books of a tenant. */
 export interface BooksView {
   balanceCents: bigint;
-  /** Gathered, not posted. */
+  /** Gathered but not posted. */
   unpostedNanos: bigint;
   /** Nanos by request id. */
   charges: Map<string, bigint>;
-  /** Differences that the ledger's own audit finds, invoices and their numbers included. */
+  /** Differences that the audit of the ledger finds, including those of invoices and their numbers. */
   faults: string[];
 }
 
-/** A table in whose change a transaction fails, and with it all that it did; null: none. */
+/** A table whose change makes the transaction fail and roll back, or null for none. */
 export type CrashIn =
   'usage_hour' | 'charge' | 'tenant_books' | 'journal_entry' | 'outbox' | 'invoice' | 'invoice_counter' | null;
 
-/** What a person books. `cents`: signed. */
+/** A booking of an operator. `cents` is signed. */
 export interface Booking {
   kind: 'topUp' | 'refund' | 'adjust';
   cents: number;
   ref: string;
-  /** Of an adjustment: may take the balance below zero, and does not ask the admission store. */
+  /** An adjustment that may take the balance below zero. It does not ask the admission store. */
   allowDebt: boolean;
 }
 
-/** A budget as the operator sets it; null: the tenant's own. */
+/** A budget as the operator sets it. `keyId` null is the tenant's own budget. */
 export interface SetBudget {
   keyId: string | null;
   cents: number | 'none' | 'default';
 }
 
 /**
- * The services below their transport: each call is one transaction of theirs, and what it returns is what it left in
- * its outbox. The world in between (queues, gateways, crashes) is the test's. Implemented by the pure cores, and by the
- * services on real stores.
+ * The services below their transport. Each call is one transaction and returns the messages in its outbox. The test
+ * simulates the world in between: queues, gateways and crashes. Implemented by the pure cores, and by the services on
+ * real stores.
  */
 export interface Stores {
-  /** Epoch milliseconds; the test moves it. */
+  /** Epoch milliseconds, moved by the test. */
   clock: { nowMs: number };
   admission: Admission;
-  /** The admission store loses all that it knows, and asks the books for each tenant again; absent where it cannot. */
+  /** Deletes all data of the admission store, which then asks the books for each tenant. Absent if it cannot. */
   empty?: (() => Promise<void>) | undefined;
-  /** The outbox; null: the transaction failed, and changed nothing. */
+  /** Returns the outbox, or null if the transaction failed and changed nothing. */
   recordUsage(batch: readonly UsageEvent[], crash: CrashIn): Promise<Charge[] | null>;
   gather(batch: readonly Charge[], crash: CrashIn): Promise<BalanceUpdate[] | null>;
   post(crash: CrashIn): Promise<BalanceUpdate[] | null>;
-  /**
-   * Money out must be granted by the admission store first, but for a debt that is allowed. `refused`: nothing changed.
-   */
+  /** The admission store must grant money out first, except for an allowed debt. If `refused`, nothing changed. */
   money(tenantId: string, booking: Booking): Promise<{ news: BalanceUpdate[]; refused: boolean }>;
   /**
-   * As auth tells it, by versions that count up; an older one changes nothing. The admission store is told at once, and
-   * by the news.
+   * Sets the status that auth publishes. Versions count up, and an older one changes nothing. The admission store gets
+   * it at once, and again by the balance update.
    */
   status(tenantId: string, version: number, suspended: boolean): Promise<BalanceUpdate[]>;
-  /** The admission store is told at once, and by the news. */
+  /** The admission store gets the budget at once, and again by the balance update. */
   setBudget(tenantId: string, budget: SetBudget): Promise<BalanceUpdate[]>;
-  /**
-   * Closes the months that have been over for an hour; null: it met the crash, and tenants may have been closed before.
-   */
+  /** Closes the months that ended more than an hour ago. Null if it met the crash; some tenants may be closed then. */
   close(crash: CrashIn): Promise<BalanceUpdate[] | null>;
   books(tenantId: string): Promise<BooksView>;
 }

@@ -2,34 +2,34 @@ import { costNanos, NANOS_PER_CENT, type TokenCounts, type UsageEvent } from '@t
 import assert from 'node:assert/strict';
 import type { BooksView } from './stores';
 
-/** What the books must say in the end, gathered from what the stores answered on the way. */
+/** The books as they must be in the end, collected from the answers of the stores. */
 export class Truth {
-  /** First ends, by id: the event that was settled. */
+  /** The settled event of each request, by id. The first end counts. */
   private readonly events = new Map<string, UsageEvent>();
   private readonly voided = new Set<string>();
-  /** What was recorded last of a request's stream: all that is charged of one whose gateway died. */
+  /** The last recorded progress of a stream. It is charged if the gateway died. */
   private readonly recorded = new Map<string, TokenCounts>();
   private readonly paidCents = new Map<string, number>();
-  /** What persons took away though it was not there. */
+  /** Debts from adjustments beyond the balance. */
   private readonly debtCents = new Map<string, number>();
 
-  /** What an emptied admission store could not know any more. */
+  /** Amounts that an emptied admission store does not know. */
   private readonly lostNanos = new Map<string, bigint>();
 
   /**
-   * The admission store was emptied: what was held, and what was settled and may not be in the books, can be spent
+   * The admission store was emptied: held credit, and settled credit that may be missing in the books, can be spent
    * again.
    */
   lost(tenantId: string, nanos: bigint): void {
     this.lostNanos.set(tenantId, this.mayExceedNanos(tenantId) + nanos);
   }
 
-  /** Of a tenant's credit, and of each budget of it. */
+  /** By how much a tenant may exceed its credit and each of its budgets. */
   mayExceedNanos(tenantId: string): bigint {
     return this.lostNanos.get(tenantId) ?? 0n;
   }
 
-  /** Served, and lost with the only store that knew of it. */
+  /** Forgets the requests that were served and lost with the only store that knew them. */
   forgetAllBut(told: ReadonlySet<string>): void {
     for (const id of this.events.keys()) if (!told.has(id)) this.events.delete(id);
   }
@@ -46,12 +46,12 @@ export class Truth {
     this.debtCents.set(tenantId, (this.debtCents.get(tenantId) ?? 0) + cents);
   }
 
-  /** How far below zero a person's adjustments may have taken the tenant; nothing else may. */
+  /** How far below zero adjustments may have taken the tenant. Nothing else may take it there. */
   debtNanos(tenantId: string): bigint {
     return BigInt(this.debtCents.get(tenantId) ?? 0) * NANOS_PER_CENT;
   }
 
-  /** By requests that ended in this month (`YYYY-MM`) or later, of the tenant or of one of its keys. */
+  /** The cost of the requests that ended in this month (`YYYY-MM`) or later, of the tenant or of one of its keys. */
   spentNanos(tenantId: string, keyId: string | null, month: string): bigint {
     return this.of(tenantId)
       .filter((event) => (keyId === null || event.keyId === keyId) && event.endedAt.slice(0, 7) >= month)
@@ -66,43 +66,43 @@ export class Truth {
     this.voided.add(id);
   }
 
-  /** A hold ended with this record: the first end stands, whoever tells of it. */
+  /** Records the end of a hold. The first end counts. */
   ended(event: UsageEvent): UsageEvent {
     const first = this.events.get(event.id);
     if (first) assert.deepEqual(event, first, 'a hold ends once');
-    assert(!this.voided.has(event.id), 'what is void is not charged');
+    assert(!this.voided.has(event.id), 'a void hold is not charged');
     this.events.set(event.id, event);
     if (event.outcome === 'expired') {
       const recorded = this.recorded.get(event.id);
-      assert(recorded, 'nothing recorded, nothing charged');
+      assert(recorded, 'a hold without recorded progress is not charged');
       const cost = BigInt(event.costNanos) + BigInt(event.overrunNanos);
-      assert.equal(cost, costNanos(recorded, event.price), 'an expired hold is charged what was recorded');
+      assert.equal(cost, costNanos(recorded, event.price), 'an expired hold is charged its recorded progress');
     }
     return event;
   }
 
-  /** What was paid less all that ended. */
+  /** Payments minus the cost of all ended requests. */
   leftNanos(tenantId: string): bigint {
     let nanos = BigInt(this.paidCents.get(tenantId) ?? 0) * NANOS_PER_CENT;
     for (const event of this.of(tenantId)) nanos -= BigInt(event.costNanos);
     return nanos;
   }
 
-  /** @param storeNanos the balance that the admission store has; null: it was emptied, and did not ask yet */
+  /** @param storeNanos the balance in the admission store, or null if it was emptied and did not ask yet */
   isIn(tenantId: string, books: BooksView, storeNanos: bigint | null): void {
     assert.deepEqual(
       [...books.charges].sort(),
       this.of(tenantId)
         .map(({ id, costNanos }) => [id, BigInt(costNanos)] as const)
         .sort(),
-      'each request that ended is charged once, at what it was settled',
+      'each ended request is charged once, at its settled cost',
     );
     assert.deepEqual(books.faults, []);
     const debtNanos = this.debtNanos(tenantId);
     assert(books.balanceCents * NANOS_PER_CENT >= -debtNanos, 'usage and refunds take no balance below zero');
     const nanos = books.balanceCents * NANOS_PER_CENT - books.unpostedNanos;
-    assert.equal(nanos, this.leftNanos(tenantId), 'the books say what was paid less what was used');
-    if (storeNanos !== null) assert.equal(storeNanos, nanos, 'and so does the admission store');
+    assert.equal(nanos, this.leftNanos(tenantId), 'the balance of the books is payments minus usage');
+    if (storeNanos !== null) assert.equal(storeNanos, nanos, 'the admission store has the balance of the books');
   }
 
   private of(tenantId: string): UsageEvent[] {

@@ -8,22 +8,22 @@ import { Operator } from './operator';
 import type { Stores } from './stores';
 import { Truth } from './truth';
 
-/** Beyond the lease: what nobody keeps alive has expired. */
+/** Longer than the lease, so holds without heartbeats have expired. */
 const EXPIRED_MS = 15_000;
-/** Rounds of sweeping and delivering in which everything must have come to rest. */
+/** The maximum number of rounds of sweeping and delivering until nothing is left to do. */
 const MAX_ROUNDS = 4;
 const ALL = 10_000;
 
 /**
- * What is around the stores: gateways that die, queues that deliver anything in any order and any number of times,
- * time. It keeps the truth: what each request must be charged in the end. After each command nothing is overdrawn, no
- * budget is exceeded and no suspended tenant admitted; once all has come to rest, the books are the truth, to the nano.
+ * The world around the stores: gateways that die, time, and queues that deliver in any order and any number of times.
+ * It keeps the truth, which is the charge that each request must have in the end. After each command nothing is
+ * overdrawn, no budget is exceeded and no suspended tenant is admitted. In the end the books match the truth exactly.
  */
 export class World {
   private readonly tenants = [newId('ten'), newId('ten')];
   private readonly keys = [newId('key'), newId('key')];
   private readonly truth = new Truth();
-  /** Requests of which metering will hear, whatever becomes of the admission store. */
+  /** Requests whose events reach metering even if the admission store is emptied. */
   private readonly told = new Set<string>();
   private readonly operator: Operator;
   private readonly gateways: Gateways;
@@ -34,7 +34,7 @@ export class World {
     this.gateways = new Gateways(this.tenants, this.keys, { stores, truth: this.truth, operator: this.operator });
   }
 
-  /** @param commands in their order; then everything is brought to rest, and the books are held against the truth */
+  /** Applies the commands in order, then delivers and sweeps everything, and compares the books with the truth. */
   async run(commands: readonly Command[]): Promise<void> {
     await this.apply({ do: 'topUp', tenant: 0, cents: 25, ref: 99 });
     await this.deliverBalanceUpdates(ALL);
@@ -44,7 +44,7 @@ export class World {
     }
     await this.comeToRest();
     await this.booksAreTheTruth();
-    // Every month that was used is over, and billed as far as there is credit for it.
+    // Closes every used month, and bills it as far as the credit allows.
     const now = new Date(this.stores.clock.nowMs);
     this.stores.clock.nowMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 2);
     this.queues.news.push(...((await this.stores.close(null)) ?? []));
@@ -95,7 +95,7 @@ export class World {
       }
       case 'sweep': {
         const swept = await this.sweep(command.confirmAfterMs);
-        // Handed out, and its process died before it published them.
+        // Its process got the records and died before it published them.
         if (!command.lost) this.tell(swept);
         return;
       }
@@ -106,11 +106,10 @@ export class World {
     }
   }
 
-  /** The admission store loses all that it knows; what only it knew was served and is charged to nobody. */
+  /** Empties the admission store. Requests that only it knew were served and are never charged. */
   private async empty(): Promise<void> {
     for (const tenantId of this.tenants) {
-      // Not while it asks the books by itself: what it then writes would outlive what was emptied, and nobody could say
-      // when.
+      // Not while it asks the books, because the answer would be written at an unknown time after the emptying.
       await this.gateways.makeKnown(tenantId);
       const [snapshot] = await this.stores.admission.snapshot({ tenantId, limit: 1 });
       if (snapshot) this.truth.lost(tenantId, snapshot.pendingNanos + snapshot.settledNanos);
@@ -118,7 +117,7 @@ export class World {
     await this.stores.empty!();
     this.truth.forgetAllBut(this.told);
     this.gateways.loseHolds();
-    // A store tells its lives apart by the instants at which they began.
+    // A store distinguishes its epochs by the times at which they began.
     this.stores.clock.nowMs++;
   }
 
@@ -158,7 +157,7 @@ export class World {
     if (batch.length > 0) await this.applyBalanceUpdates(batch);
   }
 
-  /** At any moment, also while news are out of order: what was paid covers what was used and what may still be used. */
+  /** Asserts that payments cover all past and possible usage, at any time, even while updates are out of order. */
   private async nothingIsOverdrawn(): Promise<void> {
     for (const tenantId of this.tenants) {
       const [snapshot] = await this.stores.admission.snapshot({ tenantId, limit: 1 });
@@ -167,14 +166,11 @@ export class World {
       assert.equal(snapshot.settledNanos, snapshot.holdRowsSettledNanos);
       const left = this.truth.leftNanos(tenantId) - snapshot.pendingNanos;
       const may = this.truth.debtNanos(tenantId) + this.truth.mayExceedNanos(tenantId);
-      assert(
-        left >= -may,
-        `overdrawn by ${-left} nanos, of which ${may} are a debt that was allowed, or lost with the store`,
-      );
+      assert(left >= -may, `overdrawn by ${-left} nanos, of which ${may} are an allowed debt or lost with the store`);
     }
   }
 
-  /** Every gateway is gone, every queue is emptied, nobody crashes any more. */
+  /** Kills the gateways, empties the queues, and lets nothing crash any more. */
   private async comeToRest(): Promise<void> {
     const { stores, queues } = this;
     this.gateways.killAll();
@@ -189,14 +185,14 @@ export class World {
         this.tenants.map((tenantId) => stores.admission.snapshot({ tenantId, limit: 1 })),
       );
       if (holds.flat().every(({ pendingHolds, settledHolds }) => pendingHolds + settledHolds === 0)) return;
-      assert(round < MAX_ROUNDS, 'every hold ends, and is released');
+      assert(round < MAX_ROUNDS, 'every hold ends and is released');
     }
   }
 
   private async booksAreTheTruth(): Promise<void> {
     for (const tenantId of this.tenants) {
       const books = await this.stores.books(tenantId);
-      // A store that asks the books does so by itself.
+      // The store asks the books by itself.
       await eventually(async () => {
         const [snapshot] = await this.stores.admission.snapshot({ tenantId, limit: 1 });
         const unknown = this.stores.empty ? null : 0n;

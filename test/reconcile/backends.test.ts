@@ -9,8 +9,8 @@ import { send } from '../surfaces/ask';
 import { OPERATOR_SECRET, useServices } from '../surfaces/services';
 import { runTollgate, useDataDirectory } from '../surfaces/tollgate-process';
 
-// Real: the gateway, metering and billing on PostgreSQL, the simulator as the engine with its own counters. Only the
-// sampler's clock is the test's: an hour is sampled at its beginning and its end.
+// Real: the gateway, metering and billing on PostgreSQL, and the simulator as the engine with its own counters. Only
+// the clock of the sampler is a fake: an hour is sampled at its beginning and its end.
 const services = useServices();
 const directory = useDataDirectory(services);
 let dataSource: DataSource;
@@ -43,7 +43,7 @@ const answered = async (count: number, simulator: object, more: object = {}) => 
   for (let i = 0; i < count; i++) expect((await (await chat(simulator, more)).text()).length).toBeGreaterThan(0);
 };
 
-/** Reads so many events of a stream, and leaves. */
+/** Reads this many events of a stream, then leaves. */
 async function left(afterEvents: number, simulator: object): Promise<void> {
   const leaving = new AbortController();
   const response = await chat(simulator, { stream: true }, leaving.signal);
@@ -55,7 +55,7 @@ async function left(afterEvents: number, simulator: object): Promise<void> {
   leaving.abort();
 }
 
-/** All requests have ended at the simulator and in the gateway, and are in metering. */
+/** Waits until all requests have ended at the simulator and in the gateway, and are in metering. */
 async function told(): Promise<void> {
   await eventually(() => expect(services.simulator.stats().openNow).toBe(0));
   await eventually(async () => {
@@ -68,7 +68,7 @@ async function told(): Promise<void> {
 }
 
 /**
- * The comparison of an hour in which this traffic ran: again, should the clock's hour have ended in the midst of it.
+ * The comparison of the hour in which this traffic ran. Repeats the traffic if the hour ended during it.
  */
 async function compared(traffic: () => Promise<void>): Promise<BackendHour> {
   for (;;) {
@@ -106,13 +106,13 @@ it('honest traffic agrees within one percent: answers, streams, abandoned stream
     0,
   ]);
   expect(prompt.engine).toBe(prompt.booked);
-  // What each of the three backends had generated when it heard of its client's leaving.
+  // The tokens that each of the three backends generated until it noticed that its client had left.
   expect(generation.engine).toBeGreaterThanOrEqual(generation.booked);
   expect(generation.engine).toBeLessThanOrEqual(generation.booked * 1.01);
   expect(generation.booked).toBeGreaterThan(15_000);
 });
 
-it('abandoned plain answers, which the gateway knows of, are unclear and not a drift', async () => {
+it('abandoned plain answers are reported as unclear and not as a drift', async () => {
   const row = await compared(async () => {
     await answered(5, { answerTokens: 300 });
     for (let i = 0; i < 2; i++) {
@@ -137,7 +137,7 @@ it('a backend that reports only six tenths of its tokens is named with the missi
   }
   expect(row.generation).toMatchObject({ engine: 6_000, booked: 3_600, drift: 2_400 });
 
-  // As an operator sees it once the hour has been over for long enough.
+  // The output for an operator some time after the hour.
   await services.database.query(`
     UPDATE metering.backend_hour SET hour = hour - interval '2 hours';
     UPDATE metering.engine_hour SET hour = hour - interval '2 hours', first_at = first_at - interval '2 hours',
@@ -154,11 +154,11 @@ it('a backend that reports only six tenths of its tokens is named with the missi
   expect(scraped).toMatch(/^tollgate_backend_drift_ratio\{backend="simulator:",kind="generation"\} 0\.4$/m);
 });
 
-it('an engine that begins anew is no drift, and the hour says so', async () => {
+it('a restarted engine is no drift, and the hour reports it', async () => {
   const row = await compared(async () => {
     await answered(10, { answerTokens: 300 });
     await sampler.sample(hourOf(Date.now()) + HOUR_MS / 2);
-    // Nobody reads its counters again before it ends.
+    // The counters are not read again before it ends.
     await answered(2, { answerTokens: 300 });
     await told();
     const { port } = new URL(services.simulator.url);

@@ -10,28 +10,28 @@ import { BillingModule } from '../../apps/billing/src';
 import { MeteringModule } from '../../apps/metering/src';
 import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 
-/** Beyond every deadline of these tests: the sweeper would mend some of what they spoil. */
+/** Longer than these tests run, because the sweeper would repair some of the corruptions. */
 const NO_SWEEP_MS = 3_600_000;
-/** Until all that follows from a request has come to rest, with many tenants at once. */
+/** Time for all messages of many tenants' requests to be handled. */
 const REST_TIMEOUT_MS = 20_000;
 const MONTH_MS = 31 * 24 * 60 * 60 * 1_000;
 const PRICE = { version: 'v', inputFemtos: '0', cachedInputFemtos: '0', outputFemtos: '1000000000', requestNanos: '0' };
-/** Tokens of the events of each tenant: 7 cents, in 3 debits or fewer, and some nanos carried. */
+/** The tokens of each tenant's events. They cost 7 cents, in at most 3 debits, and a remainder in nanos. */
 const TOKENS = [10_001, 20_002, 40_003];
 const WIDE = { requestsPerMinute: 1_000_000, tokensPerMinute: 1_000_000_000, concurrency: 1_000 };
 
-/** One tenant with three served requests in all stores, for one way of spoiling them. */
+/** One tenant with three served requests in all stores, for one kind of corruption. */
 export interface Served {
   tenantId: string;
   keyId: string;
-  /** The request ids, ascending. */
+  /** The request ids in ascending order. */
   ids: string[];
-  /** Number of its invoice; none while its month is open. */
+  /** The number of its invoice, if its month is closed. */
   invoice: string;
 }
 
 /**
- * Metering and billing as they are, on one database, with one admission store, and requests served through all three.
+ * Metering and billing on one database, with one admission store, and requests that are served through all three.
  */
 export class Books {
   private app!: INestMicroservice;
@@ -63,7 +63,7 @@ export class Books {
           BillingModule.register({
             databaseUrl,
             postingIntervalMs: 0,
-            // It would mend what these tests spoil.
+            // It would repair the corruptions of these tests.
             watchEveryMs: null,
             currency: () => 'USD',
             now: () => new Date(Date.now() + this.billingIsAheadMs),
@@ -81,7 +81,7 @@ export class Books {
   }
 
   /**
-   * A tenant whose requests are in the books, whose holds are released, and about whom nothing is under way any more.
+   * Makes a tenant whose requests are in the books, whose holds are released, and without waiting messages.
    */
   async serve(): Promise<Served> {
     const [tenantId, keyId] = [newId('ten'), newId('key')];
@@ -89,7 +89,7 @@ export class Books {
     await eventually(async () => expect((await this.snapshot(tenantId))?.version).toBe(1n));
     const events = TOKENS.map((completionTokens) => usageEvent(tenantId, keyId, completionTokens));
     for (const event of events) {
-      // A store that asks the books for the tenant refuses it until it knows.
+      // The store may have to ask the books for the tenant first, and refuses requests until then.
       await eventually(async () => {
         const [admitted] = await this.admission.admit([admitRequest(event)]);
         expect(admitted).toMatchObject({ kind: 'held' });
@@ -104,7 +104,7 @@ export class Books {
     return { tenantId, keyId, ids: events.map((event) => event.id), invoice: '' };
   }
 
-  /** Closes the running month of a tenant, as if it were over, and tells the number of its invoice. */
+  /** Closes the running month of a tenant as if it had ended. Returns the number of its invoice. */
   async close({ tenantId }: Served): Promise<string> {
     const period = new Date().toISOString().slice(0, 7);
     this.billingIsAheadMs = MONTH_MS;
@@ -118,7 +118,7 @@ export class Books {
     return String(data[0]!.accountingNumber);
   }
 
-  /** The differences of a run, when it has ended. */
+  /** Runs reconcile and returns its differences. */
   async reconcile(): Promise<Difference[]> {
     const { id } = await this.messages.request('billing.reconcile.start', {});
     const report = await eventually(
@@ -134,7 +134,7 @@ export class Books {
     return report.differences;
   }
 
-  /** Of the entry with this place in a tenant's journal: 1 is the first, -1 the last. */
+  /** The id of the entry at this place in a tenant's journal: 1 is the first, -1 the last. */
   async entryId(tenantId: string, place: number): Promise<string> {
     const rows = await this.database.query<{ id: string }>(
       'SELECT id FROM billing.journal_entry WHERE tenant_id = $1 ORDER BY sequence',
@@ -143,7 +143,7 @@ export class Books {
     return rows.at(place > 0 ? place - 1 : place)!.id;
   }
 
-  /** Until metering has quarantined it. */
+  /** Publishes an event and waits until metering has quarantined it. */
   async publishRefused(event: UsageEvent): Promise<void> {
     await this.messages.publish('usage-events', [event]);
     await eventually(
@@ -155,7 +155,7 @@ export class Books {
     );
   }
 
-  /** Behind the triggers' back. */
+  /** Runs SQL without the triggers. */
   async spoil(sql: string, values: unknown[]): Promise<void> {
     await this.database.query('SET session_replication_role = replica');
     try {
@@ -166,8 +166,8 @@ export class Books {
   }
 
   /**
-   * Until no whole cent waits to be posted, no message to be published, and the admission store has what the books
-   * have.
+   * Waits until no whole cent is left to post and no message to publish, and the admission store has the balances of
+   * the books.
    */
   private rest(tenantId: string): Promise<void> {
     return eventually(

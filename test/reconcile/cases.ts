@@ -1,25 +1,25 @@
 import { newId, type UsageEvent } from '@tollgate/contracts';
 import { usageEvent, type Books, type Served } from './books';
 
-/** What a store's own tests know of its inside: each spoils it as a bad restore or a hand in the database would. */
+/** Corruptions of an admission store, as a bad restore or a manual change would cause them. */
 export interface Spoilers {
-  /** Moves the balance that the store has. */
+  /** Changes the balance in the store. */
   balance(tenantId: string, byNanos: bigint): Promise<void>;
   forget(tenantId: string): Promise<void>;
-  /** A hold of 5 nanos that no running sum knows. */
+  /** Adds a hold of 5 nanos that is in no running sum. */
   pending(tenantId: string, id: string): Promise<void>;
-  /** A settled hold of 5 nanos with this record; with `counted` also in the running sum. */
+  /** Adds a settled hold of 5 nanos with this record. With `counted`, it is also in the running sum. */
   settled(event: UsageEvent): Promise<void>;
 }
 
 export interface Corruption {
   what: string;
-  /** Its month is closed by then. */
+  /** Whether its month is closed first. */
   closed?: true;
   spoil(of: Served): Promise<unknown>;
-  /** Checks that must be among the differences of the tenant, each with the ids that it must name. */
+  /** The checks that must be among the differences of the tenant, each with the ids that it must name. */
   finds: (of: Served) => [check: string, ...ids: string[]][];
-  /** And nothing else. */
+  /** Whether there must be no other differences. */
   only?: true;
 }
 
@@ -31,7 +31,7 @@ const UNKNOWN = 'the admission store knows the tenant';
 const TOTAL = 'charges = usage debits + carried';
 const CHAIN = 'every entry has the hash of its contents and of the entries before it';
 
-/** Every way of spoiling the books that is known. Each is given a tenant of its own. */
+/** Every known corruption of the books. Each gets its own tenant. */
 export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
   const sql = (text: string, values: (of: Served) => unknown[]) => (of: Served) => books.spoil(text, values(of));
   const first = ({ ids }: Served) => [ids[0]];
@@ -55,7 +55,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       finds: ({ ids }) => [[SAME, ids[0]!], [TOTAL]],
     },
     {
-      what: 'two charges changed so that their sum is right',
+      what: 'two changed charges with the right sum',
       spoil: async ({ ids }) => {
         await books.spoil('UPDATE billing.charge SET cost_nanos = cost_nanos + 7 WHERE id = $1', [ids[0]]);
         await books.spoil('UPDATE billing.charge SET cost_nanos = cost_nanos - 7 WHERE id = $1', [ids[1]]);
@@ -97,9 +97,9 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       ),
       finds: () => [[TOTAL], ['balance = sum of entries'], ['postings of an entry sum to zero']],
     },
-    // The owner of the database can do these, and correct all sums afterwards.
+    // The owner of the database can do these, and correct all sums.
     {
-      what: 'a top-up that was raised, with its postings and every balance after it',
+      what: 'a raised top-up, with its postings and every later balance',
       spoil: async ({ tenantId }) => {
         topUp.set(tenantId, await books.entryId(tenantId, 1));
         await books.spoil('UPDATE billing.journal_entry SET amount_cents = amount_cents + 500 WHERE id = $1', [
@@ -120,7 +120,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       only: true,
     },
     {
-      what: 'a debit that was taken out of the end of the journal',
+      what: 'a debit removed from the end of the journal',
       spoil: async ({ tenantId }) => {
         const last = await books.entryId(tenantId, -1);
         for (const table of ['posting WHERE entry_id', 'coverage WHERE entry_id', 'journal_entry WHERE id'])
@@ -134,10 +134,10 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       finds: () => [[CHAIN], [TOTAL]],
     },
     {
-      what: 'a top-up that was put between two entries',
+      what: 'a top-up inserted between two entries',
       spoil: async ({ tenantId }) => {
         const spoil = (statement: string) => books.spoil(statement, [tenantId]);
-        // By unused numbers, so that each is unique at every moment.
+        // In two steps over unused numbers, because each number must always be unique.
         for (const by of ['+ 1000', '- 999'])
           await spoil(
             `UPDATE billing.journal_entry SET sequence = sequence ${by} WHERE tenant_id = $1 AND sequence > 1`,
@@ -217,7 +217,7 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       finds: ({ tenantId }) => [[CHARGED, newEvent.get(tenantId)!], [HOUR]],
     },
     {
-      what: 'a usage event of 2⁶³−1 nanos, which its tokens do not cost, and nobody charged',
+      what: 'a usage event of 2⁶³−1 nanos, which is not the cost of its tokens',
       spoil: async ({ tenantId, keyId }) => {
         const event = { ...usageEvent(tenantId, keyId, 5), costNanos: String(2n ** 63n - 1n) };
         newEvent.set(tenantId, event.id);
@@ -244,18 +244,18 @@ export function allCorruptions(books: Books, spoilers: Spoilers): Corruption[] {
       finds: () => [['the roll-up of a tenant is the sum of its events']],
     },
     {
-      what: 'a balance in the admission store that is off by a nano',
+      what: 'a balance in the admission store that differs by one nano',
       spoil: ({ tenantId }) => spoilers.balance(tenantId, -1n),
       finds: () => [['balance = balance of the admission store']],
     },
     {
       what: 'a tenant that the admission store lost',
       spoil: ({ tenantId }) => spoilers.forget(tenantId),
-      // One that asks the books for it at its next request has lost nothing.
+      // A store that asks the books at the next request has lost nothing.
       finds: () => (books.admission.asksForTenants ? [] : [[UNKNOWN]]),
     },
     {
-      what: 'a tenant of which the admission store has nothing left but a hold',
+      what: 'a tenant of which the admission store has only a hold',
       spoil: async ({ tenantId, ids }) => {
         await spoilers.pending(tenantId, `${ids[0]!}x`);
         await spoilers.forget(tenantId);

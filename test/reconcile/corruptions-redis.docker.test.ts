@@ -13,15 +13,16 @@ afterAll(async () => {
   client.disconnect();
 });
 
-/** As lua/3_state.lua packs them. */
-const PENDING = `redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack('key_x', 5, 1, 1, 1, 1, false, false, 4000000000000, 1, false, '{}'))`;
+/** Holds as lua/3_state.lua packs them. */
+const PENDING = `redis.call('HSET', KEYS[1], ARGV[1],
+  cmsgpack.pack('key_x', 5, 1, 1, 1, 1, false, false, 4000000000000, 1, false, '{}'))`;
 const SETTLED = `redis.call('HSET', KEYS[1], ARGV[1], cmsgpack.pack(5, ARGV[2]))`;
 const key = (tenantId: string, name: string) => `tga:{${tenantId}}:${name}`;
 
-describe('reconcile, with admission in Redis', () => {
+describe('reconcile with admission in Redis', () => {
   corruptionSuite(database, async () => {
     const messages = new PostgresMessages({ url: database.url, applicationName: 'books-test' });
-    // As in production: it asks the books for a tenant that it does not know.
+    // As in production, the store asks the books for an unknown tenant.
     admission = new RedisAdmissionStore({ url: redis.url, onUnknownTenant: askForCredit(messages) });
     await admission.start();
     client = new Redis(redis.url);

@@ -3,11 +3,11 @@ import { useTestDatabase } from '@tollgate/testing';
 import { corruptionSuite } from './corruptions';
 
 let admission: PostgresAdmissionStore;
-// Before the database's own hook: by then nobody may be connected.
+// Runs before the hook of the database, which needs all connections closed.
 afterAll(() => admission.close());
 const database = useTestDatabase();
 
-describe('reconcile, with admission in Postgres', () => {
+describe('reconcile with admission in PostgreSQL', () => {
   corruptionSuite(database, async () => {
     admission = new PostgresAdmissionStore({ url: database.url });
     await admission.start();

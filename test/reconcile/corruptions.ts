@@ -7,8 +7,8 @@ import { allCorruptions, type Corruption, type Spoilers } from './cases';
 const GAP = 'invoices are numbered without a gap';
 
 /**
- * Every store spoiled in every way that is known, each with a tenant of its own; one run must find every one, name it,
- * and find nothing else.
+ * Applies every known corruption to the stores, each to its own tenant. One run must find and name each, and find
+ * nothing else.
  */
 export function corruptionSuite(
   database: TestDatabase,
@@ -24,12 +24,12 @@ export function corruptionSuite(
   });
   afterAll(() => books.stop());
 
-  it('finds nothing where nothing is spoiled', async () => {
+  it('finds no difference in correct books', async () => {
     await books.serve();
     expect(await books.reconcile()).toEqual([]);
   });
 
-  it('finds everything that was spoiled, names it, and nothing else', async () => {
+  it('finds and names every corruption, and nothing else', async () => {
     const sound = await books.serve();
     const cases = await Promise.all(
       corruptions.map(async (corruption) => ({
@@ -42,7 +42,7 @@ export function corruptionSuite(
     const differences = await books.reconcile();
     const of = (tenantId: string) => differences.filter((difference) => difference.tenantId === tenantId);
     for (const { corruption, served } of cases) {
-      // A gap between invoices is nobody's: told of the tenant of the next one.
+      // A gap between invoices belongs to no tenant. It is reported for the tenant of the next invoice.
       const found = differences.filter(({ tenantId, check }) => tenantId === served.tenantId || check === GAP);
       const named = corruption.finds(served).map(([check, ...ids]) => {
         const ofCheck = found.filter((difference) => difference.check === check);

@@ -3,16 +3,16 @@ import { eventually, useTestDatabase } from '@tollgate/testing';
 import { Client } from 'pg';
 import { Books } from './books';
 
-/** More comparisons than what merely differs for a moment is given. */
+/** More comparisons than reconcile makes before it reports a difference. */
 const MANY_LOOKS = 14;
 const DEADLINE_MS = 60_000;
 
 let admission: PostgresAdmissionStore;
-// Before the database's own hook: by then nobody may be connected.
+// Runs before the hook of the database, which needs all connections closed.
 afterAll(() => admission.close());
 const database = useTestDatabase();
 
-describe('reconcile, while a refund is out of the admission store and not yet in the books', () => {
+describe('reconcile while a refund has left the admission store but is not in the books', () => {
   let books: Books;
   beforeAll(async () => {
     admission = new PostgresAdmissionStore({ url: database.url });
@@ -22,12 +22,12 @@ describe('reconcile, while a refund is out of the admission store and not yet in
   });
   afterAll(() => books.stop());
 
-  it('waits for it, and finds nothing once it is booked', async () => {
+  it('waits for the refund, and finds no difference when it is booked', async () => {
     const { tenantId } = await books.serve();
     const held = new Client({ connectionString: database.url, application_name: 'test' });
     await held.connect();
     try {
-      // Reads go on; the entry of the refund waits here, after the store has given the money.
+      // Reads are possible, but the entry of the refund waits here, after the store has granted the money.
       await held.query('BEGIN; LOCK TABLE billing.journal_entry IN EXCLUSIVE MODE');
       const before = await balanceNanos(tenantId);
       const refund = books.messages.request(

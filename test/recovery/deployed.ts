@@ -15,13 +15,14 @@ export const BUDGET_CENTS = 2;
 
 const WIDE = '{ requestsPerMinute: 1000000, tokensPerMinute: 100000000, concurrency: 1000 }';
 
-/** A configuration with no limit in the way, and one profile with a budget; the file's path. */
+/** Writes a configuration with wide limits and one profile with a budget. Returns the path of the file. */
 export function writeConfig(): string {
   const file = join(mkdtempSync(join(tmpdir(), 'tollgate-recovery-')), 'tollgate.yaml');
   writeFileSync(
     file,
     `models:
-  - { id: ${MODEL}, kind: chat, contextTokens: 131072, maxOutputTokens: 16384, price: { input: '50', output: '200' }, backends: [{ url: 'simulator:' }] }
+  - { id: ${MODEL}, kind: chat, contextTokens: 131072, maxOutputTokens: 16384,
+      price: { input: '50', output: '200' }, backends: [{ url: 'simulator:' }] }
 plans:
   - id: default
     limits: ${WIDE}
@@ -43,9 +44,9 @@ export interface Tenant {
 export interface Answer {
   status: number;
   retryAfter: string | null;
-  /** Of an error. */
+  /** The code of an error. */
   code: string | null;
-  /** The request's id, and what it costs by the usage that the client was told; when it was complete. */
+  /** The id of a complete answer, and the cost of the reported usage. */
   id: string | null;
   costNanos: bigint;
   tookMs: number;
@@ -57,7 +58,7 @@ interface ChatOptions {
   tokensPerSecond?: number;
 }
 
-/** What tests do through the APIs of running gateways, and look up in the books. */
+/** Uses the APIs of running gateways, and reads the books. */
 export class Deployed {
   constructor(
     private readonly deployment: Deployment,
@@ -81,7 +82,7 @@ export class Deployed {
     return { id, key: value, keyId, token };
   }
 
-  /** A request whose answer the caller reads. */
+  /** Sends a request. The caller reads the answer. */
   open(
     key: string,
     { stream = false, tokens = 10, tokensPerSecond = 0 }: ChatOptions = {},
@@ -130,10 +131,7 @@ export class Deployed {
     }
   }
 
-  /**
-   * Every answer that was complete is charged once, at its cost, and nothing else of the tenant is; the debits are what
-   * was charged.
-   */
+  /** Expects that every complete answer is charged once at its cost, that nothing else is, and that debits match. */
   async expectCharged(tenantId: string, answers: readonly Answer[]): Promise<void> {
     const complete = answers.filter(({ id }) => id !== null);
     const charges = await this.query<{ id: string; cost: string }>(
@@ -144,8 +142,9 @@ export class Deployed {
       complete.map(({ id, costNanos }) => ({ id, cost: String(costNanos) })).sort((a, b) => (a.id! < b.id! ? -1 : 1)),
     );
     const [books] = await this.query<{ posted: string }>(
-      `SELECT (gathered_nanos + carried_nanos
-               - coalesce((SELECT sum(amount_cents) FROM billing.journal_entry e WHERE e.tenant_id = b.tenant_id AND type = 'usage'), 0) * 10000000)::text AS posted
+      `SELECT (gathered_nanos + carried_nanos - 10000000 * coalesce(
+                (SELECT sum(amount_cents) FROM billing.journal_entry e
+                 WHERE e.tenant_id = b.tenant_id AND type = 'usage'), 0))::text AS posted
          FROM billing.tenant_books b WHERE tenant_id = $1`,
       [tenantId],
     );
@@ -168,7 +167,7 @@ interface Body {
   error?: { code: string };
 }
 
-/** What an answer says in the end, plain or streamed. */
+/** Reads an answer. The chunks of a stream are merged. */
 function read(text: string): Body {
   if (!text.startsWith('data:')) return JSON.parse(text) as Body;
   const chunks = text

@@ -10,15 +10,15 @@ import { charge, balanceUpdate, usageEvent } from './events';
 
 const TIMEOUT = { timeoutMs: 30_000, everyMs: 100 };
 const SKEW_MS = 120_000;
-/** Longer than nothing, and far shorter than the skew: a clock other than Redis's would have ended it. */
+/** A stream that takes some time, but far less than the skew. Any other clock than that of Redis would end its hold. */
 const STREAM_TOKENS = 60;
 const BACKLOG_EVENTS = 10_000;
 const BACKLOG_TENANTS = 20;
-/** That it drains is what is looked at here; how quickly, the benchmark measures. */
+/** Only proves that the backlog drains. A benchmark measures the speed. */
 const BACKLOG_LIMIT_MS = 60_000;
 
 const config = writeConfig();
-/** Shifts what a process takes for the time; its waiting goes on as it was. */
+/** Shifts the `Date` of a process. Its timers are unchanged. */
 const SKEW_FILE = join(dirname(config), 'skew.cjs');
 writeFileSync(
   SKEW_FILE,
@@ -39,7 +39,7 @@ let consumers: ServiceProcess[];
 let messages: KafkaMessages | undefined;
 
 beforeAll(async () => {
-  // One after the other: five at once on two cores take longer to start than Kafka's patience.
+  // One after the other, because five at once on two cores start too slowly for Kafka's time limits.
   await deployment.start('auth', skewed(-SKEW_MS));
   consumers = [
     await deployment.start('metering', skewed(SKEW_MS)),
@@ -66,8 +66,8 @@ const books = (tenantId: string) =>
     [tenantId],
   );
 
-describe('clocks that differ by two minutes, one way and the other', () => {
-  it('cost no request its hold, its charge or its answer, and charge nothing twice', async () => {
+describe('clocks that are two minutes ahead or behind', () => {
+  it('lose no hold, charge or answer, and charge nothing twice', async () => {
     const tenant = await deployed.newTenant();
     const answers: Answer[] = [];
     for (const gateway of gateways) {
@@ -77,7 +77,7 @@ describe('clocks that differ by two minutes, one way and the other', () => {
         expect(answer.status).toBe(200);
       }, TIMEOUT);
     }
-    // Metering, whose clock is ahead, sweeps all the while.
+    // Metering, whose clock is ahead, sweeps during the requests.
     const streams = await Promise.all(
       gateways.flatMap((gateway) =>
         [true, false].map((stream) =>
@@ -87,7 +87,7 @@ describe('clocks that differ by two minutes, one way and the other', () => {
     );
     for (const answer of streams) expect(answer).toMatchObject({ status: 200, id: expect.stringMatching(/^req_/) });
     await eventually(() => deployed.expectCharged(tenant.id, [...answers, ...streams]), TIMEOUT);
-    // The month of the debit is that of the end by the gateway's word, whatever the clocks of metering and billing say.
+    // The month of the debit is that of the event's end time, independent of the clocks of metering and billing.
     const months = await deployed.query<{ own: boolean }>(
       `SELECT period = to_char(ended_at AT TIME ZONE 'UTC', 'YYYY-MM') AS own FROM billing.charge WHERE tenant_id = $1`,
       [tenant.id],
@@ -104,8 +104,8 @@ describe('clocks that differ by two minutes, one way and the other', () => {
   });
 });
 
-describe('deliveries that are repeated and out of order', () => {
-  it('make the same books, of usage and of charges', async () => {
+describe('repeated and reordered messages', () => {
+  it('of usage and of charges make the same books', async () => {
     const orders: ((list: UsageEvent[]) => UsageEvent[])[] = [
       (list) => list,
       (list) => list.toReversed(),
@@ -114,7 +114,7 @@ describe('deliveries that are repeated and out of order', () => {
     ];
     const nowMs = Date.now();
     const shapes = Array.from({ length: 60 }, (_, n) => ({
-      // Of months that are not closed: what comes later than that belongs to the running one.
+      // In open months, because a late charge belongs to the running month.
       endedAt: new Date(nowMs - n * 1_000).toISOString(),
       completionTokens: n,
       costNanos: String(400_000n + BigInt(n) * 200_000n),
@@ -122,8 +122,7 @@ describe('deliveries that are repeated and out of order', () => {
     const tenants = orders.map(() => newId('ten'));
     for (const [n, order] of orders.entries()) {
       const events = order(shapes.map((shape) => usageEvent(tenants[n]!, shape)));
-      // In calls of their own, so that repeats come in later batches too; half of the orders as metering would have
-      // published them.
+      // In several calls, so that repeats are in later batches too. Half of the orders are published as charges.
       for (let from = 0; from < events.length; from += 25) {
         const part = events.slice(from, from + 25);
         if (n % 2 === 0) await messages!.publish('usage-events', part);
@@ -139,13 +138,14 @@ describe('deliveries that are repeated and out of order', () => {
       );
     }
     const sums = await deployed.query<{ gathered: string }>(
-      'SELECT DISTINCT (gathered_nanos + carried_nanos)::text AS gathered FROM billing.tenant_books WHERE tenant_id = ANY($1)',
+      `SELECT DISTINCT (gathered_nanos + carried_nanos)::text AS gathered
+       FROM billing.tenant_books WHERE tenant_id = ANY($1)`,
       [tenants],
     );
     expect(sums).toHaveLength(1);
   });
 
-  it('of the news of a tenant leave its newest status', async () => {
+  it('of a tenant update leave the newest status', async () => {
     const tenants = [3, 5].map((seed) => ({ id: newId('ten'), seed }));
     for (const { id: tenantId, seed } of tenants) {
       const all = Array.from({ length: 31 }, (_, n): TenantUpdate => ({
@@ -156,25 +156,26 @@ describe('deliveries that are repeated and out of order', () => {
       for (const one of shuffled([...all, ...all], seed)) await messages!.publish('tenant-news', [one]);
       await eventually(async () => {
         const [row] = await deployed.query<{ version: string; suspended: boolean; told: string }>(
-          'SELECT status_version::text AS version, suspended, version::text AS told FROM billing.tenant_books WHERE tenant_id = $1',
+          `SELECT status_version::text AS version, suspended, version::text AS told
+           FROM billing.tenant_books WHERE tenant_id = $1`,
           [tenantId],
         );
         expect(row).toMatchObject({ version: '31', suspended: true });
-        // And the admission store has what the books have.
+        // The admission store has the status of the books.
         const fields = await deployed.redisCli('HMGET', `tga:{${tenantId}}:credit`, 'version', 'suspended');
         expect(fields.match(/\d+/g)?.slice(-2)).toEqual([row!.told, '1']);
       }, TIMEOUT);
     }
   });
 
-  it('of credit news leave the newest balance', async () => {
+  it('of a balance update leave the newest balance', async () => {
     const tenantId = newId('ten');
     const all = Array.from({ length: 30 }, (_, n) => balanceUpdate(tenantId, n + 1, BigInt(n)));
     for (const one of shuffled([...all, ...all], 3)) await messages!.publish('credit-news', [one]);
     await eventually(async () => {
       const fields = await deployed.redisCli('HMGET', `tga:{${tenantId}}:credit`, 'version', 'balance');
       const found = fields.match(/\d+/g)?.slice(-2);
-      // News that billing never sent: its watch may have looked by then.
+      // Billing never sent these updates, so its watch may have repaired the tenant by then.
       if (found?.join() !== '30,29')
         expect(await consumers.at(-1)!.metrics()).toMatch(
           /^tollgate_billing_poisoned_tenants_total\{\w+="version"\} [1-9]/m,
@@ -183,7 +184,7 @@ describe('deliveries that are repeated and out of order', () => {
   });
 });
 
-it('drains a backlog of 10,000 events that gathered while metering and billing were away, with right sums', async () => {
+it('a backlog of 10,000 events drains with right sums after metering and billing were down', async () => {
   await Promise.all(consumers.map((service) => service.end()));
   const tenants = Array.from({ length: BACKLOG_TENANTS }, () => newId('ten'));
   const events = Array.from({ length: BACKLOG_EVENTS }, (_, n) => usageEvent(tenants[n % BACKLOG_TENANTS]!));
@@ -193,7 +194,8 @@ it('drains a backlog of 10,000 events that gathered while metering and billing w
   const from = performance.now();
   const charged = () =>
     deployed.query<{ tenant_id: string; n: number; nanos: string }>(
-      'SELECT tenant_id, count(*)::int AS n, sum(cost_nanos)::text AS nanos FROM billing.charge WHERE tenant_id = ANY($1) GROUP BY tenant_id ORDER BY tenant_id',
+      `SELECT tenant_id, count(*)::int AS n, sum(cost_nanos)::text AS nanos
+       FROM billing.charge WHERE tenant_id = ANY($1) GROUP BY tenant_id ORDER BY tenant_id`,
       [tenants],
     );
   await eventually(async () => expect((await charged()).reduce((sum, { n }) => sum + n, 0)).toBe(BACKLOG_EVENTS), {
@@ -202,7 +204,8 @@ it('drains a backlog of 10,000 events that gathered while metering and billing w
   });
   const seconds = (performance.now() - from) / 1_000;
   process.stderr.write(
-    `backlog: ${BACKLOG_EVENTS} events in ${seconds.toFixed(1)} s from ready to the last charge: ${(BACKLOG_EVENTS / seconds).toFixed()}/s\n`,
+    `backlog: ${BACKLOG_EVENTS} events in ${seconds.toFixed(1)} s from ready to the last charge, ` +
+      `${(BACKLOG_EVENTS / seconds).toFixed()}/s\n`,
   );
   const share = BACKLOG_EVENTS / BACKLOG_TENANTS;
   expect(await charged()).toEqual(

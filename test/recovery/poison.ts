@@ -8,11 +8,11 @@ export const envelope = (data: unknown, more: object = {}) => ({
   data,
   ...more,
 });
-/** JSON that is read, and cannot be written again. */
+/** JSON that can be parsed but not written again. */
 export const nested = (data: object) =>
   Buffer.from(JSON.stringify(envelope(data)).replace('"DEEP"', `${'{"a":'.repeat(DEEP)}1${'}'.repeat(DEEP)}`));
 
-/** What no consumer can read: `<topic>.dead`. */
+/** Messages that no consumer can read. They go to `<topic>.dead`. */
 export function unreadable(good: object): [string, Buffer | null, RegExp][] {
   return [
     ['text', Buffer.from('hello'), /not JSON/],
@@ -21,8 +21,8 @@ export function unreadable(good: object): [string, Buffer | null, RegExp][] {
     ['invalid UTF-8', Buffer.from([0xff, 0xfe, 0x00, 0x80]), /not JSON/],
     ['cut off', json(envelope(good)).subarray(0, 60), /not JSON/],
     ['a list', json([envelope(good)]), /not an envelope/],
-    ['no envelope', json(good), /not an envelope/],
-    ['a version to come', json(envelope(good, { v: 999 })), /version 999/],
+    ['a missing envelope', json(good), /not an envelope/],
+    ['a future version', json(envelope(good, { v: 999 })), /version 999/],
     ['no data', json(envelope(null)), /data is not/],
     ['another type of tenant', json(envelope({ ...good, tenantId: 7 })), /no tenantId/],
     ['deep nesting', Buffer.from('['.repeat(DEEP) + ']'.repeat(DEEP)), /not an envelope/],

@@ -6,33 +6,33 @@ import { setTimeout } from 'node:timers/promises';
 import type { Deployment, Replicas } from '../services/deployment';
 import { BUDGET_CENTS, Deployed, OUTPUT_TOKEN_NANOS, type Answer } from './deployed';
 
-/** What a request waits for the books of a tenant that an emptied Redis forgot, and some. */
+/** Longer than a request waits for the books of a tenant that an emptied Redis does not know. */
 const UNKNOWN_TENANT_LIMIT_MS = 3_500;
 const SETTLED_LIMIT_MS = 20_000;
-/** A client's wait for its 503 while Redis is away, and for service once it is back. */
+/** The longest wait of a client for its 503 while Redis is unavailable, and for service when it is back. */
 const REFUSAL_LIMIT_MS = 1_000;
 const RECOVERY_LIMIT_MS = 2_000;
-/** Paced, so that what is measured has a core, too. */
+/** The clients pause, so that the measured processes have a core, too. */
 const [CLIENTS, CLIENT_PAUSE_MS] = [4, 20];
 /**
- * Of a long stream. Half of its first slice, of 1,024, is used: nothing has been asked for; three quarters and some: it
- * has.
+ * A long stream. After half of its first slice of 1,024 tokens it has not asked for an extension yet. After three
+ * quarters it has.
  */
 const [NOT_ASKED_TOKENS, ASKED_BY_TOKENS, TOKENS] = [512, 780, 1_200];
 const REFUSALS_SEEN = 20;
 
-/** Neither "wrong key" nor "no credit": done, or try again. */
+/** Expects success or "try again", never a refusal for the key or the credit. */
 function expectDoneOrLater({ status, code, retryAfter }: Answer): void {
   expect([status, code]).toEqual([expect.any(Number), status === 200 ? null : 'overloaded_error']);
   if (status !== 200) expect([status, Number(retryAfter) >= 1]).toEqual([503, true]);
 }
 
-/** A Redis that loses what it has, or is away, while services run. */
+/** A Redis that loses its data or is unavailable while services run. */
 export function redisSuite(deployment: Deployment, replicas: Replicas): void {
   let deployed: Deployed;
   beforeAll(() => void (deployed = new Deployed(deployment, replicas.gateway)));
 
-  /** In force as soon as the news of its credit has come. */
+  /** Makes a tenant and waits until its credit is in force. */
   async function tenantWithCredit(options: Parameters<Deployed['newTenant']>[0] = {}) {
     const tenant = await deployed.newTenant(options);
     const answers: Answer[] = [];
@@ -70,7 +70,7 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       await charged(tenant.id, tenant.answers);
     });
 
-    it('still knows what was spent of the budget of the month', async () => {
+    it('still knows how much of the monthly budget is spent', async () => {
       const tenant = await tenantWithCredit({ profile: 'tight' });
       const reached = () =>
         eventually(async () => {
@@ -81,7 +81,7 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       await reached();
       await charged(tenant.id, tenant.answers);
       await deployed.empty();
-      // The first answer that is not "try again" is that one.
+      // The first answer other than "try again" is the refusal.
       await eventually(async () => {
         const answer = await deployed.chat(tenant.key, { tokens: 20 });
         if (answer.status === 503) throw new Error('not yet');
@@ -91,7 +91,7 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       expect(spent).toBeLessThanOrEqual(BigInt(BUDGET_CENTS) * NANOS_PER_CENT);
     });
 
-    it('costs no running request anything: it goes on to its end, and is charged once at its cost', async () => {
+    it('breaks no running request: each runs to its end and is charged once at its cost', async () => {
       const tenant = await tenantWithCredit();
       const running = [true, false, true].map((stream) =>
         deployed.chat(tenant.key, { stream, tokens: 200, tokensPerSecond: 20 }),
@@ -104,7 +104,7 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       expect(await deployed.gateways[0]!.metrics()).toMatch(/^tollgate_settled_without_hold_total [3-9]/m);
     });
 
-    it('refuses with 503 and Retry-After, within seconds, while nobody tells the credit; serves as soon as somebody does', async () => {
+    it('answers 503 with Retry-After within seconds while Kafka is silent, and serves when it is back', async () => {
       const tenant = await tenantWithCredit();
       await deployment.kafka.pause();
       await deployed.empty();
@@ -129,10 +129,10 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       await charged(tenant.id, tenant.answers);
     });
 
-    it('overdraws by no more than what was not gathered at that moment, and charges it all the same', async () => {
+    it('overdraws by at most the usage that was not gathered at that moment, and still charges it', async () => {
       const CREDIT_CENTS = 10;
       const tenant = await tenantWithCredit({ cents: CREDIT_CENTS });
-      // Charges wait outside of the books.
+      // The lock keeps charges out of the books.
       const lock = new Client({ connectionString: deployment.postgres.url });
       await lock.connect();
       await charged(tenant.id, tenant.answers);
@@ -159,7 +159,7 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       await charged(tenant.id, tenant.answers);
       const used = tenant.answers.reduce((sum, { costNanos }) => sum + costNanos, 0n);
       const overdraft = used - BigInt(CREDIT_CENTS) * NANOS_PER_CENT;
-      process.stderr.write(`emptied Redis: overdraft ${overdraft} nanos of ${ungathered} that were not gathered\n`);
+      process.stderr.write(`emptied Redis: overdraft ${overdraft} nanos of ${ungathered} not gathered\n`);
       expect(overdraft).toBeGreaterThan(0n);
       expect(overdraft).toBeLessThanOrEqual(ungathered);
       const [books] = await deployed.query<{ balance: number }>(
@@ -170,13 +170,13 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
     });
   });
 
-  /** What a load balancer is told of the gateway. */
+  /** Waits until the gateway answers a load balancer with this status. */
   const expectReadyz = (status: number): Promise<void> =>
     eventually(async () => {
       expect((await fetch(`${deployed.gateways[0]!.addresses.health}/readyz`)).status).toBe(status);
     });
 
-  describe('a Redis that is away', () => {
+  describe('while Redis is unavailable', () => {
     const { redis } = deployment;
 
     it.each([
@@ -184,7 +184,7 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       ['killed', () => redis.kill(), () => redis.start()],
       ['cut off', () => redis.disconnect(), () => redis.connect()],
     ])(
-      '%s: 503 with Retry-After within a second, ready and serving within two of its return',
+      '(%s), requests get 503 with Retry-After within a second, and service within two of its return',
       async (name, fault, cure) => {
         const tenant = await tenantWithCredit();
         const answers: (Answer & { atMs: number })[] = [];
@@ -214,13 +214,14 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
         await Promise.all(clients);
         const slowestMs = Math.max(...refused().map(({ tookMs }) => tookMs));
         process.stderr.write(
-          `Redis ${name}: ${refused().length} refused, the slowest after ${slowestMs.toFixed()} ms; served ${recoveredMs.toFixed()} ms and ready ${readyMs.toFixed()} ms after its return\n`,
+          `Redis ${name}: ${refused().length} refused, the slowest after ${slowestMs.toFixed()} ms; ` +
+            `served ${recoveredMs.toFixed()} ms and ready ${readyMs.toFixed()} ms after its return\n`,
         );
         answers.forEach(expectDoneOrLater);
         expect(slowestMs).toBeLessThan(REFUSAL_LIMIT_MS);
         expect(recoveredMs).toBeLessThan(RECOVERY_LIMIT_MS);
         expect(readyMs).toBeLessThan(RECOVERY_LIMIT_MS);
-        // What was settled, and whose answer the fault cut off, is charged too.
+        // There may be further charges, for settled requests whose answers the fault cut off.
         await eventually(
           async () => {
             const rows = await deployed.query<{ id: string; cost: string }>(
@@ -236,12 +237,12 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       },
     );
 
-    it('for the keys alone, not for the credit: not ready, until both can be asked for', async () => {
+    it('for keys but not for credit, the gateway is not ready', async () => {
       await expectReadyz(200);
       const admin = new Redis(redis.url);
       const [, maxClients = ''] = (await admin.config('GET', 'maxclients')) as string[];
       try {
-        // Who is connected stays; nobody else may come, nor who is sent away come back.
+        // Existing connections stay. No new one is accepted, also not of a client whose connection was closed.
         await admin.config('SET', 'maxclients', 1);
         const clients = String(await admin.client('LIST'))
           .trim()
@@ -256,7 +257,7 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       await expectReadyz(200);
     });
 
-    it('when a stream ends: it ends with an error event, and is charged all that it delivered once Redis is back', async () => {
+    it('a stream that ends gets an error event, and is charged all its tokens when Redis is back', async () => {
       const tenant = await tenantWithCredit();
       const whole = await deployed.chat(tenant.key, { stream: true, tokens: 1 });
       const answer = await deployed.open(tenant.key, { stream: true, tokens: 120, tokensPerSecond: 30 });
@@ -276,7 +277,7 @@ export function redisSuite(deployment: Deployment, replicas: Replicas): void {
       expect(await deployed.gateways[0]!.metrics()).toMatch(/^tollgate_settled_late_total [1-9]/m);
     });
 
-    it('when a stream needs more: it is asked again once it is back, and the stream goes on to its own end', async () => {
+    it('a stream that needs an extension gets it when Redis is back, and runs to its own end', async () => {
       const tenant = await tenantWithCredit();
       const answer = await deployed.open(tenant.key, { stream: true, tokens: TOKENS, tokensPerSecond: 80 });
       const reader = answer.body!.getReader();

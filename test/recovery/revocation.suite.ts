@@ -4,13 +4,13 @@ import type { ServiceProcess } from '../services/service-process';
 import { Deployed } from './deployed';
 
 const REVOCATION_LIMIT_MS = 1_000;
-/** As many as have a credential in memory, in all of which it is revoked. */
+/** All of these gateways have the credential in memory. */
 export const GATEWAYS = 3;
 const ROUNDS = 20;
 
 interface Credential {
   id: string;
-  /** Asks a gateway something that needs no other service; 401 once it is revoked. */
+  /** The status of a request that needs no other service: 401 after the revocation. */
   statusAt(gateway: ServiceProcess): Promise<number>;
   revoke(by: ServiceProcess): Promise<Response>;
 }
@@ -21,7 +21,7 @@ async function ask(url: string, bearer: string, method = 'GET'): Promise<Respons
   return response;
 }
 
-/** On gateways that all have the credential in memory. */
+/** Revocations, while all gateways have the credential in memory. */
 export function revocationSuite(deployment: Deployment, replicas: Replicas): void {
   const { kafka } = deployment;
   let deployed: Deployed;
@@ -51,14 +51,14 @@ export function revocationSuite(deployment: Deployment, replicas: Replicas): voi
     const { id, token: value } = await issueToken(['usage:read']);
     return {
       id,
-      // Not its scope: refused before anybody else is asked.
+      // The token lacks the scope, so the gateway answers without another service.
       statusAt: async ({ addresses }) => (await ask(`${addresses.publicUrl}/_api/v1/keys`, value)).status,
       revoke: ({ addresses }) =>
         ask(`${addresses.operatorUrl}/_operator/v1/tenants/${tenantId}/tokens/${id}`, OPERATOR_SECRET, 'DELETE'),
     };
   }
 
-  /** Both in the memory of every gateway. */
+  /** Issues a key and a token, and waits until every gateway has them in memory. */
   async function issuePair(): Promise<Credential[]> {
     const pair = await Promise.all([key(), token()]);
     for (const credential of pair) {
@@ -68,7 +68,7 @@ export function revocationSuite(deployment: Deployment, replicas: Replicas): voi
     return pair;
   }
 
-  /** Milliseconds from now until the gateways refuse it, the last of them. */
+  /** Milliseconds from now until the last gateway refuses the credential. */
   async function refusedEverywhereMs(credential: Credential): Promise<number> {
     const took = deployed.gateways.map((gateway) =>
       inForceAfterMs(async () => expect(await credential.statusAt(gateway)).toBe(401)),
@@ -80,7 +80,7 @@ export function revocationSuite(deployment: Deployment, replicas: Replicas): voi
     what: string,
     revoke: (credential: Credential, round: number) => Promise<void>,
   ): Promise<void> {
-    // All issued before: Kafka may be away while they are revoked.
+    // All are issued first, because Kafka may be unavailable during the revocations.
     const pairs: Credential[][] = [];
     for (let round = 0; round < ROUNDS; round++) pairs.push(await issuePair());
     return during(what, async () => {
@@ -96,14 +96,15 @@ export function revocationSuite(deployment: Deployment, replicas: Replicas): voi
       for (const [kind, ms] of Object.entries(took)) {
         const [max, median] = [Math.max(...ms), ms.toSorted((a, b) => a - b)[ms.length >> 1]!];
         process.stderr.write(
-          `revocation of a ${kind} on ${GATEWAYS} gateways, ${what}: max ${max.toFixed()} ms, median ${median.toFixed()} ms of ${ms.length}\n`,
+          `revocation of a ${kind} on ${GATEWAYS} gateways, ${what}: ` +
+            `max ${max.toFixed()} ms, median ${median.toFixed()} ms of ${ms.length}\n`,
         );
         expect(max).toBeLessThanOrEqual(REVOCATION_LIMIT_MS);
       }
     });
   }
 
-  /** What goes on around a measurement, by its name. */
+  /** Runs a measurement under the faults that `what` names. */
   async function during(what: string, work: () => Promise<void>): Promise<void> {
     const lost = /notification/.test(what);
     const away = /Kafka/.test(what);
@@ -117,8 +118,8 @@ export function revocationSuite(deployment: Deployment, replicas: Replicas): voi
     }
   }
 
-  describe('a revocation, of a credential that three gateways have in memory', () => {
-    it.each(['notified', 'every notification lost'])('is in force at all within a second of its answer: %s', (what) =>
+  describe('a revocation of a credential that three gateways have in memory', () => {
+    it.each(['notified', 'every notification lost'])('is in force on all within a second of its answer: %s', (what) =>
       measure(what, async (credential, round) => {
         const answer = await credential.revoke(deployed.gateways[round % GATEWAYS]!);
         expect(answer.status).toBe(204);
@@ -126,7 +127,7 @@ export function revocationSuite(deployment: Deployment, replicas: Replicas): voi
     );
 
     it.each(['Kafka away', 'Kafka away and every notification lost'])(
-      'is in force at all within a second of its commit, projected or not: %s',
+      'is in force on all within a second of its commit: %s',
       (what) =>
         measure(what, async ({ id }) => {
           const rows = await deployed.query(

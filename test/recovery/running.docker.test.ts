@@ -1,13 +1,15 @@
 import { useDeployment, useReplicas } from '../services/deployment';
 import { writeConfig } from './deployed';
 import { poisonSuite } from './poison.suite';
+import { poisonedRequestsSuite } from './poisoned-requests.suite';
 import { redisSuite } from './redis.suite';
 import { GATEWAYS, revocationSuite } from './revocation.suite';
 
-// One start for all of them, which is dearer than most of their tests: each makes tenants of its own, and leaves all
-// services as it found them.
+// The suites share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
+// all services as it found them.
 const deployment = useDeployment({ TOLLGATE_CONFIG: writeConfig() });
 const replicas = useReplicas(deployment, { gateway: GATEWAYS, auth: 1, metering: 1, billing: 1 });
 poisonSuite(deployment, replicas);
+poisonedRequestsSuite(deployment, replicas);
 redisSuite(deployment, replicas);
 revocationSuite(deployment, replicas);

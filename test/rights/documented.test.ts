@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 const database = useTestDatabase();
 const DOCUMENT = resolve(__dirname, '../../docs/rights-postgres.md');
 
-/** What the role of a service has, as the lists of the document say it. */
+/** The rights of a service's role, in the form of the lists in the document. */
 const GRANTED = `
   SELECT n.nspname || '.' || c.relname AS object, concat_ws(', ',
       CASE WHEN has_table_privilege(r.oid, c.oid, 'SELECT') THEN 'SELECT' END,
@@ -34,7 +34,7 @@ const NOBODYS = `
   WHERE nspname IN ('auth', 'metering', 'billing')
     AND a.grantee NOT IN (nspowner, to_regrole('tollgate_' || nspname))`;
 
-it('each service has the rights that the document says, and nobody has any besides', async () => {
+it('each service has exactly the documented rights', async () => {
   const items = readFileSync(DOCUMENT, 'utf8').matchAll(/^- `((?:auth|metering|billing)\.\w+)`: ([^.]+)\./gm);
   const documented = [...items].map(([, object, rights]) => `${object}: ${rights!.replace(/\s+/g, ' ')}`);
   const granted = await database.query<{ object: string; rights: string }>(GRANTED);

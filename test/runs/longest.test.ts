@@ -6,13 +6,13 @@ import longest from '../setup/longest.json';
 
 const ROOT = resolve(__dirname, '../..');
 
-it('every test file whose time is known exists', () => {
+it('every test file in longest.json exists', () => {
   expect(Object.keys(longest).filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-it('the longest files begin first where no former run is remembered', () => {
+it('the longest files run first if Jest remembers no earlier run', () => {
   const paths = ['test/docs/documents.test.ts', ...Object.keys(longest).toReversed()];
-  // An ES module, so asked in a process of its own. Without a cache, as in a fresh checkout.
+  // In another process, because it is an ES module. Without a cache, as in a fresh checkout.
   const script = `import LongestFirst from '${pathToFileURL(join(ROOT, 'test/setup/longest-first.mjs')).href}';
     const context = { config: { cache: false }, hasteFS: { getSize: () => 0 } };
     const tests = ${JSON.stringify(paths)}.map((path) => ({ path: '${ROOT}/' + path, context }));

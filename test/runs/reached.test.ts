@@ -8,7 +8,7 @@ const MONEY_OF_GATEWAY = 'test/gateway/money.test.ts';
 const LEDGER = 'apps/billing/src/ledger/history.test.ts';
 const DOCUMENTS = 'test/docs/documents.test.ts';
 
-/** The test files that a change of these files reaches; null: all. An ES module, so asked in a process of its own. */
+/** The test files that a change of these files reaches, or null for all. In another process, as it is an ES module. */
 function reached(...changed: string[]): string[] | null {
   const script = `import { reachedTests } from '${MODULE}';
     console.log(JSON.stringify(await reachedTests(${JSON.stringify(changed)})));`;
@@ -16,14 +16,14 @@ function reached(...changed: string[]): string[] | null {
   return JSON.parse(printed) as string[] | null;
 }
 
-it('a change of an app reaches its own tests and those of what starts it, and no others', () => {
+it('a change of an app reaches its own tests and those that start it, and no others', () => {
   const tests = reached('apps/cli/src/index.ts');
   expect(tests).toEqual(expect.arrayContaining([CLI, 'test/e2e/quickstart.test.ts', DOCUMENTS]));
   expect(tests).not.toContain(MONEY_OF_GATEWAY);
   expect(tests).not.toContain(LEDGER);
 });
 
-it('a change of a service reaches the tests that start it by its name alone', () => {
+it('a change of a service reaches the tests that start it only by its name', () => {
   const tests = reached('apps/metering/src/index.ts', 'apps/metering/src/migrations/001-metering.sql');
   expect(tests).toEqual(
     expect.arrayContaining(['test/services/running.docker.test.ts', 'test/stack/stack.docker.test.ts']),
@@ -31,7 +31,7 @@ it('a change of a service reaches the tests that start it by its name alone', ()
   expect(tests).not.toContain('apps/gateway/src/prompt/tokenizer.test.ts');
 });
 
-it('a change of a library reaches the tests of all that depends on it', () => {
+it('a change of a library reaches the tests of all projects that depend on it', () => {
   const tests = reached('libs/postgres/src/index.ts');
   expect(tests).toEqual(
     expect.arrayContaining(['libs/postgres/src/functions.test.ts', LEDGER, MONEY_OF_GATEWAY, 'test/e2e/crash.test.ts']),
@@ -39,7 +39,7 @@ it('a change of a library reaches the tests of all that depends on it', () => {
   expect(tests).not.toContain('libs/contracts/src/money.test.ts');
 });
 
-it('a change of what tests share reaches those that import it, directly or not, or start it', () => {
+it('a change of a file that tests share reaches the tests that import it, directly or not, or start it', () => {
   const tests = reached('test/e2e/fixtures.ts', 'test/kill/kill-at.mjs');
   const expected = [
     'test/e2e/overspend.test.ts',

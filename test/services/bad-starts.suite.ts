@@ -6,7 +6,7 @@ import { KAFKA_USER, type Deployment } from './deployment';
 import { ALL, expectRefusals, WITH_DATABASE } from './refusals';
 import type { App } from './service-process';
 
-/** Runs SQL as superuser. */
+/** Runs SQL as the superuser. */
 async function sql(url: string, ...statements: string[]): Promise<void> {
   const client = new Client({ connectionString: url });
   await client.connect();
@@ -17,19 +17,19 @@ async function sql(url: string, ...statements: string[]): Promise<void> {
   }
 }
 
-/** Services that cannot start: each says why in a line, and ends. */
+/** Services that cannot start. Each must report the reason in one line and end. */
 export function badStartsSuite(deployment: Deployment): void {
-  /** To a client it is as old as one that never had them. */
+  /** For a client, this server looks like an old version without functions. */
   const withoutFunctions = useRedis({ args: ['--rename-command', 'FUNCTION', ''] });
 
-  /** Starts each of these services with these settings over the right ones. */
+  /** Starts each of these services with wrong settings in place of valid ones. */
   const refused = (apps: readonly App[], env: Record<string, string>, line: RegExp | ((app: App) => RegExp)) =>
     expectRefusals(
       apps.map((app) => deployment.spawn(app, env)),
       line,
     );
 
-  // A gateway waits for brokers that do not say what is wrong (come-and-go.suite.ts).
+  // A gateway waits for brokers that do not answer (come-and-go.suite.ts).
   describe('Kafka', () => {
     it('that does not answer', () =>
       refused(
@@ -38,7 +38,7 @@ export function badStartsSuite(deployment: Deployment): void {
         /^tollgate: Kafka cannot be used at 127\.0\.0\.1:1 .*ECONNREFUSED.*: check KAFKA_BROKERS/,
       ));
 
-    it('whose host nobody knows', () =>
+    it('whose host is unknown', () =>
       refused(['auth'], { KAFKA_BROKERS: 'kafka.invalid:9092' }, /kafka\.invalid.*check KAFKA_BROKERS/));
 
     it('that refuses the password', () =>
@@ -50,7 +50,10 @@ export function badStartsSuite(deployment: Deployment): void {
           KAFKA_USERNAME: KAFKA_USER.name,
           KAFKA_PASSWORD: 'not-to-be-shown',
         },
-        /^tollgate: Kafka at 127\.0\.0\.1:\d+ .* refuses the user: (?!.*not-to-be-shown).*: correct KAFKA_USERNAME, KAFKA_PASSWORD or KAFKA_SASL_MECHANISM$/,
+        new RegExp(
+          '^tollgate: Kafka at 127\\.0\\.0\\.1:\\d+ .* refuses the user: (?!.*not-to-be-shown).*: ' +
+            'correct KAFKA_USERNAME, KAFKA_PASSWORD or KAFKA_SASL_MECHANISM$',
+        ),
       ));
 
     it('that expects a user', () =>
@@ -64,10 +67,13 @@ export function badStartsSuite(deployment: Deployment): void {
       refused(
         ['metering'],
         { KAFKA_SASL_MECHANISM: 'plain', KAFKA_USERNAME: 'tollgate', KAFKA_PASSWORD: 'not-to-be-shown' },
-        /\(without TLS, as "tollgate" by plain\).* check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM(?!.*not-to-be-shown)/,
+        new RegExp(
+          '\\(without TLS, as "tollgate" by plain\\).* ' +
+            'check KAFKA_BROKERS, KAFKA_TLS and KAFKA_SASL_MECHANISM(?!.*not-to-be-shown)',
+        ),
       ));
 
-    it('that speaks no TLS', () =>
+    it('that does not use TLS', () =>
       refused(['billing'], { KAFKA_TLS: 'true' }, /\(with TLS, without a user\).* check KAFKA_BROKERS, KAFKA_TLS/));
 
     it('without the topics', () =>
@@ -91,7 +97,7 @@ export function badStartsSuite(deployment: Deployment): void {
         /^tollgate: REDIS_URL \(redis:\/\/127\.0\.0\.1:\d+\): Redis refuses this user and password: WRONGPASS/,
       ));
 
-    it('that lacks our functions, and does not let us load them', async () => {
+    it('that lacks our functions and forbids loading them', async () => {
       await deployment.redis.exec(redisCli('FUNCTION', 'FLUSH'));
       await deployment.redis.exec(redisCli('ACL', 'SETUSER', 'weak', 'on', '>weak', '~*', '&*', '+@all', '-function'));
       const url = deployment.redis.url.replace('://', '://weak:weak@');
@@ -105,7 +111,7 @@ export function badStartsSuite(deployment: Deployment): void {
     it.each([
       ['tga', ['auth', 'gateway'] as const],
       ['tgc', ['billing', 'gateway', 'metering'] as const],
-    ])('that lets us touch the keys %s:* alone', async (prefix, apps) => {
+    ])('that grants only the keys %s:*', async (prefix, apps) => {
       const rights = [`~${prefix}:*`, '&*', '+@all', '-@admin', '-@dangerous', '+function', '+info'];
       await deployment.redis.exec(redisCli('ACL', 'SETUSER', prefix, 'on', '>weak', ...rights));
       const url = deployment.redis.url.replace('://', `://${prefix}:weak@`);
@@ -116,7 +122,7 @@ export function badStartsSuite(deployment: Deployment): void {
       );
     });
 
-    it('that has no functions, as before version 7', () =>
+    it('that has no functions, like versions before 7', () =>
       refused(
         ALL,
         { REDIS_URL: withoutFunctions.url },
@@ -139,11 +145,14 @@ export function badStartsSuite(deployment: Deployment): void {
         /^tollgate: PostgreSQL at 127\.0\.0\.1:\d+\/tollgate refuses the password of DATABASE_URL\.$/,
       ));
 
-    it('that speaks no TLS', () =>
+    it('that does not use TLS', () =>
       refused(
         WITH_DATABASE,
         { DATABASE_URL: `${deployment.postgres.url}?sslmode=verify-full` },
-        /^tollgate: PostgreSQL at 127\.0\.0\.1:\d+\/tollgate speaks no TLS: leave sslmode out of DATABASE_URL, or set up TLS there\.$/,
+        new RegExp(
+          '^tollgate: PostgreSQL at 127\\.0\\.0\\.1:\\d+/tollgate speaks no TLS: ' +
+            'leave sslmode out of DATABASE_URL, or set up TLS there\\.$',
+        ),
       ));
 
     it('without the database', () =>
@@ -164,7 +173,7 @@ export function badStartsSuite(deployment: Deployment): void {
       await old.close();
     });
 
-    it('without the schemas, with older ones, with newer ones', async () => {
+    it('without the schemas, with older ones, or with newer ones', async () => {
       const url = withDatabase(deployment.postgres.url, 'behind');
       await sql(deployment.postgres.url, 'CREATE DATABASE behind');
       const behind = { DATABASE_URL: url };
@@ -182,7 +191,7 @@ export function badStartsSuite(deployment: Deployment): void {
           ]);
         }),
       );
-      const older: App[] = ['auth', 'billing']; // Metering has no more than one to be behind by.
+      const older: App[] = ['auth', 'billing']; // Metering has only one migration.
       const last = (app: App) =>
         `DELETE FROM ${app}.schema_migration WHERE number = (SELECT max(number) FROM ${app}.schema_migration)`;
       await sql(url, ...older.map(last));
@@ -203,8 +212,8 @@ export function badStartsSuite(deployment: Deployment): void {
     });
   });
 
-  describe('this machine', () => {
-    it('has a port in use', async () => {
+  describe('a port', () => {
+    it('that is in use', async () => {
       const server = createServer();
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       const port = String((server.address() as { port: number }).port);
@@ -217,7 +226,7 @@ export function badStartsSuite(deployment: Deployment): void {
       for (const [app, setting] of inUse) {
         await refused(
           [app],
-          // Nobody is served yet: the time that load balancers need is not waited for.
+          // No client is served yet, so the service does not wait for load balancers.
           { [setting]: port, TOLLGATE_LAME_DUCK_SECONDS: '300' },
           new RegExp(`^tollgate: Port ${port} on 127\\.0\\.0\\.1 is in use: .* set ${setting} `),
         );

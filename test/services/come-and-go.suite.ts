@@ -6,29 +6,26 @@ import type { App, ServiceProcess } from './service-process';
 import { chat, newTenant, type Tenant } from './first-steps';
 import { ALL } from './refusals';
 
-/** Of a dependency that went away or came back: bounded by the checks' own time-outs. */
+/** Time to notice that a dependency stopped or returned, which depends on the time limits of the checks. */
 const NOTICE_TIMEOUT_MS = 30_000;
-/** Until groups are joined again, and what waited has taken the whole way through the services. */
+/** Time for the consumers to join their groups again, and for waiting messages to pass through the services. */
 const BACK_TIMEOUT_MS = 200_000;
 const WITH_KAFKA_BACK_TIMEOUT_MS = 400_000;
-/**
- * From a signal during a start to the end of the process, on a machine of which it has a core: on one that is busier in
- * proportion.
- */
+/** From a signal during a start to the end of the process, with a core of its own. On a busy machine, in proportion. */
 const START_CUT_LIMIT_MS = 2_000;
-/** The load lags behind by a minute: what starts right now is counted by itself. */
+/** The load average lags behind by a minute, so current starts are counted separately. */
 const howBusy = (starts: number) =>
   Math.max(1, loadavg()[0]! / availableParallelism(), starts / availableParallelism());
 const READY = { gateway: 'ok', auth: 'ok', metering: 'ok', billing: 'ok' } as const;
 
-/** What the servers do to services that run, and to those that start meanwhile. */
+/** Servers that stop and return, while services run or start. */
 export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void {
   const services = (): ServiceProcess[] => Object.values(replicas).flat();
   const firstGateway = (): ServiceProcess => replicas.gateway[0]!;
   let tenant: Tenant;
   beforeAll(async () => void (tenant = await newTenant(firstGateway())));
 
-  /** Until every service says so of itself. */
+  /** Waits until every service reports this readiness. */
   async function expectReadiness(expected: Record<App, 'ok' | 'unavailable'>): Promise<void> {
     await eventually(
       async () => {
@@ -39,7 +36,7 @@ export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void
     );
   }
 
-  /** Every service that depends on it says that it is away, and that all else is there. */
+  /** Waits until each service reports this dependency as unavailable, and its other dependencies as available. */
   async function expectAway(name: string): Promise<void> {
     await eventually(
       async () => {
@@ -68,7 +65,7 @@ export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void
       { auth: 'unavailable', metering: 'unavailable', billing: 'unavailable', gateway: 'ok' },
     ],
   ] as const)(
-    'without %s exactly those are not ready that need it, and all are again when it is back',
+    'without %s exactly the services that need it are not ready, and all are ready when it is back',
     async (_, name, server, expected) => {
       const container: TestContainer = server();
       await container.stop();
@@ -91,7 +88,7 @@ export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void
   );
 
   it(
-    'a gateway starts while Kafka is silent: who is known is served, the rest is told to come again, and all of it works when Kafka is there',
+    'a gateway that starts while Kafka is silent serves known keys, and everything else when Kafka is back',
     async () => {
       const own = await newTenant(firstGateway());
       const usage = (gateway: ServiceProcess) =>
@@ -113,7 +110,7 @@ export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void
       await eventually(
         async () => {
           expect((await gateway.readiness()).dependencies['kafka']).toMatchObject({ ok: true });
-          // The second is what had waited: nobody has asked for anything since.
+          // The second request is the one whose event waited for Kafka.
           expect(await usage(gateway)).toMatchObject({ status: 200, body: { data: { totals: { requests: 2 } } } });
         },
         { timeoutMs: BACK_TIMEOUT_MS, everyMs: 100 },
@@ -124,7 +121,7 @@ export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void
     WITH_KAFKA_BACK_TIMEOUT_MS,
   );
 
-  it('goes on after all of them were away together, without a restart of any service', async () => {
+  it('all services recover without a restart after all servers stopped together', async () => {
     const { redis, kafka, postgres } = deployment;
     await Promise.all([redis.kill(), kafka.kill(), postgres.kill()]);
     await expectReadiness({
@@ -133,7 +130,7 @@ export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void
       metering: 'unavailable',
       billing: 'unavailable',
     });
-    // In another order than they are needed.
+    // In another order than the services need them.
     await kafka.start();
     await redis.start();
     await postgres.start();
@@ -142,7 +139,7 @@ export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void
     expect((await chat(firstGateway(), later.key)).status).toBe(200);
   });
 
-  it('a signal ends a start where it stands, also while it waits for servers that are silent', async () => {
+  it('a signal ends a start at once, also while it waits for silent servers', async () => {
     const { redis, postgres } = deployment;
     await Promise.all([redis.pause(), postgres.pause()]);
     try {
@@ -162,12 +159,12 @@ export function comeAndGoSuite(deployment: Deployment, replicas: Replicas): void
     await expectReadiness(READY);
   });
 
-  it('says that it is stopping before anything else, and still serves for the time that load balancers need', async () => {
+  it('a stopping gateway reports it first, and still serves for the time that load balancers need', async () => {
     const gateway = await deployment.start('gateway', { TOLLGATE_LAME_DUCK_SECONDS: '10' });
     gateway.child.kill('SIGTERM');
     await eventually(async () => expect((await gateway.readiness()).status).toBe('stopping'));
     expect((await chat(gateway, tenant.key)).status).toBe(200);
-    // The same wish again.
+    // Further signals are ignored.
     gateway.child.kill('SIGTERM');
     expect(await gateway.exited()).toBe(0);
   });

@@ -15,22 +15,24 @@ import { startSimulator, type Simulator } from '../../apps/simulator/src';
 import { ServiceProcess, type App } from './service-process';
 
 export const OPERATOR_SECRET = 'the-operators-secret-in-tests';
-/** Exactly what libs/redis/README.md asks for. */
+/** A user with exactly the rights in libs/redis/README.md. */
 export const REDIS_USER = { name: 'services', password: 'the-services-password' };
 const REDIS_RIGHTS = ['~tga:*', '~tgc:*', '&tgc:*', '+@all', '-@admin', '-@dangerous', '+function', '+info'];
-/** Of the brokers' second listener, for those who want to be refused there. */
+/** The user of the brokers' second listener, for tests of refused logins. */
 export const KAFKA_USER = { name: 'services', password: 'the-brokers-password' };
-const KAFKA_LOGIN = `org.apache.kafka.common.security.plain.PlainLoginModule required user_${KAFKA_USER.name}="${KAFKA_USER.password}";`;
+const KAFKA_LOGIN =
+  'org.apache.kafka.common.security.plain.PlainLoginModule required ' +
+  `user_${KAFKA_USER.name}="${KAFKA_USER.password}";`;
 const NOT_ANSWERED = /does not answer|no answer within/;
 const MIGRATED: readonly App[] = ['auth', 'metering', 'billing'];
 
 /**
- * Real Kafka, Redis (whose user may do only what it must) and PostgreSQL in containers, topics and schemas as an
- * operator makes them, the simulator, and any number of each deployable as processes.
+ * Kafka, Redis (with a user of minimal rights) and PostgreSQL in containers, with topics and schemas as an operator
+ * makes them, the simulator, and any number of processes of each service.
  */
 export class Deployment {
   readonly running = new Set<ServiceProcess>();
-  /** Of the message keys: a file for each service. */
+  /** The folder of the message keys, with a file for each service. */
   readonly keysDirectory = mkdtempSync(join(tmpdir(), 'tollgate-keys-'));
   simulator!: Simulator;
 
@@ -41,7 +43,7 @@ export class Deployment {
     private readonly more: Record<string, string>,
   ) {}
 
-  /** The settings of every deployable. */
+  /** The settings of every service. */
   get env(): Record<string, string> {
     return {
       KAFKA_BROKERS: this.kafka.brokers.join(','),
@@ -55,7 +57,7 @@ export class Deployment {
     };
   }
 
-  /** For a test that speaks as any service. */
+  /** An identity with the keys of all services. */
   get identity(): Identity {
     const lines = SERVICES.flatMap((service) =>
       readKeys(readFileSync(keysFileOf(this.keysDirectory, service), 'utf8')),
@@ -76,7 +78,7 @@ export class Deployment {
     );
   }
 
-  /** Begins to start one; not yet ready. */
+  /** Spawns a service without waiting until it is ready. */
   spawn(app: App, env: Record<string, string> = {}, args: readonly string[] = []): ServiceProcess {
     const service = ServiceProcess.spawn(
       app,
@@ -89,8 +91,8 @@ export class Deployment {
   }
 
   /**
-   * Starts one and waits until it is ready; once more, as whoever watches over services does, where it gave up on a
-   * server that had no turn: many start at once here, on few cores.
+   * Starts a service and waits until it is ready. Starts it once more, as a supervisor does, if a server did not
+   * answer, because many services start at once here on few cores.
    */
   async start(app: App, env: Record<string, string> = {}): Promise<ServiceProcess> {
     const service = this.spawn(app, env);
@@ -108,8 +110,8 @@ export class Deployment {
 }
 
 /**
- * A deployment for the calling test file: the servers run and are prepared, no service is started. `env`: settings for
- * all services.
+ * A deployment for the calling test file. The servers are running and prepared, but no service is started. `env` has
+ * settings for all services.
  */
 export function useDeployment(env: Record<string, string> = {}): Deployment {
   const kafka = useKafka({
@@ -127,12 +129,12 @@ export function useDeployment(env: Record<string, string> = {}): Deployment {
   return deployment;
 }
 
-/** Those that run, each deployable's replicas by its name. */
+/** The running replicas of each service, by its name. */
 export type Replicas = Record<App, ServiceProcess[]>;
 
 /**
- * Starts so many of each deployable before the calling file's tests: for suites that share them. Gateways come last, as
- * all processes at once take longer to start on two cores than Kafka's patience.
+ * Starts replicas of each service before the tests of the calling file, for suites that share them. Gateways start
+ * last, because all processes at once start too slowly on two cores for Kafka's time limits.
  */
 export function useReplicas(deployment: Deployment, counts: Readonly<Record<App, number>>): Replicas {
   const replicas: Replicas = { gateway: [], auth: [], metering: [], billing: [] };

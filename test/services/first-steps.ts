@@ -11,7 +11,7 @@ export interface Tenant {
   token: string;
 }
 
-/** A POST to the operator API of this gateway, safe to repeat. Rejects with the answer unless something was created. */
+/** Sends a safe POST to the operator API of this gateway. Rejects with the answer unless it is 201. */
 export async function operate<T>(gateway: ServiceProcess, path: string, body: unknown): Promise<T> {
   const url = `${gateway.addresses.operatorUrl}/_operator/v1${path}`;
   const request = { method: 'POST', body: JSON.stringify(body) };
@@ -20,7 +20,7 @@ export async function operate<T>(gateway: ServiceProcess, path: string, body: un
   return answer.data;
 }
 
-/** A tenant with a key, a token, and credit that it can use: it has made one small request. */
+/** Makes a tenant with a key, a token and usable credit. It has sent one small request. */
 export async function newTenant(gateway: ServiceProcess, { amountCents = 1_000 } = {}): Promise<Tenant> {
   const { id } = await operate<{ id: string }>(gateway, '/tenants', { name: 'Acme' });
   const { key } = await operate<{ key: string }>(gateway, `/tenants/${id}/keys`, { name: 'test' });

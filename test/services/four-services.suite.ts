@@ -7,7 +7,7 @@ import type { App, ServiceProcess } from './service-process';
 const SETTLED_TIMEOUT_MS = 20_000;
 const APPS: readonly App[] = ['auth', 'metering', 'billing', 'gateway'];
 
-/** What the dashboards and alerts are made of: a series with a value each, at whom it concerns. */
+/** The metrics of dashboards and alerts: a series with its value for each service. */
 const SERIES: Record<App, RegExp[]> = {
   gateway: [
     /^tollgate_requests_total\{model="sim-large",outcome="complete"\} 2$/m,
@@ -51,7 +51,7 @@ export function fourServicesSuite(deployment: Deployment): void {
     const gateway = services[3]!;
     const tenant = await newTenant(gateway);
     const first = 1;
-    // Dear enough to show in whole cents.
+    // Expensive enough for a debit of whole cents.
     const answer = await chat(gateway, tenant.key, { max_tokens: 1_000, simulator: { answerTokens: 1_000 } });
     expect(answer.status).toBe(200);
 

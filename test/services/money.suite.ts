@@ -12,11 +12,11 @@ interface Books {
   data: { balanceCents: number; carriedNanos: string; entries: { id: string; type: string; amountCents: number }[] };
 }
 
-/** On two gateways, and two replicas of billing. */
+/** Runs on two gateways and two replicas of billing. */
 export function moneySuite(deployment: Deployment, replicas: Replicas): void {
   const gateways = replicas.gateway;
 
-  /** What is safe to repeat: a look, or a booking by its ref. */
+  /** Sends a request that is safe to repeat: a GET, or a booking with a ref. */
   const operator = <T>(path: string, body?: unknown) =>
     onceServed(() =>
       call<T>(`${gateways[0]!.addresses.operatorUrl}/_operator/v1${path}`, OPERATOR_SECRET, {
@@ -25,14 +25,14 @@ export function moneySuite(deployment: Deployment, replicas: Replicas): void {
       }),
     );
 
-  it('refunds against running requests on two gateways: nothing is spent twice, and each request is found from its entry', async () => {
+  it('refunds beside running requests on two gateways never spend twice, and each request has its entry', async () => {
     const START_CENTS = 300;
     const tenant = await newTenant(gateways[0]!, { amountCents: START_CENTS });
     let [running, refunded, answered] = [6, 0, 0];
     const requests = async (n: number) => {
       for (let i = 0; i < 10; i++) {
-        // Requests alone would spend the credit before a first refund is through Kafka: each round waits for one, and
-        // runs against the next.
+        // Without waiting, the requests would spend the credit before the first refund has passed Kafka. So each round
+        // waits for one refund and competes with the next.
         await eventually(() => expect(answered).toBeGreaterThan(i), { timeoutMs: SETTLED_TIMEOUT_MS });
         const { status } = await chat(gateways[(n + i) % 2]!, tenant.key, {
           max_tokens: 400,
@@ -84,21 +84,21 @@ export function moneySuite(deployment: Deployment, replicas: Replicas): void {
     await operate(gateways[1]!, `/tenants/${tenant.id}/credit/adjust`, { amountCents: 5, ref: 'a', reason: 'test' });
   });
 
-  it('a request that follows the answer of a top-up runs on it at once, on either gateway', async () => {
+  it('a request after the answer of a top-up can use it at once, on either gateway', async () => {
     for (let round = 0; round < 20; round++) {
       const [first, second] = [gateways[round % 2]!, gateways[(round + 1) % 2]!];
       const { id } = await operate<{ id: string }>(first, '/tenants', { name: 'Acme' });
       const { key } = await operate<{ key: string }>(first, `/tenants/${id}/keys`, { name: 'test' });
-      // Until both know the key, and that there is no credit.
+      // Until both gateways know the key and its lack of credit.
       for (const gateway of gateways) await eventually(async () => expect((await chat(gateway, key)).status).toBe(402));
       await operate(first, `/tenants/${id}/credit`, { amountCents: 100, source: 'manual', ref: id });
       expect((await onceServed(() => chat(second, key, { max_tokens: 1 }))).status).toBe(200);
     }
   });
 
-  it('whoever can write to Kafka, and has no message key, books nothing, charges nothing, suspends nobody and makes no key: it is counted', async () => {
+  it('messages without a valid signature book, charge, suspend and create nothing, and are counted', async () => {
     const START_CENTS = 300;
-    /** More than the small requests of this test cost together, and less than what is forged. */
+    /** More than all requests of this test cost, and less than the forged amounts. */
     const SERVED_CENTS = 50;
     const FORGED_COST = { costNanos: '2000000000' };
     const tenant = await newTenant(gateways[0]!, { amountCents: START_CENTS });
@@ -164,8 +164,7 @@ export function moneySuite(deployment: Deployment, replicas: Replicas): void {
     );
     expect((await chat(gateways[1]!, own.value)).status).toBe(401);
     for (const gateway of gateways) expect((await chat(gateway, tenant.key, { max_tokens: 1 })).status).toBe(200);
-    // A genuine top-up is in force although its version is far lower, and the books hold what was served to the tenant
-    // and nothing else.
+    // A genuine top-up is in force although its version is far lower. The books have only the tenant's real requests.
     const topUp = { amountCents: 100, source: 'manual', ref: 'genuine' };
     expect((await operator(`/tenants/${tenant.id}/credit`, topUp)).status).toBe(201);
     const { data } = (

@@ -1,15 +1,15 @@
 import { availableParallelism, loadavg } from 'node:os';
 import type { App, ServiceProcess } from './service-process';
 
-/** On a machine of which it has a core: on one that is busier in proportion. */
+/** For a process with a core of its own. On a busy machine, in proportion. */
 const MAX_START_MS = 10_000;
 
 export const ALL: readonly App[] = ['gateway', 'auth', 'metering', 'billing'];
-/** Those with a schema. */
+/** The services with a schema. */
 export const WITH_DATABASE: readonly App[] = ['auth', 'metering', 'billing'];
 
 export interface Refusal {
-  /** Of stderr, without those of the log. */
+  /** The lines of stderr, without those of the log. */
   lines: string[];
   exitCode: number | null;
   tookMs: number;
@@ -23,7 +23,7 @@ export async function refusal(service: ServiceProcess): Promise<Refusal> {
   return { lines: lines.filter((line) => !line.startsWith('{')), exitCode, tookMs: performance.now() - began };
 }
 
-/** Each says in one line what is wrong and names the cure, in time. They start together. */
+/** Expects that each service reports the error and its remedy in one line, in time. They start together. */
 export async function expectRefusals(
   services: readonly ServiceProcess[],
   line: RegExp | ((app: App) => RegExp),

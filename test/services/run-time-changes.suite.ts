@@ -10,7 +10,7 @@ const IN_FORCE_MS = 1_000;
 const WAIT_MS = 20_000;
 const ROUNDS = 5;
 
-/** On two gateways. */
+/** Runs on two gateways. */
 export function runTimeChangesSuite(deployment: Deployment, { gateway: gateways }: Replicas): void {
   async function change(method: 'PUT' | 'POST', path: string, body: unknown = {}): Promise<void> {
     const url = `${gateways[0]!.addresses.operatorUrl}/_operator/v1${path}`;
@@ -18,16 +18,13 @@ export function runTimeChangesSuite(deployment: Deployment, { gateway: gateways 
     expect(changed.status).toBeLessThan(300);
   }
 
-  /** What a request is answered at this gateway: `ok`, or the error's code. */
+  /** Sends a request to this gateway. Returns `ok` or the code of the error. */
   async function ask(gateway: ServiceProcess, key: string, body: Record<string, unknown> = {}): Promise<string> {
     const { status, body: answer } = await chat(gateway, key, body);
     return status === 200 ? 'ok' : (answer as unknown as { error: { code: string } }).error.code;
   }
 
-  /**
-   * How long a change takes, from the moment at which it is sent until both gateways go by it, in ms; and from its
-   * answer.
-   */
+  /** How long a change takes until it is in force at both gateways, from its sending and from its answer. */
   async function takes(
     key: string,
     changed: Promise<void>,
@@ -48,7 +45,8 @@ export function runTimeChangesSuite(deployment: Deployment, { gateway: gateways 
   function report(what: string, all: readonly { sentMs: number; doneMs: number }[]): number {
     const worst = (name: 'sentMs' | 'doneMs') => Math.max(...all.map((one) => one[name]));
     process.stderr.write(
-      `${what}: in force ${worst('sentMs').toFixed()} ms after it was sent, ${worst('doneMs').toFixed()} ms after its answer\n`,
+      `${what}: in force ${worst('sentMs').toFixed()} ms after it was sent, ` +
+        `${worst('doneMs').toFixed()} ms after its answer\n`,
     );
     return worst('doneMs');
   }
@@ -74,9 +72,9 @@ export function runTimeChangesSuite(deployment: Deployment, { gateway: gateways 
     expect(report('a suspension', all)).toBeLessThan(IN_FORCE_MS);
   });
 
-  it('a budget is spent to its end and no further, its thresholds are on the topic once each, and an emptied Redis lets nothing more through', async () => {
+  it('a budget is never exceeded, also after Redis was emptied, and each threshold is published once', async () => {
     const BUDGET_CENTS = 20;
-    /** What lies on the topic, which no service consumes. */
+    /** The events on the topic, which no service consumes. */
     const told = async () => {
       const events: BudgetEvent[] = [];
       await readTopic({ brokers: deployment.kafka.brokers, clientId: 'test' }, 'budget-events', ({ value }) =>
@@ -97,7 +95,7 @@ export function runTimeChangesSuite(deployment: Deployment, { gateway: gateways 
       expect(BigInt(event.spentNanos)).toBeLessThanOrEqual(BigInt(BUDGET_CENTS) * 10_000_000n);
 
     await deployment.redis.exec(['redis-cli', '-p', String(deployment.redis.port), 'FLUSHALL']);
-    // A request that comes before the key and the books are back is told to try again.
+    // Until the key and the books are back, requests are told to try again.
     const seen = new Set<string>();
     await eventually(
       async () => {

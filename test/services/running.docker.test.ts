@@ -3,8 +3,8 @@ import { useDeployment, useReplicas } from './deployment';
 import { moneySuite } from './money.suite';
 import { runTimeChangesSuite } from './run-time-changes.suite';
 
-// One start for all of them, which is dearer than most of their tests: each makes tenants of its own, and leaves all
-// services ready.
+// The suites share one start, because it takes longer than most of their tests. Each makes its own tenants and leaves
+// all services ready.
 const deployment = useDeployment();
 const replicas = useReplicas(deployment, { gateway: 2, auth: 1, metering: 1, billing: 2 });
 describe('money', () => moneySuite(deployment, replicas));

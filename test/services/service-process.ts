@@ -15,8 +15,7 @@ export interface Readiness {
 }
 
 /**
- * One deployable as a process of its own, from `apps/<app>/dist/main.js`: on free ports, with nothing of this process's
- * own settings.
+ * One service as a process, from `apps/<app>/dist/main.js`, on free ports and without the settings of this process.
  */
 export class ServiceProcess {
   stdout = '';
@@ -52,7 +51,7 @@ export class ServiceProcess {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** What it has logged of its addresses: that of its probes first thing, the others when it serves. */
+  /** The addresses in its log: that of the probes at once, the others when it serves. */
   get addresses(): { health: string; publicUrl: string; operatorUrl: string } {
     const lines = this.stderr.split('\n').filter((line) => /"msg":"(starting|listening)"/.test(line));
     return Object.assign({}, ...lines.map((line) => JSON.parse(line) as object)) as ReturnType<
@@ -60,7 +59,7 @@ export class ServiceProcess {
     >;
   }
 
-  /** Waits until it says that it is ready. Throws with its stderr when it ends instead. */
+  /** Waits until it is ready. Throws with its stderr if it ends instead. */
   async ready(timeoutMs = READY_TIMEOUT_MS): Promise<this> {
     await eventually(
       async () => {
@@ -87,7 +86,7 @@ export class ServiceProcess {
     return (await fetch(`${this.addresses.health}/metrics`)).text();
   }
 
-  /** Sends the signal and waits for the end; the exit code, or null when a signal ended it. */
+  /** Sends the signal and waits for the end. Returns the exit code, or null if a signal ended it. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (!this.hasEnded) this.child.kill(signal);
     return this.exited();

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { ALL, expectRefusals, refusal } from './refusals';
 import { ServiceProcess, type App } from './service-process';
 
-// Real: each deployable as a process of its own. No server is needed: what is wrong here is found before one is asked.
+// Real: each service as a process. No server is needed, because settings are checked before a server is asked.
 const ENV = {
   KAFKA_BROKERS: '127.0.0.1:1',
   REDIS_URL: 'redis://127.0.0.1:1',
@@ -14,7 +14,7 @@ const ENV = {
 const spawn = (app: App, env: Record<string, string>, args: readonly string[] = []) =>
   ServiceProcess.spawn(app, { ...ENV, ...env }, args);
 
-it('that are wrong or missing are each a line, and none is echoed', async () => {
+it('each wrong setting is reported in one line, and its value is not shown', async () => {
   const { lines, exitCode } = await refusal(
     spawn('gateway', {
       KAFKA_BROKERS: 'no port here',
@@ -35,7 +35,7 @@ it('that are wrong or missing are each a line, and none is echoed', async () => 
   expect(message).not.toMatch(/secret-in-a-url|short/);
 });
 
-it('a secret that can be guessed is refused, with the command that makes one', async () => {
+it('a secret that is easy to guess is refused, with the command that makes a good one', async () => {
   const { lines, exitCode } = await refusal(
     spawn('gateway', { TOLLGATE_OPERATOR_SECRET: 'operator-operator-operator' }),
   );
@@ -45,7 +45,7 @@ it('a secret that can be guessed is refused, with the command that makes one', a
   ]);
 });
 
-it('that are missing', async () => {
+it('each missing setting is reported in one line', async () => {
   const { lines } = await refusal(
     spawn('gateway', { TOLLGATE_OPERATOR_SECRET: '', KAFKA_BROKERS: '', TOLLGATE_MESSAGE_KEYS_FILE: '' }),
   );
@@ -56,7 +56,7 @@ it('that are missing', async () => {
   ]);
 });
 
-it('of a tollgate.yaml that is not there, or wrong', async () => {
+it('a missing or wrong tollgate.yaml is reported in one line', async () => {
   const readers: App[] = ['gateway', 'auth', 'metering', 'billing'];
   await expectRefusals(
     readers.map((app) => spawn(app, { TOLLGATE_CONFIG: '/nowhere/tollgate.yaml' })),
@@ -68,7 +68,7 @@ it('of a tollgate.yaml that is not there, or wrong', async () => {
   );
 });
 
-it('are judged by --validate alone, without a server; an option that is not there is refused', async () => {
+it('--validate checks the settings without a server, and an unknown option is refused', async () => {
   await Promise.all(
     ALL.map(async (app) => {
       const valid = spawn(app, {}, ['--validate']);
@@ -79,13 +79,13 @@ it('are judged by --validate alone, without a server; an option that is not ther
   expect([exitCode, lines[0]]).toEqual([1, 'tollgate: There is no option --migarte.']);
 });
 
-it('of the replicas that a settlement, and what a refund takes, wait for are read by those who do the one or the other', () =>
+it('the services that settle or refund read the number of replicas to wait for', () =>
   expectRefusals(
     (['gateway', 'billing'] as const).map((app) => spawn(app, { REDIS_SETTLED_REPLICAS: '17' })),
     /^tollgate: REDIS_SETTLED_REPLICAS/,
   ));
 
-it('may be secrets in files', async () => {
+it('a setting may be in a file', async () => {
   const service = spawn('auth', { DATABASE_URL: '', DATABASE_URL_FILE: '/nowhere/url' }, ['--validate']);
   await service.exited();
   expect(service.stderr).toMatch(/DATABASE_URL_FILE: \/nowhere\/url cannot be read \(ENOENT\)/);

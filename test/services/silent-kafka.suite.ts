@@ -4,14 +4,14 @@ import type { Deployment } from './deployment';
 import { chat, newTenant } from './first-steps';
 import type { App, ServiceProcess } from './service-process';
 
-/** Between the end of the drain and the kill: STOP_RESERVE_S of tools/stack/settings.mjs. */
+/** The time between the end of the drain and the kill, STOP_RESERVE_S of tools/stack/settings.mjs. */
 const STOP_RESERVE_MS = 15_000;
 const SETTLED_TIMEOUT_MS = 60_000;
-/** That by which a tenant's credit is seen to be there, and the one while Kafka is silent. */
+/** The request that proves the tenant's credit, and the one while Kafka is silent. */
 const REQUESTS = 2;
 const APPS: readonly App[] = ['gateway', 'auth', 'metering', 'billing'];
 
-/** The exit code after a SIGTERM, and how long the end took. */
+/** Stops a service by SIGTERM. Returns its exit code and how long it took. */
 async function stop(service: ServiceProcess): Promise<{ code: number | null; tookMs: number }> {
   const signalledMs = performance.now();
   const ended = new Promise<number>((resolve) => service.child.once('exit', () => resolve(performance.now())));
@@ -19,19 +19,18 @@ async function stop(service: ServiceProcess): Promise<{ code: number | null; too
   return { code, tookMs: (await ended) - signalledMs };
 }
 
-/** Services that end while Kafka is silent. */
+/** Services that stop while Kafka is silent. */
 export function silentKafkaSuite(deployment: Deployment): void {
-  it('while Kafka is silent every service ends in order, before it would be killed, and what it could not tell is told by the next one', async () => {
+  it('ends every service normally before it would be killed, and the next start publishes its messages', async () => {
     const services = await Promise.all(APPS.map((app) => deployment.start(app)));
     const tenant = await eventually(() => newTenant(services[0]!), { timeoutMs: STOP_RESERVE_MS });
     await deployment.kafka.pause();
     try {
-      // Its usage cannot be published.
+      // The usage event of this request cannot be published.
       expect((await chat(services[0]!, tenant.key)).status).toBe(200);
       const ends = await Promise.all(services.map(stop));
-      process.stderr.write(
-        `Ends while Kafka is silent: ${ends.map(({ tookMs }, i) => `${APPS[i]} ${(tookMs / 1_000).toFixed(1)} s`).join(', ')}\n`,
-      );
+      const times = ends.map(({ tookMs }, i) => `${APPS[i]} ${(tookMs / 1_000).toFixed(1)} s`);
+      process.stderr.write(`Stops while Kafka is silent: ${times.join(', ')}\n`);
       for (const [i, { code, tookMs }] of ends.entries()) {
         if (code !== 0) throw new Error(`${APPS[i]} ended with ${code}:\n${services[i]!.stderr.slice(-2_000)}`);
         expect([APPS[i], tookMs < STOP_RESERVE_MS]).toEqual([APPS[i], true]);

@@ -3,8 +3,8 @@ import { useDeployment } from './deployment';
 import { fourServicesSuite } from './four-services.suite';
 import { silentKafkaSuite } from './silent-kafka.suite';
 
-// The same servers for all of them. Services are started by each test and end with it, with all that they had to tell.
+// The suites share the servers. Each test starts its own services, and ends them after they have published everything.
 const deployment = useDeployment();
 describe('four services', () => fourServicesSuite(deployment));
-describe('an end while Kafka is silent', () => silentKafkaSuite(deployment));
-describe('a start that is refused', () => badStartsSuite(deployment));
+describe('a stop while Kafka is silent', () => silentKafkaSuite(deployment));
+describe('a service ends its start with one line about', () => badStartsSuite(deployment));

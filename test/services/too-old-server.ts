@@ -1,22 +1,22 @@
 import { connect, createServer, type AddressInfo } from 'node:net';
 
-/** What a PostgreSQL says of its version as a number, `170006`. */
+/** The version of PostgreSQL as a number, `170006`. */
 const VERSION = /1[6-9]0(\d{3})/g;
-/** And as a text, `17.6 (Debian …)`. */
+/** The version as a text, `17.6 (Debian …)`. */
 const NAME = /1[6-9](\.\d)/g;
-/** The first byte of the messages that a login is made of. */
+/** The first byte of the messages of a login. */
 const AUTHENTICATION = 'R'.charCodeAt(0);
 
 /**
- * A way to a real PostgreSQL on which its answers say that it is a version 15, byte for byte: so old that none is at
- * hand where tests run. The rest of what it says is its own.
+ * A proxy to a real PostgreSQL that changes the version in its answers to 15, because no server that old is available
+ * to tests. The rest of the answers is unchanged.
  */
 export async function tooOldServer(port: number): Promise<{ port: number; close(): Promise<void> }> {
   const server = createServer((client) => {
     const upstream = connect({ port, host: '127.0.0.1' });
     client.pipe(upstream);
     upstream.on('data', (bytes) => {
-      // Not what proves passwords, which could look like one by chance.
+      // Messages of the login stay unchanged, because they could look like a version by chance.
       if (bytes[0] === AUTHENTICATION) return void client.write(bytes);
       const text = bytes.toString('latin1').replace(VERSION, '150$1').replace(NAME, '15$1');
       client.write(Buffer.from(text, 'latin1'));

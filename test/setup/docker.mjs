@@ -1,4 +1,4 @@
-// Whether tests that need a Docker engine (*.docker.test.ts) can run here, and what they need before and after.
+// Finds out whether tests that need a Docker engine (*.docker.test.ts) can run here, prepares them and cleans up.
 import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -11,8 +11,8 @@ const PROJECT_LABEL = 'com.docker.compose.project';
 const TEST_PROJECT = /^tollgate-(?:[a-z]+-)*test-(\d+)$/;
 
 /**
- * Patterns of the test files to leave out: with no engine, those that need one, which one line on stderr says; in CI
- * they may not be missing, so there it ends the run.
+ * Returns the patterns of the test files to leave out. Without an engine, these are the tests that need one, and a line
+ * on stderr reports it. In CI it ends the run instead.
  * @returns {string[]}
  */
 export function testsLeftOut() {
@@ -24,7 +24,7 @@ export function testsLeftOut() {
   const inCi = process.env.CI === 'true';
   process.stderr.write(
     `${count} test files (*.docker.test.ts) ${inCi ? 'cannot run' : 'are left out'}: no Docker engine answers. ` +
-      'Start one; on Debian, as root, deploy/ci/docker.sh does.\n',
+      'Start one. On Debian, as root, deploy/ci/docker.sh does it.\n',
   );
   if (inCi) process.exit(1);
   return ['\\.docker\\.test\\.ts$'];
@@ -36,10 +36,10 @@ function dockerAnswers() {
   return answered;
 }
 
-/** Makes the images that cannot be pulled, and removes what killed runs left behind. */
+/** Makes the images that cannot be pulled, and removes the containers of killed runs. */
 export function prepareDocker() {
   if (!dockerAnswers()) return;
-  // Testcontainers knows sockets but not the contexts of the docker command.
+  // Testcontainers does not read the contexts of the docker command.
   process.env.DOCKER_HOST ??= ask('docker', 'context', 'inspect', '--format', '{{.Endpoints.docker.Host}}');
   process.env.TOLLGATE_TEST_RUN = `${hostname()}/${process.pid}`;
   if (process.env.TOLLGATE_IMAGES === 'local') {
@@ -65,7 +65,7 @@ function removeContainers(isOver) {
   if (over.length > 0) ask('docker', 'rm', '--force', '--volumes', ...over.map(([id]) => id));
 }
 
-/** Compose projects of test processes that are gone: their names end in the process's id. */
+/** The Compose projects of test processes that have ended. Their names end in the id of the process. */
 function removeProjects() {
   const kinds = [
     [
@@ -93,7 +93,7 @@ function removeProjects() {
   }
 }
 
-/** What a command prints, or undefined when it fails. */
+/** The output of a command, or undefined if it fails. */
 function ask(command, ...args) {
   try {
     return execFileSync(command, args, {

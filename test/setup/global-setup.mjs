@@ -1,5 +1,5 @@
-// One real PostgreSQL for the whole run, with a migrated template that each test file clones.
-// TOLLGATE_TEST_DATABASE_URL uses a server instead.
+// Starts one real PostgreSQL for the whole run, with a migrated template that each test file clones. With
+// TOLLGATE_TEST_DATABASE_URL set, it uses that server instead.
 import { mkdtemp } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -9,17 +9,17 @@ import { prepareDocker } from './docker.mjs';
 import { MIGRATIONS } from './migrations.mjs';
 
 export default async function globalSetup() {
-  // The processes that tests start load the same files over and over: a third of a start is compiling them.
+  // Tests start many processes that load the same files, and compiling them takes a third of a start.
   process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'tollgate-compile-cache');
   prepareDocker();
-  // What the black-box tests start is what the sources say.
+  // So that the black-box tests start the current sources.
   await compileStale();
   const { startEmbeddedPostgres, migrate } = createRequire(import.meta.url)('../../libs/postgres/dist/index.js');
   const given = process.env.TOLLGATE_TEST_DATABASE_URL;
   let url = given;
   if (!given) {
     const dataDirectory = await mkdtemp(join(tmpdir(), 'tollgate-test-'));
-    // fsync off: what these tests kill is processes, never the machine.
+    // fsync off, because these tests kill processes but never the machine.
     const server = await startEmbeddedPostgres({ dataDirectory, settings: { fsync: 'off', max_connections: '300' } });
     globalThis.__tollgateTestServer = { server, dataDirectory };
     url = server.url;

@@ -1,6 +1,6 @@
 const below = (schema, folder) => ({ schema, directory: `${folder}/migrations`, functions: `${folder}/functions` });
 
-// Where each schema's migrations and functions lie: the tests' template database has them all.
+// The folders of each schema's migrations and functions. The template database of the tests has all schemas.
 export const MIGRATIONS = [
   below('auth', 'apps/auth/src'),
   below('metering', 'apps/metering/src'),

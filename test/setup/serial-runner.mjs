@@ -4,10 +4,7 @@ import { createRequire } from 'node:module';
 const fromJest = createRequire(createRequire(import.meta.url).resolve('@jest/core'));
 const { default: TestRunner } = fromJest('jest-runner');
 
-/**
- * One test file after the other, whatever number of workers there is; Jest takes its runners in turn, so also after the
- * tests of the others.
- */
+/** Runs one test file after the other with any number of workers, after the tests of the other runners. */
 export default class SerialRunner extends TestRunner {
   isSerial = true;
 }

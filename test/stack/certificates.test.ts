@@ -15,14 +15,15 @@ beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'tollgate-certificates-
 afterEach(() => rmSync(directory, { recursive: true }));
 
 const read = (name: string) => readFileSync(join(directory, name), 'utf8');
-/** An ES module: asked in a process of its own. */
+/** Calls `makeCertificates` in another process, because it is in an ES module. */
 async function make(now = Date.now()): Promise<string> {
-  const program = `import { makeCertificates } from '${MODULE}'; console.log(await makeCertificates(${JSON.stringify(directory)}, ${now}))`;
+  const program = `import { makeCertificates } from '${MODULE}';
+    console.log(await makeCertificates(${JSON.stringify(directory)}, ${now}))`;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
   return stdout.trim();
 }
 
-/** Resolves when a client that knows the authority has found that it talks to `name`. */
+/** Resolves when a client that trusts the authority has verified the server as `name`. */
 async function speakTo(server: string, name: string): Promise<void> {
   const listening = createServer({ cert: read(`tls-${server}-cert`), key: read(`tls-${server}-key`) });
   listening.on('tlsClientError', () => {});
@@ -40,7 +41,7 @@ async function speakTo(server: string, name: string): Promise<void> {
   }
 }
 
-it('a client that knows the authority takes each server for itself, and for no other', async () => {
+it('a client that trusts the authority accepts each server under its own name and no other', async () => {
   await make();
   for (const server of SERVERS) {
     await speakTo(server, server);
@@ -51,7 +52,7 @@ it('a client that knows the authority takes each server for itself, and for no o
   expect(statSync(join(directory, 'tls-ca-key')).mode & 0o777).toBe(0o400);
 });
 
-it('certificates are kept until they have 60 days left, and the authority while it outlives new ones', async () => {
+it('certificates are kept until 60 days before they expire, and the authority while it outlives new ones', async () => {
   const now = Date.now();
   const first = await make(now);
   const [authority, server] = [read('tls-ca'), read('tls-redis-cert')];
@@ -64,7 +65,7 @@ it('certificates are kept until they have 60 days left, and the authority while 
   expect(read('tls-ca')).not.toBe(authority);
 });
 
-it('what an authority that is gone has signed is made anew', async () => {
+it('certificates of a lost authority are made again', async () => {
   await make();
   const server = read('tls-kafka-cert');
   rmSync(join(directory, 'tls-ca-key'));

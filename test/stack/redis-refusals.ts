@@ -1,9 +1,9 @@
 import type { RedisUser } from '@tollgate/redis';
 
-/** What Redis must refuse to its users, besides what it refuses to all of them. */
+/** Commands that Redis must refuse to each user. */
 export const TENANT_KEY = 'tga:{ten_x}:credit';
 const CREDENTIAL_KEYS = ['tgc:{credentials}:records', 'tgc:{credentials}:changes', 'tgc:{credentials}:meta'];
-/** Of everybody but the admin. */
+/** Refused to every user but the admin. */
 export const NOBODY = [
   'CONFIG GET requirepass',
   'CONFIG SET appendonly no',

@@ -17,10 +17,10 @@ configureLogging({ level: 'silent', pretty: false });
 const ROOT = resolve(__dirname, '../..');
 const CLI = join(ROOT, 'apps/cli/dist/main.js');
 const BALANCE = 1_000_000_000n;
-/** With another error it would have been allowed. */
+/** Any other error means that the command was allowed. */
 const REFUSED = /^NOPERM|^ERR DEBUG command not allowed/;
 
-/** As `npm run stack` makes them: users.acl, passwords and URLs. */
+/** The secrets as `npm run stack` makes them: the ACL file, passwords and URLs. */
 const directory = mkdtempSync(join(tmpdir(), 'tollgate-rights-'));
 execFileSync(process.execPath, [
   '--input-type=module',
@@ -33,7 +33,7 @@ const secret = (name: string) => readFileSync(join(directory, 'secrets', name), 
 const redis = useRedis({ args: ['--aclfile', '/users.acl'], files: { '/users.acl': `${secret('redis-users')}\n` } });
 const urlOf = (user: string) => secret(`${user}-redis-url`).replace('redis:6379', `127.0.0.1:${redis.port}`);
 const passwordOf = (user: string) => (user === 'health' ? 'anything' : secret(`${user}-redis-password`));
-/** What redis-cli prints; an error is an answer as well. */
+/** The output of redis-cli, which may be an error. */
 const as = (user: string, ...command: string[]) =>
   redis.exec([
     ...['redis-cli', '-p', String(redis.port), '--no-auth-warning', '--user', user, '--pass', passwordOf(user)],
@@ -52,7 +52,7 @@ async function admissionOf(user: RedisUser, settledReplicas = 0): Promise<Admiss
       url: urlOf(user),
       now: () => fixture.nowMs,
       settledReplicas,
-      // Metering asks nobody.
+      // Metering sends no requests.
       ...(user === 'metering'
         ? {}
         : {
@@ -90,11 +90,14 @@ const loadAs = (user: RedisUser) =>
   });
 
 describe('functions that the services may not load', () => {
-  it('that are missing stop a start with one line; they are loaded by their own user, and by no other', async () => {
+  it('stop a start with one line if they are missing, and only their own user can load them', async () => {
     await admin('FUNCTION', 'FLUSH');
     for (const user of ['gateway', 'metering', 'billing'] as const) {
       await expect(admissionOf(user)).rejects.toThrow(
-        /^REDIS_URL \(redis:\/\/127\.0\.0\.1:\d+\): Redis lacks our functions, and the user lacks rights to load them: let `tollgate redis load --keep` run/,
+        new RegExp(
+          '^REDIS_URL \\(redis://127\\.0\\.0\\.1:\\d+\\): Redis lacks our functions, ' +
+            'and the user lacks rights to load them: let `tollgate redis load --keep` run',
+        ),
       );
       expect(await loadAs(user)).toEqual({
         code: 1,
@@ -109,7 +112,7 @@ describe('functions that the services may not load', () => {
     await credentialsOf('auth');
   });
 
-  it('that somebody replaced are named', async () => {
+  it('are named if somebody replaced them', async () => {
     const [name = ''] = /tollgate_credentials_v1_\w+/.exec(await admin('FUNCTION', 'LIST')) ?? [];
     const other = `#!lua name=${name}\nredis.register_function('${name}_read', function() return 1 end)`;
     await admin('FUNCTION', 'LOAD', 'REPLACE', other);
@@ -121,7 +124,7 @@ describe('functions that the services may not load', () => {
     expect(await loadAs('functions')).toMatchObject({ code: 0 });
   });
 
-  it('are loaded again when Redis lost them, without a restart of anything', async () => {
+  it('are loaded again when Redis lost them, without a restart', async () => {
     const keeper = spawn(process.execPath, [CLI, 'redis', 'load', '--keep'], {
       env: { ...process.env, REDIS_URL: urlOf('functions') },
     });
@@ -132,7 +135,7 @@ describe('functions that the services may not load', () => {
       await fixture.hold();
       await admin('FUNCTION', 'FLUSH');
       await admin('FLUSHALL');
-      // Unknown to an emptied store, and asked for, like every tenant; what is refused until then is a 503.
+      // The emptied store asks billing for the tenant. Until the answer arrives, requests get 503.
       await eventually(() => fixture.hold(), { timeoutMs: 60_000 });
       const ended = new Promise((done) => keeper.once('exit', (code) => done(code)));
       keeper.kill('SIGTERM');
@@ -143,19 +146,19 @@ describe('functions that the services may not load', () => {
   });
 });
 
-describe('with its own user and no refusal,', () => {
+describe('with its own user and without a refusal,', () => {
   beforeEach(async () => {
     expect(await loadAs('functions')).toMatchObject({ code: 0 });
     await admin('ACL', 'LOG', 'RESET');
   });
   afterEach(async () => expect((await admin('ACL', 'LOG')).trim()).toBe(''));
 
-  it('each service does all that it does with holds and credit', async () => {
+  it('each service does all its work with holds and credit', async () => {
     const [gateway, metering, billing] = await Promise.all(
       (['gateway', 'metering', 'billing'] as const).map((user) => admissionOf(user)),
     );
     const f = fixture;
-    // The gateway: news, a look, a hold that grows and tells of itself, and each way in which it ends.
+    // The gateway: balance updates, a look, a hold with an extension and a heartbeat, and each way in which it ends.
     f.store = gateway!;
     await f.setBalance(BALANCE);
     await f.admit().catch(() => {});
@@ -168,13 +171,13 @@ describe('with its own user and no refusal,', () => {
     expect(await f.settle(settled, TOKEN_NANOS)).toMatchObject({ kind: 'settled' });
     expect(await f.void(voided)).toBe(true);
     await gateway!.check();
-    // Metering: holds that expired, settled ones that nobody confirmed, and tenants without any.
+    // Metering: expired holds, settled holds without a confirmation, and tenants without holds.
     f.nowMs += 120_000;
     const swept = await metering!.sweep({ limit: 100, confirmAfterMs: 1_000 });
     expect(swept.map(({ id }) => id).sort()).toEqual([settled, dead].sort());
     expect(swept.map(({ id }) => id)).not.toContain(idle);
     await metering!.check();
-    // Billing: what has been posted lets its holds go, a budget, a refund, and what reconcile reads.
+    // Billing: the release of charged holds, a budget, a refund, and the reads of reconcile.
     f.store = billing!;
     const budgets = [{ keyId: f.keyId, version: 1n, nanos: BALANCE }];
     await f.setBalance(BALANCE, { releases: [settled], budgets });
@@ -185,13 +188,13 @@ describe('with its own user and no refusal,', () => {
     await f.setBalance(BALANCE, { releases: [dead] });
     await billing!.check();
     expect(await metering!.sweep({ limit: 100, confirmAfterMs: 1_000 })).toEqual([]);
-    // A tenant that the store does not know, to each that asks the books for it.
+    // A tenant that the store does not know, for each service that asks the books for it.
     const unknown = newId('ten');
     await expect(billing!.withdraw({ tenantId: unknown, version: 2n, nanos: 5n })).rejects.toThrow(/not known yet/);
     await eventually(() => billing!.withdraw({ tenantId: unknown, version: 2n, nanos: 5n }));
   });
 
-  it('Redis has all that they wrote after a restart', async () => {
+  it('Redis has all their data after a restart', async () => {
     const f = fixture;
     f.store = await admissionOf('gateway');
     await f.setBalance(BALANCE);
@@ -206,11 +209,11 @@ describe('with its own user and no refusal,', () => {
     expect(await f.sums()).toEqual(before);
   });
 
-  it.each(['gateway', 'billing'] as const)('%s waits for the replicas that it is told to wait for', async (user) => {
+  it.each(['gateway', 'billing'] as const)('%s waits for the configured number of replicas', async (user) => {
     fixture.store = await admissionOf(user, 1);
     await fixture.setBalance(BALANCE);
     const attempt = () => fixture.store.withdraw({ tenantId: fixture.tenantId, version: 9n, nanos: 5n });
-    // Asked for, and as there is none, the right answer.
+    // The right answer, because there is no replica.
     await eventually(() => expect(attempt()).rejects.toThrow(/only 0 of 1 replicas were reached/));
   });
 
@@ -228,7 +231,7 @@ describe('with its own user and no refusal,', () => {
     await auth.put([revoked]);
     await eventually(async () => expect(await gateway.lookup(record.hash)).toEqual(revoked));
     await gateway.check();
-    // Auth is gone, and what Redis has is from before: the gateway says so.
+    // Auth has ended, and Redis has an older copy. The gateway reports it.
     await auth.close();
     opened.splice(opened.indexOf(auth), 1);
     await admin('HSET', 'tgc:{credentials}:meta', 'number', '1');
@@ -239,11 +242,11 @@ describe('with its own user and no refusal,', () => {
   });
 });
 
-describe('refused', () => {
-  // The client would rather ask INFO first.
+describe('Redis refuses', () => {
+  // The client warns that it may not call INFO.
   beforeAll(() => jest.spyOn(console, 'warn').mockImplementation(() => {}));
 
-  it.each([...REDIS_USERS, 'health'] as const)('%s: whatever it does not need', async (user) => {
+  it.each([...REDIS_USERS, 'health'] as const)('every command that %s does not need', async (user) => {
     const client = openClient(readRedisUrl(`redis://${user}:${passwordOf(user)}@127.0.0.1:${redis.port}`), 'test');
     await client.connect();
     const allowed: string[] = [];
@@ -256,7 +259,7 @@ describe('refused', () => {
     expect(allowed).toEqual([]);
   });
 
-  it('whoever has no password, to everything', async () => {
+  it('every command without a password', async () => {
     const ask = (...command: string[]) => redis.exec(['redis-cli', '-p', String(redis.port), ...command]);
     expect(await ask('PING')).toMatch(/NOAUTH/);
     expect(await ask('HSET', TENANT_KEY, 'balance', '1')).toMatch(/NOAUTH/);
@@ -264,8 +267,10 @@ describe('refused', () => {
     expect(await ask('AUTH', 'gateway', 'guess')).toMatch(/WRONGPASS/);
     expect((await as('health', 'PING')).trim()).toBe('PONG');
   });
+});
 
-  it('in its file no password is to be read, and its lines are those that an operator is shown', () => {
+describe('the ACL file', () => {
+  it('contains no password, and has the lines that `tollgate redis rights` prints', () => {
     const shown = execFileSync(process.execPath, [CLI, 'redis', 'rights'], { encoding: 'utf8' }).trim().split('\n');
     const own = secret('redis-users').replace(/#[0-9a-f]{64}/g, '>PASSWORD');
     for (const line of shown) expect(own.split('\n')).toContain(line);

@@ -1,24 +1,28 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { Stack } from './stack-process';
 
-// Real: the command and the Docker engine; nothing gets as far as a container.
+// Real: the command and the Docker engine. No container is started.
 const LIMIT_MS = 420_000;
 
-describe('npm run stack that cannot start says so in one line', () => {
+describe('npm run stack refuses in one line to start with', () => {
   const stack = new Stack();
   afterAll(() => stack.remove(), LIMIT_MS);
 
   it.each([
     ['no Docker', { PATH: '/nonexistent' }, /^Docker is not installed: .*npm start/],
     ['no engine', { DOCKER_HOST: 'unix:///nonexistent.sock' }, /^The Docker engine does not answer \(.+\): start it\./],
-    ['a port that is none', { TOLLGATE_PORT: '70000' }, /^TOLLGATE_PORT must be a whole number from 0 to 65535$/],
+    ['an invalid port', { TOLLGATE_PORT: '70000' }, /^TOLLGATE_PORT must be a whole number from 0 to 65535$/],
     [
-      'a lame duck that no gateway takes',
+      'a number that the gateway refuses',
       { TOLLGATE_LAME_DUCK_SECONDS: '301' },
       /^TOLLGATE_LAME_DUCK_SECONDS must be a whole number from 0 to 300$/,
     ],
-    ['a database of one’s own', { DATABASE_URL: 'postgres://x' }, /^DATABASE_URL is set: the stack has a PostgreSQL/],
-    ['a Redis of one’s own', { REDIS_URL: 'redis://x' }, /^REDIS_URL is set: the stack has a Redis of its own/],
+    [
+      'another database',
+      { DATABASE_URL: 'postgres://x' },
+      /^DATABASE_URL is set, but the stack has its own PostgreSQL/,
+    ],
+    ['another Redis', { REDIS_URL: 'redis://x' }, /^REDIS_URL is set, but the stack has its own Redis/],
     ['no tollgate.yaml', { TOLLGATE_CONFIG: '/nonexistent.yaml' }, /^\/nonexistent.yaml: cannot be read \(ENOENT\)/],
     ['a short secret', { TOLLGATE_OPERATOR_SECRET: 'short' }, /^TOLLGATE_OPERATOR_SECRET must be 16 to 256/],
   ])('%s', async (_name, env, line) => {
@@ -36,7 +40,8 @@ describe('npm run stack that cannot start says so in one line', () => {
     await new Promise((done) => server.close(done));
     expect([code, stderr]).toEqual([
       1,
-      `tollgate: Port ${port} on 127.0.0.1 is in use: stop what listens there, or set TOLLGATE_PORT (0 = any free port).\n`,
+      `tollgate: Port ${port} on 127.0.0.1 is in use: ` +
+        'stop what listens there, or set TOLLGATE_PORT (0 = any free port).\n',
     ]);
   });
 
@@ -50,7 +55,8 @@ describe('npm run stack that cannot start says so in one line', () => {
     const { code, stderr } = await stack.up(['--scale', scale]);
     expect([code, stderr]).toEqual([
       1,
-      `tollgate: --scale ${scale}: it must be gateway, auth, metering or billing and a number from 1 to 16: --scale gateway=4\n`,
+      `tollgate: --scale ${scale}: it must be gateway, auth, metering or billing and a number from 1 to 16, ` +
+        'such as --scale gateway=4\n',
     ]);
   });
 

@@ -12,23 +12,24 @@ import { LameDuckSettings, OperatorSettings, PublicSettings } from '../../apps/g
 import { POOL_SIZE as METERING_POOL } from '../../apps/metering/src/database';
 
 const ROOT = resolve(__dirname, '../..');
-/** superuser_reserved_connections; health checks, the jobs of a start, and people with psql. */
+/** superuser_reserved_connections, then health checks, the jobs of a start, and people with psql. */
 const OTHER_CONNECTIONS = 3 + 20;
 
-/** What `npm run stack` holds settings against: an ES module, so it is asked in a process of its own. */
 const SECRETS = [
   'x',
   'sixteen-characters',
   'Tr0ub4dor&3',
   ...[8, 16, 32].map((bytes) => randomBytes(bytes).toString('base64url')),
 ];
+/** The limits of `npm run stack`. They are in an ES module, so another process prints them. */
 const { SHARED_VARIABLES, MAX_SCALE, MEMORY, BITS } = JSON.parse(
   execFileSync(process.execPath, [
     '--input-type=module',
     '--eval',
     `import { MAX_SCALE, entropyBits } from '${pathToFileURL(join(ROOT, 'tools/stack/settings.mjs')).href}';
      import { MEMORY, SHARED_VARIABLES } from '${pathToFileURL(join(ROOT, 'tools/stack/variables.mjs')).href}';
-     console.log(JSON.stringify({ SHARED_VARIABLES, MAX_SCALE, MEMORY, BITS: ${JSON.stringify(SECRETS)}.map(entropyBits) }))`,
+     const BITS = ${JSON.stringify(SECRETS)}.map(entropyBits);
+     console.log(JSON.stringify({ SHARED_VARIABLES, MAX_SCALE, MEMORY, BITS }))`,
   ]).toString(),
 ) as {
   SHARED_VARIABLES: Record<string, { max?: number }>;
@@ -37,7 +38,7 @@ const { SHARED_VARIABLES, MAX_SCALE, MEMORY, BITS } = JSON.parse(
   BITS: number[];
 };
 
-/** Who reads it in its container. */
+/** The settings class that reads the variable in its container. */
 const READ_BY: Record<string, SettingsClass> = {
   TOLLGATE_PORT: PublicSettings,
   TOLLGATE_OPERATOR_PORT: OperatorSettings,
@@ -48,7 +49,7 @@ const READ_BY: Record<string, SettingsClass> = {
 const given = (name: string, value: number) =>
   readSettings({ TOLLGATE_OPERATOR_SECRET: randomBytes(16).toString('hex'), [name]: String(value) }, [READ_BY[name]!]);
 
-it('npm run stack takes the numbers that the services take, and no others', () => {
+it('npm run stack accepts the same numbers as the services', () => {
   const largest = Object.entries(SHARED_VARIABLES).flatMap(([name, { max }]) =>
     max === undefined ? [] : [{ name, max }],
   );
@@ -60,7 +61,7 @@ it('npm run stack takes the numbers that the services take, and no others', () =
   }
 });
 
-it('npm run stack judges a secret as the gateway does', () => {
+it('npm run stack computes the entropy of a secret as the gateway does', () => {
   expect(BITS).toEqual(SECRETS.map(entropyBits));
 });
 
@@ -94,7 +95,7 @@ it.each([
   [0o600, ''],
   [0o640, 'Other users can read'],
   [0o604, 'Other users can read'],
-])('an operator secret of mode %o is taken by npm run stack only where nobody else can read it', (mode, refusal) => {
+])('npm run stack accepts an operator secret of mode %o only if no other user can read it', (mode, refusal) => {
   const directory = mkdtempSync(join(tmpdir(), 'tollgate-stack-settings-'));
   const file = join(directory, 'operator.secret');
   writeFileSync(file, randomBytes(32).toString('hex'), { mode });

@@ -23,8 +23,7 @@ export interface Ended {
 }
 
 /**
- * `npm run stack` as it is for the tests: a project, ports and a data directory of their own, so that nothing of
- * anybody else's is touched.
+ * `npm run stack` for the tests, with its own project, ports and data directory, so that it touches no other stack.
  */
 export class Stack {
   readonly project = `tollgate-stack-test-${process.pid}`;
@@ -49,8 +48,8 @@ export class Stack {
   }
 
   /**
-   * What nobody is to be shown: each file in the directory of secrets, by its name, and the key that tollgate.yaml
-   * names.
+   * The texts that must never be shown: each file in the directory of secrets, by its name, and the key that
+   * tollgate.yaml names.
    */
   secrets(): [name: string, value: string][] {
     const directory = join(this.dataDirectory, 'secrets');
@@ -76,7 +75,7 @@ export class Stack {
     return docker('compose', '--env-file', join(this.dataDirectory, 'stack.env'), ...args);
   }
 
-  /** Ids of the containers of a service that run. */
+  /** Ids of the running containers of a service. */
   async containers(service: string): Promise<string[]> {
     return lines(
       await docker(
@@ -90,7 +89,7 @@ export class Stack {
     );
   }
 
-  /** By service, the address of each of its containers in each of their networks. */
+  /** The address of each container in each of its networks, by service. */
   async addresses(): Promise<Map<string, string[]>> {
     const found = new Map<string, string[]>();
     for (const { Config: config, NetworkSettings: settings } of JSON.parse(
@@ -104,12 +103,12 @@ export class Stack {
     return found;
   }
 
-  /** Ids of all containers, those that have ended too. */
+  /** Ids of all containers, including those that have ended. */
   async all(): Promise<string[]> {
     return lines(await docker('ps', '--all', '--quiet', '--no-trunc', ...this.mine()));
   }
 
-  /** Whatever there still is of the project: containers, networks, volumes. */
+  /** The remaining containers, networks and volumes of the project. */
   async remains(): Promise<string[]> {
     const found = await Promise.all([
       docker('ps', '--all', '--quiet', ...this.mine()),
@@ -124,7 +123,7 @@ export class Stack {
     rmSync(this.dataDirectory, { recursive: true, force: true });
   }
 
-  /** The shipped one, and a model whose backend wants a key. */
+  /** The shipped configuration, with a model whose backend needs a key. */
   private writeConfig(): string {
     const file = join(this.dataDirectory, 'tollgate.yaml');
     const shipped = readFileSync(join(ROOT, 'tollgate.yaml'), 'utf8');
@@ -144,7 +143,7 @@ export class Stack {
   }
 }
 
-/** What a docker command prints; rejects when it fails. */
+/** The output of a docker command. Rejects if it fails. */
 export function docker(...args: string[]): Promise<string> {
   return new Promise((done, failed) => {
     execFile('docker', args, { cwd: ROOT, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) =>

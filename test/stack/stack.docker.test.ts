@@ -8,15 +8,15 @@ import OpenAI from 'openai';
 import { docker, Stack } from './stack-process';
 import { wallsSuite } from './walls.suite';
 
-// Real: everything, as `npm run stack` makes it.
+// Real: everything, as `npm run stack` starts it.
 const START_TIMEOUT_MS = 420_000;
 const SETTLED_TIMEOUT_MS = 60_000;
 const CLIENT_PAUSE_MS = 50;
-/** Until the load balancer has noticed that a gateway is not ready, or gone. */
+/** Time for the load balancer to notice that a gateway is not ready or has ended. */
 const NOTICE_TIMEOUT_MS = 20_000;
-/** Of containers that are started again, on a machine that does much else. */
+/** Time for containers to start again on a busy machine. */
 const BACK_TIMEOUT_MS = 60_000;
-/** While Node itself loads, the app, connects, is ready. */
+/** While Node loads, while the app loads, while it connects, and when it is ready. */
 const STOPPED_AFTER_MS = [0, 200, 500, 1_000, 2_000];
 
 interface Ready {
@@ -55,7 +55,7 @@ describe('npm run stack', () => {
   }, START_TIMEOUT_MS);
   afterAll(() => stack.remove(), START_TIMEOUT_MS);
 
-  it('prints what npm start prints, and the curl lines in it work the moment they are printed', () => {
+  it('prints the lines of npm start, and the printed curl commands work at once', () => {
     expect(text).toMatch(/Tollgate is ready\.\n +Inference API +http:\/\/127\.0\.0\.1:\d+\/v1\n/);
     expect(text).toContain('`npm run stack:down` stops it.');
     const [chat, usage] = text.split('\n').filter((line) => line.trim().startsWith('curl '));
@@ -65,7 +65,7 @@ describe('npm run stack', () => {
     expect(run(usage)).toMatchObject({ data: { totals: { requests: expect.any(Number) } } });
   });
 
-  it('again, as JSON: one line, the same addresses, and what runs goes on', async () => {
+  it('a second start with --json prints one line with the same addresses, and containers keep running', async () => {
     const before = await Promise.all(OURS.map((service) => stack.containers(service)));
     const { code, stdout, stderr } = await stack.up(['--json']);
     expect({ code, stdout: stdout.trim().split('\n'), stderr }).toMatchObject({
@@ -80,7 +80,7 @@ describe('npm run stack', () => {
     expect((await fetch(ready.docsUrl)).status).toBe(200);
   });
 
-  it('serves the official client, streams as they come, and the books show what it cost', async () => {
+  it('serves the official client, does not delay streams, and records the cost in the books', async () => {
     const { usage } = await ask();
     expect(usage!.completion_tokens).toBeGreaterThan(0);
     const stream = await client().chat.completions.create({
@@ -92,7 +92,7 @@ describe('npm run stack', () => {
     const arrivals: number[] = [];
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) arrivals.push(Date.now());
     expect(arrivals.length).toBeGreaterThan(20);
-    // Three seconds of tokens: whoever held them back would hand them over at once.
+    // Three seconds of tokens. A proxy that buffers would deliver them all at once.
     expect(arrivals.at(-1)! - arrivals[0]!).toBeGreaterThan(500);
     await eventually(
       async () => {
@@ -107,7 +107,7 @@ describe('npm run stack', () => {
     expect(await stack.tollgate('tenant', 'list')).toMatchObject([{ id: tenantId, name: 'demo' }]);
   });
 
-  it('a client that leaves a stream ends it at the gateway, through the load balancer', async () => {
+  it('the gateway ends a stream when the client leaves the load balancer', async () => {
     const leave = new AbortController();
     const stream = await client().chat.completions.create(
       {
@@ -128,14 +128,13 @@ describe('npm run stack', () => {
     );
   });
 
-  it('grows to four gateways at run time without a failed request, and all of them serve', async () => {
+  it('scales to four gateways at run time without a failed request, and all of them serve', async () => {
     const failures: string[] = [];
     let going = true;
     const load = Promise.all(
       Array.from({ length: 4 }, async () => {
         while (going) {
-          // 429: the demo key's own limit of requests a minute, which a quick machine meets, and which is an answer
-          // like another.
+          // 429: a fast machine may reach the demo key's limit of requests per minute, which is no failure here.
           await ask().catch((error: { status?: number; message: string }) => {
             if (error.status !== 429) failures.push(error.message);
           });
@@ -160,11 +159,11 @@ describe('npm run stack', () => {
 
   wallsSuite(stack, () => ({ tenantId, operatorUrl: ready.operatorUrl }));
 
-  it('publishes on 127.0.0.1 alone; our containers write nothing and have no rights of root', async () => {
+  it('publishes ports only on 127.0.0.1, and our containers are read-only and have no root rights', async () => {
     const ids = (await Promise.all([...OURS, 'haproxy'].map((service) => stack.containers(service)))).flat();
     for (const container of JSON.parse(await docker('inspect', ...ids))) {
       const { HostConfig: host, Config: config } = container;
-      // HAProxy is a process 1 of its own kind.
+      // HAProxy handles signals as process 1 by itself.
       if (config.User === '1000:1000') expect(host.Init).toBe(true);
       expect(host).toMatchObject({ ReadonlyRootfs: true, CapDrop: ['ALL'], Privileged: false });
       expect(config.User).toMatch(/^(1000:1000|haproxy)$/);
@@ -180,7 +179,8 @@ describe('npm run stack', () => {
   });
 
   it.each(IMAGES)('the image of %s runs as user 1000 and has no development dependency', async (name) => {
-    const image = `tollgate/${name}:${(await stack.compose('config', '--images')).match(/tollgate\/gateway:(\S+)/)![1]}`;
+    const images = await stack.compose('config', '--images');
+    const image = `tollgate/${name}:${/tollgate\/gateway:(\S+)/.exec(images)![1]}`;
     const [{ Config: config }] = JSON.parse(await docker('image', 'inspect', image));
     expect(config.User).toBe('1000:1000');
     const found = await docker(
@@ -208,7 +208,7 @@ describe('npm run stack', () => {
   });
 
   it(
-    'answers in the envelope of each surface when no gateway is ready, and when there is none',
+    'answers in the envelope of each surface when no gateway is ready and when none is running',
     async () => {
       const refused = async () => {
         const inference = await fetch(`${ready.inferenceUrl}/chat/completions`, {
@@ -223,7 +223,7 @@ describe('npm run stack', () => {
         return inference;
       };
       await stack.compose('stop', '--timeout', '2', 'redis');
-      // The gateway's own answer, which knows the key's limits.
+      // The answer of the gateway itself, because it has the headers of the key's limits.
       await eventually(async () => expect((await refused()).headers.has('x-ratelimit-limit-requests')).toBe(true), {
         timeoutMs: NOTICE_TIMEOUT_MS,
       });
@@ -246,7 +246,7 @@ describe('npm run stack', () => {
   );
 
   it(
-    'a container that is stopped at any moment of its start ends by itself, and none is killed',
+    'a container that is stopped at any moment of its start ends by itself and is never killed',
     async () => {
       const apps = ['gateway', 'auth', 'metering', 'billing'];
       const ids = (await Promise.all(apps.map((app) => stack.containers(app)))).map(([id = '']) => id);
@@ -259,7 +259,7 @@ describe('npm run stack', () => {
         });
         await Promise.all(stopping);
         const states = JSON.parse(await docker('inspect', ...ids)) as { State: { ExitCode: number } }[];
-        // 143: while it still loads, nothing has begun.
+        // 143: the program was still loading.
         for (const { State: state } of states) expect([0, 143]).toContain(state.ExitCode);
       }
       await stack.compose('start', ...apps);
@@ -268,17 +268,17 @@ describe('npm run stack', () => {
     START_TIMEOUT_MS,
   );
 
-  it('refuses the data of another start without its passwords', async () => {
+  it('refuses to start on the data of another start without its passwords', async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), 'tollgate-stack-'));
     const { code, stdout, stderr } = await stack.up([], { TOLLGATE_DATA_DIR: elsewhere });
     rmSync(elsewhere, { recursive: true });
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(
-      /^tollgate: There are data of an earlier start \(volume \S+\), and their passwords are not in .*stack:down -- --volumes\.\n$/,
+      /^tollgate: The volume \S+ has data of an earlier start, but .* are not in .*stack:down -- --volumes\.\n$/,
     );
   });
 
-  it('stack:down leaves the data, and nothing at all with --volumes', async () => {
+  it('stack:down keeps the data, and deletes everything with --volumes', async () => {
     expect(await stack.down()).toMatchObject({ code: 0, stdout: '' });
     expect(await stack.remains()).toHaveLength(3);
     expect(existsSync(join(stack.dataDirectory, 'operator.json'))).toBe(false);
@@ -287,12 +287,13 @@ describe('npm run stack', () => {
   });
 });
 
-/** How many requests a gateway has served. */
+/** The number of requests that a gateway has served. */
 async function served(container: string): Promise<number> {
   const metrics = await docker(
     ...['exec', container, 'node', '--eval'],
     `const authorization = 'Bearer ' + fs.readFileSync('/run/secrets/metrics-token', 'utf8').trim();
-     fetch('http://127.0.0.1:9090/metrics', { headers: { authorization } }).then((answer) => answer.text()).then(console.log)`,
+     fetch('http://127.0.0.1:9090/metrics', { headers: { authorization } })
+       .then((answer) => answer.text()).then(console.log)`,
   );
   const counts = [...metrics.matchAll(/^tollgate_requests_total\{[^}]*\} (\d+)$/gm)].map(([, count]) => Number(count));
   return counts.reduce((sum, count) => sum + count, 0);

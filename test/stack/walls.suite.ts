@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BACKEND_KEY, docker, type Stack } from './stack-process';
 
-/** A packet that is dropped is never answered. */
+/** A dropped packet is never answered. */
 const CONNECT_TIMEOUT_S = 10;
-/** Who reaches whom, and who not. */
+/** Which containers can reach each other. */
 const STORES = ['postgres:5432', 'redis:6379', 'kafka:9092'];
 const REACHES: Record<string, [wanted: string[], forbidden: string[]]> = {
   haproxy: [
@@ -19,7 +19,7 @@ const REACHES: Record<string, [wanted: string[], forbidden: string[]]> = {
   functions: [['redis:6379'], ['postgres:5432', 'kafka:9092', 'simulator:9000', 'haproxy:8080']],
 };
 
-/** Where the money is written down, each table with a column of it. */
+/** The tables of the books, each with one of its columns. */
 const BOOKS = [
   ['billing.journal_entry', 'amount_cents'],
   ['billing.posting', 'amount_cents'],
@@ -27,7 +27,7 @@ const BOOKS = [
   ['billing.invoice', 'amount_cents'],
   ['metering.usage_event', 'cost_nanos'],
 ];
-/** Run in a container, with the login that its service has: what each statement is refused with. */
+/** Runs in a container with the login of its service. Prints the SQLSTATE that refuses each statement. */
 const ASK_DATABASE = `
   const { Client } = require('pg');
   const url = require('node:fs').readFileSync(process.env.DATABASE_URL_FILE, 'utf8').trim();
@@ -41,9 +41,9 @@ const ASK_DATABASE = `
   });`;
 const NO_RIGHT = '42501';
 
-/** Between the parts, on a stack that serves: what each can see and reach. */
+/** What each part of a running stack can see and reach. */
 export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorUrl: string }): void {
-  it('shows no secret: neither docker inspect, of any container, nor docker compose config', async () => {
+  it('neither docker inspect of any container nor docker compose config shows a secret', async () => {
     const ids = await stack.all();
     const shown = [
       await docker('inspect', ...ids),
@@ -63,14 +63,14 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
     );
     const seen = secrets.filter(([, value]) => shown.some((text) => text.includes(value)));
     expect(seen.map(([name]) => name)).toEqual([]);
-    // It did get there.
+    // The secrets did reach their containers.
     const [gateway = ''] = await stack.containers('gateway');
     expect(await docker('exec', gateway, 'cat', '/run/secrets/config-secrets')).toContain(BACKEND_KEY);
     const [auth = ''] = await stack.containers('auth');
     expect((await docker('exec', auth, 'ls', '/run/secrets')).split('\n')).not.toContain('config-secrets');
   });
 
-  it('who has no business with a part does not reach it, by name or by address', async () => {
+  it('a container reaches only the parts that it uses, by name or by address', async () => {
     const addresses = await stack.addresses();
     const reached = await Promise.all(
       Object.entries(REACHES).map(async ([from, [wanted, forbidden]]) => {
@@ -90,7 +90,7 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
     expect([...new Set(reached.flat())].sort()).toEqual(expected.sort());
   });
 
-  it('Redis lets nobody in without a password, from its own network either', async () => {
+  it('Redis refuses every login without a password, also from its own network', async () => {
     const [redis = ''] = await stack.containers('redis');
     const image = await docker('inspect', '--format', '{{.Config.Image}}', redis);
     const ask = (...args: string[]) => {
@@ -103,7 +103,7 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
       ask('--no-auth-warning', '--user', user, '--pass', stack.secret(`${user}-redis-password`), ...args);
     expect(await as('auth', 'HSET', `tga:{${of().tenantId}}:credit`, 'balance', '1')).toMatch(/NOPERM/);
     expect(await as('gateway', 'HSET', 'tgc:{credentials}:records', 'x', '1')).toMatch(/NOPERM/);
-    // By now all services have done what they do, and Redis tells of no refusal but these.
+    // All services have done their work by now, and Redis has logged no other refusals.
     const refusals = (await as('admin', 'ACL', 'LOG')).split('\n');
     const valuesOf = (field: string) => refusals.flatMap((line, at) => (line === field ? refusals[at + 1]! : []));
     expect([valuesOf('username').sort(), valuesOf('object')]).toEqual([
@@ -113,7 +113,7 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
   });
 
   it.each(['auth', 'metering', 'billing'])(
-    'the database login of %s changes and deletes nothing in the books',
+    'the database login of %s can neither change nor delete anything in the books',
     async (service) => {
       const [container = ''] = await stack.containers(service);
       const statements = BOOKS.flatMap(([table, column]) => [
@@ -127,13 +127,14 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
     },
   );
 
-  it('metrics, and what is wrong with whom, are for who has the token', async () => {
+  it('only requests with the token get metrics and the details of readiness', async () => {
     const [simulator = ''] = await stack.containers('simulator');
     const ask = async (url: string, token = '') =>
       JSON.parse(
         await docker(
           ...['exec', simulator, 'node', '--eval'],
-          `fetch('${url}', { headers: { authorization: 'Bearer ${token}' } }).then(async (answer) => console.log(JSON.stringify([answer.status, await answer.text()])))`,
+          `fetch('${url}', { headers: { authorization: 'Bearer ${token}' } })
+             .then(async (answer) => console.log(JSON.stringify([answer.status, await answer.text()])))`,
         ),
       ) as [number, string];
     const token = stack.secret('metrics-token');
@@ -141,7 +142,7 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
     expect(await ask('http://gateway:9090/readyz')).toEqual([200, '{"status":"ok"}\n']);
     expect((await ask('http://gateway:9090/readyz', token))[1]).toContain('"redis":{"ok":true');
     expect((await ask('http://gateway:9090/metrics', token))[1]).toContain('# TYPE tollgate_');
-    // On the port of the operator API as well, which is asked through the load balancer.
+    // The same on the port of the operator API, through the load balancer.
     const { operatorUrl } = of();
     expect((await fetch(`${operatorUrl}/metrics`)).status).toBe(401);
     expect(await (await fetch(`${operatorUrl}/readyz`)).json()).toEqual({ status: 'ok' });
@@ -153,7 +154,7 @@ export function wallsSuite(stack: Stack, of: () => { tenantId: string; operatorU
     }
   });
 
-  it('containers that a request passes have four times the share of a busy processor', async () => {
+  it('containers on the path of a request have four times the share of a busy processor', async () => {
     const path = new Set(['haproxy', 'gateway', 'redis', 'simulator']);
     for (const { Config: config, HostConfig: host } of JSON.parse(await docker('inspect', ...(await stack.all())))) {
       const service: string = config.Labels['com.docker.compose.service'];

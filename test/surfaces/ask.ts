@@ -2,13 +2,13 @@ import type { Services } from './services';
 
 export interface Asked {
   method?: string;
-  /** null sends no Authorization at all. */
+  /** null sends no Authorization header. */
   token?: string | null;
-  /** The whole header instead. */
+  /** The complete Authorization header. */
   authorization?: string;
   /** Sent as JSON. */
   body?: unknown;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   text?: string | Buffer;
   headers?: Record<string, string>;
 }
@@ -16,11 +16,11 @@ export interface Asked {
 export interface Answer {
   status: number;
   headers: Headers;
-  /** Of whatever form: tests look into it. */
+  /** Any form, because tests inspect it. */
   json: ReturnType<typeof JSON.parse>;
 }
 
-/** A request by fetch, GET unless it has a body; the answer's body parsed, null when it is empty. */
+/** Sends a request by fetch, GET unless it has a body. Returns the parsed body, or null if it is empty. */
 export async function send(
   url: string,
   { method, token, authorization, body, text, headers = {} }: Asked,
@@ -40,7 +40,7 @@ export async function send(
   return { status: response.status, headers: response.headers, json: answer === '' ? null : JSON.parse(answer) };
 }
 
-/** Asks the management API; as `token` says unless a request says otherwise. */
+/** Sends a request to the management API, with `token` by default. */
 export function managementApi(services: Services, tokenOf: () => string) {
   const ask = (path: string, asked: Asked = {}) =>
     send(`${services.publicUrl}/_api/v1${path}`, { token: tokenOf(), ...asked });

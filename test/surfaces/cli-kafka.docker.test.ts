@@ -9,7 +9,7 @@ import { Publisher } from '../../libs/messaging/src/kafka/publisher';
 import { TEST_IDENTITY } from '../../libs/messaging/src/kafka/sign/test-identity.fixture';
 import { runTollgate } from './tollgate-process';
 
-// Real: Kafka, and the process. 6 s is the least session of a broker that is as it was installed.
+// Real: Kafka and the process. 6 s is the shortest session that a broker allows by default.
 const kafka = useKafka();
 const PREFIX = 'cli.';
 
@@ -22,7 +22,7 @@ async function json(...args: string[]) {
 }
 
 describe('tollgate topics', () => {
-  it('check names what is missing and the cure, apply makes it, and says what it did', async () => {
+  it('check names the missing topics and the remedy, and apply makes them and reports it', async () => {
     const before = await tollgate(['topics', 'check']);
     expect([before.code, before.stdout]).toEqual([1, '']);
     expect(before.stderr).toMatch(/^tollgate: .*missing: .*"cli\.charges".*tollgate topics apply.*\n$/);
@@ -38,7 +38,7 @@ describe('tollgate topics', () => {
     expect(await json('topics', 'check')).toEqual({ ok: true, rights: 'not checked' });
   });
 
-  it('apply --dry-run changes nothing, and lists every right for whoever sets them by hand', async () => {
+  it('apply --dry-run changes nothing, and lists every right, so that it can be set by hand', async () => {
     const prefix = { KAFKA_TOPIC_PREFIX: 'dry.' };
     const { code, stdout, stderr } = await tollgate(
       ['topics', 'apply', '--dry-run', '--principal', 'metering=User:sa-7'],
@@ -88,7 +88,7 @@ describe('tollgate topics', () => {
     expect(stderr).toMatch(line);
   });
 
-  it('a failure is one JSON document too', async () => {
+  it('a failure with --json is one JSON document', async () => {
     const { code, stdout } = await tollgate(['topics', 'check', '--json'], { KAFKA_TOPIC_PREFIX: 'none.' });
     expect([code, JSON.parse(stdout)]).toEqual([
       1,
@@ -103,7 +103,7 @@ describe('tollgate message-keys', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
   const run = (...args: string[]) => runTollgate(['message-keys', ...args], {});
 
-  it('makes a file for each service, changes the keys in three steps, and shows none', async () => {
+  it('makes a file for each service, rotates the keys in three steps, and shows none', async () => {
     const directory = join(folder, 'secrets');
     const made = await run('create', directory, '--json');
     expect([made.code, made.stderr]).toEqual([0, '']);
@@ -163,7 +163,7 @@ describe('tollgate dead', () => {
     await publisher.close();
   });
 
-  it('lists what was quarantined, with origin, reason and content', async () => {
+  it('lists the quarantined messages with origin, reason and content', async () => {
     expect(await json('dead', 'list')).toMatchObject([
       { topic: 'charges', origin: 'billing/3/7', key: charge.tenantId, value: envelope },
       { origin: 'billing/3/8', value: null, valueBase64: '//4=' },
@@ -196,7 +196,7 @@ describe('tollgate dead', () => {
     expect(stderr).toMatch(line);
   });
 
-  it('replays one to its topic, where it is handled, and takes it out; the others stay', async () => {
+  it('replays one message to its topic, where it is handled, and keeps the others', async () => {
     expect(await json('dead', 'list')).toHaveLength(3);
     const handled: Charge[] = [];
     const messages = new KafkaMessages({
@@ -216,11 +216,11 @@ describe('tollgate dead', () => {
       await messages.close();
     }
     expect((await json('dead', 'replay', 'charges', '--all')).replayed).toHaveLength(2);
-    // The group that reads the topic next quarantines them again; until then there is nothing.
+    // The quarantine is empty until the group reads them from the topic and quarantines them again.
     expect(await json('dead', 'list')).toEqual([]);
   });
 
-  it('finds, and replays, more than it lists at once', async () => {
+  it('finds and replays more messages than it lists at once', async () => {
     const count = 10_050;
     const from = Date.parse('2026-01-01T00:00:00Z');
     const letters = Array.from({ length: count }, (_, index) => ({

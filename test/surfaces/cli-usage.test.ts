@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate, useDataDirectory, withAnswersLost, withServer } from './tollgate-process';
 
-// A process for each command.
+// Each command is a process.
 const services = useServices();
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });
 
 describe('exit code 1', () => {
-  it('for what the server refuses, with its message, as JSON where asked', async () => {
+  it('for a refusal of the server, with its message, and as JSON with --json', async () => {
     const id = newId('ten');
     const plain = await tollgate(['credit', 'show', id]);
     expect(plain).toEqual({ code: 1, stdout: '', stderr: 'tollgate: No such tenant.\n' });
@@ -25,7 +25,7 @@ describe('exit code 1', () => {
     ]);
   });
 
-  it('when there is no server, saying what to do, and never the secret', async () => {
+  it('if there is no server, with the remedy and without the secret', async () => {
     const closed = {
       TOLLGATE_OPERATOR_URL: await withServer('', (url) => Promise.resolve(url)),
       TOLLGATE_OPERATOR_SECRET: 'do-not-print-me',
@@ -44,7 +44,7 @@ describe('exit code 1', () => {
     }
   });
 
-  it('when something else answers there, or the file is broken', async () => {
+  it('if another program answers, or the file is broken', async () => {
     const answer = await withServer('<html>', (url) =>
       tollgate(['tenant', 'list'], { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: 'x' }),
     );
@@ -55,7 +55,7 @@ describe('exit code 1', () => {
     rmSync(broken, { recursive: true });
   });
 
-  it('when the books differ', async () => {
+  it('if the books differ', async () => {
     const { tenantId } = await services.tenant();
     await services.messages.request('billing.credit.add', { tenantId, amountCents: 5, source: 'manual', ref: 'x' });
     const report = {
@@ -76,7 +76,7 @@ describe('exit code 1', () => {
       settledHolds: 0,
       currency: 'USD',
     };
-    // What the server answers then; that it does so is billing's to prove.
+    // A fixed answer of the server, which the tests of billing prove.
     const body = JSON.stringify({ data: { ...report, ...sums } });
     const [plain, asJson] = await withServer(body, async (url) => {
       const env = { TOLLGATE_OPERATOR_URL: url, TOLLGATE_OPERATOR_SECRET: 'x' };
@@ -89,13 +89,13 @@ describe('exit code 1', () => {
   });
 });
 
-describe('money that is moved while the answer is lost', () => {
+describe('a booking whose answer is lost', () => {
   it.each([
     ['add', 5_500, [] as string[]],
     ['add', 5_500, ['--ref', 'pi_7', '--source', 'stripe']],
     ['refund', 4_500, ['--ref', 're_7', '--source', 'stripe']],
     ['adjust', 5_500, ['--ref', 'ticket 7', '--reason', 'goodwill', '--source', 'support']],
-  ])('%s names the ref, and is entered once when it is repeated with it', async (how, balanceCents, options) => {
+  ])('by %s names the ref, and is entered once if it is repeated with it', async (how, balanceCents, options) => {
     const { tenantId } = await services.tenant();
     await services.messages.request('billing.credit.add', { tenantId, amountCents: 5_000, source: 'manual', ref: 'x' });
     const credit = async () => JSON.parse((await tollgate(['credit', 'show', tenantId, '--json'])).stdout);
@@ -110,7 +110,7 @@ describe('money that is moved while the answer is lost', () => {
       'unreachable',
       expect.stringMatching(/does not answer.* Repeat it with --ref .+ and/),
     ]);
-    // As a shell would take it.
+    // Splits it like a shell.
     const ref = / --ref '?(.+?)'? and /.exec(message)![1]!;
     expect(message).toContain(ref.includes(' ') ? ` --ref '${ref}' ` : ` --ref ${ref} `);
     const again = await tollgate([...args, '--ref', ref, '--json']);
@@ -118,7 +118,7 @@ describe('money that is moved while the answer is lost', () => {
   });
 });
 
-it('credit says how to repeat it only where that may help', async () => {
+it('credit explains how to repeat a command only if that can help', async () => {
   const { tenantId } = await services.tenant();
   const add = ['credit', 'add', tenantId, '5', '--ref', 'once', '--json'];
   expect((await tollgate(add)).code).toBe(0);
@@ -144,7 +144,7 @@ describe('exit code 2', () => {
     expect(stderr).toMatch(/error:|Usage:/);
   });
 
-  it('for settings that do not fit together', async () => {
+  it('for contradictory settings', async () => {
     for (const env of [
       { TOLLGATE_OPERATOR_URL: 'http://x' },
       { TOLLGATE_OPERATOR_URL: 'x', TOLLGATE_OPERATOR_SECRET: 'y' },
@@ -158,7 +158,7 @@ describe('exit code 2', () => {
   });
 });
 
-it('finds the server by the environment first, with or without the path of the API', async () => {
+it('the environment overrides the data directory, with or without the path of the API', async () => {
   for (const path of ['', '/', '/_operator/v1']) {
     const env = {
       TOLLGATE_OPERATOR_URL: services.operatorUrl + path,
@@ -170,7 +170,7 @@ it('finds the server by the environment first, with or without the path of the A
 });
 
 describe('config check', () => {
-  it('accepts the configuration that is shipped, without a server', async () => {
+  it('accepts the shipped configuration, without a server', async () => {
     const { code, stdout } = await tollgate(['config', 'check', '--json'], { TOLLGATE_DATA_DIR: '/nowhere' });
     expect([code, JSON.parse(stdout)]).toEqual([
       0,
@@ -194,7 +194,7 @@ describe('config check', () => {
   });
 });
 
-/** The names of the commands below `path`, from its own help. */
+/** The names of the commands below `path`, from its help. */
 async function below(path: readonly string[]): Promise<string[]> {
   const { code, stdout } = await tollgate([...path, '--help']);
   expect([path, code]).toEqual([path, 0]);
@@ -205,7 +205,7 @@ async function below(path: readonly string[]): Promise<string[]> {
   return names.filter((name) => name !== 'help');
 }
 
-it('explains every command with examples', async () => {
+it('the help of every command has examples', async () => {
   const commands: string[] = [];
   const walk = async (path: string[]): Promise<void> => {
     const names = await below(path);
@@ -226,8 +226,9 @@ it('explains every command with examples', async () => {
   expect((await tollgate(['--help'])).stdout).toContain('Exit codes: 0 done');
 });
 
-it('no command but those that need it loads kafkajs, or anything that knows of it', () => {
+it('commands that do not need Kafka load neither kafkajs nor the messaging library', () => {
   const program = join(__dirname, '../../apps/cli/dist/program.js');
-  const script = `require(${JSON.stringify(program)}); console.log(Object.keys(require.cache).filter((file) => /kafkajs|messaging/.test(file)).length)`;
+  const script = `require(${JSON.stringify(program)});
+    console.log(Object.keys(require.cache).filter((file) => /kafkajs|messaging/.test(file)).length)`;
   expect(execFileSync(process.execPath, ['--eval', script], { encoding: 'utf8' })).toBe('0\n');
 });

@@ -2,14 +2,14 @@ import { isWellFormedCredential } from '@tollgate/contracts';
 import { useServices } from './services';
 import { runTollgate, useDataDirectory } from './tollgate-process';
 
-// A process for each command.
-// The watch would be first.
+// Each command is a process.
+// Billing's watch would repair the store first.
 const services = useServices({ watchEveryMs: null });
 const directory = useDataDirectory(services);
 const tollgate = (args: string[], env: Record<string, string> = {}) =>
   runTollgate(args, { TOLLGATE_DATA_DIR: directory.path, ...env });
 
-/** With --json: exactly one document on stdout, nothing on stderr, exit code 0. */
+/** Runs a command with --json. Expects one document on stdout, nothing on stderr, and exit code 0. */
 async function json(...args: string[]) {
   const { code, stdout, stderr } = await tollgate([...args, '--json']);
   expect([code, stderr]).toEqual([0, '']);
@@ -22,8 +22,8 @@ async function text(...args: string[]): Promise<string> {
   return stdout;
 }
 
-describe('what an operator does', () => {
-  it('from a tenant to its revoked credentials, as JSON', async () => {
+describe('the command line', () => {
+  it('makes a tenant, its credit and its credentials, and revokes them, with JSON output', async () => {
     const tenant = await json('tenant', 'create', 'Acme');
     expect(tenant).toMatchObject({
       id: expect.stringMatching(/^ten_/),
@@ -64,9 +64,9 @@ describe('what an operator does', () => {
     expect(await json('reconcile')).toMatchObject({ ok: true, differences: [] });
   });
 
-  it('for people: tables, amounts with their currency, and what to do next', async () => {
+  it('prints tables, amounts with their currency, and the next command for people', async () => {
     const made = await text('tenant', 'create', 'Evil \u001b[31m name', '--plan', 'default').catch(() => '');
-    expect(made).toBe(''); // control characters are no name
+    expect(made).toBe(''); // Control characters are refused.
     const tenant = /ten_\w+/.exec(await text('tenant', 'create', 'Widgets & Co'))![0];
     expect(await text('tenant', 'list')).toMatch(
       new RegExp(`^ID +NAME +PLAN +STATUS +CREATED\n${tenant}  Widgets & Co +default  active`),
@@ -75,7 +75,10 @@ describe('what an operator does', () => {
       /^25\.00 USD added \(ref .+\)\. Balance: 25\.00 USD\.\n$/,
     );
     expect(await text('credit', 'show', tenant)).toMatch(
-      /Balance: +25\.00 USD\nNot yet posted: +0\.000000000 USD\nSpendable now: .*\n\nTIME .*\n.* topup +25\.00 USD +manual/,
+      new RegExp(
+        'Balance: +25\\.00 USD\nNot yet posted: +0\\.000000000 USD\n' +
+          'Spendable now: .*\n\nTIME .*\n.* topup +25\\.00 USD +manual',
+      ),
     );
     expect(await text('key', 'list', tenant)).toContain(`tollgate key create ${tenant}`);
     const key = await text('key', 'create', tenant);
@@ -88,7 +91,7 @@ describe('what an operator does', () => {
     expect(await text('reconcile')).toContain('The books agree.');
   });
 
-  it('repairs what the admission store was told by nobody: shows it, then does it', async () => {
+  it('shows wrong data of the admission store, then repairs it from the books', async () => {
     const { id: tenant } = await json('tenant', 'create', 'Forged');
     await json('credit', 'add', tenant, '10', '--ref', 'r1');
     const forge = () =>

@@ -30,7 +30,7 @@ const chat = { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }
 
 const ask: Documented['ask'] = (...asked) => documented.ask(...asked);
 
-describe('real answers are as documented', () => {
+describe('real answers match the document', () => {
   it('of the management API', async () => {
     const keys = '/_api/v1/keys';
     const made = await ask('post', keys, { token, body: { name: 'x', expiresAt: '2099-01-01' } });
@@ -46,7 +46,7 @@ describe('real answers are as documented', () => {
     expect(Object.keys(usage.groups[0])).toEqual(expect.arrayContaining(['model', 'key', 'day', 'hour', 'costCents']));
   });
 
-  it('of the management API when it refuses', async () => {
+  it('of the management API for refusals', async () => {
     const keys = '/_api/v1/keys';
     const blind = await services.tenant(SCOPES.filter((scope) => scope !== 'keys:read'));
     expect((await ask('get', keys, { token: null })).status).toBe(401);
@@ -70,7 +70,7 @@ describe('real answers are as documented', () => {
     await ask('get', '/v1/models', { token: key });
   });
 
-  it('of the inference API when it refuses', async () => {
+  it('of the inference API for refusals', async () => {
     expect((await ask('get', '/v1/models', { token: null })).status).toBe(401);
     expect((await ask('post', '/v1/chat/completions', { token: key, text: '{' })).status).toBe(400);
     expect((await ask('post', '/v1/embeddings', { token: key, body: { model: 'none', input: 'a' } })).status).toBe(404);
@@ -103,9 +103,9 @@ describe('real answers are as documented', () => {
   });
 });
 
-describe('the page', () => {
+describe('the documentation page', () => {
   it.each(['/docs', '/docs/', '/docs/api/openapi.yaml', '/docs/ui/page.js'])(
-    'takes no other method at %s',
+    'allows no other method at %s',
     async (path) => {
       for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
         const answer = await fetch(services.publicUrl + path, { method, redirect: 'manual' });
@@ -116,7 +116,7 @@ describe('the page', () => {
     },
   );
 
-  it('loads everything from this server, and no inline script', async () => {
+  it('loads everything from this server and has no inline script', async () => {
     const response = await fetch(`${services.publicUrl}/docs`);
     const html = await response.text();
     expect(response.headers.get('content-security-policy')).toContain("script-src 'self'");
@@ -130,7 +130,7 @@ describe('the page', () => {
     }
   });
 
-  it('serves nothing else of the folders behind it', async () => {
+  it('serves no other file of its folders', async () => {
     for (const name of ['package.json', 'index.html', '..%2fpackage.json', 'swagger-ui.js', '']) {
       expect([name, (await fetch(`${services.publicUrl}/docs/ui/${name}`)).status]).toEqual([name, 404]);
     }

@@ -10,7 +10,7 @@ interface Operation {
   >;
 }
 
-/** A served OpenAPI document, to hold real answers against. */
+/** A served OpenAPI document, to compare with real answers. */
 export class Documented {
   private constructor(
     private readonly baseUrl: string,
@@ -35,7 +35,7 @@ export class Documented {
   }
 
   /**
-   * Asks, and holds the answer against what the document says of this status. `ids`: what stands in the path's braces.
+   * Sends a request and compares the answer with the document. `ids` are the values of the path's parameters.
    */
   async ask(
     method: string,

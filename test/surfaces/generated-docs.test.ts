@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 
 const ROOT = resolve(__dirname, '../..');
 
-it('the tables of docs/operating are what the code declares', () => {
+it('the tables of docs/operating match the declarations in the code', () => {
   const { status, stderr } = spawnSync(process.execPath, [join(ROOT, 'tools/docs/docs.mjs'), '--check'], {
     encoding: 'utf8',
   });

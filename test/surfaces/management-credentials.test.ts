@@ -5,10 +5,10 @@ import { type Asked, managementApi, send } from './ask';
 import { OPERATOR_SECRET, useServices } from './services';
 import { runTollgate } from './tollgate-process';
 
-// A store that is away is a subject here; each time would be a warning.
+// Tests make the store unavailable, and each time it would log a warning.
 configureLogging({ level: 'silent', pretty: false });
 const services = useServices();
-/** Of a token that is to be used before it expires. */
+/** The lifetime of a token that is used before it expires. */
 const LIFE_MS = 5_000;
 let acme: { tenantId: string; token: string; tokenId: string };
 beforeAll(async () => {
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 const { ask, expectRefusal } = managementApi(services, () => acme.token);
 
-describe('who may ask', () => {
+describe('authentication', () => {
   it.each([undefined, '', 'Basic abc', 'Bearer', 'Bearer ', 'Token fma_x'])(
     'answers 401 missing_credential to %j',
     async (authorization) => {
@@ -40,7 +40,7 @@ describe('who may ask', () => {
     }
   });
 
-  it('takes the scheme in any case', async () => {
+  it('accepts the scheme in any case', async () => {
     expect((await ask('/keys', { authorization: `bearer ${acme.token}` })).status).toBe(200);
   });
 
@@ -85,26 +85,26 @@ describe('who may ask', () => {
     ['billing:read', '/billing', {}, 200],
     ['tokens:read', '/tokens', {}, 200],
   ];
-  it.each(endpoints)('asks for the scope %s, and no other will do, at %s', async (scope, path, asked, status) => {
+  it.each(endpoints)('requires the scope %s, and accepts no other, at %s', async (scope, path, asked, status) => {
     const { token } = await services.tenant([scope]);
     expect((await ask(path, { ...asked, token })).status).toBe(status);
     const others = await services.tenant(SCOPES.filter((other) => other !== scope));
     await expectRefusal(path, { ...asked, token: others.token }, 403, 'insufficient_scope');
   });
 
-  it('looks at the scope before the body', async () => {
+  it('checks the scope before the body', async () => {
     const { token } = await services.tenant(['keys:read']);
     await expectRefusal('/keys', { token, text: '{' }, 403, 'insufficient_scope');
   });
 });
 
-describe('what is not there', () => {
+describe('an unknown path or method', () => {
   it.each(['', '/', '/nothing', '/keys/', '/keys/a/b', '/Keys', '/keys/%zz'])(
     'answers 404 not_found to GET %s',
     (path) => expectRefusal(path, {}, 404, 'not_found'),
   );
 
-  it('answers 404 not_found to an id of any length, and to a method that nobody takes', async () => {
+  it('answers 404 not_found to an id of any length, and to an unknown method', async () => {
     await expectRefusal(`/keys/${'x'.repeat(5_000)}`, { method: 'DELETE' }, 404, 'not_found');
     await expectRefusal('/nothing', { method: 'PROPFIND' }, 404, 'not_found');
   });
@@ -124,7 +124,7 @@ describe('what is not there', () => {
   });
 });
 
-describe('a revocation while the credential store takes nothing', () => {
+describe('a revocation while the credential store refuses writes', () => {
   const last = 'credentials.last_change';
   beforeEach(() => services.database.query(`ALTER TABLE ${last} ADD CONSTRAINT away CHECK (number < 0) NOT VALID`));
   afterEach(() => services.database.query(`ALTER TABLE ${last} DROP CONSTRAINT IF EXISTS away`));
@@ -145,7 +145,7 @@ describe('a revocation while the credential store takes nothing', () => {
   const models = () => send(`${services.publicUrl}/v1/models`, { token: issued.key });
   const STILL = (kind: string) => `The ${kind} may still be accepted. Repeat the revocation until it succeeds.`;
 
-  it('of a key, by the management API, is 503 with Retry-After until the store has it, then 204', async () => {
+  it('of a key by the management API answers 503 with Retry-After until the store has it, then 204', async () => {
     const revoke = () => ask(`/keys/${issued.keyId}`, { method: 'DELETE', token: issued.token });
     for (let time = 0; time < 2; time++) {
       const { status, headers, json } = await revoke();
@@ -161,7 +161,7 @@ describe('a revocation while the credential store takes nothing', () => {
     expect((await ask('/keys?limit=1', { token: issued.token })).json.data[0].status).toBe('revoked');
   });
 
-  it('of a token, by the operator API and on the command line: the same', async () => {
+  it('of a token by the operator API and the command line answers 503 until the store has it', async () => {
     const { tenantId, tokenId } = issued;
     const revoke = () =>
       send(`${services.operatorUrl}/_operator/v1/tenants/${tenantId}/tokens/${tokenId}`, {

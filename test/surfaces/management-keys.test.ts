@@ -11,7 +11,7 @@ beforeAll(async () => {
 const { ask, expectRefusal } = managementApi(services, () => acme.token);
 
 describe('POST /keys', () => {
-  it('issues a key that is shown once: 201, exactly the documented fields, not to be cached', async () => {
+  it('issues a key that is shown once, with 201, exactly the documented fields, and no caching', async () => {
     const { status, json, headers } = await ask('/keys', {
       body: { name: '  backend ', profile: 'default', unknown: 1 },
     });
@@ -35,7 +35,7 @@ describe('POST /keys', () => {
     expect(record).toMatchObject({ kind: 'key', id: json.data.id, tenantId: acme.tenantId, profile: 'default' });
   });
 
-  it('takes an expiry in the future, in UTC where it names no offset', async () => {
+  it('accepts an expiry in the future, in UTC if it has no offset', async () => {
     const cases: [string | null, string | null][] = [
       ['2099-01-01', '2099-01-01T00:00:00.000Z'],
       ['2099-01-01T12:00:00', '2099-01-01T12:00:00.000Z'],
@@ -54,7 +54,7 @@ describe('POST /keys', () => {
     'answers 400 name_required to %j',
     (body) => expectRefusal('/keys', { body }, 400, 'name_required'),
   );
-  it('answers 400 name_required when there is no body', () =>
+  it('answers 400 name_required without a body', () =>
     expectRefusal('/keys', { method: 'POST' }, 400, 'name_required'));
 
   it.each(
@@ -62,7 +62,7 @@ describe('POST /keys', () => {
       (name) => [name],
     ),
   )('answers 400 invalid_name to %j', (name) => expectRefusal('/keys', { body: { name } }, 400, 'invalid_name'));
-  it('counts a name in characters, after trimming', async () => {
+  it('counts the characters of a name after trimming', async () => {
     expect((await ask('/keys', { body: { name: ` ${'😀'.repeat(100)} ` } })).status).toBe(201);
     await expectRefusal('/keys', { body: { name: '😀'.repeat(101) } }, 400, 'invalid_name');
   });
@@ -144,7 +144,7 @@ describe('GET /keys', () => {
 });
 
 describe('DELETE /keys/{id}', () => {
-  it('revokes: 204 without a body, again 204, and the list says so', async () => {
+  it('revokes a key with 204, answers a repeat with 204, and the list shows it', async () => {
     const { json } = await ask('/keys', { body: { name: 'short-lived' } });
     for (let time = 0; time < 2; time++) {
       const answer = await ask(`/keys/${json.data.id}`, { method: 'DELETE' });
@@ -154,7 +154,7 @@ describe('DELETE /keys/{id}', () => {
     expect(list.data[0]).toMatchObject({ id: json.data.id, status: 'revoked' });
   });
 
-  it('answers 404 not_found to an unknown or malformed id, and to a key of another tenant, which is kept', async () => {
+  it('answers 404 not_found to an unknown or malformed id, and to a key of another tenant', async () => {
     const other = await services.tenant();
     const { json } = await ask('/keys', { token: other.token, body: { name: 'not yours' } });
     for (const id of [newId('key'), 'x', '%00', acme.tokenId, json.data.id]) {

@@ -6,13 +6,13 @@ let token: string;
 const { ask } = managementApi(services, () => token);
 const PER_MINUTE = 600;
 
-it('accepts a minute’s worth of calls of a token, then says when to call again, and serves other tokens', async () => {
+it('after a minute’s calls, a token gets 429 with Retry-After, and other tokens are served', async () => {
   const [busy, other] = [await services.tenant(['keys:read']), await services.tenant(['keys:read'])];
   token = busy.token;
   const statuses: number[] = [];
   let refused: Answer | undefined;
   const began = Date.now();
-  // Without the scope: what is refused counts too.
+  // Without the scope, because refused calls count too.
   const call = async () => {
     while (!refused) {
       const answer = await ask('/tokens');
@@ -21,7 +21,7 @@ it('accepts a minute’s worth of calls of a token, then says when to call again
     }
   };
   await Promise.all(Array.from({ length: 8 }, call));
-  // One is free again each 100 ms.
+  // Another call is allowed every 100 ms.
   const refilled = Math.ceil((Date.now() - began) / 100);
   const taken = statuses.filter((status) => status === 403).length;
   expect(taken).toBeGreaterThanOrEqual(PER_MINUTE);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 const { ask, expectRefusal } = managementApi(services, () => acme.token);
 
 describe('GET /tokens', () => {
-  it('lists the calling token with its last use, and never a value or a hash', async () => {
+  it('lists the calling token with its last use, without a value or a hash', async () => {
     const { token, tokenId } = await services.tenant();
     const started = Date.now();
     const row = await eventually(
@@ -38,7 +38,7 @@ describe('GET /tokens', () => {
 });
 
 describe('a query', () => {
-  it('cannot name another tenant, nor bring anything else that is not documented into a message', async () => {
+  it('cannot name another tenant or pass any undocumented field into a message', async () => {
     const other = await services.tenant();
     const own = await Promise.all(['/keys', '/tokens', '/billing', '/usage'].map((path) => ask(path)));
     const tried = await Promise.all(
@@ -55,7 +55,7 @@ describe('a query', () => {
 });
 
 describe('GET /billing', () => {
-  it('gives balance, entries in pages, newest first, and receipts, in exactly the documented fields', async () => {
+  it('returns the balance, pages of entries, newest first, and receipts, in the documented fields only', async () => {
     const { tenantId, token } = await services.tenant();
     for (const [ref, amountCents] of [
       ['a', 1_000],
@@ -93,7 +93,7 @@ describe('GET /billing', () => {
 });
 
 describe('GET /usage', () => {
-  it('gives this calendar month until now by default, in exactly the documented fields', async () => {
+  it('returns this calendar month until now by default, in exactly the documented fields', async () => {
     const before = new Date();
     const { status, json } = await ask('/usage');
     expect(status).toBe(200);
@@ -106,8 +106,9 @@ describe('GET /usage', () => {
     expect(Date.parse(json.data.to)).toBeGreaterThanOrEqual(before.getTime());
   });
 
-  it('takes every filter and grouping', async () => {
-    const query = `from=2026-01-01&to=2026-02-01T00:00:00%2B01:00&groupBy=model,key,day,hour&model=sim-small&keyId=${newId('key')}`;
+  it('accepts every filter and grouping', async () => {
+    const filters = `groupBy=model,key,day,hour&model=sim-small&keyId=${newId('key')}`;
+    const query = `from=2026-01-01&to=2026-02-01T00:00:00%2B01:00&${filters}`;
     const { status, json } = await ask(`/usage?${query}`);
     expect(status).toBe(200);
     expect(json.data).toMatchObject({ from: '2026-01-01T00:00:00.000Z', to: '2026-01-31T23:00:00.000Z', groups: [] });

@@ -18,11 +18,11 @@ const documented = new Map(
 const scrape = async () => (await fetch(`${services.operatorUrl}/metrics`)).text();
 const names = (text: string) => [...text.matchAll(/^# TYPE (tollgate_\w+) /gm)].map(([, name]) => name!).sort();
 
-it('the operating manual names every metric that a process shows, and no other', async () => {
+it('the operating manual names exactly the metrics of a process', async () => {
   expect(names(await scrape())).toEqual([...documented.keys()].sort());
 });
 
-it('each has the labels that the manual says, and messages that wait are counted', async () => {
+it('each metric has the documented labels, and waiting messages are counted', async () => {
   const text = await eventually(async () => {
     const scraped = await scrape();
     for (const [topic, group] of [

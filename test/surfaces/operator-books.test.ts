@@ -6,7 +6,7 @@ import { runTollgate, useDataDirectory } from './tollgate-process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// No month is closed by itself: the tests use a past one.
+// Months are not closed automatically, because the tests use a past one.
 const services = useServices({ invoiceCloseDelayMs: 20 * 365 * 24 * 3_600_000 });
 const directory = useDataDirectory(services);
 const ask = (path: string, asked: Asked = {}) =>
@@ -20,7 +20,7 @@ async function expectRefusal(path: string, asked: Asked, status: number, code: s
   expect([answer.status, answer.json.error.code]).toEqual([status, code]);
 }
 
-/** A tenant whose requests were charged so many cents in October 2026, by events as the gateway sends them. */
+/** Makes a tenant whose requests were charged this many cents in October 2026, by events like those of a gateway. */
 async function used(cents: number, requests = 3) {
   const { tenantId, token } = await services.tenant();
   await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 1_000, ref: 'first' } });
@@ -59,8 +59,8 @@ async function used(cents: number, requests = 3) {
   return { tenantId, token, events, entry };
 }
 
-describe('from a ledger line to its requests, from a request to its receipt', () => {
-  it('names model, key, tokens and cost of each request, and the entry and invoice of each', async () => {
+describe('the requests of an entry', () => {
+  it('have a model, key, tokens and cost, and each leads to its entry and invoice', async () => {
     const { tenantId, events, entry } = await used(7);
     const { status, json } = await ask(`/entries/${entry.id}/requests?limit=2`);
     expect(status).toBe(200);
@@ -85,10 +85,11 @@ describe('from a ledger line to its requests, from a request to its receipt', ()
     });
     expect(await tollgate('usage', '--request', last)).toMatch(
       new RegExp(
-        `^0 Request:  ${last}\nEvent:    sim-small, 1\\d \\+ 5 tokens.*\nCharge:   0\\.07.*billed in 2026-10\nEntry:    ${entry.id}.*\nReceipt:  its month is open$`,
+        `^0 Request:  ${last}\nEvent:    sim-small, 1\\d \\+ 5 tokens.*\nCharge:   0\\.07.*billed in 2026-10\n` +
+          `Entry:    ${entry.id}.*\nReceipt:  its month is open$`,
       ),
     );
-    // As its customer knows it.
+    // The id that the customer knows.
     expect((await ask(`/requests/${last.replace('req_', 'chatcmpl-')}`)).json.data).toEqual(before);
     expect(await tollgate('usage', '--entry', entry.id)).toMatch(
       /^0 ent_.*usage, -0\.\d+ USD.*REQUEST .*req_\w+ +sim-small +key_/s,
@@ -99,7 +100,7 @@ describe('from a ledger line to its requests, from a request to its receipt', ()
     expect(await tollgate('usage')).toMatch(/^2 tollgate: Give exactly one/);
   });
 
-  it('what does not exist is not_found, what is no page invalid_parameter', async () => {
+  it('of an unknown entry get not_found, and an invalid page gets invalid_parameter', async () => {
     for (const path of [
       `/entries/${newId('ent')}/requests`,
       '/entries/x/requests',
@@ -113,12 +114,12 @@ describe('from a ledger line to its requests, from a request to its receipt', ()
   });
 });
 
-it('heads of the journal are kept in a file, and held against the journal later', async () => {
+it('heads of the journal can be kept in a file and compared with the journal later', async () => {
   const { tenantId } = await used(5);
   const file = join(directory.path, 'heads.txt');
   const kept = (await tollgate('journal', 'heads')).slice('0 '.length);
   expect(kept).toMatch(new RegExp(`^${tenantId} [2-4] [0-9a-f]{64}$`, 'm'));
-  // As a log has them, too.
+  // The heads may also be in a line of a log.
   writeFileSync(file, JSON.stringify({ level: 30, heads: kept.split('\n') }));
   expect(await tollgate('journal', 'compare', file)).toMatch(/^0 Unchanged: the journal has \d+ heads?/);
   const changed = kept.replace(/^(ten_\w+ \d+ )[0-9a-f]{64}/, (_, place: string) => place + '0'.repeat(64));
@@ -131,7 +132,7 @@ it('heads of the journal are kept in a file, and held against the journal later'
 });
 
 describe('invoices', () => {
-  it('are closed, listed, shown to the tenant and made void', async () => {
+  it('are closed, listed, shown to the tenant and voided', async () => {
     const { tenantId, token } = await used(11);
     const management = async () =>
       (await send(`${services.publicUrl}/_api/v1/billing`, { token })).json.data.invoices.find(
@@ -176,7 +177,7 @@ describe('invoices', () => {
     expect(JSON.stringify(report)).toContain('"differences":[]');
   });
 
-  it('are refused with the field’s code', async () => {
+  it('get the field’s code for an invalid request', async () => {
     const running = new Date().toISOString().slice(0, 7);
     for (const period of [running, '9999-12', '2026-13', 'x', 5, undefined])
       await expectRefusal('/invoices/close', { body: { period } }, 400, 'invalid_period');

@@ -22,7 +22,7 @@ async function newKey(tenantId: string) {
   const chat = (more: object = {}) =>
     send(`${services.publicUrl}/v1/chat/completions`, {
       token: key,
-      // 2.00 a request of 10,000 output tokens: budgets are spent in a few of them.
+      // A request of 10,000 output tokens costs 2.00, so a few of them use up a budget.
       body: { model: 'sim-large', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 50, ...more },
     });
   return { id: String(id), chat };
@@ -40,7 +40,7 @@ type Answer = Awaited<ReturnType<typeof send>>;
 const refusal = ({ status, json, headers }: Answer) => [status, json.error?.code, headers.get('retry-after')];
 
 describe('monthly budgets', () => {
-  it('stop a tenant with 402 budget_reached within a second of being set, and let it go on when raised', async () => {
+  it('stop a tenant with 402 budget_reached within a second after they are set, until they are raised', async () => {
     const { tenantId, chat } = await customer();
     expect(await set(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 0 })).toMatchObject({
       json: { data: { keyId: null, monthlyBudgetCents: 0, setBy: 'operator', thresholdsPercent: [50, 80, 100] } },
@@ -53,7 +53,7 @@ describe('monthly budgets', () => {
     expect(await inForceAfterMs(async () => expect((await chat()).status).toBe(200))).toBeLessThan(1_000);
   });
 
-  it('of one key leave the others alone', async () => {
+  it('of one key do not affect other keys', async () => {
     const { tenantId, chat, id } = await customer();
     const other = await newKey(tenantId);
     await set(`/tenants/${tenantId}/keys/${id}/budget`, { monthlyBudgetCents: 1 });
@@ -63,7 +63,7 @@ describe('monthly budgets', () => {
     await eventually(async () => expect((await chat()).status).toBe(200));
   });
 
-  it('are used up by spending, clamp the last answer, and show what was spent and reached', async () => {
+  it('are used up, clamp the last answer, and show the spending and the reached thresholds', async () => {
     const { tenantId, chat } = await customer();
     const before = month();
     await set(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 10 });
@@ -77,7 +77,7 @@ describe('monthly budgets', () => {
     expect(last!.json.choices[0].finish_reason).toBe('length');
     const data = await eventually(async () => {
       const { data } = (await ask(`/tenants/${tenantId}/budget`)).json;
-      // The last charge is in the books too: less than a prompt and a token are left.
+      // The last charge is in the books too, so less than a prompt and one token are left.
       expect(BigInt(data.spentNanos)).toBeGreaterThan(99_000_000n);
       return data;
     });
@@ -104,7 +104,7 @@ describe('monthly budgets', () => {
     expect([answer.status, answer.json.error.code]).toEqual([status, code]);
   });
 
-  it('are 404 for a tenant or key that is none, or is of another tenant', async () => {
+  it('get 404 for an unknown tenant, an unknown key, or a key of another tenant', async () => {
     const [{ tenantId }, other] = [await services.tenant(), await customer()];
     const body = { monthlyBudgetCents: 5 };
     for (const path of [
@@ -123,7 +123,7 @@ describe('monthly budgets', () => {
 });
 
 describe('tollgate budget', () => {
-  it('sets and shows budgets of tenant and keys', async () => {
+  it('sets and shows the budgets of a tenant and its keys', async () => {
     const { tenantId, id } = await customer();
     const run = async (...args: string[]) => {
       const { code, stdout, stderr } = await tollgate('budget', ...args);
@@ -161,7 +161,7 @@ describe('tollgate budget', () => {
     },
   );
 
-  it('says it for people too', async () => {
+  it('shows budgets as text for people', async () => {
     const { tenantId } = await services.tenant();
     await set(`/tenants/${tenantId}/budget`, { monthlyBudgetCents: 12_345 });
     const { stdout } = await runTollgate(['budget', 'show', tenantId], { TOLLGATE_DATA_DIR: directory.path });

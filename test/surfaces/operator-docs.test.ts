@@ -6,7 +6,7 @@ import { OPERATOR_SECRET, useServices } from './services';
 
 const AT = '/_operator/v1';
 const OCTOBER_END = '2026-10-31T23:59:59.999Z';
-// No month is closed by itself: the test uses a past one.
+// Months are not closed automatically, because the test uses a past one.
 const services = useServices({ invoiceCloseDelayMs: 20 * 365 * 24 * 3_600_000 });
 let documented: Documented;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ async function ask(method: string, path: string, more: Asked = {}, ids: Record<s
   return answer;
 }
 
-/** One request of October 2026 that costs 33 cents, as the gateway sends it. */
+/** The event of a request in October 2026 that costs 33 cents, as the gateway sends it. */
 async function used(tenantId: string, keyId: string): Promise<string> {
   const requestNanos = String(33n * 10_000_000n);
   const event = {
@@ -45,7 +45,7 @@ async function used(tenantId: string, keyId: string): Promise<string> {
   return event.id;
 }
 
-it('real answers of every operation are as documented', async () => {
+it('real answers of every operation match the document', async () => {
   const tenantId = (await ask('post', '/tenants', { body: { name: 'Acme' } })).json.data.id;
   const of = { tenantId };
   await ask('get', '/tenants', {}, { query: '?limit=1' });
@@ -113,7 +113,7 @@ it('real answers of every operation are as documented', async () => {
   expect([...asked].sort()).toEqual(all.sort());
 });
 
-it('refusals are as documented', async () => {
+it('refusals match the document', async () => {
   const { tenantId } = await services.tenant();
   const of = { tenantId };
   const refused = async (status: number, ...[method, path, more, ids]: Parameters<typeof ask>) =>

@@ -14,7 +14,7 @@ async function expectRefusal(path: string, body: unknown, status: number, code: 
   expect([answer.status, answer.json.error.code]).toEqual([status, code]);
 }
 
-/** A tenant with credit, and what its clients use. */
+/** Makes a tenant with credit, a key and a token. */
 async function customer(cents = 1_000) {
   const { tenantId, token } = await services.tenant();
   await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: cents, ref: 'first' } });
@@ -106,7 +106,7 @@ describe('refunds and adjustments', () => {
     }
   });
 
-  it('are there on the command line', async () => {
+  it('work on the command line', async () => {
     const { tenantId } = await customer();
     const tollgate = async (...args: string[]) => {
       const { code, stdout, stderr } = await runTollgate(args, { TOLLGATE_DATA_DIR: directory.path });
@@ -127,7 +127,7 @@ describe('refunds and adjustments', () => {
   });
 });
 
-it('a request that follows the answer of a top-up or an adjustment runs on it, at once', async () => {
+it('a request after the answer of a top-up or an adjustment can use it at once', async () => {
   for (let round = 0; round < 20; round++) {
     const { tenantId } = await services.tenant();
     const { key } = (await ask(`/tenants/${tenantId}/keys`, { body: { name: 'k' } })).json.data;
@@ -138,7 +138,7 @@ it('a request that follows the answer of a top-up or an adjustment runs on it, a
           body: { model: 'sim-small', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 5 },
         })
       ).status;
-    // Once the key is known at the edge, there is no credit.
+    // Waits until the gateway knows the key and its lack of credit.
     await eventually(async () => expect(await status()).toBe(402));
     const body = { amountCents: 5, ref: 'first', reason: 'goodwill' };
     const how = round % 2 === 0 ? 'credit' : 'credit/adjust';
@@ -153,7 +153,7 @@ describe('a suspended tenant', () => {
 
   it('is refused within a second, reads its books, keeps running requests, and resumes within a second', async () => {
     const { tenantId, key, chat, management } = await customer();
-    // A stream that is under way when the tenant is suspended.
+    // A stream that is running when the tenant is suspended.
     const stream = await fetch(`${services.publicUrl}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -185,7 +185,7 @@ describe('a suspended tenant', () => {
     for (const path of ['/billing', '/usage', '/keys', '/tokens']) expect((await management(path)).status).toBe(200);
     expect((await send(`${services.publicUrl}/v1/models`, { token: key })).status).toBe(200);
     expect(await stream.text()).toMatch(/"finish_reason":"(stop|length)".*data: \[DONE\]\n\n$/s);
-    // Money in does not end it.
+    // A top-up does not end the suspension.
     await ask(`/tenants/${tenantId}/credit`, { body: { amountCents: 5, ref: 'second' } });
     expect((await chat()).json.error.code).toBe('tenant_suspended');
 
@@ -193,19 +193,19 @@ describe('a suspended tenant', () => {
     expect(await inForceAfterMs(async () => expect((await chat()).status).toBe(200))).toBeLessThan(SECOND_MS);
   });
 
-  it('is suspended when that is answered, even if the admission store has a forged version', async () => {
+  it('is suspended when the request is answered, even if the admission store has a forged version', async () => {
     const { tenantId, chat } = await customer();
     await services.database.query('UPDATE admission.tenant SET version = 999999999 WHERE tenant_id = $1', [tenantId]);
     expect((await ask(`/tenants/${tenantId}/suspend`, { method: 'POST' })).status).toBe(200);
     expect((await chat()).json.error.code).toBe('tenant_suspended');
   });
 
-  it('gets 503 for a suspension or a budget while the admission store is down; a repeat succeeds later', async () => {
+  it('gets 503 for a suspension or a budget while the store is down, and a repeat succeeds later', async () => {
     const { tenantId, chat } = await customer();
     const suspend = () => ask(`/tenants/${tenantId}/suspend`, { method: 'POST' });
     const budget = () => ask(`/tenants/${tenantId}/budget`, { method: 'PUT', body: { monthlyBudgetCents: 0 } });
     const table = 'ALTER TABLE admission.tenant';
-    // Writes of this tenant fail; all else is well.
+    // Only writes of this tenant fail.
     await services.database.query(`${table} ADD CONSTRAINT away CHECK (tenant_id <> '${tenantId}') NOT VALID`);
     try {
       for (const [change, message] of [

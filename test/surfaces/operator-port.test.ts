@@ -19,7 +19,7 @@ interface Got {
   body: string;
 }
 
-/** By hand: `fetch` chooses the Host and the address that it asks from. */
+/** Uses node:http, because `fetch` does not let the caller choose the Host and the local address. */
 function ask(path: string, { secret, host, from, url = services.operatorUrl }: Given = {}): Promise<Got> {
   const headers = { ...(secret && { authorization: `Bearer ${secret}` }), ...(host && { host }) };
   return new Promise((resolve, reject) => {
@@ -35,7 +35,7 @@ function ask(path: string, { secret, host, from, url = services.operatorUrl }: G
 const TENANTS = '/_operator/v1/tenants';
 
 describe('wrong secrets', () => {
-  it('get 429 after ten in a minute; the right secret works from other addresses and known ones', async () => {
+  it('get 429 after ten in a minute, but the right secret works from other and from known addresses', async () => {
     const before = await ask(TENANTS, { secret: OPERATOR_SECRET, from: '127.0.0.3' });
     expect(before.status).toBe(200);
     for (const from of ['127.0.0.2', '127.0.0.3']) {
@@ -52,7 +52,7 @@ describe('wrong secrets', () => {
 });
 
 describe('the Host', () => {
-  it('of a page that points its own name here is refused on every path but the probes', async () => {
+  it('that is an unknown name is refused on every path but the probes', async () => {
     for (const path of [TENANTS, '/metrics', '/_operator/v1/openapi.json', '/nothing']) {
       const { status, body } = await ask(path, { secret: OPERATOR_SECRET, host: 'evil.example:8081' });
       expect([status, JSON.parse(body).error.code]).toEqual([421, 'misdirected_request']);
@@ -62,8 +62,8 @@ describe('the Host', () => {
   });
 });
 
-describe('with a token of the metrics and a name of its own', () => {
-  it('/metrics wants the token, and the name is taken', async () => {
+describe('with a metrics token and a configured name', () => {
+  it('/metrics requires the token, and the name is accepted', async () => {
     const health = new Health();
     health.state = 'serving';
     const { messages } = services;

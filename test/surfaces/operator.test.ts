@@ -19,8 +19,8 @@ beforeAll(async () => {
   tenantId = (await ask('/tenants', { body: { name: ' Acme ' } })).json.data.id;
 });
 
-describe('who may ask', () => {
-  it('answers 401 without the secret, and to a wrong one', async () => {
+describe('the operator API', () => {
+  it('answers 401 without the secret and to a wrong one', async () => {
     await expectRefusal('/tenants', { token: null }, 401, 'missing_credential');
     await expectRefusal('/tenants', { authorization: `Basic ${OPERATOR_SECRET}` }, 401, 'missing_credential');
     for (const wrong of [`${OPERATOR_SECRET}x`, OPERATOR_SECRET.slice(1), 'x']) {
@@ -28,7 +28,7 @@ describe('who may ask', () => {
     }
   });
 
-  it('asks for it on every route but metrics, probes and the document of the API', async () => {
+  it('requires the secret on every route but metrics, probes and the document of the API', async () => {
     const routes: [string, string][] = [
       ['POST', '/tenants'],
       ['GET', `/tenants/${tenantId}`],
@@ -49,7 +49,7 @@ describe('who may ask', () => {
     for (const [method, path] of routes) await expectRefusal(path, { method, token: null }, 401, 'missing_credential');
   });
 
-  it('is alive, ready and measured without it', async () => {
+  it('serves the probes and metrics without the secret', async () => {
     const alive = await send(`${services.operatorUrl}/livez`, {});
     expect([alive.status, alive.json]).toEqual([200, { status: 'ok' }]);
     const ready = await send(`${services.operatorUrl}/readyz`, {});
@@ -126,7 +126,7 @@ describe('credit', () => {
     expect(json.nextCursor).toBe(json.data.entries[1].id);
   });
 
-  it('says what can be spent now, as soon as admission knows of it', () =>
+  it('shows the spendable amount as soon as admission knows it', () =>
     eventually(async () => {
       const { json } = await ask(`/tenants/${tenantId}/credit`);
       expect(json.data.spendableCents).toBe(1_010);
@@ -174,7 +174,7 @@ describe('keys and tokens', () => {
     }
   });
 
-  it('work at the management API with the scopes given, and no longer once revoked', async () => {
+  it('work at the management API with their scopes until they are revoked', async () => {
     const { json } = await ask(`/tenants/${tenantId}/tokens`, { body: { name: 't', scopes: ['billing:read'] } });
     const billing = () => send(`${services.publicUrl}/_api/v1/billing`, { token: json.data.token });
     expect(await inForceAfterMs(async () => expect((await billing()).status).toBe(200))).toBeLessThan(1_000);
@@ -210,7 +210,7 @@ describe('keys and tokens', () => {
   });
 });
 
-it('reconciles', async () => {
+it('reconcile runs and finds no difference', async () => {
   const { status, json } = await ask('/reconcile', { method: 'POST' });
   expect([status, json.data.ok, json.data.differences]).toEqual([200, true, []]);
 });

@@ -14,21 +14,21 @@ import { ANY_PRICE } from '../../apps/metering/src/sample-events.fixture';
 import { type Simulator, startSimulator } from '../../apps/simulator/src';
 
 export const OPERATOR_SECRET = 'a-secret-of-the-operator';
-/** Of a credential's first use, on a machine that does much else. */
+/** Time for the first use of a credential on a busy machine. */
 const READ_TIMEOUT_MS = 15_000;
 
 export interface Services {
-  /** `http://127.0.0.1:…`, without a path. */
+  /** `http://127.0.0.1:…` without a path. */
   publicUrl: string;
   operatorUrl: string;
   messages: Messages;
   credentials: CredentialStore;
   database: TestDatabase;
-  /** What `simulator:` stands for. */
+  /** The backend `simulator:`. */
   simulator: Simulator;
-  /** All that the gateway has to tell of requests that have ended is told. */
+  /** Waits until the gateway has published the events of all ended requests. */
   flushUsage(): Promise<unknown>;
-  /** A tenant and a management token of it, in force at the edge. */
+  /** Makes a tenant and a management token that the gateway accepts. */
   tenant(scopes?: readonly Scope[], expiresAt?: string): Promise<{ tenantId: string; token: string; tokenId: string }>;
   close(): Promise<void>;
 }
@@ -41,8 +41,8 @@ class FileConfig extends ConfigSource {
 }
 
 /**
- * Auth, metering and billing as they are, on real Postgres seams, with the management and the operator API on real
- * ports: for one test file.
+ * Starts auth, metering and billing for one test file, with seams on a real PostgreSQL, and the management and the
+ * operator API on real ports.
  */
 export function useServices(billing: Partial<BillingOptions> = {}): Services {
   const services = {} as Services;
@@ -107,7 +107,7 @@ async function startServices(database: TestDatabase, billing: Partial<BillingOpt
     },
     async close(this: Services) {
       await messages.stopConsuming();
-      // As a program ends: a connection that a client opened and never used would be waited for, for more than a minute.
+      // As at the end of a program. Otherwise an unused connection of a client would delay this by more than a minute.
       await cutOff(front);
       await Promise.all([front.close(), operator.close()]);
       await messages.close();

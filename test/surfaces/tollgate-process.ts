@@ -14,7 +14,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** A data directory as a standalone leaves it: with `operator.json` of these services. */
+/** A data directory like that of a standalone form, with the `operator.json` of these services. */
 export function useDataDirectory(services: Services): { path: string } {
   const directory = { path: '' };
   beforeAll(() => {
@@ -26,7 +26,7 @@ export function useDataDirectory(services: Services): { path: string } {
   return directory;
 }
 
-/** The real process, from the repository's folder, with nothing of this one's environment but PATH. */
+/** Runs the real process in the repository's folder, with only PATH from this environment. */
 export async function runTollgate(args: string[], env: Record<string, string>): Promise<Ended> {
   const child = spawn(process.execPath, [join(ROOT, 'apps/cli/dist/main.js'), ...args], {
     cwd: ROOT,
@@ -39,12 +39,12 @@ export async function runTollgate(args: string[], env: Record<string, string>): 
   return ended;
 }
 
-/** A server that answers everything with `body`, while `use` runs. */
+/** A server that answers every request with `body` while `use` runs. */
 export function withServer<T>(body: string, use: (url: string) => Promise<T>): Promise<T> {
   return whileServing((_request, response) => response.end(body), use);
 }
 
-/** A way to the operator API on which every answer is lost: what was asked is done, while `use` runs. */
+/** A proxy to the operator API that loses every answer while `use` runs. The requests are executed. */
 export function withAnswersLost<T>(services: Services, use: (url: string) => Promise<T>): Promise<T> {
   return whileServing((request, response) => {
     const asked = { method: request.method, path: request.url, headers: request.headers };

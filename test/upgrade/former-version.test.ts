@@ -16,11 +16,11 @@ import { MIGRATIONS as METERING } from '../../apps/metering/src/database';
 import { Fixture, TOKEN_NANOS } from '../../libs/admission/src/suite/store.fixture';
 import { asFormerVersion, FormerAdmission, giveFormerRights, makeFormerSchema, type Schema } from './former-version';
 
-// A database that the version before made, with data in it, while a process of that version works on it. What that
-// version called and wrote is in former-version.ts and former-version/.
+// The upgrade of a database of the former version, with data in it, while a process of that version uses it. The
+// schemas and the calls of that version are in former-version/ and former-version.ts.
 const SCHEMAS = { auth: AUTH, metering: METERING, billing: BILLING, admission: ADMISSION, credentials: CREDENTIALS };
 const WITH_RIGHTS = ['auth', 'metering', 'billing'];
-/** What the process of the version before goes on doing after the upgrade. */
+/** Rounds of the former version's process after the upgrade. */
 const ROUNDS_AFTER = 5;
 const POSTING = { postingIntervalMs: 0, now: () => new Date() };
 
@@ -31,13 +31,13 @@ const tenantId = newId('ten');
 let client: Client;
 
 const ask = async <Row extends object>(sql: string) => (await client.query<Row>(sql)).rows;
-/** Two processes of this version start at once. */
+/** Migrates from two processes of this version at once. */
 async function startTwo(schema: Schema): Promise<string[]> {
   const results = await Promise.all([1, 2].map(() => migrate({ url, ...SCHEMAS[schema] })));
   return results.flatMap(({ applied }) => applied);
 }
 
-/** Does `round` over and over, through `upgrade` and a while after it. Whatever fails in it fails here. */
+/** Repeats `round` during `upgrade` and for some rounds after it. Rejects if either fails. */
 async function during<T>(upgrade: () => Promise<T>, round: () => Promise<void>): Promise<T> {
   await round();
   let left = Number.POSITIVE_INFINITY;
@@ -50,7 +50,7 @@ async function during<T>(upgrade: () => Promise<T>, round: () => Promise<void>):
   return upgraded;
 }
 
-describe('a database of the version before', () => {
+describe('a database of the former version', () => {
   beforeAll(async () => {
     await template.query(`CREATE DATABASE ${name}`);
     client = new Client({ connectionString: url });
@@ -65,7 +65,7 @@ describe('a database of the version before', () => {
     await template.query(`DROP DATABASE ${name} WITH (FORCE)`);
   });
 
-  it('requests are admitted and settled through the upgrade by either version, and no hold is lost', async () => {
+  it('admits and settles requests of both versions during the upgrade, and loses no hold', async () => {
     const former = await FormerAdmission.open(url);
     const store = new PostgresAdmissionStore({ url, callTimeoutMs: PATIENT_CALL_MS });
     const fixture = new Fixture(() => Promise.resolve(store));
@@ -74,7 +74,7 @@ describe('a database of the version before', () => {
     await fixture.setUp();
     try {
       await former.setBalance(tenantId, 1, 10n ** 15n);
-      // A hold that lives, one that was settled, one that is to expire with something delivered.
+      // A live hold, a settled one, and one that will expire with delivered tokens.
       const [lives, settled, dies] = [fixture.request(), fixture.request(), fixture.request()];
       for (const request of [lives, settled, dies]) expect(await former.admit(request)).toBe('held');
       expect(await former.settle(fixture.event(settled.draft.id, 3n * TOKEN_NANOS))).toBe('settled');
@@ -105,7 +105,7 @@ describe('a database of the version before', () => {
       expect(await fixture.sweep()).toMatchObject([
         { id: dies.draft.id, outcome: 'expired', costNanos: String(2n * TOKEN_NANOS), completionTokens: 2 },
       ]);
-      // Three of before with 1, 3 and 2 tokens, and one token each for those that were served meanwhile.
+      // Three earlier requests with 1, 3 and 2 tokens, and one token for each request during the upgrade.
       expect(await fixture.sums()).toMatchObject({
         pendingHolds: 1,
         settledHolds: 3 + served,
@@ -120,7 +120,7 @@ describe('a database of the version before', () => {
     }
   });
 
-  it('the books go on through the upgrade, entry by entry, and are sound', async () => {
+  it('posts entries during the upgrade, and its books are sound', async () => {
     const dataSource = await openBillingDatabase(url);
     const messages = { request: async () => ({}) } as unknown as Messages;
     const topUps = new TopUps(dataSource, messages, POSTING);
@@ -152,7 +152,7 @@ describe('a database of the version before', () => {
     }
   });
 
-  it('what is revoked stays revoked, months are still made, changes of credentials are still told', async () => {
+  it('keeps revocations, still adds months, and still notifies changes of credentials', async () => {
     const key = newId('key');
     await ask(
       `INSERT INTO auth.tenant (id, name, plan) VALUES ('${tenantId}', 'T', 'default');
@@ -176,7 +176,7 @@ describe('a database of the version before', () => {
     await told;
   });
 
-  it('an upgraded database has the functions, triggers, owners and rights of a new one', async () => {
+  it('has the functions, triggers, owners and rights of a new database after the upgrade', async () => {
     const catalog = `
     SELECT format('%s %s %s %s %s', p.oid::regprocedure, proowner::regrole, prosecdef, proconfig, proacl) AS what,
         prosrc AS text
@@ -192,7 +192,7 @@ describe('a database of the version before', () => {
     expect(upgraded).toEqual(await template.query(catalog));
   });
 
-  it('the version before does not start on it any more, and changes nothing of it', async () => {
+  it('refuses and stays unchanged by a start of the former version after the upgrade', async () => {
     for (const migrations of Object.values(SCHEMAS))
       await asFormerVersion(migrations, async (former) => {
         for (const start of [migrate, checkMigrations])

@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 
-/** Numbered files of each schema that the former version had. */
+/** The number of migrations of each schema in the former version. */
 export const FORMER_NUMBERS = { auth: 3, metering: 4, billing: 13, admission: 14, credentials: 1 } as const;
 export type Schema = keyof typeof FORMER_NUMBERS;
 
-/** Makes the schema as the former version left it, as the user of this connection. */
+/** Creates the schema of the former version, as the user of this connection. */
 export async function makeFormerSchema(client: Client, schema: Schema): Promise<void> {
   const sql = readFileSync(join(__dirname, 'former-version', `${schema}.sql`), 'utf8');
   await client.query(`CREATE SCHEMA ${schema}; SET search_path TO ${schema}, public; ${sql} RESET search_path`);
 }
 
-/** What its migrations gave the service's role, where there was one. */
+/** Grants the rights that the former version's migrations gave to the service's role. */
 export async function giveFormerRights(
   client: Client,
   { schema, directory }: { schema: string; directory: string },
@@ -24,7 +24,7 @@ export async function giveFormerRights(
   await client.query(`SET search_path TO ${schema}, public; ${sql}; RESET search_path`);
 }
 
-/** What the former version finds when it starts: only its own numbered files, and no functions. */
+/** Calls `work` with the migrations of the former version: only its own numbered files, and no functions. */
 export async function asFormerVersion<T>(
   { schema, directory }: { schema: string; directory: string },
   work: (migrations: { schema: string; directory: string }) => Promise<T>,
@@ -39,10 +39,7 @@ export async function asFormerVersion<T>(
   }
 }
 
-/**
- * A process of the former version, as far as it calls the admission store: prepared statements with positional
- * parameters.
- */
+/** The calls of the former version to the admission store, as prepared statements with positional parameters. */
 export class FormerAdmission {
   private constructor(private readonly client: Client) {}
 
@@ -65,7 +62,7 @@ export class FormerAdmission {
     ]);
   }
 
-  /** What the answer says: 'held', or a refusal. */
+  /** Returns 'held' or the code of a refusal. */
   async admit({ draft, keyLimits, tenantLimits, ...request }: AdmitRequest): Promise<string> {
     const outputNanos = request.outputFemtosPerToken / 1_000_000n;
     const [row] = await this.call<{ code: string }>('admit', [

@@ -13,26 +13,26 @@ const sqlOf = (directory: string): [file: string, sql: string][] =>
     .filter((name) => name.endsWith('.sql'))
     .map((name) => [name, readFileSync(join(directory, name), 'utf8').replaceAll(/--.*$/gm, '')]);
 
-it.each(SCHEMAS)('the numbered files of $schema hold no function, view or trigger', ({ directory }) => {
+it.each(SCHEMAS)('the numbered files of $schema contain no function, view or trigger', ({ directory }) => {
   for (const [file, sql] of sqlOf(directory))
     expect([file, /CREATE [A-Z ]*(FUNCTION|PROCEDURE|VIEW|TRIGGER) \w+/.exec(sql)?.[0]]).toEqual([file, undefined]);
 });
 
-it.each(SCHEMAS)('each function, view and trigger of $schema stands in its files once', ({ functions }) => {
+it.each(SCHEMAS)('each function, view and trigger of $schema is defined exactly once', ({ functions }) => {
   const defined: string[] = [];
   for (const [file, sql] of sqlOf(functions)) {
     for (const [, what, name, on] of sql.matchAll(
       /^CREATE (?:OR REPLACE )?(?:CONSTRAINT )?(FUNCTION|VIEW|TRIGGER) (\w+)(?:[^;]*? ON (\w+))?/gm,
     ))
       defined.push(`${what} ${name}${what === 'TRIGGER' ? ` ON ${on}` : ''}`);
-    // Only triggers are made anew; everything else is replaced.
+    // Triggers are dropped and created again. Everything else is replaced.
     if (file !== 'triggers.sql') expect([file, /^CREATE (?!OR REPLACE)/m.test(sql)]).toEqual([file, false]);
   }
   expect(defined.length).toBeGreaterThan(0);
   expect(defined.filter((one, i) => defined.indexOf(one) !== i)).toEqual([]);
 });
 
-it('the tests run on the schemas of the services', () => {
+it('the tests use the schemas of the services', () => {
   const root = resolve(__dirname, '../..');
   const listed = readFileSync(join(root, 'test/setup/migrations.mjs'), 'utf8').match(/(?<=below\()'.*(?=\))/g);
   const ours = SCHEMAS.map(({ schema, directory }) => `'${schema}', '${relative(root, dirname(directory))}'`);

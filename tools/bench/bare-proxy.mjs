@@ -1,5 +1,5 @@
-// The yardstick: node:http and undici dispatch, forwarding bytes and nothing else. Usage: bare-proxy.mjs <upstream
-// origin>
+// The proxy to compare with: node:http and undici dispatch, forwarding bytes and nothing else.
+// Usage: bare-proxy.mjs <upstream origin>
 import { createServer } from 'node:http';
 import { Pool } from 'undici';
 

@@ -1,6 +1,6 @@
-// `npm run bench`: Tollgate with everything switched on beside a bare Node + undici proxy and nginx, in front of the
-// same simulator, interleaved in one run. Each gateway has core 0 while it is measured; load, upstream and Postgres
-// have core 1. Prints ratios, writes bench-results/<time>.json. Options: --rounds 3 --seconds 4
+// `npm run bench`: compares Tollgate with a bare Node + undici proxy and with nginx, in front of the same simulator and
+// interleaved in one run. The measured gateway has core 0. The load, the simulator and PostgreSQL have core 1. Prints
+// ratios and writes bench-results/<time>.json. Options: --rounds 3 --seconds 4
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -53,7 +53,7 @@ const gateways = {
 };
 const nginx = await startNginx(GATEWAY, simulator.ready.url);
 if (nginx) gateways.nginx = nginx;
-else say('nginx is not installed: left out');
+else say('nginx is not installed, so it is not measured.');
 const tollgate = await startTollgate(GATEWAY, REST, simulator.ready.url);
 gateways.tollgate = tollgate;
 
@@ -78,7 +78,7 @@ async function measure(name, scenario, options = {}) {
   return result;
 }
 
-for (const name of Object.keys(gateways)) await measure(name, 'plain', { seconds: 2 }); // warm
+for (const name of Object.keys(gateways)) await measure(name, 'plain', { seconds: 2 }); // warm-up
 const rssIdle = rssBytes(tollgate.pids);
 for (let round = 1; round <= rounds; round++) {
   for (const scenario of Object.keys(SCENARIOS)) {
@@ -98,7 +98,7 @@ const median = (scenario, name, read) => {
   return found.length ? found[Math.floor(found.length / 2)] : null;
 };
 
-// Half of what it can do: added latency, and how long a debit takes.
+// At half of the maximum load: the added latency, and the time until a debit.
 const half = Math.floor(median('plain', 'tollgate', (run) => run.perSecond) / 2);
 say(`half load: ${half} requests/s`);
 const halfLoad = {
@@ -186,7 +186,7 @@ console.log(`\n${file}`);
 await Promise.all(Object.values(gateways).map((gateway) => gateway.stop?.()));
 await simulator.stop();
 
-/** From the end of a request to the ledger entry that covers it, over the requests of the last `window` seconds. */
+/** The time from the end of a request to its ledger entry, over the requests of the last `window` seconds. */
 async function debitLag(window) {
   await new Promise((resolve) => setTimeout(resolve, 2_000)); // the last posting is due by then
   const password = readFileSync(join(tollgate.dataDirectory, 'postgres.password'), 'utf8').trim();

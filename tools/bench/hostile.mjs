@@ -1,8 +1,10 @@
-// `npm run bench -- --hostile`: the worst bodies that are known, one by one and beside other requests. Prints what each
-// costs the event loop's thread, as a ratio to a plain request of the same run (a quiet machine is needed for the time
-// that it was held); how slow other requests are beside a client that sends them as fast as its limits allow; and what
-// unfinished bodies take of memory. Exit code 1 when a body costs the event loop's thread more than its bar.
-// Options: --seconds 8, --fuzz-rounds 0 (looks for slower ones), --seed 1
+// `npm run bench -- --hostile`: sends the worst known request bodies, one by one and beside other requests. Prints:
+// - the CPU time of the event loop's thread for each, as a ratio to a plain request of the same run
+// - the longest time that each held the event loop, which needs a quiet machine
+// - the latency of other requests beside a client that sends these bodies as fast as its limits allow
+// - the memory of unfinished bodies
+// Ends with exit code 1 if a body costs the event loop's thread more than the limit.
+// Options: --seconds 8, --fuzz-rounds 0 (searches for slower bodies), --seed 1
 import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
@@ -26,13 +28,13 @@ const UNFINISHED_BYTES = 9 * MIB;
 const HELD_BAR_MS = 50;
 const LOOP_CPU_BAR = 25;
 
-// What sends is on the other core, as another machine would be.
+// This process sends the requests, so it runs on the other core, as if it were another machine.
 spawnSync('taskset', ['-p', '-c', '1', String(process.pid)]);
 const simulator = await startSimulator(1);
 const tollgate = await startTollgate(0, 1, simulator.ready.url);
 const { url, operatorUrl, operatorSecret } = tollgate.ready;
 const attacker = await newKey();
-// Bodies that are broken off count against a limit of their key.
+// Aborted bodies count against a limit of their key.
 const hoarder = await newKey();
 const limited = await newKey('shipped');
 const PLAIN = JSON.stringify({
@@ -67,7 +69,7 @@ async function send(body, key = attacker) {
   return answer.status;
 }
 
-/** The longest that the event loop was held since the last call, in milliseconds. */
+/** The longest time that the event loop was held since the last call, in milliseconds. */
 async function heldMs() {
   return (await metric('nodejs_eventloop_lag_max_seconds')) * 1_000;
 }
@@ -88,7 +90,7 @@ async function measure(body, times = TIMES) {
 }
 
 for (let i = 0; i < 300; i++) await send(PLAIN);
-// First: later, what the process took for the worst bodies would hide what these take.
+// Measured first: later, the memory that the process took for the worst bodies would hide the difference.
 const memoryBefore = rssBytes(tollgate.pids);
 const sockets = await Promise.all(Array.from({ length: UNFINISHED }, () => unfinished()));
 await new Promise((resolve) => setTimeout(resolve, 3_000));
@@ -114,7 +116,8 @@ const rounds = Number(values['fuzz-rounds']);
 if (rounds > 0) {
   const worst = await fuzz(Number(values.seed), async (body) => (await measure(body, 1)).loopMs, { rounds });
   console.log(
-    `slowest of ${rounds} that the fuzzer made: ${worst.score.toFixed(1)} ms of the event loop, ${worst.body.length} bytes, ${worst.name}`,
+    `slowest of ${rounds} bodies from the fuzzer: ${worst.score.toFixed(1)} ms of the event loop, ` +
+      `${worst.body.length} bytes, ${worst.name}`,
   );
 }
 
@@ -129,7 +132,7 @@ const others = () =>
   });
 const alone = await others();
 const bodies = BODIES.map(({ body }) => body());
-/** What others get while four connections send one hostile body after another. */
+/** The latency of other requests while four connections send one hostile body after another. */
 async function besideAttack(key) {
   let attacking = true;
   let sent = 0;
@@ -145,8 +148,8 @@ const shipped = await besideAttack(limited);
 const unlimited = await besideAttack(attacker);
 
 console.table({
-  "event loop's CPU / a plain request's, at the most": { value: worstLoop.toFixed(1), bar: LOOP_CPU_BAR },
-  'event loop held at the most, ms': { value: worstMs.toFixed(1), bar: HELD_BAR_MS },
+  "event loop's CPU / a plain request's, maximum": { value: worstLoop.toFixed(1), bar: LOOP_CPU_BAR },
+  'event loop held, maximum, ms': { value: worstMs.toFixed(1), bar: HELD_BAR_MS },
   'p99 of others alone, ms': { value: alone.latencyMs.p99, bar: '' },
   'p99 of others beside a key with the shipped limits, ms': { value: shipped.p99, bar: '' },
   '… / alone': { value: shipped.ratio, bar: 2 },
@@ -155,22 +158,30 @@ console.table({
   '… / alone (without limits)': { value: unlimited.ratio, bar: '' },
   '… hostile bodies sent meanwhile (without limits)': { value: unlimited.sent, bar: '' },
   [`memory for ${UNFINISHED} unfinished bodies, MiB`]: { value: memoryMiB.toFixed(0), bar: 64 },
-  'of that counted as bodies (tollgate_body_bytes), MiB': { value: bodyMiB.toFixed(0), bar: 32 },
+  '… of which counted as bodies (tollgate_body_bytes), MiB': { value: bodyMiB.toFixed(0), bar: 32 },
 });
 await tollgate.stop();
 await simulator.stop();
 if (worstLoop > LOOP_CPU_BAR) {
-  console.error(`the event loop's CPU is ${worstLoop.toFixed(1)} times a plain request's: more than ${LOOP_CPU_BAR}`);
+  console.error(
+    `A body costs ${worstLoop.toFixed(1)} times a plain request's event loop CPU. The limit is ${LOOP_CPU_BAR}.`,
+  );
   process.exitCode = 1;
 }
 
-/** A body of which all but the last byte is sent. */
+/** Sends a body without its last byte. */
 function unfinished() {
   const { hostname, port, host, pathname } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname, () => {
       socket.write(
-        `POST ${pathname}/chat/completions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${hoarder}\r\ncontent-type: application/json\r\ncontent-length: ${UNFINISHED_BYTES}\r\n\r\n`,
+        [
+          `POST ${pathname}/chat/completions HTTP/1.1`,
+          `host: ${host}`,
+          `authorization: Bearer ${hoarder}`,
+          'content-type: application/json',
+          `content-length: ${UNFINISHED_BYTES}\r\n\r\n`,
+        ].join('\r\n'),
       );
       socket.write(Buffer.alloc(UNFINISHED_BYTES - 1, 0x20));
       resolve(socket);

@@ -1,6 +1,6 @@
-// The load: raw sockets, requests prepared once, so that it costs little beside what it measures.
-// Usage: load.mjs '{"url":…,"headers":{…},"body":{…},"connections":32,"seconds":5,"ratePerSecond":null}' → one line of
-// JSON.
+// The load generator. Uses raw sockets and prepares requests once, so that it costs little compared with the gateways.
+// Prints one line of JSON. Usage:
+//   load.mjs '{"url":…,"headers":{…},"body":{…},"connections":32,"seconds":5,"ratePerSecond":null}'
 import { connect } from 'node:net';
 
 const { url, headers = {}, body, connections, seconds, ratePerSecond = null } = JSON.parse(process.argv[2]);
@@ -27,8 +27,7 @@ let chunks = 0;
 let errors = 0;
 const started = performance.now();
 const until = started + seconds * 1000;
-// With a rate, each connection sends at its own even pace, and latency counts from the time at which it should have
-// sent.
+// With a rate, each connection sends at an even pace, and latency counts from the scheduled time of sending.
 const paceMs = ratePerSecond === null ? 0 : (1000 * connections) / ratePerSecond;
 
 function client(index) {

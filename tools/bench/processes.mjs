@@ -1,4 +1,4 @@
-// Starts what is measured, each on its core, and reads what it costs from /proc.
+// Starts the measured programs, each on its core, and reads their CPU time and memory from /proc.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ process.on('exit', () => {
 });
 const canPin = cpus().length > 1 && spawnSync('taskset', ['-V']).status === 0;
 
-/** Runs a Node program pinned to a core; resolves with the JSON of its first line. */
+/** Runs a Node program pinned to a core. Resolves with the JSON of its first line. */
 export async function start(core, args, env = {}) {
   const child = spawn(...pinned(core, process.execPath, args), {
     env: { ...process.env, ...env },
@@ -37,7 +37,7 @@ export async function start(core, args, env = {}) {
   };
 }
 
-/** Runs load.mjs on a core and returns what it measured. */
+/** Runs load.mjs on a core and returns its measurements. */
 export function load(core, options) {
   const [command, args] = pinned(core, process.execPath, [join(ROOT, 'tools/bench/load.mjs'), JSON.stringify(options)]);
   return new Promise((resolve, reject) => {
@@ -55,8 +55,7 @@ function pinned(core, command, args) {
 }
 
 /**
- * Seconds of CPU that these processes have used so far, with their children that have ended; one that is gone counts
- * nothing.
+ * Seconds of CPU that these processes and their ended children have used so far. A process that has ended counts 0.
  */
 export function cpuSeconds(pids) {
   return pids.reduce((sum, pid) => {
@@ -74,7 +73,7 @@ function readProc(pid, file) {
 }
 
 /**
- * Milliseconds of CPU that the first thread of a process has used: of a Node.js process, the one with the event loop.
+ * Milliseconds of CPU that the first thread of a process has used. In Node.js it is the thread of the event loop.
  */
 export function mainThreadCpuMs(pid) {
   return Number(readProc(pid, `task/${pid}/schedstat`).split(' ')[0]) / 1e6;
@@ -84,7 +83,7 @@ export function rssBytes(pids) {
   return pids.reduce((sum, pid) => sum + Number(/VmRSS:\s+(\d+)/.exec(readProc(pid, 'status'))?.[1] ?? 0) * 1024, 0);
 }
 
-/** Resident memory with what is shared counted once. */
+/** Resident memory. Shared memory is counted once. */
 export function pssBytes(pids) {
   return pids.reduce(
     (sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(readProc(pid, 'smaps_rollup'))?.[1] ?? 0) * 1024,
@@ -92,7 +91,7 @@ export function pssBytes(pids) {
   );
 }
 
-/** Children of a process, itself not among them. */
+/** The children of a process, without the process itself. */
 export function childrenOf(pid) {
   try {
     return execFileSync('pgrep', ['-P', String(pid)])
@@ -113,7 +112,7 @@ export async function startBareProxy(core, upstream) {
   return start(core, [join(ROOT, 'tools/bench/bare-proxy.mjs'), new URL(upstream).origin]);
 }
 
-/** nginx with `proxy_pass`, one worker; null where it is not installed. */
+/** nginx with `proxy_pass` and one worker, or null if it is not installed. */
 export async function startNginx(core, upstream) {
   if (spawnSync('nginx', ['-v']).status !== 0) return null;
   const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-nginx-'));
@@ -122,10 +121,20 @@ export async function startNginx(core, upstream) {
     join(home, 'nginx.conf'),
     `worker_processes 1; pid ${home}/nginx.pid; daemon off; error_log ${home}/error.log;
      events { worker_connections 4096; }
-     http { access_log off; client_body_temp_path ${home}; proxy_temp_path ${home}; fastcgi_temp_path ${home}; uwsgi_temp_path ${home}; scgi_temp_path ${home};
+     http {
+       access_log off;
+       client_body_temp_path ${home}; proxy_temp_path ${home};
+       fastcgi_temp_path ${home}; uwsgi_temp_path ${home}; scgi_temp_path ${home};
        keepalive_requests 1000000;
        upstream model { server ${new URL(upstream).host}; keepalive 256; keepalive_requests 1000000; }
-       server { listen 127.0.0.1:${port}; location / { proxy_pass http://model; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; } } }`,
+       server {
+         listen 127.0.0.1:${port};
+         location / {
+           proxy_pass http://model;
+           proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+         }
+       }
+     }`,
   );
   const child = spawn(...pinned(core, 'nginx', ['-p', home, '-c', join(home, 'nginx.conf')]), { stdio: 'inherit' });
   children.add(child);
@@ -153,15 +162,15 @@ export async function startNginx(core, upstream) {
 
 const LIMITS = '{ requestsPerMinute: 100000000, tokensPerMinute: 1000000000000, concurrency: 100000 }';
 
-/** Those of the tollgate.yaml that comes with it. */
+/** The models of the shipped tollgate.yaml. */
 const SHIPPED_LIMITS = {
   tenant: '{ requestsPerMinute: 6000, tokensPerMinute: 10000000, concurrency: 512 }',
   key: '{ requestsPerMinute: 600, tokensPerMinute: 1000000, concurrency: 64 }',
 };
 
 /**
- * The standalone with everything switched on, in front of the same upstream; its Postgres runs on `serverCore`, as
- * another machine's would.
+ * The standalone form in front of the same upstream. Its PostgreSQL runs on `serverCore`, as if it were on another
+ * machine.
  */
 export async function startTollgate(core, serverCore, upstream) {
   const home = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));

@@ -1,9 +1,8 @@
-// What Nest adds to a request and its reply. The real auth service, on an embedded PostgreSQL, answers
-// `auth.tenants.get` twice in one process: by a handler that is registered in the bare seam, and by its controller,
-// asked through
-// `ServiceClient`. They are asked in alternation, so that what else the machine does falls on both. A handler that does
-// nothing shows the difference alone. Build first (npm run build), then:
-//   node tools/bench/request-reply.mjs [requests of each, 5000] [brokers, host:port: over Kafka, not in process]
+// Measures what Nest adds to a request and its reply. The real auth service, on an embedded PostgreSQL, answers
+// `auth.tenants.get` in two ways: by a handler registered in the bare seam, and by its controller through
+// `ServiceClient`. Requests alternate, so that other load of the machine affects both. A handler that does nothing
+// shows the difference alone. Build first (npm run build), then:
+//   node tools/bench/request-reply.mjs [requests of each, 5000] [Kafka brokers host:port, otherwise in process]
 import 'reflect-metadata';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -76,7 +75,7 @@ async function measure(title, tenantId, ways) {
   for (let i = 0; i < WARM_UP; i++) for (const name of names) await ask(name);
   const times = Object.fromEntries(names.map((name) => [name, []]));
   for (let i = 0; i < REQUESTS; i++) {
-    // Neither is always the one that follows the other.
+    // The order changes, so that neither always follows the other.
     for (const name of i % 2 ? names : [...names].reverse()) {
       const before = performance.now();
       await ask(name);

@@ -1,9 +1,9 @@
-// Looks for texts that the tokenizer is slow at: a seeded random search over alphabets and the ways to put them
-// together. Each is measured per byte against plain English in the same run; the slowest are changed a little and tried
-// again. The corpus of what was found (slow-texts.json) is a test of the gateway's.
+// Searches for texts that are slow to tokenize: a seeded random search over alphabets and their combinations. Each text
+// is measured per byte and compared with plain English in the same run. The slowest are changed a little and tried
+// again. A test of the gateway uses the texts that were found (slow-texts.json).
 //   node tools/bench/slow-texts.mjs [--seed 1] [--rounds 400] [--encoding o200k_base] [--library] [--write]
-// --library measures gpt-tokenizer's own counting instead, on 4 KB: longer runs take it minutes. --write adds the
-// slowest to the corpus.
+// --library measures gpt-tokenizer's own counting on 4 KB, because longer texts take minutes. --write adds the slowest
+// to slow-texts.json.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { parseArgs } from 'node:util';
@@ -45,7 +45,7 @@ export function random(seed) {
 }
 
 /**
- * A text of about so many characters: the units in order again and again, or picked at random where there is a seed.
+ * A text of about `chars` characters: the units repeated in order, or picked at random if there is a seed.
  */
 export function makeText({ units, seed }, chars) {
   const next = seed === null ? null : random(seed);
@@ -58,7 +58,7 @@ export function makeText({ units, seed }, chars) {
   return parts.join('');
 }
 
-/** Plain English, with names, numbers and code as texts have them. */
+/** Plain English with names and numbers. */
 export const ENGLISH = readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8');
 
 function newSpec(next) {
@@ -68,7 +68,7 @@ function newSpec(next) {
   for (let i = 0; i < count; i++) {
     const alphabet = pick(ALPHABETS);
     const few = next() < 0.5 ? [pick(alphabet)] : alphabet;
-    // A run, a word, or each by itself.
+    // One repeated character, or the characters themselves.
     if (next() < 0.4) units.push(pick(few).repeat(1 + Math.floor(next() ** 3 * 300)));
     else units.push(...few);
   }
@@ -81,7 +81,7 @@ function changed({ units, seed }, next) {
   return { units: mixed.length === 0 ? other.units : mixed.slice(0, 64), seed: next() < 0.5 ? seed : other.seed };
 }
 
-/** Of the processor, as the machine may do something else. */
+/** CPU time, because the machine may run other programs. */
 function nanosPerByte(count, text) {
   let least = Infinity;
   for (let i = 0; i < REPEATS; i++) {
@@ -93,7 +93,7 @@ function nanosPerByte(count, text) {
   return (least * 1_000) / Buffer.byteLength(text);
 }
 
-/** @returns the slowest that were found, with their ratio to English, and how many were tried */
+/** @returns the slowest texts, with their ratio to English, and the time per byte of English */
 export function search({ count, seed, rounds, chars }) {
   const next = random(seed);
   const english = nanosPerByte(count, makeText({ units: [ENGLISH], seed: null }, chars).slice(0, chars));

@@ -1,9 +1,9 @@
-// The worst bodies for /v1/chat/completions that are known, up to 10 MiB each, and a fuzzer that looks for worse ones.
-// Whoever measures gives the score (how long the event loop was held, say).
+// The worst known bodies for /v1/chat/completions, up to 10 MiB each, and a fuzzer that searches for worse ones. The
+// caller supplies the score, for example how long the event loop was held.
 //   import { BODIES, fuzz } from './worst-bodies.mjs';
 //   for (const { name, body } of BODIES) await send(body());
 //   const { name, score, body } = await fuzz(7, async (body) => heldMs(body), { rounds: 100 });
-//   node tools/bench/worst-bodies.mjs     # names, sizes, and what parsing alone takes
+//   node tools/bench/worst-bodies.mjs     # prints names, sizes, and the time of parsing alone
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { makeText, random } from './slow-texts.mjs';
@@ -12,7 +12,7 @@ export const MAX_BODY_BYTES = 10 * 1024 * 1024;
 const MODEL = 'sim-small';
 const SLOW_TEXTS = JSON.parse(readFileSync(new URL('slow-texts.json', import.meta.url), 'utf8'));
 
-/** `open`, then `item(0)`, `item(1)` … with commas, then `close`: as many as fit, at most `count`. */
+/** `open`, then `item(0)`, `item(1)` … with commas, then `close`. As many items as fit, at most `count`. */
 function filled(open, item, close, { count = Infinity, bytes }) {
   const parts = [];
   let left = bytes - open.length - close.length;
@@ -25,21 +25,21 @@ function filled(open, item, close, { count = Infinity, bytes }) {
   return open + parts.join('') + close;
 }
 
-/** A body with this beside the model, `messages` among it or the usual ones. */
+/** A body with the model and these members. */
 const withMembers = (members) => `{"model":"${MODEL}",${members}}`;
 const HELLO = '"messages":[{"role":"user","content":"Hello"}]';
 const repeated = (unit, bytes) => unit.repeat(Math.floor(bytes / Buffer.byteLength(unit)));
 const nested = (open, inner, close, levels) => open.repeat(levels) + inner + close.repeat(levels);
 
-/** Names, and what makes each, of at most so many bytes. */
+/** The names of the bodies, each with a function that makes it, of at most `bytes` bytes. */
 function shapesOf(bytes) {
   const room = bytes - 256;
-  /** A body with a member made of items. */
+  /** A body with one member that has many items. */
   const listed = (open, item, close, limits = {}) => {
     const messages = open.includes('"messages"') ? '' : `${HELLO},`;
     return filled(`{"model":"${MODEL}",${messages}${open}`, item, `${close}}`, { bytes, ...limits });
   };
-  /** A body with one message of this JSON string (with its quotes). */
+  /** A body with one message. `json` is its content as a JSON string, with quotes. */
   const saying = (json) => withMembers(`"messages":[{"role":"user","content":${json}}]`);
   return [
     ['800,000 distinct names at the top', () => listed('', (i) => `"n${i}":0`, '', { count: 800_000 })],
@@ -159,12 +159,12 @@ function shapesOf(bytes) {
     ],
     ['a byte order mark', () => `\ufeff${withMembers(HELLO)}`],
     ['no object', () => filled('[', () => '0', ']', { bytes })],
-    // The texts that the tokenizer is slowest at, each as a message.
+    // The texts that are slowest to tokenize, each as a message.
     ...SLOW_TEXTS.map(({ name, units, seed }) => [
       `text: ${name}`,
       () => {
         const sample = JSON.stringify(makeText({ units, seed }, 10_000));
-        // Escapes make it longer than the text.
+        // With escapes the message is longer than the text.
         const chars = Math.floor((10_000 * room) / Buffer.byteLength(sample) / 1.05);
         return saying(JSON.stringify(makeText({ units, seed }, chars)));
       },
@@ -172,7 +172,7 @@ function shapesOf(bytes) {
   ];
 }
 
-/** Each with a function that makes it, of 10 MiB where it is not told otherwise. */
+/** Each with a function that makes the body, of 10 MiB by default. */
 export const BODIES = shapesOf(MAX_BODY_BYTES).map(([name], i) => ({
   name,
   body: (bytes = MAX_BODY_BYTES) => Buffer.from(shapesOf(bytes)[i][1]()),
@@ -201,7 +201,7 @@ function span(json, next, most = 4_096) {
 }
 
 function insert(json, next, what) {
-  // After a comma, so that it has a chance to be JSON.
+  // After a comma, so that the result may be valid JSON.
   const comma = json.indexOf(',', Math.floor(next() * json.length));
   const at = comma === -1 ? json.length : comma + 1;
   return json.slice(0, at) + what + json.slice(at);
@@ -209,10 +209,10 @@ function insert(json, next, what) {
 
 /**
  * Changes known bodies at random and keeps those with the highest score, to change them further. The same seed and
- * scores find the same.
- * @param score of a body (a Buffer of at most MAX_BODY_BYTES): higher is worse; may be a promise
- * @param bytes of the bodies that it begins with: small ones are quick, and grow
- * @returns the worst: its name tells how it came about
+ * scores give the same result.
+ * @param score rates a body (a Buffer of at most MAX_BODY_BYTES): higher is worse; may return a promise
+ * @param bytes size of the first bodies: small ones are fast to score, and they grow
+ * @returns the worst body; its name lists the mutations that made it
  */
 export async function fuzz(seed, score, { rounds = 200, kept = 16, bytes = 256 * 1024, bodies = BODIES } = {}) {
   const next = random(seed);

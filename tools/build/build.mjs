@@ -1,5 +1,5 @@
-// Compiles one project's src/ to dist/ with swc (no type check; that is `npm run typecheck`) and copies what is not
-// TypeScript (SQL, YAML, HTML) beside it. Usage: build.mjs <projectRoot> [<projectRoot> …]
+// Compiles src/ of each project to dist/ with swc, and copies the other files (SQL, YAML, HTML). Types are checked by
+// `npm run typecheck`. Usage: build.mjs <projectRoot> [<projectRoot> …]
 import { transformFile } from '@swc/core';
 import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';

@@ -1,4 +1,4 @@
-// The one swc configuration, for the build and for Jest.
+// The swc configuration of the build and of Jest.
 export const swcOptions = {
   swcrc: false,
   configFile: false,

@@ -1,5 +1,5 @@
-// `npm test -- --changed[=<ref>]`: Jest on the test files that the changes since <ref> can reach, those that are not
-// committed among them. <ref> is by default where this branch left the default one.
+// `npm test -- --changed[=<ref>]`: runs the test files that the changes since <ref> can reach, including uncommitted
+// changes. By default <ref> is the commit where this branch left the default branch.
 import { execFileSync } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -13,16 +13,16 @@ const DEFAULT_BRANCHES = ['upstream/HEAD', 'upstream/main', 'origin/HEAD', 'orig
 function changedFiles(ref) {
   const named = ref || DEFAULT_BRANCHES.find((branch) => git('rev-parse', '--verify', '--quiet', `${branch}^{commit}`));
   if (named === undefined)
-    throw new SetupError('No default branch is known here: name the commit to compare with, --changed=<ref>.');
+    throw new SetupError('The default branch is unknown. Name the commit to compare with: --changed=<ref>.');
   const base = git('merge-base', named, 'HEAD');
-  if (base === undefined) throw new SetupError(`${named} is no commit that this branch comes from.`);
+  if (base === undefined) throw new SetupError(`${named} is not a commit, or has no common ancestor with this branch.`);
   const changed = git('diff', '--name-only', '--no-renames', '-z', base);
   const untracked = git('ls-files', '--others', '--exclude-standard', '-z');
   const files = `${changed}\0${untracked}`.split('\0').filter(Boolean);
   return { base, files: [...new Set(files)].sort() };
 }
 
-/** What a git command prints; undefined when it fails. */
+/** The output of a git command, or undefined if it fails. */
 function git(...args) {
   try {
     const options = { cwd: ROOT, encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES, stdio: ['ignore', 'pipe', 'ignore'] };

@@ -1,4 +1,4 @@
-// Which test files a change can reach.
+// Finds the test files that a change can reach.
 import { execFile } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,13 +9,13 @@ import { ROOT } from '../setup/prepare.mjs';
 const load = createRequire(import.meta.url);
 const NX = join(dirname(load.resolve('nx/package.json')), load('nx/package.json').bin.nx);
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
-/** These read the whole repository, in seconds. */
+/** Fast tests that read the whole repository. */
 const ALWAYS = /^test\/(docs|upgrade|runs)\/|^test\/surfaces\/generated-docs\.test\.ts$/;
 const PROJECT_FILE = /^((?:apps|libs)\/[^/]+)\//;
 const NAMED_PROJECTS = /(?:@tollgate|\b(?:apps|libs))\/([a-z]+)/g;
 const COMMENT = /\/\*[^]*?\*\/|\/\/.*$/gm;
 const RELATIVE_IMPORT = /'(\.\.?\/[^']+)'/g;
-/** Files that start a deployment: its parts by name are not in their text. */
+/** Files that start a deployment without naming its parts, with the projects that they start. */
 const SERVICES = ['gateway', 'auth', 'metering', 'billing'];
 const STARTED = {
   'test/services/service-process.ts': SERVICES,
@@ -24,12 +24,12 @@ const STARTED = {
 };
 
 /**
- * The test files that a change of these files can reach; null for all.
- * - Of apps and libs: the unit tests of every project that Nx calls affected, and the black-box tests that import or
- *   start one of these projects.
- * - Of test: itself, and the tests that it is a part of.
- * - Markdown: the tests that read any.
- * - Anything else (tools, deploy, the lockfile, test/setup): all.
+ * Returns the test files that a change of these files can reach, or null for all.
+ * - A file of apps or libs reaches the unit tests of every project that Nx reports as affected, and the black-box tests
+ *   that import or start one of these projects.
+ * - A file of test reaches the tests that use it.
+ * - A Markdown file reaches the tests that read Markdown.
+ * - Any other file (tools, deploy, the lockfile, test/setup) reaches all tests.
  * @param {string[]} changed paths from the root
  * @returns {Promise<string[] | null>} sorted
  */
@@ -56,7 +56,7 @@ export async function reachedTests(changed) {
   return changed.length === 0 ? [] : all.filter((path) => ALWAYS.test(path) || isReached(path)).sort();
 }
 
-/** By their names without the scope: those of these files, and all that depend on them. */
+/** The projects of these files and all that depend on them, by their names without the scope. */
 async function affectedProjects(files) {
   if (files.length === 0) return new Set();
   const { stdout } = await promisify(execFile)(
@@ -67,7 +67,7 @@ async function affectedProjects(files) {
   return new Set(JSON.parse(stdout).map((name) => name.replace('@tollgate/', '')));
 }
 
-/** A black-box test, and the files below test/ that it imports, or names and has beside it; and theirs. */
+/** A test and the files below test/ that it uses, directly or not: it imports them, or names them in its own folder. */
 function partsOf(path, found = new Set()) {
   if (found.has(path)) return [...found];
   found.add(path);
@@ -83,7 +83,7 @@ function partsOf(path, found = new Set()) {
 
 const readsDocuments = (path) => /\.md\b|\bdocs\//.test(textOf(path).replace(COMMENT, ''));
 
-/** The projects that these files import, or whose processes they start. */
+/** The projects that these files import or start. */
 function projectsOf(files) {
   const texts = files.map(textOf).join('\n');
   const named = [...texts.matchAll(NAMED_PROJECTS)].map(([, name]) => name);

@@ -1,5 +1,5 @@
-// Proves that the import rules bite: each fixture is put where its import is forbidden, and both linters must say so.
-// A rule that is never seen to fail may as well not be there.
+// Proves that the linters enforce the import rules: puts each fixture where its import is forbidden, and expects the
+// linters to report it.
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// docs.mjs [--check]: writes the tables of docs/operating that come from the code, or only checks that they are up to
-// date. Runs on Node 24, in a checkout that is compiled.
+// docs.mjs [--check]: writes the generated tables of docs/operating, or only checks that they are up to date. Runs on
+// Node 24 in a compiled checkout.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -8,7 +8,7 @@ import { ROOT } from '../setup/prepare.mjs';
 import { metricsTable } from './metrics-table.mjs';
 import { settingsTable } from './settings-table.mjs';
 
-/** Each is the text between two comments of its file. */
+/** Each table is the text between two comments of its file. */
 const TABLES = [
   { file: 'docs/operating/settings.md', name: 'settings', table: settingsTable },
   { file: 'docs/operating/metrics.md', name: 'metrics', table: metricsTable },
@@ -31,6 +31,6 @@ for (const { file, name, table } of TABLES) {
   if (!check) writeFileSync(path, after);
 }
 if (check && stale.length > 0) {
-  process.stderr.write(`${stale.join(', ')}: not what the code says: npm run docs\n`);
+  process.stderr.write(`${stale.join(', ')}: out of date. Run: npm run docs\n`);
   process.exitCode = 1;
 }

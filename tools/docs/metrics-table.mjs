@@ -1,4 +1,4 @@
-// The table of metrics, from what each service registers.
+// The table of the metrics that the services register.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { ROOT } from '../setup/prepare.mjs';
@@ -6,7 +6,7 @@ import { markdownTable } from './markdown-table.mjs';
 
 const SERVICES = ['gateway', 'auth', 'metering', 'billing'];
 
-/** A row for each metric: those of the gateway first, those of all services last. */
+/** A row for each metric. Those of the gateway come first, those of all services last. */
 export function metricsTable() {
   const rows = new Map();
   for (const service of SERVICES) {
@@ -30,7 +30,7 @@ export function metricsTable() {
   );
 }
 
-/** In a process of its own, as one process has one registry. */
+/** In a separate process, because one process has one registry. */
 function registeredIn(service) {
   const script = `
     require(${JSON.stringify(join(ROOT, `apps/${service}/dist/${service}.module.js`))});

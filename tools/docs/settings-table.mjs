@@ -24,7 +24,7 @@ export function settingsTable() {
     for (const setting of classes.flatMap(describeSettings)) add(reader, setting);
   }
   for (const [name, variable] of Object.entries(SHARED_VARIABLES)) {
-    if (!settings.has(name)) throw new Error(`${name}: no service and not the standalone form reads it`);
+    if (!settings.has(name)) throw new Error(`${name}: neither a service nor the standalone form reads it`);
     add('stack', { name, byDefault: defaultOf(variable) });
   }
   for (const [name, variable] of Object.entries(OWN_VARIABLES)) {
@@ -44,7 +44,7 @@ export function settingsTable() {
   );
 }
 
-/** @returns {[string, Function[]][]} what reads settings, and the classes of each */
+/** @returns {[string, Function[]][]} each reader of settings, with its settings classes */
 function readers() {
   const { SERVICE_SETTINGS } = load(join(ROOT, 'libs/runtime/dist/index.js'));
   const own = (app) => load(join(ROOT, `apps/${app}/dist/settings.js`)).SETTINGS;
@@ -56,7 +56,7 @@ function readers() {
 
 const defaultOf = ({ default: value, byDefault }) => byDefault ?? (value === undefined ? '–' : `\`${value}\``);
 
-/** The default of most, and the others with their names. */
+/** The most common default, and the others with the names of their readers. */
 function defaultsOf(byReader) {
   const readersByDefault = Map.groupBy(byReader.keys(), (reader) => byReader.get(reader));
   const [[usual], ...others] = [...readersByDefault].sort(([, a], [, b]) => b.length - a.length);

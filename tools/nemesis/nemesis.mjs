@@ -1,5 +1,5 @@
-// `npm run nemesis`: random pairs and triples of faults on the composed services, from a seed. Runs the TypeScript of
-// test/faults, compiled as it is loaded.
+// `npm run nemesis`: random pairs and triples of faults on the composed services, from a seed. Compiles the TypeScript
+// of test/faults when it is loaded.
 import { transformFileSync } from '@swc/core';
 import Module, { createRequire } from 'node:module';
 import { constants } from 'node:os';
@@ -10,9 +10,9 @@ import { requireDocker } from '../stack/docker.mjs';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 
 const USAGE = `Usage: npm run nemesis [-- --minutes 60] [-- --seed N] [-- --only 7]
-  --minutes   begin new rounds for so long (10)
-  --seed      the same pairs, in the same order, for as long and with the same offsets (by default a random one)
-  --only      this round of the plan alone; may be given several times`;
+  --minutes   begin new rounds during this time (10)
+  --seed      play the plan of this seed: the same faults, order, times and offsets (random by default)
+  --only      play only this round of the plan; may be given several times`;
 const MAX_SEED = 1_000_000;
 const require = createRequire(import.meta.url);
 
@@ -20,12 +20,12 @@ Module._extensions['.ts'] = (module, file) => {
   const { code } = transformFileSync(file, { ...swcOptions, sourceMaps: 'inline' });
   module._compile(code, file);
 };
-// The fixtures of the tests are ours, too.
+// The fixtures of the tests need the global `expect`.
 globalThis.expect = createRequire(require.resolve('@jest/core'))('expect').expect;
 
 const number = (text, least) => {
   if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text);
-  throw new SetupError(`${text} must be a whole number from ${least} on\n${USAGE}`);
+  throw new SetupError(`${text} must be a whole number of at least ${least}\n${USAGE}`);
 };
 
 function options() {
@@ -61,7 +61,7 @@ async function main() {
       process.exit(128 + constants.signals[signal]);
     });
   }
-  // Its launcher was killed.
+  // The launcher was killed.
   process.on('disconnect', () => process.emit('SIGTERM'));
   try {
     if (!(await run.play())) process.exitCode = 1;
@@ -76,5 +76,5 @@ try {
   process.stderr.write(`${error instanceof SetupError ? error.message : error.stack}\n`);
   process.exitCode = 1;
 }
-// Nothing that may still wait for an answer keeps it, nor the channel to its launcher.
+// Do not wait for open requests or for the channel to the launcher.
 process.exit();

@@ -1,4 +1,4 @@
-// Runs a program on Node 24 as if it were us: same terminal, same signals, same exit code.
+// Runs a program on Node 24 in place of this process: same terminal, same signals, same exit code.
 import { spawn } from 'node:child_process';
 import { node24 } from './prepare.mjs';
 
@@ -8,14 +8,14 @@ import { node24 } from './prepare.mjs';
  * @returns {{ exited: Promise<number>, stop: () => void }}
  */
 export function launch(args, { cwd, env } = {}) {
-  // The channel tells the program when this launcher was killed, so that it does not live on unseen.
+  // When this launcher is killed, the channel closes, so that the program can end too.
   const child = spawn(node24(), args, {
     cwd,
     env: { ...process.env, ...env },
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
   const forward = (signal) => child.kill(signal);
-  // On a terminal Ctrl-C reaches the child by itself as well; it takes a repeat for what it is.
+  // On a terminal, Ctrl-C reaches the child directly as well. It ignores further signals.
   process.on('SIGINT', forward);
   process.on('SIGTERM', forward);
   process.on('SIGHUP', forward);

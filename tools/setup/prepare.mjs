@@ -1,6 +1,6 @@
-// What `npm start`, `npm test` and the `tollgate` command need before they can run: dependencies installed, sources
-// compiled. Runs on the Node that npm runs on (20 or newer) and imports nothing but Node. Progress goes to stderr:
-// stdout belongs to the command.
+// Prepares the checkout for `npm start`, `npm test` and the `tollgate` command: installs dependencies and compiles
+// sources. Runs on npm's own Node (20 or newer) and imports only Node. Progress goes to stderr, because stdout belongs
+// to the command.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const LOCK_STALE_MS = 10 * 60_000;
 const say = (line) => process.stderr.write(`${line}\n`);
 
 /**
- * Installs when nothing is installed or the lockfile changed, compiles what is stale; returns at once when there is
+ * Installs if nothing is installed or the lockfile changed, and compiles changed projects. Returns at once if there is
  * nothing to do.
  */
 export async function prepare() {
@@ -25,18 +25,19 @@ export async function prepare() {
   });
 }
 
-/** The second half alone, for tests that run what is installed. */
+/** Only compiles, for tests that use the installed packages. */
 export function compileStale() {
   return exclusively(compile);
 }
 
-/** The Node that Tollgate runs on: the npm package `node`, whatever npm itself runs on. */
+/** The Node that Tollgate runs on: the npm package `node`, or npm's own Node if it is new enough. */
 export function node24() {
   const local = join(ROOT, 'node_modules', 'node', 'bin', 'node');
   if (existsSync(local)) return local;
   if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
   throw new SetupError(
-    'Node 24 was not installed with the dependencies: run `npm ci` with install scripts allowed, or run npm on Node 24.',
+    'Node 24 was not installed with the dependencies. ' +
+      'Run `npm ci` with install scripts allowed, or run npm on Node 24.',
   );
 }
 
@@ -81,7 +82,7 @@ function staleProjects(now) {
   );
 }
 
-/** What the sources of each project are at this moment. */
+/** The current state of the sources of each project. */
 export function fingerprints() {
   const tools = fingerprint(join(ROOT, 'tools', 'build'));
   return Object.fromEntries(
@@ -97,7 +98,7 @@ function projects() {
   );
 }
 
-/** Names, sizes and times of all files below a folder. */
+/** The names, sizes and times of all files below a folder. */
 function fingerprint(folder) {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -117,7 +118,7 @@ function hash(data) {
   return createHash('sha256').update(data).digest('hex');
 }
 
-/** Two commands at once on one checkout must not install or compile on top of each other. */
+/** Two commands on one checkout must not install or compile at the same time. */
 async function exclusively(work) {
   const lock = join(ROOT, '.setup-lock');
   for (;;) {
@@ -125,7 +126,8 @@ async function exclusively(work) {
       mkdirSync(lock);
       break;
     } catch (error) {
-      if (error.code !== 'EEXIST') throw new SetupError(`${ROOT} cannot be written (${error.code}): mend its rights.`);
+      if (error.code !== 'EEXIST')
+        throw new SetupError(`${ROOT} is not writable (${error.code}). Fix its permissions.`);
       const info = statSync(lock, { throwIfNoEntry: false });
       if (info && Date.now() - info.mtimeMs > LOCK_STALE_MS) rmSync(lock, { recursive: true, force: true });
       else if (info && !isAlive(readOwner(lock))) rmSync(lock, { recursive: true, force: true });
@@ -144,7 +146,7 @@ function readOwner(lock) {
   try {
     return Number(readFileSync(join(lock, 'pid'), 'utf8'));
   } catch {
-    return NaN; // made this instant, not signed yet
+    return NaN; // just created, and the owner is not written yet
   }
 }
 

@@ -1,5 +1,5 @@
-// The certificates of the composed servers, from an authority of this stack's own: made once, and anew before they
-// expire. Kept with the other secrets.
+// The certificates of the composed servers, signed by the stack's own authority. Made at the first start, and renewed
+// before they expire. Kept with the other secrets.
 import 'reflect-metadata';
 import {
   BasicConstraintsExtension,
@@ -20,30 +20,30 @@ import { DIRECTORY_MODE, writeSecret } from './secrets.mjs';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const AUTHORITY_DAYS = 3_650;
 const SERVER_DAYS = 365;
-/** With less left than this they are made anew by the next start. */
+/** A start renews certificates that expire within this time. */
 const RENEW_DAYS = 60;
-/** A machine whose clock is somewhat behind takes them, too. */
+/** So that a machine whose clock is slow accepts them, too. */
 const BACKDATE_MS = DAY_MS;
 const OWNER_MODE = 0o400;
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const SERIAL_BYTES = 16;
 const ID_CHARS = 12;
-/** By these names the services know them; people on this machine know them by the last one. */
+/** The names by which the services connect, and the name for people on this machine. */
 const SERVERS = ['postgres', 'redis', 'kafka'];
 const LOCALHOST = 'localhost';
 
 /**
- * Makes what is missing or expires soon: `tls-ca` and its key, which no container gets; `tls-<server>-cert` and
- * `tls-<server>-key`, and both in one, `tls-<server>`.
+ * Makes the files that are missing or expire soon: `tls-ca` and its key, which no container gets; `tls-<server>-cert`,
+ * `tls-<server>-key`, and both in one file, `tls-<server>`.
  * @param {string} directory
- * @returns {Promise<string>} what tells these certificates from others: servers read theirs when they start
+ * @returns {Promise<string>} a fingerprint; a server must be restarted when it changes
  */
 export async function makeCertificates(directory, now = Date.now()) {
   mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
   const read = (name) => (existsSync(join(directory, name)) ? readFileSync(join(directory, name), 'utf8') : undefined);
   const write = (name, content, mode) => writeSecret(join(directory, name), content.trim(), mode);
 
-  // An authority outlives whatever it signs.
+  // The authority must outlive the certificates that it signs.
   let authority = await readAuthority(read('tls-ca'), read('tls-ca-key'));
   if (!authority || daysLeft(authority.certificate, now) < SERVER_DAYS + RENEW_DAYS) {
     authority = await newAuthority(now);
@@ -73,7 +73,7 @@ const isSignedBy = (certificate, { certificate: { publicKey } }, now) =>
 const newKeys = () => webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify']);
 const keyPem = async (key) => PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY');
 const commonTo = (now, days) => ({
-  // Positive, as the first bit would be its sign.
+  // The first bit is the sign, and the number must be positive.
   serialNumber: `01${randomBytes(SERIAL_BYTES - 1).toString('hex')}`,
   notBefore: new Date(now - BACKDATE_MS),
   notAfter: new Date(now + days * DAY_MS),
@@ -92,7 +92,7 @@ async function newAuthority(now) {
   const keys = await newKeys();
   const certificate = await X509CertificateGenerator.createSelfSigned({
     ...commonTo(now, AUTHORITY_DAYS),
-    // Another name each time: a new one is not taken for the old.
+    // Each authority has another name, so that clients do not confuse it with the old one.
     name: `CN=Tollgate stack ${randomBytes(4).toString('hex')}`,
     keys,
     extensions: [

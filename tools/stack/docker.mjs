@@ -1,4 +1,4 @@
-// Docker and Compose, asked in such a way that what goes wrong is one clear line.
+// Runs Docker and Compose, and reports each failure in one clear line.
 import { spawn } from 'node:child_process';
 import { ROOT, SetupError } from '../setup/prepare.mjs';
 
@@ -15,7 +15,7 @@ export function run(command, args, { env = {}, timeoutMs, show = false } = {}) {
       cwd: ROOT,
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // Not spawn's own time limit, which keeps us waiting for its end when there is no such command.
+      // Not the `timeout` of spawn: if the command does not exist, that timer keeps this process alive.
       ...(timeoutMs ? { signal: AbortSignal.timeout(timeoutMs) } : {}),
     });
     const result = { code: null, stdout: '', output: '' };
@@ -32,7 +32,7 @@ export function run(command, args, { env = {}, timeoutMs, show = false } = {}) {
   });
 }
 
-/** Rejects with a SetupError that says what is missing when Docker, Compose or the engine is not there. */
+/** Rejects with a SetupError if Docker, Compose or the engine is missing. */
 export async function requireDocker() {
   const version = await run('docker', ['version', '--format', '{{.Server.Version}}'], {
     timeoutMs: ANSWER_TIMEOUT_MS,
@@ -49,8 +49,8 @@ export async function requireDocker() {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(compose.stdout.trim()) ?? [];
   if (compose.code !== 0 || Number(major) < 2 || (Number(major) === 2 && Number(minor) < 24)) {
     throw new SetupError(
-      `Docker Compose 2.24 or newer is needed, ` +
-        `and ${compose.code === 0 ? `this is ${compose.stdout.trim()}` : 'there is none'}: ` +
+      'Docker Compose 2.24 or newer is needed, ' +
+        `but ${compose.code === 0 ? `this is ${compose.stdout.trim()}` : 'it is not installed'}: ` +
         'see https://docs.docker.com/compose/install.',
     );
   }
@@ -60,7 +60,7 @@ export async function requireDocker() {
 export const compose = ({ compose: env }, args, options = {}) =>
   run('docker', ['compose', ...args], { ...options, env });
 
-/** The line for `docker compose up` that failed. */
+/** Explains in one line why `docker compose up` failed. */
 export async function explainFailure(settings, output) {
   const port =
     /(?:bind for|listen tcp\d?|exposing port TCP)[^\n]*?:(\d+)[^\n]*?(?:already allocated|already in use)/i.exec(
@@ -71,8 +71,8 @@ export async function explainFailure(settings, output) {
   if (failed) return failed;
   if (/pull access denied|manifest unknown|failed to resolve|error pulling|no such host|x509|not found/i.test(output)) {
     return (
-      `An image cannot be pulled (${lastLine(output)}): check the network, or name another (TOLLGATE_…_IMAGE); ` +
-      'on Debian, as root, TOLLGATE_IMAGES=local builds those of others.'
+      `An image cannot be pulled (${lastLine(output)}). Check the network, or name another image ` +
+      '(TOLLGATE_…_IMAGE). On Debian, as root, TOLLGATE_IMAGES=local builds the images of the servers.'
     );
   }
   return `docker compose up failed: ${lastLine(output)}`;
@@ -84,7 +84,7 @@ export function portInUse(port, { compose: { TOLLGATE_PORT } }) {
   return `Port ${port} on 127.0.0.1 is in use: stop what listens there, or set ${setting} (0 = any free port).`;
 }
 
-/** What the containers that ended or stay unready say themselves. */
+/** The last log line of a container that ended or is not ready. */
 async function failedServices(settings) {
   const { stdout } = await compose(settings, ['ps', '--all', '--format', 'json']);
   const containers = stdout
@@ -95,13 +95,14 @@ async function failedServices(settings) {
     ({ State: state, ExitCode: code, Health: health }) =>
       (state === 'exited' && code !== 0) || state === 'restarting' || health === 'unhealthy' || health === 'starting',
   );
-  // Those that others wait for come first: jobs, then servers.
+  // A job first, because the services wait for it.
   const first = failed.find(({ State: state }) => state === 'exited') ?? failed[0];
   if (!first) return undefined;
   const { stdout: logs } = await compose(settings, ['logs', '--no-log-prefix', '--tail', '50', first.Service]);
   const { output } = await run('docker', ['logs', '--tail', '50', first.Name]);
   const state = first.State === 'running' ? `is not ready (${first.Health})` : `ended with exit code ${first.ExitCode}`;
-  return `${first.Service} ${state}: ${lastLine(output) || lastLine(logs) || 'it says nothing'} (docker logs ${first.Name})`;
+  const reason = lastLine(output) || lastLine(logs) || 'its log is empty';
+  return `${first.Service} ${state}: ${reason} (docker logs ${first.Name})`;
 }
 
 const lastLine = (text) => text.trim().split('\n').at(-1)?.trim() ?? '';

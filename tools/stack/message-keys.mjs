@@ -1,12 +1,12 @@
-// The keys by which the composed services believe each other: a file for each service beside the other secrets. What is
-// there stays, so a rotation in that directory (`tollgate message-keys rotate .tollgate/secrets …`) reaches the
-// containers, which have the files mounted. Needs a checkout that is compiled.
+// The keys with which the composed services sign their messages: a file for each service beside the other secrets.
+// Existing keys are kept. The containers mount the files, so a rotation in that directory reaches them
+// (`tollgate message-keys rotate .tollgate/secrets …`). Needs a compiled checkout.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { ROOT } from '../setup/prepare.mjs';
 import { secretsDirectory } from './secrets.mjs';
 
-/** The directory keeps others out; the files must be readable by whatever user a container runs as. */
+/** Every user of a container must be able to read the files. The directory keeps other users of the machine out. */
 const FILE_MODE = 0o444;
 
 export function makeMessageKeys(dataDirectory) {

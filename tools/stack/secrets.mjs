@@ -1,6 +1,6 @@
-// The secrets of the composed services: a file each in <data directory>/secrets, which docker-compose.yml mounts into
-// the containers that need it. Nothing of them is in the environment of a container, so neither `docker inspect` nor
-// `docker compose config` shows them.
+// The secrets of the composed services. Each is a file in <data directory>/secrets. docker-compose.yml mounts it into
+// the containers that need it. No secret is in the environment of a container, so neither `docker inspect` nor
+// `docker compose config` shows one.
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,34 +9,28 @@ import { ROOT } from '../setup/prepare.mjs';
 
 const load = createRequire(import.meta.url);
 
-/** The directory keeps others out; the files must be readable by whatever user a container runs as. */
+/** Every user of a container must be able to read the files. The directory keeps other users of the machine out. */
 export const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o444;
 const WRITABLE_MODE = 0o600;
 const PASSWORD_BYTES = 24;
 const ID_CHARS = 12;
-/**
- * Logins of PostgreSQL (deploy/postgres/roles.sql): what each service signs in as, and the owner of its schema, for its
- * migrations.
- */
+/** Logins of PostgreSQL (deploy/postgres/roles.sql): each service, and the owner of its schema for its migrations. */
 const DATABASE_LOGINS = ['auth', 'metering', 'billing', 'auth_owner', 'metering_owner', 'billing_owner'];
-/** Each has a user of its own at Kafka, which the job `topics` makes. */
+/** Users of Kafka, which the job `topics` makes. */
 const KAFKA_USERS = ['gateway', 'auth', 'metering', 'billing'];
 
 export const secretsDirectory = (dataDirectory) => join(dataDirectory, 'secrets');
 
-/**
- * Whether the data of an earlier start can be opened: their passwords are here, or among the variables of an older
- * stack.env.
- */
+/** Whether the passwords of an earlier start are here, or among the variables of a stack.env of an older version. */
 export const hasPasswords = (dataDirectory, older) =>
   existsSync(join(secretsDirectory(dataDirectory), 'postgres-password')) || Boolean(older.TOLLGATE_POSTGRES_PASSWORD);
 
 /**
- * Makes what is missing, and writes what is derived. Safe to repeat: what was made once stays.
+ * Makes the missing secrets, and writes the files that are derived from them. Existing secrets are kept.
  * @param {string} dataDirectory
  * @param {{ operatorSecret: string, metricsToken: string, configSecrets: string, tls: boolean }} given
- * @param {Record<string, string>} older the variables of an older stack.env, which had the passwords
+ * @param {Record<string, string>} older the variables of a stack.env of an older version, which had the passwords
  */
 export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, configSecrets, tls }, older) {
   const directory = secretsDirectory(dataDirectory);
@@ -44,7 +38,7 @@ export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, confi
   const write = (name, content) => writeSecret(join(directory, name), tls ? overTls(name, content) : content);
   const once = (name, olderName) => {
     const file = join(directory, name);
-    // Of the metrics token an earlier version wrote an empty one.
+    // An older version wrote an empty metrics token.
     if (!existsSync(file) || readFileSync(file, 'utf8').trim() === '')
       write(name, older[olderName] || randomBytes(PASSWORD_BYTES).toString('hex'));
     return readFileSync(file, 'utf8').trim();
@@ -64,30 +58,30 @@ export function makeSecrets(dataDirectory, { operatorSecret, metricsToken, confi
   write('config-secrets', configSecrets);
 }
 
-/** What tells one set of users of Redis from another, and no secret: Redis reads them at its start alone. */
+/** A hash of the users of Redis. Redis reads them only at its start, so it must be restarted when the hash changes. */
 export const redisUsersId = (dataDirectory) =>
   createHash('sha256')
     .update(readFileSync(join(secretsDirectory(dataDirectory), 'redis-users')))
     .digest('hex')
     .slice(0, ID_CHARS);
 
-/** A user of Redis for each service, one for people, and the file that tells Redis of them. */
+/** Makes a user of Redis for each service, one for people, and the ACL file of Redis. */
 function makeRedisUsers(once, write) {
-  // Compiled by now.
+  // Loaded late, because it must be compiled first.
   const { aclFile, REDIS_USERS } = load(join(ROOT, 'libs/redis/dist/rights.js'));
   const passwords = Object.fromEntries([...REDIS_USERS, 'admin'].map((user) => [user, once(`${user}-redis-password`)]));
   for (const user of REDIS_USERS) write(`${user}-redis-url`, `redis://${user}:${passwords[user]}@redis:6379`);
   write('redis-users', aclFile(passwords).trim());
 }
 
-/** The address of a server, in a container where its authority is mounted, as docker-compose.tls.yml does. */
+/** The address of a server with TLS, for a container in which docker-compose.tls.yml mounts the authority. */
 function overTls(name, content) {
   if (name.endsWith('-database-url')) return `${content}?sslmode=verify-full&sslrootcert=/run/secrets/tls-ca`;
   if (name.endsWith('-redis-url')) return `${content.replace(/^redis:/, 'rediss:')}?ca=/run/secrets/tls-ca`;
   return content;
 }
 
-/** In place: a container that has the file mounted reads the new content. */
+/** Writes the file in place, so that a container that mounts it reads the new content. */
 export function writeSecret(file, content, mode = FILE_MODE) {
   if (existsSync(file)) {
     if (readFileSync(file, 'utf8').trim() === content) return;

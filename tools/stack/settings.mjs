@@ -1,5 +1,5 @@
-// The settings of `npm run stack`: variables of the environment (variables.mjs) and the secrets (secrets.mjs). Together
-// they are the variables of docker-compose.yml.
+// The settings of `npm run stack`: environment variables (variables.mjs) and secrets (secrets.mjs). From them it makes
+// the variables of docker-compose.yml.
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
@@ -8,9 +8,9 @@ import { ROOT, SetupError } from '../setup/prepare.mjs';
 import { hasPasswords, makeSecrets, redisUsersId, secretsDirectory } from './secrets.mjs';
 import { declared, MAX_MEMORY_MIB, MEMORY, MIN_MEMORY_MIB } from './variables.mjs';
 
-/** Of a file's mode: what its group and all others may do. */
+/** The bits of a file's mode for its group and all others. */
 const OTHERS = 0o077;
-/** From the last moment at which a service should have ended to the moment at which it is killed. */
+/** Time between the latest regular end of a service and its kill. */
 const STOP_RESERVE_S = 15;
 const OWN_SERVERS = [
   ['DATABASE_URL', 'PostgreSQL'],
@@ -19,7 +19,7 @@ const OWN_SERVERS = [
 ];
 const OPERATOR_SECRET = /^[\x21-\x7e]{16,256}$/;
 const OPERATOR_SECRET_MIN_BITS = 80;
-/** The others have data or an address, of which there is only one. */
+/** Only these can be scaled. The others have data or an address, which exist once. */
 export const SCALED_SERVICES = ['gateway', 'auth', 'metering', 'billing'];
 /** The load balancer has places for this many gateways, and PostgreSQL connections for this many of the others. */
 export const MAX_SCALE = 16;
@@ -62,9 +62,9 @@ export function readSettings(env) {
   const tcpRetries = choice('TOLLGATE_TCP_RETRIES');
   const project = set('COMPOSE_PROJECT_NAME');
   if (!/^[a-z0-9][a-z0-9_-]*$/.test(project))
-    problems.push('COMPOSE_PROJECT_NAME must be small letters, digits, - and _');
+    problems.push('COMPOSE_PROJECT_NAME must be lower-case letters, digits, - and _');
   const tag = set('TOLLGATE_TAG');
-  if (!/^\w[\w.-]{0,127}$/.test(tag)) problems.push('TOLLGATE_TAG must be a tag of an image');
+  if (!/^\w[\w.-]{0,127}$/.test(tag)) problems.push('TOLLGATE_TAG must be an image tag');
   const operatorSecret = given('TOLLGATE_OPERATOR_SECRET');
   if (operatorSecret !== undefined && !OPERATOR_SECRET.test(operatorSecret))
     problems.push('TOLLGATE_OPERATOR_SECRET must be 16 to 256 printable characters');
@@ -80,7 +80,7 @@ export function readSettings(env) {
   const tls = choice('TOLLGATE_STACK_TLS') === 'true';
   for (const [name, server] of OWN_SERVERS) {
     if (given(name) !== undefined)
-      problems.push(`${name} is set: the stack has a ${server} of its own; unset it, or start the services one by one`);
+      problems.push(`${name} is set, but the stack has its own ${server}: unset it, or start the services one by one`);
   }
   if (problems.length > 0) throw new SetupError(problems.join('\n'));
 
@@ -135,10 +135,10 @@ function memoryOf(given, problems) {
 /** Makes the secrets, and writes the variables to the file of `docker compose --env-file`. */
 export function writeSettings({ dataDirectory, envFile, configFile, secrets, compose }, env) {
   writable(dataDirectory, () => {
-    // Before the file is rewritten: one of an older version has the passwords.
+    // Before the file is rewritten, because that of an older version has the passwords.
     makeSecrets(dataDirectory, { ...secrets, configSecrets: configSecrets(configFile, env) }, readOlder(envFile));
     compose.TOLLGATE_REDIS_USERS = redisUsersId(dataDirectory);
-    // An earlier version wrote it, for the environment of the containers.
+    // An older version wrote this file, for the environment of the containers.
     rmSync(join(dataDirectory, 'stack.config-secrets.env'), { force: true });
     const lines = Object.entries(compose).map(([name, value]) => `${name}=${quoted(value)}`);
     writeFileSync(envFile, `${lines.join('\n')}\n`, { mode: 0o600 });
@@ -154,19 +154,19 @@ function configSecrets(configFile, env) {
   return set.map((name) => `${name}=${enclosed(name, given[name])}`).join('\n');
 }
 
-/** In a form that `parseEnv` reads: text between two equal marks is taken as it is, except \n between double ones. */
+/** Quotes a value for `parseEnv`, which reads quoted text literally, except \n between double quotes. */
 function enclosed(name, value) {
   const mark = ["'", '`', '"'].find((each) => !value.includes(each) && !(each === '"' && value.includes('\\n')));
   if (mark === undefined)
     throw new SetupError(
-      `${name} has every kind of quotation mark: put it in a file, and name that in tollgate.yaml as file:…`,
+      `${name} has every kind of quotation mark. Put it into a file, and name the file in tollgate.yaml as file:…`,
     );
   return `${mark}${value}${mark}`;
 }
 
 const withoutEmpty = (env) => Object.fromEntries(Object.entries(env).filter(([, value]) => value));
 
-/** The `entropyBits` of libs/runtime, which may not be built yet. test/stack/settings.test.ts compares them. */
+/** A copy of `entropyBits` of libs/runtime, which may not be built yet. test/stack/settings.test.ts compares them. */
 export function entropyBits(secret) {
   const kinds = [
     [/[0-9]/, 10],
@@ -183,7 +183,7 @@ export function entropyBits(secret) {
   return Math.min(length * Math.log2(Math.max(1, alphabet)), repetition + correction);
 }
 
-/** In the form of Compose's environment files. */
+/** Quotes a value for Compose's environment files. */
 const quoted = (value) =>
   value.includes("'") ? `"${value.replace(/[\\"$]/g, (character) => `\\${character}`)}"` : `'${value}'`;
 
@@ -209,8 +209,8 @@ function writable(dataDirectory, work) {
   } catch (error) {
     if (error.code === undefined) throw error;
     throw new SetupError(
-      `The data directory ${dataDirectory} cannot be written (${error.code}): ` +
-        'choose another with TOLLGATE_DATA_DIR, or mend its rights.',
+      `The data directory ${dataDirectory} is not writable (${error.code}). ` +
+        'Choose another with TOLLGATE_DATA_DIR, or fix its permissions.',
     );
   }
 }

@@ -1,5 +1,5 @@
-// stack.mjs up [--json] [--scale <service>=<number>]… | down [--volumes]: the distributed form on Docker Compose. Runs
-// on Node 24, in a checkout that is compiled.
+// Starts or stops the distributed form on Docker Compose. Runs on Node 24 in a compiled checkout. Usage:
+// stack.mjs up [--json] [--scale <service>=<number>]… | down [--volumes]
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -16,7 +16,7 @@ const READY_TIMEOUT_S = 240;
 const USAGE = `Usage: npm run stack [-- --json] [-- --scale gateway=4]
        npm run stack:down [-- --volumes]
   --json      when ready, print one line of JSON instead of the text
-  --scale     how many of a service: gateway, auth, metering, billing
+  --scale     the number of replicas of gateway, auth, metering or billing
   --volumes   delete the data too
 Settings are environment variables: docs/operating/settings.md.`;
 
@@ -27,10 +27,11 @@ async function up({ json = false, scale = [] }) {
   const wrong = scale.find((each) => !mayBeScaled(each));
   if (wrong !== undefined)
     throw new SetupError(
-      `--scale ${wrong}: it must be gateway, auth, metering or billing and a number from 1 to ${MAX_SCALE}: --scale gateway=4`,
+      `--scale ${wrong}: it must be gateway, auth, metering or billing and a number from 1 to ${MAX_SCALE}, ` +
+        'such as --scale gateway=4',
     );
   const settings = readSettings(process.env);
-  // Before anything is started: what tollgate.yaml says is judged in milliseconds.
+  // Checks tollgate.yaml before anything is started, which takes milliseconds.
   const { readConfigFile } = load(join(ROOT, 'libs/runtime/dist/index.js'));
   const { models } = readConfigFile(settings.configFile, process.env);
   await requireDocker();
@@ -46,7 +47,7 @@ async function up({ json = false, scale = [] }) {
     execFileSync(join(ROOT, 'deploy', 'images', 'build-local.sh'), { stdio: ['ignore', 'ignore', 'inherit'] });
   }
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => interrupted(signal));
-  say('Building the images, and starting (the first time it takes some minutes) …');
+  say('Building the images and starting the services. The first time this takes some minutes …');
   const started = await compose(settings, [
     'up',
     '--build',
@@ -59,7 +60,7 @@ async function up({ json = false, scale = [] }) {
   if (started.code !== 0) {
     const log = join(settings.dataDirectory, 'stack.log');
     writeFileSync(log, started.output);
-    throw new SetupError(`${await explainFailure(settings, started.output)}\nAll that Docker said: ${log}`);
+    throw new SetupError(`${await explainFailure(settings, started.output)}\nThe output of Docker: ${log}`);
   }
   await tell(settings, models, json);
 }
@@ -70,13 +71,13 @@ function mayBeScaled(text) {
   return SCALED_SERVICES.includes(service) && Number(count) <= MAX_SCALE;
 }
 
-/** Compose hears the signal of a terminal itself, and leaves what it has started. */
+/** A terminal sends its signal to Compose too, which leaves the started containers running. */
 function interrupted(signal) {
-  say('Interrupted: what was started stays. `npm run stack` goes on with it, `npm run stack:down` stops it.');
+  say('Interrupted. Started containers keep running. `npm run stack` continues, `npm run stack:down` stops them.');
   process.exit(128 + constants.signals[signal]);
 }
 
-/** The ready lines, the demo tenant, and where the `tollgate` command finds it all. */
+/** Prints the ready lines, creates the demo tenant, and writes the file that leads the `tollgate` command here. */
 async function tell(settings, models, json) {
   const { createDemo, OperatorClient, readyJson, readyText } = load(join(ROOT, 'apps/cli/dist/index.js'));
   const publicUrl = await urlOf(settings, 8080);
@@ -105,19 +106,19 @@ async function urlOf(settings, port) {
   return `http://${address}`;
 }
 
-/** The databases of an older start know its passwords only. */
+/** Data of an earlier start can only be opened with its passwords. */
 async function requireOwnData({ project, secretsAreNew, compose: { TOLLGATE_SECRETS: directory } }) {
   if (!secretsAreNew) return;
   const { stdout } = await run('docker', ['volume', 'ls', '--quiet', '--filter', `name=^${project}_postgres$`]);
   if (stdout.trim() === '') return;
   throw new SetupError(
-    `There are data of an earlier start (volume ${stdout.trim()}), and their passwords are not in ${directory}: ` +
-      'restore that directory, choose the TOLLGATE_DATA_DIR or COMPOSE_PROJECT_NAME of then, ' +
+    `The volume ${stdout.trim()} has data of an earlier start, but their passwords are not in ${directory}. ` +
+      'Restore that directory, set the TOLLGATE_DATA_DIR or COMPOSE_PROJECT_NAME of the earlier start, ' +
       'or delete the data with npm run stack:down -- --volumes.',
   );
 }
 
-/** Said before anything is started. A port that this stack itself has is its own. */
+/** Checks the ports before anything is started. If this stack is running already, it has the ports itself. */
 async function requirePorts(settings) {
   const own = await compose(settings, ['ps', '--quiet', 'haproxy']);
   if (own.stdout.trim() !== '') return;
@@ -141,7 +142,7 @@ async function down({ volumes = false }) {
   const { code, output } = await compose(settings, args);
   if (code !== 0) throw new SetupError(`docker compose down failed: ${output.trim().split('\n').at(-1)}`);
   rmSync(operatorFile(settings), { force: true });
-  say(`Stopped.${volumes ? ' Its data are deleted.' : ' The data stay: npm run stack goes on with them.'}`);
+  say(`Stopped.${volumes ? ' The data are deleted.' : ' The data are kept for the next npm run stack.'}`);
 }
 
 const COMMANDS = {
@@ -163,8 +164,8 @@ try {
   if (values.help) process.stdout.write(`${USAGE}\n`);
   else await command(values);
 } catch (error) {
-  // What the operator can mend is said in lines; the rest is a defect, and shows where.
-  const mendable = error instanceof SetupError || ['BadKeysError', 'ConfigError', 'Failure'].includes(error.name);
-  process.stderr.write(`${mendable ? error.message.replace(/^(?=.)/gm, 'tollgate: ') : error.stack}\n`);
+  // An error that the operator can fix is printed as lines, any other with its stack.
+  const fixable = error instanceof SetupError || ['BadKeysError', 'ConfigError', 'Failure'].includes(error.name);
+  process.stderr.write(`${fixable ? error.message.replace(/^(?=.)/gm, 'tollgate: ') : error.stack}\n`);
   process.exitCode = 1;
 }

@@ -3,9 +3,8 @@
 const MAX_PORT = 65_535;
 
 /**
- * MiB that the containers of each may have, and how much of it is for data or JavaScript's heap. As in
- * docker-compose.yml. The rest is for connections, buffers and code; in a gateway for its workers too, in Redis for its
- * rewrites.
+ * The memory limit of each container in MiB, as in docker-compose.yml, and the share of it for data or for the heap of
+ * JavaScript. The rest is for connections, buffers and code, for the workers of a gateway, and for rewrites in Redis.
  */
 export const MEMORY = {
   POSTGRES: { mib: 4_096 },
@@ -22,9 +21,9 @@ export const MIN_MEMORY_MIB = 128;
 export const MAX_MEMORY_MIB = 999_999;
 
 /**
- * Those that a service, or the standalone form, reads as well: their settings classes describe them.
- * `default`: taken where nothing is set. `byDefault`: what the table says instead. `values`: all that it may be.
- * `max`: the largest whole number, as in the class, so that it is refused before anything is started.
+ * Variables that a service or the standalone form reads as well. Their settings classes describe them.
+ * `default`: the value if nothing is set. `byDefault`: the text of the table instead. `values`: the allowed values.
+ * `max`: the largest whole number, as in the class, so that a larger one is refused before anything is started.
  * @type {Record<string, { default?: string | number, byDefault?: string, max?: number, values?: readonly string[] }>}
  */
 export const SHARED_VARIABLES = {
@@ -44,7 +43,7 @@ export const SHARED_VARIABLES = {
 };
 
 /**
- * Those that nothing else reads.
+ * Variables that nothing else reads.
  * @typedef {{ description: string, default?: string, byDefault?: string, values?: string[], form?: string }} Own
  * @type {Record<string, Own>}
  */
@@ -52,7 +51,7 @@ export const OWN_VARIABLES = {
   COMPOSE_PROJECT_NAME: {
     description: 'Tells the containers and the data of several stacks on one machine apart.',
     default: 'tollgate',
-    form: 'small letters, digits, - and _',
+    form: 'lower-case letters, digits, - and _',
   },
   COMPOSE_FILE: {
     description: 'The compose file that is used instead of the shipped one.',
@@ -66,7 +65,7 @@ export const OWN_VARIABLES = {
   TOLLGATE_TAG: {
     description: 'Tag of the images that are built. Set it where several checkouts share an engine.',
     default: 'latest',
-    form: 'a tag of an image',
+    form: 'an image tag',
   },
   TOLLGATE_IMAGES: {
     description: '`local` builds the servers from Debian packages (on Debian, as root), where no image can be pulled.',
@@ -99,5 +98,5 @@ export const OWN_VARIABLES = {
 
 const ALL = { ...SHARED_VARIABLES, ...OWN_VARIABLES };
 
-/** The default of a variable, which may be undefined, and the values that it may have, where they are few. */
+/** The default of a variable, or undefined, and its allowed values if they are few. */
 export const declared = (name) => ALL[name];

@@ -1,6 +1,6 @@
 import { run } from './run';
 
-// Before anything that takes time: as process 1 of a container it has nobody else who heeds them.
+// Registered before anything that takes time: process 1 of a container has no default signal handling.
 const stopWanted = new Promise<void>((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => resolve());
 });

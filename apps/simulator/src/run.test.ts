@@ -29,11 +29,11 @@ describe('the command line', () => {
     await simulator.close();
   });
 
-  it('takes an empty file, and no file', async () => {
+  it('starts with an empty file, and without a file', async () => {
     for (const args of [['--config', await file('# nothing yet\n')], []]) await (await run(args)).close();
   });
 
-  it('says what is wrong and does not start', async () => {
+  it('refuses to start with a wrong argument or file, and names the error', async () => {
     await expect(run(['--port', '70000'])).rejects.toThrow('--port must be from 0 to 65535');
     await expect(run(['--prot', '1'])).rejects.toThrow("Unknown option '--prot'");
     await expect(run(['--config', join(directory, 'none.yaml')])).rejects.toThrow('no such file');

@@ -7,14 +7,14 @@ import { startSimulator, type Simulator } from './serve/start';
 const USAGE = 'usage: main.js [--host 127.0.0.1] [--port 0] [--config simulator.yaml]';
 
 /**
- * Starts what the command line asks for. Throws with one line that says what is wrong: an argument, the file, its
- * content, the port.
+ * Starts the simulator that the command line describes. Throws an error of one line if an argument, the file, its
+ * content or the port is wrong.
  */
 export async function run(args: string[]): Promise<Simulator> {
   const { host, port, file } = readArguments(args);
   if (file === undefined) return startSimulator({ host, port });
   const config: unknown = parse(await readFile(file, 'utf8')) ?? {};
-  readSettings(config); // Before host and port join it: neither is a field of the file.
+  readSettings(config); // Before host and port are added, because neither is a field of the file.
   return startSimulator({ ...(config as SimulatorConfig), host, port });
 }
 

@@ -1,10 +1,7 @@
 import OpenAI from 'openai';
 import { startSimulator, type Simulator, type SimulatorOptions } from './index';
 
-/**
- * A simulator of its own for the calling test file, with fresh counters for each test, and the official client pointed
- * at it.
- */
+/** Starts a simulator for the calling test file, with fresh counters for each test, and an official client of it. */
 export function useSimulator(options: SimulatorOptions = {}) {
   let simulator: Simulator;
   let client: OpenAI;
@@ -31,7 +28,7 @@ export function useSimulator(options: SimulatorOptions = {}) {
   };
 }
 
-/** Reads a stream to its end, or to where it breaks off. */
+/** Reads a stream to its end, or until it breaks. */
 export async function readEvents(response: Response): Promise<{ events: string[]; error: Error | null }> {
   let text = '';
   let error: Error | null = null;

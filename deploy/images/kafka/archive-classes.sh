@@ -1,10 +1,12 @@
 #!/bin/bash
-# Starts a broker once and keeps its loaded classes as an archive: every later start takes a third of the time.
+# Starts a broker once and keeps its loaded classes as an archive, so that later starts take a third of the time.
 set -euo pipefail
 START_WAIT_S=120
-export KAFKA_NODE_ID=1 KAFKA_PROCESS_ROLES=broker,controller KAFKA_CONTROLLER_QUORUM_VOTERS=1@127.0.0.1:9093 KAFKA_LOG_DIRS=/tmp/data \
-  KAFKA_LISTENERS=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093 KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER \
-  KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT KAFKA_OPTS=-XX:ArchiveClassesAtExit=/opt/kafka/kafka.jsa
+export KAFKA_NODE_ID=1 KAFKA_PROCESS_ROLES=broker,controller KAFKA_LOG_DIRS=/tmp/data \
+  KAFKA_CONTROLLER_QUORUM_VOTERS=1@127.0.0.1:9093 KAFKA_CONTROLLER_LISTENER_NAMES=CONTROLLER \
+  KAFKA_LISTENERS=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093 \
+  KAFKA_LISTENER_SECURITY_PROTOCOL_MAP=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT \
+  KAFKA_OPTS=-XX:ArchiveClassesAtExit=/opt/kafka/kafka.jsa
 entrypoint >/tmp/log 2>&1 &
 broker=$!
 until grep -q 'Kafka Server started' /tmp/log; do

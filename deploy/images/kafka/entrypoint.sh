@@ -1,6 +1,6 @@
 #!/bin/bash
-# As the official apache/kafka image: CLUSTER_ID and the broker's settings as KAFKA_… (`_` is a dot, `__` an underscore,
-# `___` a dash). KRaft; all of the settings come from the environment.
+# Takes the settings of the official apache/kafka image: CLUSTER_ID, and those of the broker as KAFKA_… (`_` is a dot,
+# `__` an underscore, `___` a dash). Uses KRaft. All settings come from the environment.
 set -euo pipefail
 [ "$#" = 0 ] || exec "$@"
 properties=/tmp/server.properties
@@ -15,12 +15,16 @@ while IFS='=' read -r -d '' name value; do
   key="${key//___/-}" key="${key//__/%}" key="${key//_/.}" key="${key//%/_}"
   printf '%s=%s\n' "${key,,}" "$value" >>"$properties"
 done < <(env -0)
-# The class data archive, made with the image, spares both processes two thirds of their start; it wants the same class
-# path, so in a fixed order.
+# The class data archive of the image saves both processes two thirds of their start. It needs the same class path, so
+# the files are in a fixed order.
 classpath=$(printf '%s:' /opt/kafka/libs/*.jar)
-java=(java -XX:SharedArchiveFile=/opt/kafka/kafka.jsa -Xlog:disable -Xlog:all=error:stderr -Djava.awt.headless=true -cp "$classpath")
+java=(
+  java -XX:SharedArchiveFile=/opt/kafka/kafka.jsa -Xlog:disable -Xlog:all=error:stderr -Djava.awt.headless=true
+  -cp "$classpath"
+)
 [ -e /opt/kafka/kafka.jsa ] || unset 'java[1]'
 # A data directory is formatted once.
 [ -e "${KAFKA_LOG_DIRS%%,*}/meta.properties" ] ||
-  "${java[@]}" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC kafka.tools.StorageTool format --ignore-formatted --cluster-id "${CLUSTER_ID:-5L6g3nShT-eMCtK--X86sw}" --config "$properties" >/dev/null
+  "${java[@]}" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC kafka.tools.StorageTool format --ignore-formatted \
+    --cluster-id "${CLUSTER_ID:-5L6g3nShT-eMCtK--X86sw}" --config "$properties" >/dev/null
 exec "${java[@]}" ${KAFKA_HEAP_OPTS:--Xms256m -Xmx1g} ${KAFKA_OPTS:-} kafka.Kafka "$properties"

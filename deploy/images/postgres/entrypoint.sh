@@ -1,6 +1,6 @@
 #!/bin/bash
-# As the official postgres image: POSTGRES_USER, POSTGRES_PASSWORD (or POSTGRES_PASSWORD_FILE), POSTGRES_DB and PGDATA;
-# arguments are postgres's own (-c name=value).
+# Takes the settings of the official postgres image: POSTGRES_USER, POSTGRES_PASSWORD (or POSTGRES_PASSWORD_FILE),
+# POSTGRES_DB and PGDATA. The arguments are those of postgres (-c name=value).
 set -euo pipefail
 case "${1:-}" in -* | '') set -- postgres "$@" ;; esac
 if [ "$1" = postgres ]; then
@@ -14,7 +14,8 @@ if [ "$1" = postgres ]; then
     [ -z "${POSTGRES_PASSWORD_FILE:-}" ] || POSTGRES_PASSWORD=$(cat "$POSTGRES_PASSWORD_FILE")
     : "${POSTGRES_PASSWORD:?must be set for a new data directory}"
     user="${POSTGRES_USER:-postgres}" database="${POSTGRES_DB:-${POSTGRES_USER:-postgres}}"
-    initdb --username="$user" --pwfile=<(printf '%s\n' "$POSTGRES_PASSWORD") --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 >/dev/null
+    initdb --username="$user" --pwfile=<(printf '%s\n' "$POSTGRES_PASSWORD") --auth-local=trust \
+      --auth-host=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 >/dev/null
     printf 'host all all all scram-sha-256\n' >>"$PGDATA/pg_hba.conf"
     [ "$database" = postgres ] || printf 'CREATE DATABASE "%s"\n' "$database" | postgres --single -j postgres >/dev/null
   fi

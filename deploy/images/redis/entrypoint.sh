@@ -1,6 +1,6 @@
 #!/bin/sh
-# As the official redis image: arguments that begin with a dash are redis-server's, a file of settings may come before
-# them; data in /data; never as root.
+# Works like the official redis image: arguments that begin with a dash are those of redis-server, and a file of
+# settings may come before them. The data is in /data. Never runs as root.
 set -e
 case "${1:-}" in -* | '') set -- redis-server "$@" ;; esac
 [ "$1" = redis-server ] || exec "$@"
@@ -9,7 +9,7 @@ if [ "$(id -u)" = 0 ]; then
   exec setpriv --reuid redis --regid redis --clear-groups "$0" "$@"
 fi
 shift
-# The official image answers outside its container without a password as well. Redis takes a file only as the first
-# argument, and the last of two settings.
+# Like the official image, it also accepts connections from other hosts without a password. Redis accepts a file only as
+# the first argument, and the last value of a setting counts.
 case "${1:-}" in -* | '') ;; *) file=$1 && shift ;; esac
 exec redis-server ${file:+"$file"} --protected-mode no "$@"

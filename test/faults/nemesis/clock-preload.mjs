@@ -1,6 +1,5 @@
-// Loaded before a service by the tests (NODE_OPTIONS, ../clocks.yml): its `Date` is ahead or behind by what the file
-// /clock/<name of its host> says, in milliseconds. Timers and the monotonic clock go on as they are, as when somebody
-// sets the clock of a machine.
+// Loaded before a service by the tests (NODE_OPTIONS, ../clocks.yml). Shifts its `Date` by the milliseconds in the file
+// /clock/<name of its host>. Timers and the monotonic clock are unchanged, as when the clock of a machine is set.
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 

@@ -3,34 +3,34 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ComposedDeployment } from '../../e2e/composed';
 
-/** How Redis' function libraries ask for the time, and what they ask instead. */
+/** The call by which the function libraries of Redis read the time, and its replacement. */
 const ASKS_TIME = `redis.call('TIME')`;
 const asksShifted = (seconds: number) =>
   `(function() local t = redis.call('TIME') t[1] = tostring(tonumber(t[1]) + ${seconds}) return t end)()`;
 const ANY_SHIFTED = /\(function\(\) local t = redis\.call\('TIME'\) t\[1\] = .*? return t end\)\(\)/g;
 
 /**
- * The clocks of running containers, which can be set. The folder is to be mounted into the services (clocks.yml), by
- * the environment of the deployment.
+ * Sets the clocks of running containers. The environment of the deployment mounts the folder into the services
+ * (clocks.yml).
  */
 export class Clocks {
   readonly directory = mkdtempSync(join(tmpdir(), 'tollgate-clocks-'));
 
   constructor() {
-    // Read by the services, which do not run as us.
+    // The services run as another user and must be able to read it.
     chmodSync(this.directory, 0o755);
     copyFileSync(join(__dirname, 'clock-preload.mjs'), join(this.directory, 'clock-preload.mjs'));
   }
 
-  /** 0: right again. The process takes it up within some 50 ms, also one that is started later. */
+  /** Shifts a clock; 0 sets it right. A process uses the new time within about 50 ms, also one that starts later. */
   async setService(tollgate: ComposedDeployment, container: string, offsetMs: number): Promise<void> {
     const host = (await tollgate.docker('inspect', '--format', '{{.Config.Hostname}}', container)).trim();
     writeFileSync(join(this.directory, host), String(offsetMs));
   }
 
   /**
-   * What the function libraries take for Redis' time: each is loaded anew with another way of asking for it. What loads
-   * them meanwhile (an emptied Redis) sets it right.
+   * Shifts the time that the function libraries of Redis read, by loading each with another call. If they are loaded
+   * again meanwhile (an emptied Redis), the time is right again.
    */
   async setRedis(tollgate: ComposedDeployment, offsetMs: number): Promise<void> {
     const listed = await tollgate.redis('--json', 'FUNCTION', 'LIST', 'LIBRARYNAME', 'tollgate_*', 'WITHCODE');

@@ -2,11 +2,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { ComposedDeployment } from '../../e2e/composed';
 
 const EVERY_MS = 100;
-/** Remembered for so long: longer than any round. */
+/** How long samples are kept, which is longer than any round. */
 const MEMORY_MS = 15 * 60_000;
-/** Processor time of the work that is asked for each time. */
+/** The processor time of one piece of work. */
 export const WORK_MS = 5;
-/** Does it, and says so. */
+/** Does one piece of work for each byte of stdin, then writes a dot. */
 const WORKER = `process.stdin.on('data', () => {
   const before = process.cpuUsage();
   for (let spent; !spent || spent.user + spent.system < ${WORK_MS * 1_000}; ) spent = process.cpuUsage(before);
@@ -19,21 +19,20 @@ interface Sample {
 }
 
 /**
- * A little piece of work beside the requests to Tollgate, again and again: it waits for the machine alone. It is done
- * in a container that no fault touches, as the engine's containers together may get less of a machine than what runs
- * outside of them. Where it takes a second instead of 5 ms, whatever a request needs of the services took two hundred
- * times as long.
+ * Measures how busy the machine is, by small pieces of work that wait for nothing but the processor. They run in a
+ * container that no fault touches, because containers together may get less of the machine than other processes. If a
+ * piece takes a second instead of 5 ms, the work of a request takes two hundred times as long as well.
  */
 export class Control {
   private samples: Sample[] = [];
-  /** Asked for and not done yet. */
+  /** The requested piece of work that is not done yet. */
   private open: Sample | undefined;
   private readonly timer: NodeJS.Timeout;
   private dueMs = Date.now();
 
   private constructor(private readonly child: ChildProcess) {
     child.stdout!.on('data', () => this.hear());
-    // Of a container that is being removed: then nobody asks any more.
+    // The container is being removed.
     child.stdin!.on('error', () => this.stop());
     this.timer = setInterval(() => this.ask(), EVERY_MS);
   }
@@ -51,7 +50,7 @@ export class Control {
     return new Control(child);
   }
 
-  /** The longest that it took of those that were under way between the two. */
+  /** The longest time of the pieces that were running between the two times. */
   longestMs(fromMs: number, untilMs: number): number {
     return Math.max(0, ...this.within(fromMs, untilMs));
   }
@@ -75,7 +74,7 @@ export class Control {
   private ask(): void {
     if (this.open) return;
     const nowMs = Date.now();
-    // From when it was due: who stands still asks late.
+    // Counts from the scheduled time, because this process may stand still as well.
     this.open = { fromMs: Math.min(nowMs, this.dueMs), untilMs: Infinity };
     this.child.stdin!.write('.');
   }

@@ -4,7 +4,7 @@ import type { Clocks } from './clocks';
 const ROOT = join(__dirname, '../../..');
 const FILES = ['docker-compose.yml', 'test/e2e/composed.yml', 'test/faults/clocks.yml'];
 
-/** For `ComposedDeployment`: with clocks that can be set, and short times to stop. */
+/** The environment for `ComposedDeployment`, with clocks that can be set and short stop times. */
 export function nemesisEnvironment(clocks: Clocks): Record<string, string> {
   return {
     COMPOSE_FILE: FILES.map((file) => join(ROOT, file)).join(delimiter),

@@ -3,19 +3,19 @@ import type { ComposedDeployment, Server } from '../../e2e/composed';
 import type { Clocks } from './clocks';
 import { isService, type Part, type PlannedFault } from './plan';
 
-/** On a busy machine the engine may not get hold of all processes of a container at once: then they all go on. */
+/** On a busy machine the engine may not freeze all processes of a container at once. Then none is frozen. */
 const PAUSE_TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 1_000;
 const BACK_TIMEOUT_MS = 120_000;
 
-/** A fault that can be begun and, once it was, ended. */
+/** A fault that can be begun and then ended. */
 export interface Inflicted {
   planned: PlannedFault;
   begin(): Promise<void>;
   end(): Promise<void>;
 }
 
-/** Looks up its containers: nothing is to be asked while the fault is on. */
+/** Looks up the containers first, because the engine must not be asked during the fault. */
 export async function prepare(tollgate: ComposedDeployment, clocks: Clocks, planned: PlannedFault): Promise<Inflicted> {
   const all = await tollgate.containers(planned.part);
   const containers = planned.replicas.map((index) => all[index]!);
@@ -30,7 +30,7 @@ export async function prepare(tollgate: ComposedDeployment, clocks: Clocks, plan
       let restarting = Promise.resolve();
       const begin = async () => {
         restarting = each((one) => tollgate.docker('restart', one))();
-        // Its failure is told at the end.
+        // A failure is reported at the end.
         restarting.catch(() => {});
       };
       return { planned, begin, end: () => restarting };
@@ -72,12 +72,12 @@ export async function prepare(tollgate: ComposedDeployment, clocks: Clocks, plan
   }
 }
 
-/** What ended by itself may have been started again by its restart policy: then there is nothing to do. */
+/** Starts a container. Its restart policy may have started it already. */
 const start = (tollgate: ComposedDeployment, container: string) => tollgate.docker('start', container);
 
 /**
- * To the main process. That of a service is not process 1, which is Docker's own and would stop alone: all but that one
- * get it, from inside. Of PostgreSQL only the one that takes connections stands still: those that are open go on.
+ * Sends a signal to the main process. In a service, process 1 is Docker's own, so all other processes get the signal
+ * from inside. In PostgreSQL, only the process that accepts connections stops, and open connections continue.
  */
 async function signal(
   tollgate: ComposedDeployment,
@@ -89,14 +89,14 @@ async function signal(
   else await tollgate.docker('kill', '--signal', name, container);
 }
 
-/** A container without the network of one server, or without any. It may come back with other addresses. */
+/** Disconnects a container from one network or from all. It may get other addresses when it is connected again. */
 export async function cutOff(
   tollgate: ComposedDeployment,
   container: string,
   from: 'redis' | 'kafka' | 'all',
 ): Promise<Pick<Inflicted, 'begin' | 'end'>> {
   const text = await tollgate.docker('inspect', '--format', '{{json .NetworkSettings.Networks}}', container);
-  // Without its names in a network nobody finds it when it is back.
+  // Other containers find it only by its names in the network.
   const networks = Object.entries(JSON.parse(text) as Record<string, { Aliases: string[] | null }>)
     .map(([network, { Aliases }]) => ({ network, aliases: Aliases ?? [] }))
     .filter(({ network }) => from === 'all' || network === tollgate.network(from));
@@ -117,7 +117,7 @@ export async function cutOff(
   };
 }
 
-/** Waits until what the fault was done to is there again: a server listens, a service is ready. */
+/** Waits until the target of the fault is back: a server listens, or a service is ready. */
 export async function isBack(tollgate: ComposedDeployment, { part, replicas }: PlannedFault): Promise<void> {
   if (part === 'haproxy') return answers(tollgate);
   if (!isService(part)) return tollgate.listens(part as Server);
@@ -126,8 +126,8 @@ export async function isBack(tollgate: ComposedDeployment, { part, replicas }: P
 }
 
 /**
- * Waits until the load balancer answers anything. Its port is the engine's, which takes connections as soon as the
- * container is begun, and leaves them without a word until something listens in it.
+ * Waits until the load balancer answers. A connection does not prove it, because the engine accepts connections to the
+ * port as soon as the container has started.
  */
 async function answers(tollgate: ComposedDeployment): Promise<void> {
   const ask = () => fetch(`${tollgate.ready.inferenceUrl}/models`, { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });

@@ -5,22 +5,19 @@ import type { TestTenant } from '../../e2e/fixtures';
 import { ask } from '../client-request';
 
 const EVERY_MS = 1_500;
-/** At once: each is asked again until it has an answer, for as long as the faults last. */
+/** The maximum number at once. Each is repeated until it has an answer. */
 const MAX_RUNNING = 12;
 const RETRY_MS = 500;
-/** From the end of the faults until each has had its answer. */
+/** Time from the end of the faults until each has an answer. */
 const FINISH_TIMEOUT_MS = 150_000;
-/** An operator who waits longer asks again. */
+/** An operator repeats a call after this time. */
 const CALL_TIMEOUT_MS = 15_000;
 const REFUNDED_SHARE = 0.3;
 const REPEATED_SHARE = 0.5;
 const MAX_CENTS = 50;
 const REVOKE_AFTER_MS = 2_000;
 const PROBE_INTERVAL_MS = 250;
-/**
- * A revocation that was answered with success is in force everywhere after so long, whatever faults last: until then
- * the answer is 503.
- */
+/** A successful revocation is in force everywhere after this time, under any fault. Otherwise its answer is 503. */
 const REVOKED_MS = 1_000;
 
 interface Entry {
@@ -33,26 +30,26 @@ interface Move {
 }
 
 /**
- * What an operator does while faults last: top-ups and refunds, each with a `ref` and asked again until it is answered,
- * and half of them once more; and the revocation of a key. Each must be booked exactly once, and nobody be served with
- * the revoked key.
+ * The work of an operator during faults. Top-ups and refunds have a `ref`, are repeated until they are answered, and
+ * half of them are sent once more. Each must be booked exactly once. One key is revoked, and must not be served
+ * afterwards.
  */
 export class Operations {
   readonly findings: string[] = [];
   booked = 0;
   private readonly running = new Set<Promise<void>>();
-  /** Nobody knows whether they were booked, as no answer came: by their `ref`. */
+  /** Bookings without an answer, by their `ref`. They may be booked or not. */
   private readonly unanswered = new Map<string, Move>();
   private timers: NodeJS.Timeout[] = [];
   private begun = 0;
   private giveUpMs = Infinity;
   private isAbandoned = false;
 
-  /** `credited` is told of each that was booked. */
+  /** `credited` is called for each booking. */
   constructor(
     private readonly tollgate: ComposedDeployment,
     private readonly tenantIds: readonly string[],
-    /** Of these the one that has nothing to pay back. */
+    /** The tenant whose credit is used up, so that it has nothing to refund. */
     private readonly scarceId: string,
     private readonly revoked: TestTenant,
     private readonly random: () => number,
@@ -66,7 +63,7 @@ export class Operations {
     ];
   }
 
-  /** Begins no more, and waits until each has had its answer. */
+  /** Begins no further operation, and waits for the answers. */
   async finish(): Promise<void> {
     await this.end(FINISH_TIMEOUT_MS);
     const refs = [...this.unanswered.keys()];
@@ -79,7 +76,7 @@ export class Operations {
     for (const { ref } of rows) this.credited(this.unanswered.get(ref)!.tenantId, this.unanswered.get(ref)!.cents);
   }
 
-  /** Begins no more, and gives those up that have no answer yet: something else went wrong. */
+  /** Begins no further operation and abandons those without an answer, because the round has failed already. */
   async stop(): Promise<void> {
     this.isAbandoned = true;
     await this.end(0);
@@ -125,25 +122,25 @@ export class Operations {
     if (!(await this.answered('DELETE', `/_operator/v1/tenants/${tenantId}/keys/${keyId}`))) return;
     const answeredMs = Date.now();
     const asked = { tenantId, keyId, key, kind: 'embeddings' as const, tokens: 0 };
-    // Until it has been refused in the end: no fault may leave it in force.
+    // Probes until the key is refused. No fault may leave it in force.
     for (;;) {
       const { startedMs, failure } = await ask(this.tollgate.ready.inferenceUrl, {
         ...asked,
-        // Of no model that there is: a key in force is answered 404, and nothing is charged.
+        // For an unknown model, a key in force gets 404, and nothing is charged.
         body: { model: 'no-such-model', input: 'revoked?' },
       });
       const sinceMs = startedMs - answeredMs;
       if (sinceMs > REVOKED_MS && failure?.startsWith('404'))
         throw new Error(`${keyId}: accepted ${sinceMs} ms after its revocation was answered`);
       if (failure?.startsWith('401') && this.giveUpMs < Infinity) return;
-      if (Date.now() > this.giveUpMs) throw new Error(`${keyId}: revoked, and answered ${failure} in the end`);
+      if (Date.now() > this.giveUpMs) throw new Error(`${keyId}: revoked, but the last answer is ${failure}`);
       await new Promise((resolve) => setTimeout(resolve, PROBE_INTERVAL_MS));
     }
   }
 
   /**
-   * Asked again, with the same `ref`, until it is answered: undefined when it is refused, or never answered, which is a
-   * finding.
+   * Repeats a call with the same `ref` until it is answered. Returns undefined if it is refused or never answered,
+   * which is a finding.
    */
   private async answered<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ body: T } | undefined> {
     for (;;) {
@@ -154,12 +151,12 @@ export class Operations {
         return undefined;
       }
       if (Date.now() > this.giveUpMs)
-        throw new Error(`${method} ${path} ${JSON.stringify(body)}: ${status} in the end: ${JSON.stringify(answer)}`);
+        throw new Error(`${method} ${path} ${JSON.stringify(body)}: last answer ${status}: ${JSON.stringify(answer)}`);
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 
-  /** Status 0: no answer. */
+  /** Sends one call. Status 0 means no answer. */
   private async once<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<{ status: number; body: T }> {
     const api = operator(this.tollgate.ready);
     try {

@@ -4,19 +4,19 @@ const ROUNDS = 2_000;
 const plan = planOf(4711, ROUNDS);
 
 describe('the plan of a run', () => {
-  it('follows from its seed, and each round from its number', () => {
+  it('depends only on its seed, and each round on its number', () => {
     expect(planOf(4711, ROUNDS)).toEqual(plan);
     expect(planOf(4711, 7)).toEqual(plan.slice(0, 7));
     expect(planOf(4712, ROUNDS)).not.toEqual(plan);
   });
 
-  it('has each fault of each part sooner or later, and no two rounds alike', () => {
+  it('has each fault of each part in some round, and no two equal rounds', () => {
     const kinds = new Set(plan.flatMap(({ faults }) => faults.map(({ kind, part }) => `${kind} ${part}`)));
     expect(kinds.size).toBe(4 * 6 + 7 + 5 + 5 + 2);
     expect(new Set(plan.map(describeRound)).size).toBe(ROUNDS);
   });
 
-  it('is of pairs and triples that overlap in time, on containers of their own', () => {
+  it('has pairs and triples that overlap in time and affect different containers', () => {
     for (const { faults } of plan) {
       expect([2, 3]).toContain(faults.length);
       const [lastBegun, firstEnded] = [Math.max(...faults.map(begin)), Math.min(...faults.map(end))];
@@ -26,11 +26,11 @@ describe('the plan of a run', () => {
     }
   });
 
-  it('is of pairs alone when it is asked to', () => {
+  it('has only pairs if requested', () => {
     expect(planOf(1, 100, { triples: false }).every(({ faults }) => faults.length === 2)).toBe(true);
   });
 
-  it('leaves out what nobody could answer, and the loss of the truth', () => {
+  it('has no fault that prevents every answer, and no loss of the books', () => {
     const all = plan.flatMap(({ faults }) => faults);
     expect(all.filter(({ part, kind }) => part === 'haproxy' && kind !== 'kill' && kind !== 'restart')).toEqual([]);
     expect(all.filter(({ part, kind }) => part !== 'redis' && kind === 'empty')).toEqual([]);

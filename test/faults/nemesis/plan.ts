@@ -6,10 +6,9 @@ export type Part = (typeof PARTS)[number];
 export type Kind = 'kill' | 'pause' | 'freeze' | 'cut' | 'empty' | 'restart' | 'clock';
 
 /**
- * What may be done to what. A load balancer that stands still, or is cut off, leaves nobody who could answer: it is
- * killed and restarted only. To empty Kafka or PostgreSQL is to lose the truth, which nothing here survives. Redis'
- * clock is the one that admission and credentials go by; those of Kafka and PostgreSQL cannot be moved without another
- * image.
+ * The faults of each part. The load balancer is only killed and restarted, because no request is answered while it is
+ * frozen or cut off. Kafka and PostgreSQL are never emptied, because they have the books. Admission and credentials use
+ * the clock of Redis. The clocks of Kafka and PostgreSQL cannot be set without another image.
  */
 const POSSIBLE: Record<Part, readonly Kind[]> = {
   gateway: ['kill', 'pause', 'freeze', 'cut', 'restart', 'clock'],
@@ -21,14 +20,14 @@ const POSSIBLE: Record<Part, readonly Kind[]> = {
   postgres: ['kill', 'pause', 'freeze', 'cut', 'restart'],
   haproxy: ['kill', 'restart'],
 };
-/** Containers of each, as the tests start them. */
+/** The number of containers of each part in the tests. */
 const REPLICAS: Partial<Record<Part, number>> = { gateway: 2, metering: 2, billing: 2 };
-/** Of what a service is cut off: one server, or all the others. A server is cut off from all. */
+/** A service is cut off from one server or from everything. A server is always cut off from everything. */
 const CUTS = ['redis', 'kafka', 'all'] as const;
 
-/** Between the begin of one fault and that of the next. */
+/** Time between the beginnings of two faults. */
 const STAGGER_MS = { from: 300, to: 4_000 };
-/** How long a fault goes on when the last one has begun: so that all of them overlap. */
+/** How long each fault lasts after the last one has begun, so that all of them overlap. */
 const OVERLAP_MS = { from: 1_000, to: 8_000 };
 const CLOCK_STEPS_MS = [2_000, 12_000, 70_000, 3_600_000];
 const ALL_REPLICAS_SHARE = 0.3;
@@ -38,12 +37,12 @@ const MAX_TRIES = 1_000;
 export interface PlannedFault {
   kind: Kind;
   part: Part;
-  /** Which of its containers, from 0. */
+  /** The index of its container, from 0. */
   replicas: readonly number[];
   cutFrom?: (typeof CUTS)[number];
-  /** By how much its clock is ahead, or behind. */
+  /** By how much its clock is ahead or behind. */
   clockMs?: number;
-  /** From the begin of the round. */
+  /** Times from the beginning of the round. */
   beginMs: number;
   endMs: number;
 }
@@ -55,8 +54,8 @@ export interface PlannedRound {
 }
 
 /**
- * Rounds from 1 on, each by itself a function of the seed and its number: `--only 7` does the same as round 7 of the
- * whole run.
+ * Rounds from 1 on. Each depends only on the seed and its number, so `--only 7` plays the same as round 7 of the whole
+ * run.
  */
 export function planOf(seed: number, rounds: number, { triples = true } = {}): PlannedRound[] {
   return Array.from({ length: rounds }, (_, index) => planRound(seed, index + 1, triples));
@@ -97,7 +96,7 @@ function replicasOf(part: Part, random: () => number): readonly number[] {
   return count === 1 || random() < ALL_REPLICAS_SHARE ? all : [Math.floor(random() * count)];
 }
 
-/** One container has one fault at a time: what is dead cannot be paused. */
+/** A container has one fault at a time, because a killed one cannot be paused. */
 const overlaps = (one: Pick<PlannedFault, 'part' | 'replicas'>, other: Pick<PlannedFault, 'part' | 'replicas'>) =>
   one.part === other.part && one.replicas.some((index) => other.replicas.includes(index));
 

@@ -6,16 +6,16 @@ import type { RoundResult } from './round';
 
 const PARTS = ['gateway', 'auth', 'metering', 'billing', 'redis', 'kafka', 'postgres', 'haproxy', 'simulator'];
 
-/** The whole of it, before anything begins. */
+/** The whole plan. */
 export function planText(rounds: readonly PlannedRound[]): string {
   return rounds.map((round) => `  ${String(round.number).padStart(3)}  ${describeRound(round)}`).join('\n');
 }
 
-/** One line, and one more for each finding. */
+/** The lines of one round, with a line for each finding. */
 export function roundText(result: RoundResult): string {
   const { planned, findings, requests, whole, lacking, failures, operations, waits, machine, trial } = result;
   const facts = [
-    `${requests} requests, ${whole} whole${lacking > 0 ? ` (${lacking} lost as documented)` : ''}`,
+    `${requests} requests, ${whole} complete${lacking > 0 ? ` (${lacking} lost as documented)` : ''}`,
     `${operations} credit operations`,
     `waits p50 ${seconds(waits.p50Ms)} max ${seconds(waits.maxMs)} (${seconds(waits.rawMaxMs)} by the clock)`,
     ...(trial ? [`recovered ${seconds(trial.recoveryMs)}, settled ${seconds(trial.settledMs)}`] : []),
@@ -45,15 +45,17 @@ export function summaryText(results: readonly RoundResult[]): string {
     trial ? seconds(trial.settledMs) : '–',
     describeRound(planned),
   ]);
-  const head = ['round', 'verdict', 'requests', 'whole', 'wait p50', 'wait max', 'recovered', 'settled', 'faults'];
+  const head = ['round', 'verdict', 'requests', 'complete', 'wait p50', 'wait max', 'recovered', 'settled', 'faults'];
   return [
     table([head, ...rows]),
-    `${results.length} rounds, ${sum(({ requests }) => requests)} requests, ${sum(({ whole }) => whole)} answers seen whole, ${sum(({ operations }) => operations)} credit operations; ${wrong.length} rounds went wrong.`,
+    `${results.length} rounds, ${sum(({ requests }) => requests)} requests, ` +
+      `${sum(({ whole }) => whole)} complete answers, ${sum(({ operations }) => operations)} credit operations; ` +
+      `${wrong.length} rounds went wrong.`,
     ...wrong.flatMap(({ planned, findings }) => findings.map((finding) => `round ${planned.number}: ${finding}`)),
   ].join('\n');
 }
 
-/** What all containers logged since the round began, and what the clients saw; the folder. */
+/** Writes the logs of all containers since the round began, and the outcomes of the clients. Returns the folder. */
 export async function keepEvidence(tollgate: ComposedDeployment, folder: string, result: RoundResult): Promise<string> {
   const own = join(folder, `round-${result.planned.number}`);
   mkdirSync(own, { recursive: true });

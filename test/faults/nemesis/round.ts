@@ -3,6 +3,7 @@ import type { ComposedDeployment } from '../../e2e/composed';
 import { operator } from '../../e2e/deployment';
 import { answered, createTenant, type Books, type TestTenant } from '../../e2e/fixtures';
 import type { Outcome } from '../client-request';
+import { chargedTokens } from '../ledger-check';
 import { Load } from '../load';
 import { randomFrom } from '../random';
 import { failureKinds, Trials, type Trial } from '../trial';
@@ -17,43 +18,42 @@ const TENANTS = 2;
 const CREDIT_CENTS = 100_000;
 const SCARCE_BEGIN_CENTS = 1;
 /**
- * A quarter of the load of single faults: what is looked for here is what goes wrong, and not how much of it the
- * machine bears.
+ * A quarter of the load of single faults, because these rounds search for errors and not for the limits of the machine.
  */
 const LOAD_EVERY_MS = 100;
 /**
- * Several faults whose ends follow from each other: a killed consumer's session (3 s) after a killed broker's (6 s), a
- * dead gateway's hold (10 s) after that, and its record, which is handed out again after 5 s.
+ * The recovery from several faults takes several steps: the session of a killed broker (6 s), that of a killed consumer
+ * (3 s), the hold of a dead gateway (10 s), and its record, which the sweeper publishes again after 5 s.
  */
 const DUST_LIMIT_MS = 45_000;
-/** Processor time of a recovery, one step after the other: starts, groups that form again, what has gathered. */
+/** The processor time of a recovery: starts, new consumer groups, and the backlog. */
 const RECOVERY_WORK_MS = 2_000;
-/** What has not come until then never comes. */
+/** A recovery that takes longer has failed. */
 const DUST_TIMEOUT_MS = 150_000;
-/** What ended just before the first fault may be unpublished still. */
+/** The events of requests that ended this long before the first fault may not be published yet. */
 const PUBLISH_SLACK_MS = 2_000;
 
 export interface RoundResult {
   planned: PlannedRound;
   begunAt: Date;
-  /** Empty when all was well. */
+  /** Empty if the round was right. */
   findings: string[];
   requests: number;
   whole: number;
-  /** Of those: lost where the documents say that they may be. */
+  /** The complete answers that are missing in the ledger, where the documents allow it. */
   lacking: number;
   failures: string;
   operations: number;
   waits: Waits;
   /** The longest and the mean time for 5 ms of work. */
   machine: { maxMs: number; meanMs: number };
-  /** Null: it did not come so far. */
+  /** Null if the round ended before. */
   trial: Pick<Trial, 'recoveryMs' | 'settledMs'> | null;
   books: ReadonlyMap<string, Books>;
   outcomes: readonly Outcome[];
 }
 
-/** One round of a plan on a running deployment: its tenants are its own. Rejects only when it could not be begun. */
+/** Plays a round of a plan on a running deployment, with its own tenants. Rejects only if it could not begin. */
 export async function playRound(
   tollgate: ComposedDeployment,
   clocks: Clocks,
@@ -110,7 +110,11 @@ export async function playRound(
   const outcomes = load.outcomes.filter(({ endedMs }) => endedMs >= begunMs);
   const books = trial?.books ?? new Map<string, Books>();
   findings.push(...operations.findings, ...wrongAnswers(outcomes, measure, (one) => trials.isSpent(one), begunMs));
-  if (trial) findings.push(...wrongCharges(planned, outcomes, await chargedTokens(tollgate, outcomes), begunMs));
+  if (trial) {
+    const broken = outcomes.filter(({ failure }) => failure !== null).flatMap(({ requestId }) => requestId ?? []);
+    const charged = await chargedTokens(tollgate.database, broken);
+    findings.push(...wrongCharges(planned, outcomes, charged, begunMs));
+  }
   if (trial) {
     const limitMs = DUST_LIMIT_MS + (RECOVERY_WORK_MS / WORK_MS) * control.meanMs(begunMs, Date.now());
     for (const [what, ms] of [
@@ -143,8 +147,8 @@ async function isAllBack(tollgate: ComposedDeployment, { faults }: PlannedRound)
 }
 
 /**
- * Each begins and ends by the plan, whatever the others do; rejects when one could not, after all of them. `ended` is
- * told of each, and when it began.
+ * Begins and ends each fault by the plan, independent of the others. Rejects after all of them if one failed. `ended`
+ * is called for each fault with the time of its beginning.
  */
 async function inflictAll(
   faults: readonly Inflicted[],
@@ -178,16 +182,4 @@ async function makeTenants(
     return { id, keyId, key };
   });
   return { tenants: [...rich, ...(await Promise.all(seconds))], scarce: scarce, revoked: revoked! };
-}
-
-/** By request id. */
-async function chargedTokens(tollgate: ComposedDeployment, outcomes: readonly Outcome[]): Promise<Map<string, number>> {
-  const ids = outcomes.filter(({ failure }) => failure !== null).map(({ requestId }) => requestId);
-  const { rows } = await tollgate.database((client) =>
-    client.query<{ id: string; completion_tokens: number }>(
-      'SELECT id, completion_tokens FROM metering.usage_event WHERE id = ANY($1)',
-      [ids.filter(Boolean)],
-    ),
-  );
-  return new Map(rows.map(({ id, completion_tokens }) => [id, completion_tokens]));
 }

@@ -6,20 +6,20 @@ import { planOf } from './plan';
 import { keepEvidence, planText, roundText, summaryText } from './report';
 import { playRound, type RoundResult } from './round';
 
-/** The quickest round takes so long: as many are planned. */
+/** The duration of the fastest round. It determines how many rounds are planned. */
 const LEAST_ROUND_MS = 20_000;
 
 export interface RunOptions {
   seed: number;
   minutes: number;
-  /** Only these rounds of the plan, from 1. */
+  /** Plays only these rounds of the plan, from 1. */
   only: readonly number[];
-  /** Where the evidence of what went wrong is kept. */
+  /** The folder for the evidence of wrong rounds. */
   folder: string;
   say: (text: string) => void;
 }
 
-/** `npm run nemesis`: a deployment of its own, the rounds of a plan until the time is used, and what came of it. */
+/** `npm run nemesis`: starts its own deployment, plays the rounds of a plan until the time is over, and reports. */
 export class NemesisRun {
   private readonly clocks = new Clocks();
   private readonly tollgate = new ComposedDeployment(nemesisEnvironment(this.clocks));
@@ -28,12 +28,12 @@ export class NemesisRun {
 
   constructor(private readonly options: RunOptions) {}
 
-  /** Whether all was well. */
+  /** Returns whether all rounds were right. */
   async play(): Promise<boolean> {
     const { seed, minutes, only, say } = this.options;
     const all = planOf(seed, Math.max(Math.ceil((minutes * 60_000) / LEAST_ROUND_MS), ...only));
     const planned = only.length > 0 ? all.filter(({ number }) => only.includes(number)) : all;
-    say(`Seed ${seed}: as many of these rounds as ${minutes} minutes take.\n${planText(planned)}\nStarting …`);
+    say(`Seed ${seed}: as many of these rounds as fit into ${minutes} minutes.\n${planText(planned)}\nStarting …`);
     this.starting = this.tollgate.start();
     await this.starting;
     const control = (this.control = await Control.start(this.tollgate));
@@ -45,14 +45,14 @@ export class NemesisRun {
       say(roundText(result));
       if (result.findings.length > 0)
         say(`    kept in ${await keepEvidence(this.tollgate, this.options.folder, result)}`);
-      // An hour of them is too much to keep.
+      // The outcomes of an hour are too much to keep.
       results.push({ ...result, outcomes: [], books: new Map() });
     }
     say(`\nSeed ${seed}\n${summaryText(results)}`);
     return results.length > 0 && results.every(({ findings }) => findings.length === 0);
   }
 
-  /** Leaves nothing behind, whenever it is called. */
+  /** Removes the deployment at any time. */
   async remove(): Promise<void> {
     await this.starting.catch(() => {});
     await this.tollgate.remove();

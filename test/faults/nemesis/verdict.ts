@@ -6,46 +6,43 @@ import { WORK_MS, type Control } from './control';
 /** No client waits longer for a first byte, the next bytes or an error. */
 export const WAIT_LIMIT_MS = 5_000;
 /**
- * Processor time of all services and servers, one after the other, until a client has its first byte or an error: 10 ms
- * for its own request (on one connection), and as much for each of nine before it in line.
+ * The processor time of all services and servers until a client has its first byte or an error: 10 ms for its own
+ * request, and as much for each of nine requests before it.
  */
 const REQUEST_WORK_MS = 100;
-/** What a stream delivered is recorded once a second; this much may pass until the record has arrived. */
+/** A stream records its delivered tokens once a second. The record may take this long to arrive. */
 const RECORD_MS = 1_000;
 const RECORD_SLACK_MS = 500;
-/**
- * What somebody may be told who asks a service some part of which is away. A refusal (4xx) would be wrong, as would be
- * a defect (500).
- */
+/** The allowed failures while a part is unavailable. A refusal (4xx) or a defect (500) would be wrong. */
 const TRY_AGAIN = /^(broken|50[234] [a-z_]+|event [a-z_]+|silent .*)$/;
 const SHOWN = 5;
 
 export interface Waits {
   p50Ms: number;
   maxMs: number;
-  /** As the clients' clocks said. */
+  /** By the clocks of the clients. */
   rawMaxMs: number;
 }
 
-/** How to tell what a client waited for Tollgate. */
+/** The data from which a client's wait for Tollgate is computed. */
 export interface Measure {
   control: Control;
-  /** No load balancer was there to answer. */
+  /** The time without a load balancer. */
   nobody?: { fromMs: number; untilMs: number };
 }
 
-/** How long clients heard nothing, less what they waited for the machine. */
+/** How long clients received nothing, minus their waits for the machine. */
 export function waitsOf(outcomes: readonly Outcome[], measure: Measure): Waits {
   const waits = outcomes.map((one) => waitMs(one, measure)).sort((a, b) => a - b);
   const rawMaxMs = Math.max(0, ...outcomes.map(({ silence }) => silence.untilMs - silence.fromMs));
   return { p50Ms: waits[Math.floor(waits.length / 2)] ?? 0, maxMs: waits.at(-1) ?? 0, rawMaxMs };
 }
 
-/** What a client may have waited for the machine between the two. */
+/** How long a client may have waited for the machine between the two times. */
 export const explainedMs = (control: Control, fromMs: number, untilMs: number): number =>
   (REQUEST_WORK_MS / WORK_MS) * control.meanMs(fromMs, untilMs);
 
-/** The longest silence, from when there was somebody to answer, less what the machine explains. */
+/** The longest silence while there was a load balancer, minus the wait for the machine. */
 export function waitMs({ silence }: Outcome, { control, nobody }: Measure): number {
   const { untilMs } = silence;
   const isAsked = nobody && silence.fromMs < nobody.untilMs && untilMs > nobody.fromMs;
@@ -53,7 +50,7 @@ export function waitMs({ silence }: Outcome, { control, nobody }: Measure): numb
   return Math.max(0, untilMs - fromMs - explainedMs(control, fromMs, untilMs));
 }
 
-/** Clients that waited for too long, and those that were told what is not true. */
+/** The clients that waited too long, and those with a wrong failure. */
 export function wrongAnswers(
   outcomes: readonly Outcome[],
   measure: Measure,
@@ -66,8 +63,9 @@ export function wrongAnswers(
     const shown = long.slice(0, SHOWN).map((one) => {
       const { kind, requestId, failure, silence, startedMs } = one;
       const at = ((silence.fromMs - begunMs) / 1_000).toFixed(1);
-      const part = silence.fromMs > startedMs ? 'in the midst' : 'for the first byte';
-      return `${requestId} (${kind}): ${Math.round(waitMs(one, measure))} ms ${part}, from ${at} s on, then ${failure ?? 'all of it'}`;
+      const part = silence.fromMs > startedMs ? 'in the middle' : 'for the first byte';
+      const waited = `${Math.round(waitMs(one, measure))} ms ${part}, from ${at} s on`;
+      return `${requestId} (${kind}): ${waited}, then ${failure ?? 'a complete answer'}`;
     });
     findings.push(`${long.length} clients waited longer than ${WAIT_LIMIT_MS} ms:\n    ${shown.join('\n    ')}`);
   }
@@ -79,15 +77,15 @@ export function wrongAnswers(
         ({ requestId, failure, startedMs }) =>
           `${requestId} at ${((startedMs - begunMs) / 1_000).toFixed(1)} s: ${failure}`,
       );
-    findings.push(`${untrue.length} answers that should not be:\n    ${shown.join('\n    ')}`);
+    findings.push(`${untrue.length} wrong answers:\n    ${shown.join('\n    ')}`);
   }
   return findings;
 }
 
 /**
- * Streams that did not arrive whole are charged between what their client had seen and what it asked for. Where their
- * gateway may have lost its last word (it died, or stood still or was cut off for longer than its holds live), what was
- * seen until the record before the first fault; where Redis was emptied besides, nothing (docs/money.md).
+ * Broken streams whose charge is wrong. It must be between the tokens that the client saw and those that it asked for.
+ * If the gateway may have lost its last record (it died, or was frozen or cut off for longer than a lease), the lower
+ * limit is the record before the first fault. If Redis was emptied too, it is zero (docs/money.md).
  */
 export function wrongCharges(
   { faults }: PlannedRound,
@@ -103,13 +101,14 @@ export function wrongCharges(
     const surely = empties ? 0 : arrivalsMs.filter((ms) => ms < untilMs).length;
     const tokens = charged.get(requestId!) ?? 0;
     if (tokens >= surely && tokens <= askedTokens) return [];
-    return `${requestId} (${failure}): charged ${tokens} tokens, seen ${arrivalsMs.length}, surely ${surely}, asked for ${askedTokens}`;
+    const seen = `${arrivalsMs.length} were seen, ${surely} surely recorded, ${askedTokens} requested`;
+    return `${requestId} (${failure}): charged ${tokens} tokens; ${seen}`;
   });
 }
 
 /**
- * Whether the ledger may lack complete answers: a gateway that ends together with an emptied Redis takes along what it
- * had settled and not published (docs/money.md), all of it where Kafka was away.
+ * Whether the ledger may lack complete answers. A gateway that ends together with an emptied Redis loses the settled
+ * events that it has not published (docs/money.md).
  */
 export function mayLackAnswers({ faults }: PlannedRound): boolean {
   const empties = faults.some(({ kind }) => kind === 'empty');
@@ -117,7 +116,7 @@ export function mayLackAnswers({ faults }: PlannedRound): boolean {
   return empties && ends;
 }
 
-/** How many of the answers that arrived whole are in the ledger */
+/** Counts the complete answers, and those that are not in the ledger. */
 export function countBooked(
   outcomes: readonly Outcome[],
   books: ReadonlyMap<string, Books>,

@@ -1,35 +1,35 @@
 import { ConfigError, readFields, readNumber } from './read';
 
-/** When a fault strikes: on every request (neither), on the first `first` ones, or on each `every`-th. */
+/** When a fault applies: to the first `first` requests, to each `every`-th one, or to all if neither is set. */
 export interface When {
   first?: number;
   every?: number;
 }
 
-/** What goes wrong, and when. A chunk is a streamed event that carries a token; the k-th is counted from 1. */
+/** What goes wrong, and when. A chunk is a streamed event that carries a token. Chunks are numbered from 1. */
 export type FaultRule = When &
   (
     | { kind: 'status'; status: FaultStatus; retryAfterSeconds?: number }
-    /** Closes the connection once `afterChunks` chunks are out; of a plain answer, in the middle of its body. */
+    /** Closes the connection after `afterChunks` chunks, or in the middle of a plain body. */
     | { kind: 'cut'; afterChunks?: number }
     /**
-     * Without `afterChunks`: takes the request and never answers. With it: falls silent after that many chunks; of a
-     * plain answer, in the middle of its body.
+     * Without `afterChunks`, reads the request and never answers. With it, stops sending after that many chunks, or in
+     * the middle of a plain body.
      */
     | { kind: 'hang'; afterChunks?: number }
-    /** The chunk `atChunk` (1 by default) is not JSON, what follows is well; a plain body is not JSON. */
+    /** The chunk `atChunk` (1 by default) is not JSON; later chunks are correct. A plain body is not JSON. */
     | { kind: 'malformed'; atChunk?: number }
     | { kind: 'missingUsage' }
-    /** Every number of `usage` is the real one times `factor`, rounded up. */
+    /** Multiplies every number of `usage` by `factor`, rounded up. */
     | { kind: 'overrun'; factor: number }
-    /** The status line comes `delayMs` late. */
+    /** Delays the status line by `delayMs`. */
     | { kind: 'slowHeaders'; delayMs: number }
   );
 
 export type FaultStatus = (typeof FAULT_STATUSES)[number];
 export const FAULT_STATUSES = [400, 401, 403, 404, 408, 409, 422, 429, 500, 502, 503, 504] as const;
 
-/** All that goes wrong with one request. */
+/** The faults of one request. */
 export interface FaultPlan {
   status: FaultStatus | null;
   retryAfterSeconds: number | null;
@@ -101,14 +101,13 @@ function readFault(value: unknown, path: string): FaultRule {
 }
 
 /**
- * What goes wrong with the `ordinal`-th request (from 1) under these rules; of two rules of a kind that both strike,
- * the later one holds.
+ * The faults of the `ordinal`-th request, counted from 1. If two rules of one kind apply, the later rule wins.
  */
 export function planFaults(rules: readonly FaultRule[], ordinal: number): FaultPlan {
   if (rules.length === 0) return NO_FAULTS;
   const plan = { ...NO_FAULTS };
   for (const rule of rules) {
-    if (!strikes(rule, ordinal)) continue;
+    if (!applies(rule, ordinal)) continue;
     switch (rule.kind) {
       case 'status':
         plan.status = rule.status;
@@ -138,7 +137,7 @@ export function planFaults(rules: readonly FaultRule[], ordinal: number): FaultP
   return plan;
 }
 
-function strikes(when: When, ordinal: number): boolean {
+function applies(when: When, ordinal: number): boolean {
   if (when.first !== undefined && ordinal > when.first) return false;
   return when.every === undefined || ordinal % when.every === 0;
 }

@@ -1,4 +1,4 @@
-/** A configuration that cannot be used; the message names the field by its path. */
+/** An invalid configuration. The message names the field by its path. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   constructor(path: string, problem: string) {
@@ -6,7 +6,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** An object whose fields are among `known` (null: any). */
+/** Reads an object whose fields are all in `known`, or any object if `known` is null. */
 export function readFields(value: unknown, path: string, known: readonly string[] | null): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ConfigError(path, 'must be an object');
@@ -28,7 +28,7 @@ export function readNumber(
 }
 
 export function readString(value: unknown, path: string): string {
-  if (typeof value !== 'string' || value === '') throw new ConfigError(path, 'must be a string that is not empty');
+  if (typeof value !== 'string' || value === '') throw new ConfigError(path, 'must be a non-empty string');
   return value;
 }
 

@@ -2,7 +2,7 @@ import { ConfigError, DEFAULTS, readSettings } from './settings';
 import { NO_FAULTS, planFaults } from './fault-rules';
 
 describe('settings', () => {
-  it('have a default for everything, and models inherit the configured ones', () => {
+  it('have a default for every field, and models inherit the configured defaults', () => {
     expect(readSettings({})).toEqual({
       strict: false,
       apiKey: null,
@@ -34,20 +34,20 @@ describe('settings', () => {
       { models: { m: { faults: [{ kind: 'missingUsage', every: 0 }] } } },
       'models.m.faults.0.every: must be an integer from 1',
     ],
-  ])('%j is refused by path', (config, message) => {
+  ])('%j are refused with the path of the wrong field', (config, message) => {
     expect(() => readSettings(config)).toThrow(ConfigError);
     expect(() => readSettings(config)).toThrow(message);
   });
 });
 
 describe('faults', () => {
-  it('strike always, the first times, or every so often, and add up', () => {
-    const struck = (rule: { first?: number; every?: number }) =>
+  it('apply to all requests, the first ones, or each k-th, and several apply at once', () => {
+    const hit = (rule: { first?: number; every?: number }) =>
       [1, 2, 3, 4, 5, 6].filter((ordinal) => planFaults([{ kind: 'missingUsage', ...rule }], ordinal).missingUsage);
-    expect(struck({})).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(struck({ first: 2 })).toEqual([1, 2]);
-    expect(struck({ every: 3 })).toEqual([3, 6]);
-    expect(struck({ first: 4, every: 2 })).toEqual([2, 4]);
+    expect(hit({})).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(hit({ first: 2 })).toEqual([1, 2]);
+    expect(hit({ every: 3 })).toEqual([3, 6]);
+    expect(hit({ first: 4, every: 2 })).toEqual([2, 4]);
     expect(
       planFaults(
         [

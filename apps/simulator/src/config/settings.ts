@@ -3,26 +3,26 @@ import { ConfigError, readBoolean, readFields, readNumber, readString } from './
 
 /** How a model behaves. Every field has a default, so `{}` is a whole configuration. */
 export interface ModelSettings {
-  /** Speed of generation; 0: flat out. */
+  /** Speed of generation. 0 is as fast as possible. */
   tokensPerSecond: number;
-  /** Between the request and the first token. A stream's headers go out at once. */
+  /** Time from the request to the first token. The headers of a stream are sent at once. */
   firstTokenDelayMs: number;
-  /** Length of an answer in plain words when nothing cuts it. `max_tokens` only ever shortens it. */
+  /** Length of an answer of plain words. `max_tokens` can shorten it, never lengthen it. */
   answerTokens: number;
-  /** Reported as `usage.prompt_tokens_details.cached_tokens`, at most the prompt; absent: not reported. */
+  /** Reported as `usage.prompt_tokens_details.cached_tokens`, at most the prompt's tokens. Not reported if absent. */
   cachedTokens?: number;
   /** Length of an embedding when the request names no `dimensions`. */
   embeddingDimensions: number;
   faults: FaultRule[];
 }
 
-/** What is configured; the rest is made up. */
+/** The configuration. Everything has a default. */
 export interface SimulatorConfig {
-  /** True: a model that is not in `models` is a 404. Otherwise every name is a model, with `defaults`. */
+  /** If true, a model that is not in `models` gets 404. Otherwise every name is a model, with `defaults`. */
   strict?: boolean;
-  /** When set, a request under /v1 without `Authorization: Bearer <apiKey>` is a 401. */
+  /** If set, a request under /v1 without `Authorization: Bearer <apiKey>` gets 401. */
   apiKey?: string;
-  /** How many of the latest requests are kept for tests to look at (`GET /_simulator/requests`); default 0. */
+  /** How many of the latest requests are kept for tests (`GET /_simulator/requests`). Default 0. */
   recordRequests?: number;
   defaults?: Partial<ModelSettings>;
   models?: Record<string, Partial<ModelSettings>>;
@@ -73,8 +73,8 @@ export function readSettings(config: unknown): Settings {
 }
 
 /**
- * One model's settings over `base`; also the form of a request's own `simulator` field, which may carry a `tag` (any
- * string) besides.
+ * Reads one model's settings, with defaults from `base`. A request's `simulator` field has the same form. It may also
+ * have a `tag`, which is any string.
  */
 export function readModelSettings(value: unknown, path: string, base: ModelSettings): ModelSettings {
   const fields = readFields(value, path, [...MODEL_FIELDS, 'tag']);

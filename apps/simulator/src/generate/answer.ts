@@ -4,13 +4,13 @@ import { measure, split } from './tokenizer';
 import { words } from './words';
 import { asciiJson } from './ascii-json';
 
-/** What an answer has to be. */
+/** The requirements of an answer. */
 export interface Brief {
-  /** Length of plain words when nothing cuts them. */
+  /** Length of an answer of plain words, if nothing cuts it. */
   answerTokens: number;
   /** Infinity: no limit. */
   maxTokens: number;
-  /** Texts before which the answer ends. */
+  /** The answer ends before the first of these texts. */
   stop: readonly string[];
   form:
     | { kind: 'words' }
@@ -20,30 +20,27 @@ export interface Brief {
 }
 
 export interface Answer {
-  /** The content, or the arguments of the tool call: ASCII, a token each. */
+  /** The content, or the arguments of the tool call. Each piece is one token and ASCII. */
   pieces: string[];
-  /** Set when it is a tool call. */
+  /** Null if the answer is no tool call. */
   toolName: string | null;
   completionTokens: number;
   finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
-/** The answer that brief and seed determine. Throws `SchemaError` when a schema cannot be met. */
+/** Composes an answer, the same for the same brief and seed. Throws `SchemaError` if a schema cannot be satisfied. */
 export function composeAnswer(brief: Brief, seed: number): Answer {
   if (brief.form.kind === 'tool') return composeToolCall(brief.form.name, brief.form.parameters, brief.maxTokens, seed);
   const whole = brief.form.kind === 'words' ? words(seed, brief.answerTokens) : split(jsonText(brief.form, seed));
   const withinMax = whole.length > brief.maxTokens ? whole.slice(0, brief.maxTokens) : whole;
   const stopped = brief.stop.length > 0 ? stopAt(withinMax, brief.stop) : withinMax;
-  // A cut within a token may leave more, smaller ones than there were.
+  // A cut within a token may leave more tokens than before, each shorter.
   const pieces = stopped.slice(0, brief.maxTokens);
   const cutByMax = pieces.length < stopped.length || (stopped === withinMax && withinMax.length < whole.length);
   return { pieces, toolName: null, completionTokens: pieces.length, finishReason: cutByMax ? 'length' : 'stop' };
 }
 
-/**
- * The tokens of a call are those of its name and of its arguments. A name that `max_tokens` cuts is no call: nothing
- * usable was generated.
- */
+/** A call costs the tokens of its name and its arguments. A call whose name `max_tokens` cuts is not returned. */
 function composeToolCall(name: string, parameters: unknown, maxTokens: number, seed: number): Answer {
   const nameTokens = measure(name).tokens;
   if (nameTokens > maxTokens)
@@ -63,8 +60,8 @@ function jsonText(form: { kind: 'object' } | { kind: 'schema'; schema: unknown }
 }
 
 /**
- * What comes before the first stop text, in tokens of its own (a cut may fall within one); the same array when there is
- * none.
+ * Returns the text before the first stop text, split into tokens again because the cut may be within a token. Returns
+ * the same array if no stop text occurs.
  */
 function stopAt(pieces: string[], stop: readonly string[]): string[] {
   const text = pieces.join('');

@@ -4,7 +4,7 @@ import { words } from './words';
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** Below this depth, or beyond so many values, only what a schema requires is made, so that recursive schemas end. */
+/** Below this depth, or beyond this number of values, only required properties are made. So recursive schemas end. */
 const FULL_DEPTH = 6;
 const FULL_VALUES = 500;
 const MAX_DEPTH = 32;
@@ -12,16 +12,16 @@ const MAX_ITEMS = 1_000;
 const REF_PENALTY_CHARS = 10_000;
 
 /**
- * A value that is valid against a JSON schema, the same for the same seed. Understands what structured output and tool
- * parameters use: type, enum, const, properties, required, additionalProperties, items, prefixItems, the bounds of
- * numbers, strings and arrays, multipleOf, the usual formats, anyOf, oneOf, allOf, $ref within the schema. Patterns
- * only of the form `^[class]{m,n}$` and literal text. Throws `SchemaError`.
+ * Returns a value that is valid against a JSON schema, the same for the same seed. Supports the keywords of structured
+ * output and tool parameters: type, enum, const, properties, required, additionalProperties, items, prefixItems, the
+ * bounds of numbers, strings and arrays, multipleOf, the usual formats, anyOf, oneOf, allOf, $ref within the schema.
+ * Patterns may only use character classes with counts, and literal text. Throws `SchemaError`.
  */
 export function valueFor(schema: unknown, seed: number): Json {
   return new Maker(schema, seed).make(schema, 0);
 }
 
-/** What `response_format: {type: "json_object"}` gets, as no schema says more. */
+/** The answer to `response_format: {type: "json_object"}`, which has no schema. */
 export function anyObject(seed: number): Json {
   const random = new Random(seed);
   return {
@@ -72,8 +72,8 @@ class Maker {
   }
 
   /**
-   * References followed, `allOf` merged, one branch of `anyOf` or `oneOf` taken: deep down the one that is shortest as
-   * text, which recursion rarely is.
+   * Follows references, merges `allOf` and takes one branch of `anyOf` or `oneOf`. Deep in a schema it takes the
+   * branch with the shortest text, which is rarely the recursive one.
    */
   #flatten(given: unknown, depth: number, hops = 0): Schema {
     if (hops > MAX_DEPTH) throw new SchemaError('the schema refers to itself in a circle');

@@ -31,7 +31,7 @@ export function hashText(text: string): number {
   return hash >>> 0;
 }
 
-/** One seed of two, order mattering. */
+/** Combines two seeds into one. The order matters. */
 export function mix(a: number, b: number): number {
   let hash = Math.imul(a ^ (b >>> 16) ^ (b << 11), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13) ^ b, 0xc2b2ae35);

@@ -4,11 +4,11 @@ import { words } from './words';
 export type Schema = { [keyword: string]: unknown };
 
 const MAX_STRING_CHARS = 10_000;
-/** How far above its least value a number lies at most. */
+/** A number is at most this much above its lower bound. */
 const USUAL_STEPS = 100;
 const DAY_MS = 86_400_000;
 
-/** A schema that no value of bounded depth and size satisfies, or that says what is not understood here. */
+/** A schema that no value of bounded depth and size satisfies, or one with an unsupported keyword value. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError';
 }
@@ -19,13 +19,13 @@ export function numberFor(schema: Schema, integer: boolean, random: Random): num
   if (!(step > 0)) throw new SchemaError('multipleOf must be above 0');
   const lower = limits(schema, 'minimum', 'exclusiveMinimum');
   const upper = limits(schema, 'maximum', 'exclusiveMaximum');
-  // Infinite where nothing is given.
+  // Infinite without a bound.
   const least = Math.max(...lower.map(({ at, open }) => (open ? Math.floor(at / step) + 1 : Math.ceil(at / step))));
   const most = Math.min(...upper.map(({ at, open }) => (open ? Math.ceil(at / step) - 1 : Math.floor(at / step))));
   const first = Number.isFinite(least) ? least : Math.min(1, most - USUAL_STEPS);
   const last = Math.min(most, first + USUAL_STEPS);
   if (first <= last) return Number(((first + random.below(last - first + 1)) * step).toPrecision(15));
-  // No multiple of the usual step lies between: the middle, where any number will do.
+  // No multiple of the default step is within the bounds: take the middle, if any number is valid.
   const from = Math.max(...lower.map(({ at }) => at));
   const to = Math.min(...upper.map(({ at }) => at));
   const empty = from > to || (from === to && [...lower, ...upper].some(({ open }) => open));
@@ -33,7 +33,7 @@ export function numberFor(schema: Schema, integer: boolean, random: Random): num
   return (from + to) / 2;
 }
 
-/** The bounds of one side: the usual form, and `exclusive…: true` beside it as in draft 4. */
+/** The bounds of one side, in the current form or in that of draft 4 (`exclusive…: true`). */
 function limits(schema: Schema, inclusive: string, exclusive: string): { at: number; open: boolean }[] {
   const out = [];
   if (typeof schema[inclusive] === 'number') out.push({ at: schema[inclusive], open: schema[exclusive] === true });
@@ -41,7 +41,7 @@ function limits(schema: Schema, inclusive: string, exclusive: string): { at: num
   return out;
 }
 
-/** A text of the schema's pattern, format or length. */
+/** A text with the schema's pattern, format or length. */
 export function stringFor(schema: Schema, random: Random): string {
   if (typeof schema['pattern'] === 'string') return matching(schema['pattern'], random);
   const format = typeof schema['format'] === 'string' ? FORMATS[schema['format']] : undefined;
@@ -57,8 +57,8 @@ export function stringFor(schema: Schema, random: Random): string {
 }
 
 /**
- * A text for `^`, literal characters, `\d`, `\w`, `[…]` with `{m,n}`, `+`, `*`, `?`, `$`; checked against the pattern
- * before it is believed.
+ * A text for a pattern of `^`, literal characters, `\d`, `\w`, `[…]` with `{m,n}`, `+`, `*`, `?`, `$`. The text is
+ * checked against the pattern.
  */
 function matching(pattern: string, random: Random): string {
   const body = pattern.replace(/^\^/, '').replace(/\$$/, '');
@@ -73,7 +73,7 @@ function matching(pattern: string, random: Random): string {
           : 1;
     text += characterFor(atom, random).repeat(times);
   }
-  if (!matches(pattern, text)) throw new SchemaError(`pattern ${pattern} is beyond this generator`);
+  if (!matches(pattern, text)) throw new SchemaError(`pattern ${pattern} is not supported`);
   return text;
 }
 

@@ -2,7 +2,7 @@ import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { measure, split } from './tokenizer';
 
 describe('tokenizer', () => {
-  it('counts like gpt-tokenizer, also text seen before, other scripts and what looks like a special token', () => {
+  it('counts like gpt-tokenizer, also repeated texts, other scripts and the text of special tokens', () => {
     const asText = { disallowedSpecial: new Set<string>() };
     for (const text of [
       '',
@@ -18,7 +18,7 @@ describe('tokenizer', () => {
     }
   });
 
-  it('stays quick for a megabyte without a break, and never counts too little', () => {
+  it('is fast for a megabyte without a blank, and never counts too few tokens', () => {
     const before = process.cpuUsage();
     const { tokens } = measure('x'.repeat(1_000_000));
     const { user, system } = process.cpuUsage(before);
@@ -27,7 +27,7 @@ describe('tokenizer', () => {
     expect(tokens).toBeLessThan(1_000_000 / 8 + 2_000);
   });
 
-  it('cuts ASCII into its tokens', () => {
+  it('splits ASCII into its tokens', () => {
     const text = '{"city":"K\\u00f6ln","n":[1,2.5]}';
     expect(split(text).join('')).toBe(text);
     expect(split(text)).toHaveLength(countTokens(text));

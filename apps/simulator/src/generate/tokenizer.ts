@@ -6,15 +6,15 @@ type Encoding = typeof import('gpt-tokenizer/encoding/o200k_base');
 const MAX_CACHED_TEXTS = 1_000;
 const MAX_CACHED_TEXT_CHARS = 65_536;
 /**
- * Byte-pair merging takes quadratic time over a run without a break (50,000 times "x": 1.3 s), so texts with longer
- * runs are counted in slices.
+ * Byte-pair merging takes quadratic time for a run without a blank (50,000 times "x": 1.3 s). So texts with longer runs
+ * are counted in slices.
  */
 const MAX_RUN_CHARS = 4_096;
 const SLICE_CHARS = 512;
 /** `<|endoftext|>` in a prompt is text like any other. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
-/** What is known of a text once it was read. */
+/** The properties of a text. */
 export interface MeasuredText {
   tokens: number;
   /** 32 bits; the same for the same text. */
@@ -25,8 +25,8 @@ const cache = new Map<string, MeasuredText>();
 let encoding: Encoding | undefined;
 
 /**
- * o200k_base, loaded at the first use: it takes 0.2 s and 80 MB, which a process that never answers should not pay.
- * CommonJS, so that all of a process shares one copy.
+ * o200k_base, loaded at the first use because it takes 0.2 s and 80 MB. CommonJS, so that one process has only one
+ * copy.
  */
 function o200kBase(): Encoding {
   encoding ??= createRequire(__filename)('gpt-tokenizer/encoding/o200k_base') as Encoding;
@@ -34,8 +34,8 @@ function o200kBase(): Encoding {
 }
 
 /**
- * Counts the o200k_base tokens of a text. Exact, but for texts with an unbroken run of over 4,096 characters, which may
- * come out a token per 512 characters too high. Texts seen before are not counted again.
+ * Counts the o200k_base tokens of a text. The count is exact, except for texts with a run of over 4,096 characters
+ * without a blank: it may be one token per 512 characters too high. Counts of recent texts are cached.
  */
 export function measure(text: string): MeasuredText {
   const known = cache.get(text);
@@ -47,7 +47,7 @@ export function measure(text: string): MeasuredText {
   return measured;
 }
 
-/** The text cut into its tokens; only for ASCII, where every token is a string of its own. */
+/** Splits a text into its tokens. Only for ASCII, where each token is a string. */
 export function split(ascii: string): string[] {
   const { encode, decode } = o200kBase();
   return encode(ascii, AS_TEXT).map((token) => decode([token]));
@@ -61,7 +61,7 @@ function count(text: string): number {
   let previousTokens = 0;
   for (let at = 0; at < text.length; at += SLICE_CHARS) {
     const slice = text.slice(at, at + SLICE_CHARS);
-    // A filler such as "xxx…" repeats itself.
+    // A filler such as "xxx…" has many equal slices.
     if (slice !== previous) previousTokens = countTokens(slice, AS_TEXT);
     previous = slice;
     tokens += previousTokens;
@@ -70,8 +70,8 @@ function count(text: string): number {
 }
 
 /**
- * Whether the text has over `MAX_RUN_CHARS` characters in a row that are all blank or all not. Linear, which a regular
- * expression is not.
+ * Whether the text has more than `MAX_RUN_CHARS` characters in a row that are all blank or all non-blank. Takes linear
+ * time, unlike a regular expression.
  */
 function hasLongRun(text: string): boolean {
   let start = 0;

@@ -10,7 +10,7 @@ describe('words', () => {
     ).toEqual([]);
   });
 
-  it('make a text of exactly as many tokens as asked for, wherever it is cut', () => {
+  it('make a text of exactly the given number of tokens, wherever it is cut', () => {
     fc.assert(
       fc.property(fc.integer(), fc.integer({ min: 1, max: 200 }), fc.nat(200), (seed, count, cut) => {
         const pieces = words(seed, count);
@@ -21,7 +21,7 @@ describe('words', () => {
     );
   });
 
-  it('are the same for the same seed and others for another, and read as sentences', () => {
+  it('are the same for the same seed, differ for another, and form sentences', () => {
     expect(words(7, 60)).toEqual(words(7, 60));
     expect(words(7, 60)).not.toEqual(words(8, 60));
     expect(words(7, 60).join('')).toMatch(/^[A-Z][a-z]+( [a-z]+|\. [A-Z][a-z]+)*\.$/);

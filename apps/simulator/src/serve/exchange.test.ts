@@ -32,7 +32,7 @@ describe('an exchange', () => {
     expect(sim.simulator.stats()).toMatchObject({ requestsStarted: 0, tokensWritten: 0 });
   });
 
-  it('counts what it works on for its metrics page, whoever still wants it, and whatever it reports', async () => {
+  it('counts all generated tokens for its metrics, also those of cancelled requests and under a fault', async () => {
     const counted = async (model: string) => {
       const text = await (await fetch(new URL('/metrics', sim.simulator.url))).text();
       const of = (name: string) =>
@@ -72,7 +72,7 @@ describe('an exchange', () => {
     expect(sim.simulator.stats().tokensWritten).toBeLessThan(200);
   });
 
-  it('notices a client that leaves before anything was written', async () => {
+  it('counts a client that leaves before anything was written as aborted', async () => {
     const abort = new AbortController();
     const asked = sim.post(
       '/chat/completions',
@@ -87,13 +87,13 @@ describe('an exchange', () => {
     );
   });
 
-  it('waits for a client that does not read, and stops when it is gone', async () => {
+  it('stops generating while a client does not read, and ends when the client leaves', async () => {
     const { hostname, port } = new URL(sim.simulator.url);
     const socket = connect(Number(port), hostname);
     const body = JSON.stringify({ model: 'endless', messages, stream: true });
     socket.write(`POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
     await once(socket, 'readable');
-    // Three equal readings in a row: between two the machine may have done something else.
+    // Three equal readings in a row, because a busy machine may generate nothing between two readings.
     let before = -1;
     let equal = 0;
     await eventually(
@@ -113,7 +113,7 @@ describe('an exchange', () => {
     );
   });
 
-  it('keeps to the speed and the first-token delay, streamed and plain', async () => {
+  it('obeys the speed and the first-token delay, streamed and plain', async () => {
     const pace = { answerTokens: 21, tokensPerSecond: 200, firstTokenDelayMs: 1_000 };
     for (const stream of [true, false]) {
       const startMs = performance.now();
@@ -127,7 +127,7 @@ describe('an exchange', () => {
     }
   });
 
-  it('serves many paced streams at once, each whole', async () => {
+  it('serves many paced streams at once and completes each', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, async (_, i) =>
         readEvents(await ask({ answerTokens: 20, tokensPerSecond: 500, tag: String(i) }, { stream: true })),
@@ -141,7 +141,7 @@ describe('an exchange', () => {
 });
 
 describe('closing', () => {
-  it('cuts what hangs and frees the port', async () => {
+  it('cuts hanging requests and frees the port', async () => {
     const simulator = await startSimulator();
     const asked = fetch(`${simulator.url}/chat/completions`, {
       method: 'POST',

@@ -4,7 +4,7 @@ import type { ModelSettings } from '../config/settings';
 import { newReplyId, type Frame } from '../wire/reply';
 import type { SimulatorStats } from './stats';
 
-/** Headers of the backend's own; a gateway must let none of them through. */
+/** Headers of the backend itself. A gateway must pass none of them on. */
 const OWN_HEADERS = [
   'server',
   'simulator',
@@ -18,20 +18,20 @@ const MALFORMED_EVENT = 'data: {"id":"chatcmpl-sim","choices":[{"index":0,"delta
 export type Pace = Pick<ModelSettings, 'tokensPerSecond' | 'firstTokenDelayMs'>;
 
 /**
- * One request being answered. Ends exactly once, as finished, aborted (the client left) or cut (a fault), and is
- * counted so; nothing is generated or written after that. States: waiting (a timer or the client's socket) → writing →
+ * The answer to one request. It ends exactly once and is counted as finished, aborted (the client left) or cut (a
+ * fault). Nothing is generated or written after its end. States: waiting for a timer or the client's socket, writing,
  * ended.
  */
 export class Exchange {
   #timer: NodeJS.Timeout | undefined;
   #ended = false;
   #cut = false;
-  /** Told of tokens as they are generated: also of those of a plain answer that nobody waits for to its end. */
+  /** Called with the tokens as they are generated, also for a plain answer whose client leaves early. */
   onGenerated: (tokens: number) => void = () => {};
 
   constructor(
     private readonly res: ServerResponse,
-    /** Read anew for each count: a reset replaces it. */
+    /** Called for each count, because a reset replaces the object. */
     private readonly stats: () => SimulatorStats,
   ) {
     stats().requestsStarted++;
@@ -47,21 +47,21 @@ export class Exchange {
     });
   }
 
-  /** Runs `step` after the delay, at once for 0; never when the client has left by then. */
+  /** Runs `step` after the delay, at once for 0. Does not run it if the client has left by then. */
   after(delayMs: number, step: () => void): void {
     if (this.#ended) return;
     if (delayMs <= 0) return step();
     this.#timer = setTimeout(step, delayMs);
   }
 
-  /** An error as it is: faults of the middle of a body do not apply. `body` is ASCII. */
+  /** Sends an error. Faults in the middle of a body do not apply to it. `body` is ASCII. */
   error(status: number, body: string, headers: string[] = []): void {
     if (this.#ended) return;
     this.#head(status, ['content-type', 'application/json', 'content-length', String(body.length), ...headers]);
     this.res.end(body, 'latin1');
   }
 
-  /** A plain answer of `tokens` tokens, when they would all be generated. `body` is ASCII. */
+  /** Sends a plain answer after the time that generating `tokens` tokens takes. `body` is ASCII. */
   plain(body: string, tokens: number, pace: Pace, faults: FaultPlan): void {
     const generationMs = pace.tokensPerSecond > 0 ? (tokens / pace.tokensPerSecond) * 1_000 : 0;
     const startMs = performance.now();
@@ -86,7 +86,7 @@ export class Exchange {
     });
   }
 
-  /** A stream of events: paced, as fast as the client reads, until it is out of frames or the client is gone. */
+  /** Streams events at the given pace, no faster than the client reads, until the last frame or the client leaves. */
   stream(frames: Iterable<Frame>, pace: Pace, faults: FaultPlan): void {
     this.#head(200, ['content-type', 'text/event-stream; charset=utf-8', 'cache-control', 'no-cache']);
     this.res.flushHeaders();
@@ -131,7 +131,7 @@ export class Exchange {
     if (this.res.socket?.destroyed !== false) stats.tokensAfterAbort += tokens;
   }
 
-  /** What was written goes out, and then the connection ends without the answer's end. */
+  /** Sends the bytes written so far, then closes the connection before the answer is complete. */
   #cutConnection(): void {
     this.#cut = true;
     this.res.socket?.destroySoon();

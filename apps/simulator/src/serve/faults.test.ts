@@ -3,7 +3,7 @@ import { FAULT_STATUSES } from '../config/fault-rules';
 import { readEvents, useSimulator } from '../use-simulator.fixture';
 
 const messages = [{ role: 'user' as const, content: 'hi' }];
-/** So long nothing more comes of a backend that hangs. */
+/** A backend that sends nothing for this time hangs. */
 const SILENCE_MS = 200;
 
 describe('faults', () => {
@@ -20,7 +20,7 @@ describe('faults', () => {
   const deltas = (events: string[]) =>
     events.filter((event) => event.includes('"content":') && !event.includes('"role"'));
 
-  it.each(FAULT_STATUSES)('status %i comes with an OpenAI error body', async (status) => {
+  it.each(FAULT_STATUSES)('status %i has an OpenAI error body', async (status) => {
     const codes: Record<number, string> = {
       400: 'invalid_value',
       401: 'invalid_api_key',
@@ -44,7 +44,7 @@ describe('faults', () => {
     });
   });
 
-  it('strike the first requests of a model, or each k-th, and a reset starts anew', async () => {
+  it('apply to the first requests of a model, or to each k-th, and a reset restarts the count', async () => {
     const statuses = async (model: string) => {
       const seen = [];
       for (let i = 0; i < 6; i++) seen.push((await sim.post('/chat/completions', { model, messages })).status);
@@ -56,14 +56,14 @@ describe('faults', () => {
     expect(await statuses('fails-each-third')).toEqual([200, 200, 500, 200, 200, 500]);
   });
 
-  it('of a request count over requests with the same simulator field', async () => {
+  it('of a request are counted over the requests with the same simulator field', async () => {
     const faults = [{ kind: 'status', status: 500, first: 1 }];
     const statuses = [];
     for (const tag of ['a', 'a', 'b', 'b']) statuses.push((await ask({ faults, tag })).status);
     expect(statuses).toEqual([500, 200, 500, 200]);
   });
 
-  it('reach embeddings and legacy completions alike', async () => {
+  it('apply to embeddings and legacy completions as well', async () => {
     const simulator = { faults: [{ kind: 'status', status: 500 }] };
     expect((await sim.post('/embeddings', { model: 'm', input: 'x', simulator })).status).toBe(500);
     expect((await sim.post('/completions', { model: 'm', prompt: 'x', simulator })).status).toBe(500);
@@ -91,7 +91,7 @@ describe('faults', () => {
     await eventually(() => expect(sim.simulator.stats()).toMatchObject({ requestsCut: 1, openNow: 0 }));
   });
 
-  it('hang takes the request and never answers', async () => {
+  it('hang reads the request and never answers', async () => {
     const leave = new AbortController();
     const asked = ask({ faults: [{ kind: 'hang' }] }, {}, { signal: leave.signal });
     await eventually(() => expect(sim.simulator.stats().requestsStarted).toBe(1));
@@ -107,7 +107,7 @@ describe('faults', () => {
     );
   });
 
-  it('hang falls silent after so many chunks, and in the middle of a plain body', async () => {
+  it('hang stops sending after the given number of chunks, or in the middle of a plain body', async () => {
     const faults = [{ kind: 'hang', afterChunks: 3 }];
     const [leaveStream, leavePlain] = [new AbortController(), new AbortController()];
     const streamed = await ask({ faults }, { stream: true }, { signal: leaveStream.signal });
@@ -127,7 +127,7 @@ describe('faults', () => {
     );
   });
 
-  it('malformed spoils one chunk and leaves the others well', async () => {
+  it('malformed makes one chunk invalid and leaves the others correct', async () => {
     const { events } = await stream([{ kind: 'malformed', atChunk: 4 }]);
     const bad = events.flatMap((event, i) => (isJson(event) || event === '[DONE]' ? [] : [i]));
     expect(bad).toEqual([4]);
@@ -144,13 +144,13 @@ describe('faults', () => {
     expect(await (await ask({ faults: [{ kind: 'missingUsage' }] })).json()).not.toHaveProperty('usage');
   });
 
-  it('overrun reports more than was used', async () => {
+  it('overrun reports more tokens than were used', async () => {
     expect(await (await ask({ faults: [{ kind: 'overrun', factor: 2.5 }], answerTokens: 11 })).json()).toMatchObject({
       usage: { prompt_tokens: 20, completion_tokens: 28, total_tokens: 48 },
     });
   });
 
-  it('slowHeaders holds back the status line', async () => {
+  it('slowHeaders delays the status line', async () => {
     const startMs = performance.now();
     expect((await ask({ faults: [{ kind: 'slowHeaders', delayMs: 120 }] })).status).toBe(200);
     expect(performance.now() - startMs).toBeGreaterThan(115);

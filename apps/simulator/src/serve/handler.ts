@@ -15,7 +15,7 @@ import { TokenCounters } from './token-counters';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** A request as it came in, for tests that ask what a gateway sent. */
+/** A request as received, so that a test can check what a gateway sent. */
 export interface RecordedRequest {
   method: string;
   path: string;
@@ -47,7 +47,7 @@ export class Handler {
     if (path.startsWith('/_simulator/')) return this.#control(path, req, res);
     if (path === '/metrics' && req.method === 'GET') return this.#metrics(req, res);
     const exchange = new Exchange(res, () => this.#stats);
-    // A client that leaves while it sends never gets to `end`; `close` of the response ends the exchange then.
+    // If a client leaves while it sends, `end` never fires. The `close` event of the response ends the exchange then.
     const chunks: Buffer[] = [];
     let bytes = 0;
     req.on('data', (chunk: Buffer) => {
@@ -78,7 +78,7 @@ export class Handler {
     this.#models.reset();
   }
 
-  /** A request from its checks to its answer: route, key, body, model, faults before the answer, the answer. */
+  /** Checks the route, the body, the key and the model, applies the faults before the answer, and answers. */
   #answer(path: string, req: IncomingMessage, raw: Buffer, exchange: Exchange): void {
     const endpoint = ENDPOINTS[path];
     if (!endpoint && path !== '/v1/models')
@@ -120,7 +120,7 @@ export class Handler {
     this.#recorded.push({ method: req.method ?? '', path, headers: { ...req.headers }, body });
   }
 
-  /** As engines serve it: beside the API, without its key. */
+  /** Outside the API and without its key, as engines serve it. */
   #metrics(req: IncomingMessage, res: ServerResponse): void {
     req.resume();
     res.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(this.#tokens.page());
@@ -153,7 +153,7 @@ function parseBody(raw: Buffer): Body {
   return body;
 }
 
-/** What the request is to blame for becomes a 4xx; anything else is a mistake of this program, said aloud. */
+/** Answers an invalid request with 4xx. Any other error is a bug of this program: it answers 500 and warns. */
 function refuse(error: unknown, exchange: Exchange): void {
   let refusal: RequestError;
   if (error instanceof RequestError) refusal = error;

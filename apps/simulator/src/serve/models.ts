@@ -3,28 +3,28 @@ import { readModelSettings, type ModelSettings, type Settings } from '../config/
 import { asciiJson } from '../generate/ascii-json';
 import { RequestError } from '../wire/request-error';
 
-/** Models made up on the fly and distinct `simulator` fields that are remembered; beyond that the oldest start anew. */
+/** How many models and distinct `simulator` fields are remembered. Beyond that the oldest are forgotten. */
 const MAX_REMEMBERED = 10_000;
-/** Listed when none is configured; they behave by the defaults. */
+/** Listed if no model is configured. They have the default settings. */
 const MODELS_OF_DEFAULT = ['sim-small', 'sim-large', 'sim-embed'];
 const CREATED = 1_735_689_600;
 
 interface Model {
   settings: ModelSettings;
-  /** Requests so far: what `first` and `every` of its faults count by. */
+  /** Requests so far. `first` and `every` of the faults refer to this count. */
   requests: number;
 }
 
-/** Which model a request means and how it behaves. Counts the requests of each. */
+/** Finds the model of a request and its settings. Counts the requests of each model. */
 export class Models {
   readonly #models = new Map<string, Model>();
 
   constructor(private readonly settings: Settings) {}
 
   /**
-   * Takes in one request: its model's settings, under those of its own `simulator` field, and what goes wrong with it.
-   * Requests with the same model and the same `simulator` field (a `tag` sets them apart) count as one series. Throws
-   * `RequestError` 404 when strict, `ConfigError` for a wrong field.
+   * Counts one request and returns its settings and faults. The fields of its own `simulator` object override those of
+   * the model. Requests with the same model and the same `simulator` object are one series; a `tag` separates them.
+   * Throws `RequestError` 404 for an unknown model if strict, `ConfigError` for a wrong field.
    */
   take(name: string, own: unknown): { settings: ModelSettings; faults: FaultPlan } {
     const model = this.#remembered(own === undefined ? name : `${name}\n${JSON.stringify(own)}`, () => {

@@ -4,10 +4,7 @@ import { readSettings, type SimulatorConfig } from '../config/settings';
 import { Handler, type RecordedRequest } from './handler';
 import type { SimulatorStats } from './stats';
 
-/**
- * Longer than a gateway keeps its idle connections: the backend must not be the side that closes one just as it is
- * used.
- */
+/** Longer than a gateway keeps idle connections, so that the backend never closes one that is about to be used. */
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 
 export interface SimulatorOptions extends SimulatorConfig {
@@ -18,18 +15,18 @@ export interface SimulatorOptions extends SimulatorConfig {
 }
 
 export interface Simulator {
-  /** The base URL, ends in /v1. */
+  /** The base URL. It ends in /v1. */
   url: string;
   stats(): SimulatorStats;
-  /** The latest requests, oldest first; as many as `recordRequests`. */
+  /** The latest `recordRequests` requests, oldest first. */
   requests(): RecordedRequest[];
-  /** Counters, records and the fault series start anew. */
+  /** Resets the counters, the recorded requests and the counts of the fault rules. */
   reset(): void;
-  /** Cuts what is open and frees the port. */
+  /** Cuts open connections and frees the port. */
   close(): Promise<void>;
 }
 
-/** Starts the fake model backend in this process. Throws `ConfigError`, or what listening throws. */
+/** Starts the fake model backend in this process. Throws `ConfigError`, or the error of listening on the port. */
 export async function startSimulator({
   host = '127.0.0.1',
   port = 0,

@@ -3,15 +3,15 @@ export interface SimulatorStats {
   requestsStarted: number;
   /** Answered to the last byte, errors included. */
   requestsFinished: number;
-  /** The client left before. */
+  /** The client left before the last byte. */
   requestsAborted: number;
   /** Closed by the fault `cut`. */
   requestsCut: number;
-  /** Started and not yet at any of these ends. A reset leaves it as it is. */
+  /** Started and not yet ended. A reset does not change it. */
   openNow: number;
-  /** Tokens handed to a connection, in streams and plain bodies. */
+  /** Tokens written to a connection, in streams and plain bodies. */
   tokensWritten: number;
-  /** Those among them for which the client was found gone: how late the generation stopped. */
+  /** Tokens written after the client had left, which shows how late the generation stopped. */
   tokensAfterAbort: number;
 }
 

@@ -1,8 +1,8 @@
-/** Names that requests make up are bounded; tokens of those beyond are counted under none. */
+/** Requests can invent model names. Tokens of names beyond this number are counted under an empty name. */
 const MAX_MODELS = 10_000;
 const COUNTERS = [
   ['simulator_prompt_tokens_total', 'Prompt tokens processed', 'prompt'],
-  ['simulator_generation_tokens_total', 'Tokens generated, whoever still wanted them', 'generation'],
+  ['simulator_generation_tokens_total', 'Tokens generated, including those of cancelled requests', 'generation'],
 ] as const;
 
 interface Tokens {
@@ -11,8 +11,8 @@ interface Tokens {
 }
 
 /**
- * What an engine says of itself: tokens that it has worked on since its start, by model, cancelled work too. A reset of
- * the simulator leaves them, as its faults leave them: they are the truth.
+ * An engine's own counters: the tokens processed since its start by model, including those of cancelled requests. They
+ * are always true: neither a fault nor a reset of the simulator changes them.
  */
 export class TokenCounters {
   private readonly models = new Map<string, Tokens>();
@@ -25,7 +25,7 @@ export class TokenCounters {
     return tokens;
   }
 
-  /** In Prometheus's text form. */
+  /** The metrics page in the Prometheus text format. */
   page(): string {
     const lines = COUNTERS.flatMap(([name, help, kind]) => [
       `# HELP ${name} ${help}`,

@@ -40,7 +40,7 @@ describe('chat completions', () => {
   const contentOf = (chunks: Chunk[], index = 0) =>
     chunks.map((chunk) => chunk.choices.find((choice) => choice.index === index)?.delta.content ?? '').join('');
 
-  it('answer a whole text whose usage is what the tokenizer counts', async () => {
+  it('answer a complete text with the usage that the tokenizer counts', async () => {
     const { choices, usage, object } = await ask();
     expect(object).toBe('chat.completion');
     expect(choices).toMatchObject([
@@ -54,7 +54,7 @@ describe('chat completions', () => {
     expect(usage!.prompt_tokens_details).toBeUndefined();
   });
 
-  it('stream the same text, a token a chunk, then the reason, then usage when asked for', async () => {
+  it('stream the same text, one token per chunk, then the finish reason, then usage if requested', async () => {
     const whole = await ask();
     const chunks = await stream({ stream_options: { include_usage: true } });
     expect(contentOf(chunks)).toBe(whole.choices[0]!.message.content);
@@ -77,7 +77,7 @@ describe('chat completions', () => {
     expect((await readEvents(response)).events.at(-1)).toBe('[DONE]');
   });
 
-  it('depend on model, messages, seed and choice alone', async () => {
+  it('depend only on model, messages, seed and choice', async () => {
     const text = async (request: object) =>
       (await ask(request as Partial<Request>)).choices.map((choice) => choice.message.content);
     const [first] = await text({});
@@ -92,7 +92,7 @@ describe('chat completions', () => {
     expect((await text({ n: 2 }))[0]).toBe(first);
   });
 
-  it('stop at max_tokens with the reason length, at most where the text ends by itself', async () => {
+  it('stop at max_tokens with the reason length, and never lengthen the text', async () => {
     const whole = await ask();
     for (const field of ['max_tokens', 'max_completion_tokens']) {
       const cut = await ask({ [field]: 7 });
@@ -105,7 +105,7 @@ describe('chat completions', () => {
     expect((await ask({ model: 'wordy' })).usage!.completion_tokens).toBe(500);
   });
 
-  it('stop before a stop text, also in the middle of a token, and count what is left', async () => {
+  it('stop before a stop text, also in the middle of a token, and count the remaining text', async () => {
     const text = (await ask()).choices[0]!.message.content!;
     const at = text.indexOf(' ', 40) + 3;
     const stop = text.slice(at, at + 6);
@@ -119,7 +119,7 @@ describe('chat completions', () => {
     expect((await ask({ stop: text[0]! })).usage!.completion_tokens).toBe(0);
   });
 
-  it('give n choices, streamed in turn, and count them all', async () => {
+  it('return n choices, streamed in turn, and count all of them', async () => {
     const whole = await ask({ n: 3, max_tokens: 20 });
     expect(whole.usage!.completion_tokens).toBe(60);
     const chunks = await stream({ n: 3, max_tokens: 20 });
@@ -127,7 +127,7 @@ describe('chat completions', () => {
     expect(chunks.slice(3, 6).map((chunk) => chunk.choices[0]!.index)).toEqual([0, 1, 2]);
   });
 
-  it('call a tool with arguments that fit, plain and streamed, until its result is there', async () => {
+  it('call a tool with valid arguments, plain and streamed, until its result is in the messages', async () => {
     const whole = await ask({ tools: [WEATHER] });
     const { finish_reason, message } = whole.choices[0]!;
     expect(finish_reason).toBe('tool_calls');
@@ -178,7 +178,7 @@ describe('chat completions', () => {
     }
   });
 
-  it('answer JSON when response_format says so, valid against its schema, exactly counted', async () => {
+  it('answer JSON for response_format, valid against its schema and counted exactly', async () => {
     const loose = await ask({ response_format: { type: 'json_object' } });
     expect(JSON.parse(loose.choices[0]!.message.content!)).toEqual(expect.any(Object));
     const schema = {
@@ -198,7 +198,7 @@ describe('chat completions', () => {
     ).rejects.toMatchObject({ status: 400, code: 'invalid_schema' });
   });
 
-  it('read content parts, names and declared tools into the prompt count', async () => {
+  it('include content parts, names and declared tools in the prompt count', async () => {
     const tokens = async (request: object) => (await ask(request as Partial<Request>)).usage!.prompt_tokens;
     const text = await tokens({ messages: [{ role: 'user', content: 'Look here' }] });
     const parts = [
@@ -212,7 +212,7 @@ describe('chat completions', () => {
     );
   });
 
-  it('report cached tokens where configured, at most the prompt', async () => {
+  it('report cached tokens if configured, at most those of the prompt', async () => {
     expect((await ask({ model: 'cached' })).usage!.prompt_tokens_details!.cached_tokens).toBe(5);
     expect((await ask({ simulator: { cachedTokens: 1_000_000 } })).usage).toMatchObject({
       prompt_tokens: 23,
@@ -220,7 +220,7 @@ describe('chat completions', () => {
     });
   });
 
-  it('carry ids, model names and fingerprints of their own', async () => {
+  it('have ids, model names and fingerprints of the simulator', async () => {
     const response = await sim.post('/chat/completions', { model: 'möd"el', messages });
     expect(await response.json()).toMatchObject({
       id: expect.stringMatching(/^chatcmpl-sim/),

@@ -25,7 +25,9 @@ export function chatCompletion(body: Body, settings: ModelSettings, faults: Faul
   const promptTokens = prompt.tokens;
   const usage = usageJson({ promptTokens, completionTokens, cachedTokens: settings.cachedTokens ?? null }, faults);
   if (fields.stream) return { stream: true, promptTokens, frames: frames(fields, answers, usage) };
-  const head = `{"id":"${newReplyId('chatcmpl')}","object":"chat.completion","created":${createdNow()},"model":${asciiJson(ownModelName(fields.model))}`;
+  const model = asciiJson(ownModelName(fields.model));
+  const object = `"object":"chat.completion","created":${createdNow()},"model":${model}`;
+  const head = `{"id":"${newReplyId('chatcmpl')}",${object}`;
   const choices = answers.map(plainChoice).join(',');
   const tail = `"service_tier":"default","system_fingerprint":"${FINGERPRINT}"}`;
   return {
@@ -38,18 +40,26 @@ export function chatCompletion(body: Body, settings: ModelSettings, faults: Faul
 
 function plainChoice({ pieces, toolName, finishReason }: Answer, index: number): string {
   const text = JSON.stringify(pieces.join(''));
-  const message =
-    toolName === null
-      ? `"content":${text},"refusal":null`
-      : `"content":null,"refusal":null,"tool_calls":[{"id":"${newReplyId('call')}","type":"function","function":{"name":${asciiJson(toolName)},"arguments":${text}}}]`;
-  return `{"index":${index},"message":{"role":"assistant",${message}},"logprobs":null,"finish_reason":"${finishReason}"}`;
+  const content = toolName === null ? `"content":${text},"refusal":null` : toolCall(toolName, text);
+  const message = `{"role":"assistant",${content}}`;
+  return `{"index":${index},"message":${message},"logprobs":null,"finish_reason":"${finishReason}"}`;
+}
+
+function toolCall(name: string, argumentsText: string): string {
+  const called = `{"name":${asciiJson(name)},"arguments":${argumentsText}}`;
+  const call = `{"id":"${newReplyId('call')}","type":"function","function":${called}}`;
+  return `"content":null,"refusal":null,"tool_calls":[${call}]`;
 }
 
 /**
- * Role, a chunk for each token, the reason of the end; of all choices in turn. Then usage if asked for, then the end.
+ * The role, a chunk for each token, and the finish reason, of all choices in turn. Then usage if requested, then the
+ * end of the stream.
  */
 function* frames(fields: CompletionFields, answers: Answer[], usage: string | null): Generator<Frame> {
-  const head = `data: {"id":"${newReplyId('chatcmpl')}","object":"chat.completion.chunk","created":${createdNow()},"model":${asciiJson(ownModelName(fields.model))},"service_tier":"default","system_fingerprint":"${FINGERPRINT}","choices":[`;
+  const model = asciiJson(ownModelName(fields.model));
+  const object = `"object":"chat.completion.chunk","created":${createdNow()},"model":${model}`;
+  const origin = `"service_tier":"default","system_fingerprint":"${FINGERPRINT}"`;
+  const head = `data: {"id":"${newReplyId('chatcmpl')}",${object},${origin},"choices":[`;
   const close = fields.includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
   yield* interleave(answers.map((answer, i) => choiceFrames(answer, i, head, close)));
   if (fields.includeUsage && usage !== null) yield { event: `${head}],"usage":${usage}}\n\n`, tokens: 0 };
@@ -59,15 +69,16 @@ function* frames(fields: CompletionFields, answers: Answer[], usage: string | nu
 function* choiceFrames(answer: Answer, index: number, head: string, close: string): Generator<Frame> {
   const open = `${head}{"index":${index},"delta":{`;
   const rest = `},"logprobs":null,"finish_reason":null}${close}`;
-  // Of a tool's name; also of one that max_tokens cut, which is not delivered.
+  // The tokens of a tool's name, also of a name that max_tokens cuts and that is not delivered.
   const beforePieces = answer.completionTokens - answer.pieces.length;
   if (answer.toolName === null) {
     yield { event: `${open}"role":"assistant","content":"","refusal":null${rest}`, tokens: beforePieces };
     for (const piece of answer.pieces) yield { event: `${open}"content":${JSON.stringify(piece)}${rest}`, tokens: 1 };
   } else {
-    const call = `"function":{"name":${asciiJson(answer.toolName)},"arguments":""}`;
+    const called = `{"name":${asciiJson(answer.toolName)},"arguments":""}`;
+    const call = `{"index":0,"id":"${newReplyId('call')}","type":"function","function":${called}}`;
     yield {
-      event: `${open}"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"${newReplyId('call')}","type":"function",${call}}]${rest}`,
+      event: `${open}"role":"assistant","content":null,"tool_calls":[${call}]${rest}`,
       tokens: beforePieces,
     };
     for (const piece of answer.pieces)
@@ -80,8 +91,8 @@ function* choiceFrames(answer: Answer, index: number, head: string, close: strin
 }
 
 /**
- * Words, JSON or a tool call. With `tool_choice: "auto"` a tool is called until its result is the last message, so that
- * a client's loop ends.
+ * Chooses words, JSON or a tool call. With `tool_choice: "auto"` a tool is called until the last message is a tool's
+ * result, so that a client's loop ends.
  */
 function readForm(body: Body, lastRole: unknown, seed: number): Brief['form'] {
   const tools = readTools(body['tools']);

@@ -26,7 +26,9 @@ export function textCompletion(body: Body, settings: ModelSettings, faults: Faul
   const promptTokens = prompts.reduce((sum, prompt) => sum + prompt.tokens, 0);
   const completionTokens = answers.reduce((sum, answer) => sum + answer.completionTokens, 0);
   const usage = usageJson({ promptTokens, completionTokens, cachedTokens: settings.cachedTokens ?? null }, faults);
-  const head = `{"id":"${newReplyId('cmpl')}","object":"text_completion","created":${createdNow()},"model":${asciiJson(ownModelName(fields.model))},"system_fingerprint":"${FINGERPRINT}"`;
+  const model = asciiJson(ownModelName(fields.model));
+  const object = `"object":"text_completion","created":${createdNow()},"model":${model}`;
+  const head = `{"id":"${newReplyId('cmpl')}",${object},"system_fingerprint":"${FINGERPRINT}"`;
   if (fields.stream) return { stream: true, promptTokens, frames: frames(head, answers, fields.includeUsage, usage) };
   const choices = answers.map((answer, i) => choiceJson(i, answer.pieces.join(''), answer.finishReason)).join(',');
   return {
@@ -37,7 +39,7 @@ export function textCompletion(body: Body, settings: ModelSettings, faults: Faul
   };
 }
 
-/** A chunk for each token; the reason of the end in one of its own, which carries no text. */
+/** A chunk for each token, then a chunk without text that has the finish reason. */
 function* frames(head: string, answers: Answer[], includeUsage: boolean, usage: string | null): Generator<Frame> {
   const open = `data: ${head},"choices":[`;
   const close = includeUsage ? '],"usage":null}\n\n' : ']}\n\n';
@@ -52,5 +54,6 @@ function* choiceFrames(answer: Answer, index: number, open: string, close: strin
 }
 
 function choiceJson(index: number, text: string, finishReason: string | null): string {
-  return `{"text":${JSON.stringify(text)},"index":${index},"logprobs":null,"finish_reason":${finishReason === null ? 'null' : `"${finishReason}"`}}`;
+  const reason = JSON.stringify(finishReason);
+  return `{"text":${JSON.stringify(text)},"index":${index},"logprobs":null,"finish_reason":${reason}}`;
 }

@@ -30,7 +30,7 @@ export function embeddings(body: Body, settings: ModelSettings, faults: FaultPla
   return { stream: false, promptTokens, tokens: 0, body: `{"object":"list","data":[${rows.join(',')}],${tail}` };
 }
 
-/** Of fewer dimensions: the first of more, made a unit vector again, as models with shortenable embeddings do. */
+/** A shorter vector is the beginning of the longer one, normalised again, as in models with shortenable embeddings. */
 function unitVector(seed: number, dimensions: number): Float32Array<ArrayBuffer> {
   const random = new Random(seed);
   const vector = Float32Array.from({ length: dimensions }, () => random.next() / 0x80000000 - 1);

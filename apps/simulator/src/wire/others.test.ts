@@ -30,7 +30,7 @@ describe('legacy completions', () => {
     expect((await sim.openai.completions.create({ model: 'm', prompt: [1, 2, 3, 4] })).usage!.prompt_tokens).toBe(4);
   });
 
-  it('stream the same text, a token a chunk, with usage when asked for', async () => {
+  it('stream the same text, one token per chunk, with usage if requested', async () => {
     const whole = await sim.openai.completions.create({ model: 'm', prompt: 'a', stop: '.' });
     const chunks = [];
     const stream = await sim.openai.completions.create({
@@ -67,7 +67,7 @@ describe('embeddings', () => {
     expect(usage).toEqual({ prompt_tokens: tokens, total_tokens: tokens });
   });
 
-  it('are the same numbers as floats and as base64, and shortened by dimensions', async () => {
+  it('have the same numbers as floats and as base64, and as many as dimensions asks for', async () => {
     const row = async (body: object) =>
       (
         (await (await sim.post('/embeddings', { model: 'small', input: 'river', ...body })).json()) as {
@@ -83,14 +83,14 @@ describe('embeddings', () => {
     expect(short[1]! / short[0]!).toBeCloseTo(floats[1]! / floats[0]!, 4);
   });
 
-  it('take token arrays', async () => {
+  it('accept token arrays', async () => {
     const { data, usage } = await sim.openai.embeddings.create({ model: 'e', input: [[1, 2], [3]] });
     expect(data).toHaveLength(2);
     expect(usage.prompt_tokens).toBe(3);
   });
 });
 
-describe('the rest', () => {
+describe('the simulator', () => {
   const sim = useSimulator({
     strict: true,
     apiKey: 'sk-backend',
@@ -98,13 +98,13 @@ describe('the rest', () => {
     recordRequests: 2,
   });
 
-  it('lists the models that are configured', async () => {
+  it('lists the configured models', async () => {
     const models = [];
     for await (const model of sim.openai.models.list()) models.push(model);
     expect(models).toMatchObject([{ id: 'known', object: 'model', owned_by: 'simulator' }, { id: 'other/known' }]);
   });
 
-  it('refuses what it does not know: model when strict, key, route, method, body, fields', async () => {
+  it('refuses an unknown model if strict, and a wrong key, route, method, body or field', async () => {
     const messages = [{ role: 'user' as const, content: 'hi' }];
     const headers = { authorization: 'Bearer sk-backend' };
     await expect(sim.openai.chat.completions.create({ model: 'unknown', messages })).rejects.toMatchObject({
@@ -132,7 +132,7 @@ describe('the rest', () => {
     }
   });
 
-  it('keeps the latest requests for a test that asks what was sent', async () => {
+  it('keeps the latest requests, so that a test can check what was sent', async () => {
     for (const user of ['a', 'b', 'c']) await sim.openai.completions.create({ model: 'known', prompt: 'x', user });
     expect(sim.simulator.requests()).toMatchObject([
       { body: { user: 'b' } },

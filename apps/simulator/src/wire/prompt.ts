@@ -4,20 +4,20 @@ import { mix } from '../generate/random';
 import { measure } from '../generate/tokenizer';
 
 /**
- * OpenAI's count: three tokens around each message beside its role and content, one more for a name, three that open
- * the answer.
+ * OpenAI's count: each message costs three tokens besides its role and content, a name costs one more, and the opening
+ * of the answer costs three.
  */
 const TOKENS_PER_MESSAGE = 3;
 const TOKENS_PER_NAME = 1;
 const TOKENS_TO_OPEN_ANSWER = 3;
-/** What an image, a sound or a file costs here, whatever its size. */
+/** The cost of an image, a sound or a file of any size. */
 export const TOKENS_PER_MEDIA_PART = 85;
 
-/** Counts the messages and the declared tools as a chat prompt; the hash is of the messages alone. */
+/** Counts the messages and the declared tools as a chat prompt. The hash covers only the messages. */
 export function readChatPrompt(body: Body): Text & { lastRole: unknown } {
   const messages = body['messages'];
   if (!Array.isArray(messages) || messages.length === 0)
-    throw new RequestError(400, 'messages must be an array that is not empty', 'messages', 'invalid_type');
+    throw new RequestError(400, 'messages must be a non-empty array', 'messages', 'invalid_type');
   let tokens = TOKENS_TO_OPEN_ANSWER;
   let hash = messages.length;
   let lastRole: unknown;
@@ -46,7 +46,7 @@ export function readChatPrompt(body: Body): Text & { lastRole: unknown } {
   return { tokens, hash, lastRole };
 }
 
-/** The texts of a content; null for each part that is none. */
+/** The texts of a content, with null for each part that is not text. */
 function contentTexts(content: unknown): (string | null)[] {
   if (content === undefined || content === null) return [];
   if (typeof content === 'string') return [content];

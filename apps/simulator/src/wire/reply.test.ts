@@ -59,7 +59,7 @@ const requests: fc.Arbitrary<Body> = fc
   .map((request) => ({ ...request, model: 'm' }));
 
 describe('any chat request', () => {
-  it('gets the same answer streamed as plain, in legal order, a token a chunk, never over max_tokens', async () => {
+  it('has one answer, plain or streamed: in legal order, one token per chunk, within max_tokens', async () => {
     await assertRuns(
       fc.property(requests, (request) => {
         const plain = chatCompletion(request, DEFAULTS, NO_FAULTS);
@@ -98,7 +98,7 @@ describe('any chat request', () => {
     );
   });
 
-  it('stays within max_tokens when a stop text falls within a token', () => {
+  it('stays within max_tokens if a stop text begins within a token', () => {
     const request = { messages: [{ role: 'system', content: '' }], max_tokens: 2, stop: 'e', model: 'm' };
     const reply = chatCompletion({ ...request, response_format: { type: 'json_object' } }, DEFAULTS, NO_FAULTS);
     if (reply.stream) throw new Error('the wrong form of reply');

@@ -1,4 +1,4 @@
-/** One server-sent event, whole, and the tokens in it. */
+/** One complete server-sent event, and the number of its tokens. */
 export interface Frame {
   event: string;
   tokens: number;
@@ -11,7 +11,7 @@ export type Reply = { promptTokens: number } & (
 
 export const DONE: Frame = { event: 'data: [DONE]\n\n', tokens: 0 };
 
-/** The backend's own names, which a gateway must not let through: in ids, `model`, `system_fingerprint` and headers. */
+/** The backend's name in `system_fingerprint`. A gateway must not pass it on, nor those in ids, `model` and headers. */
 export const FINGERPRINT = 'fp_simulator';
 let replies = 0;
 
@@ -20,12 +20,12 @@ export function newReplyId(prefix: 'chatcmpl' | 'cmpl' | 'call' | 'req'): string
   return `${prefix}-sim${(++replies).toString(36).padStart(8, '0')}`;
 }
 
-/** The backend's own name of a model, as providers answer with a dated version of what was asked for. */
+/** The backend's own name of a model, as providers answer with a dated version of the requested name. */
 export function ownModelName(model: string): string {
   return `simulated-${model}`;
 }
 
-/** Takes a frame of each in turn until all have ended: how several choices stream at once. */
+/** Takes a frame of each stream in turn until all have ended. So several choices stream at once. */
 export function* interleave(streams: Iterator<Frame, unknown>[]): Generator<Frame> {
   let running = streams;
   while (running.length > 0) {

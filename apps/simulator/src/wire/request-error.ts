@@ -1,6 +1,6 @@
 import { asciiJson } from '../generate/ascii-json';
 
-/** A request that this backend refuses, as OpenAI words it. */
+/** A request that this backend refuses, with the fields of OpenAI's errors. */
 export class RequestError extends Error {
   override readonly name = 'RequestError';
   constructor(
@@ -13,7 +13,7 @@ export class RequestError extends Error {
   }
 }
 
-/** Every message says "simulator", so that tests can prove that none of it leaks through a gateway. */
+/** Every message contains "simulator", so that tests can prove that none passes a gateway. */
 export function errorBody(error: RequestError): string {
   return asciiJson({
     error: {
@@ -25,7 +25,7 @@ export function errorBody(error: RequestError): string {
   });
 }
 
-/** What the fault `status` answers. */
+/** The error of the fault `status`. */
 export function faultError(status: number): RequestError {
   const [message, code] = FAULTS[status] ?? ['fault as configured', null];
   return new RequestError(status, message, status === 400 ? 'messages' : null, code);

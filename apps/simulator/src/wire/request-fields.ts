@@ -17,7 +17,7 @@ export interface CompletionFields {
   stop: string[];
 }
 
-/** Reads and checks them; throws `RequestError` 400. */
+/** Reads and checks these fields. Throws `RequestError` 400. */
 export function readCompletionFields(body: Body): CompletionFields {
   const options = body['stream_options'];
   return {
@@ -55,17 +55,17 @@ function readStop(value: unknown): string[] {
   return stops.filter((stop) => stop !== '');
 }
 
-/** A prompt or an input: what it counts and what seeds its answer. */
+/** A prompt or an input: its number of tokens, and the hash that seeds its answer. */
 export interface Text {
   tokens: number;
   hash: number;
 }
 
-/** The forms of `prompt` and of embeddings' `input`: a string, strings, tokens, or lists of tokens. */
+/** Reads `prompt` or the `input` of embeddings: a string, strings, tokens, or lists of tokens. */
 export function readTexts(value: unknown, param: string, max: number): Text[] {
   if (typeof value === 'string') return [measure(value)];
   if (!Array.isArray(value) || value.length === 0)
-    throw new RequestError(400, `${param} must be a string or an array that is not empty`, param, 'invalid_type');
+    throw new RequestError(400, `${param} must be a string or a non-empty array`, param, 'invalid_type');
   if (typeof value[0] === 'number') return [readTokens(value, param)];
   if (value.length > max)
     throw new RequestError(400, `${param} must have at most ${max} items`, param, 'invalid_value');
@@ -78,7 +78,7 @@ function readTokens(value: unknown, param: string): Text {
   let hash = value.length;
   for (const token of value as unknown[]) {
     if (typeof token !== 'number' || !Number.isInteger(token) || token < 0)
-      throw new RequestError(400, `${param} has a token that is no integer`, param, 'invalid_type');
+      throw new RequestError(400, `${param} has a token that is not an integer`, param, 'invalid_type');
     hash = mix(hash, token);
   }
   return { tokens: value.length, hash };

@@ -1,15 +1,15 @@
 import type { FaultPlan } from '../config/fault-rules';
 
-/** What an answer says it used: the real numbers, unless a fault has it otherwise. */
+/** The usage that an answer reports, before faults change it. */
 export interface UsageReport {
   promptTokens: number;
-  /** Null for embeddings, which have none. */
+  /** Null for embeddings. */
   completionTokens: number | null;
-  /** Configured, or null: not reported. */
+  /** Not reported if null. */
   cachedTokens: number | null;
 }
 
-/** `usage` as JSON; null when a fault leaves it out. */
+/** `usage` as JSON, or null if a fault removes it. */
 export function usageJson(
   { promptTokens, completionTokens, cachedTokens }: UsageReport,
   faults: FaultPlan,

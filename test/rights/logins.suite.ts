@@ -1,0 +1,168 @@
+import { newId } from '@tollgate/contracts';
+import { Client } from 'pg';
+import { ask, connected, LOGINS, NO_RIGHT, refusal, SERVICES, type RolesServer, type Service } from './roles-server';
+
+/** The tables in which a service may delete rows. It may not in any other. */
+const DELETABLE: Record<Service, string[]> = {
+  auth: ['outbox'],
+  metering: ['outbox', 'backend_unbilled'],
+  billing: ['outbox', 'withdrawal_intent', 'reconcile_run'],
+};
+
+/** The rights of the logins on an installed server. `tenantId` is a tenant with books. */
+export function loginsSuite(server: RolesServer, tenantId: string): void {
+  describe.each(SERVICES)('the login %s', (name) => {
+    let client: Client;
+    let tables: { schema: string; name: string }[];
+    beforeAll(async () => {
+      tables = await ask(
+        server.adminUrl,
+        `SELECT nspname AS schema, relname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+       WHERE nspname IN ('auth', 'metering', 'billing') AND relkind IN ('r', 'p') ORDER BY 1, 2`,
+      );
+      client = new Client({ connectionString: server.url(name) });
+      await client.connect();
+    });
+    afterAll(() => client.end());
+    const own = () => tables.filter(({ schema }) => schema === name).map((table) => `${name}.${table.name}`);
+    const others = () => tables.filter(({ schema }) => schema !== name).map((table) => `${table.schema}.${table.name}`);
+
+    /** Expects that all statements are refused, to the login itself and to the role of the service. */
+    async function refuses(...statements: string[]): Promise<void> {
+      for (const role of [name, `tollgate_${name}`]) {
+        await client.query(`SET ROLE ${role}`);
+        for (const sql of statements) expect([role, sql, await refusal(client, sql)]).toEqual([role, sql, NO_RIGHT]);
+        await client.query('RESET ROLE');
+      }
+    }
+
+    it('can neither disable a trigger nor drop, empty or alter a table', async () => {
+      expect(own().length).toBeGreaterThan(3);
+      for (const table of own())
+        await refuses(
+          `ALTER TABLE ${table} DISABLE TRIGGER ALL`,
+          `ALTER TABLE ${table} ADD COLUMN x int`,
+          `ALTER TABLE ${table} OWNER TO ${name}`,
+          `DROP TABLE ${table} CASCADE`,
+          `TRUNCATE ${table} CASCADE`,
+          `CREATE RULE x AS ON INSERT TO ${table} DO INSTEAD NOTHING`,
+          `CREATE TRIGGER x BEFORE INSERT ON ${table} FOR EACH ROW
+           EXECUTE FUNCTION suppress_redundant_updates_trigger()`,
+        );
+    });
+
+    it('can delete only rows of temporary tables, and can change no permanent row', async () => {
+      const kept = own().filter((table) => !DELETABLE[name].some((one) => table === `${name}.${one}`));
+      await refuses(...kept.map((table) => `DELETE FROM ${table}`));
+      const appendOnly: Record<Service, string[]> = {
+        auth: [
+          'outbox_refused SET topic = topic',
+          'credential SET hash = hash',
+          'credential SET tenant_id = tenant_id',
+        ],
+        metering: [
+          'usage_event SET cost_nanos = 0',
+          'outbox_refused SET topic = topic',
+          'usage_hour SET tenant_id = tenant_id',
+        ],
+        billing: [
+          ...['charge', 'journal_entry'].map((table) => `${table} SET id = id`),
+          'journal_entry SET amount_cents = 1',
+          'posting SET amount_cents = 1',
+          'coverage SET amount_cents = 1',
+          'invoice SET amount_cents = 1',
+          'invoice_void SET entry_id = entry_id',
+          'journal_chain SET hash = hash',
+          'budget_event SET id = id',
+          'tenant_books SET tenant_id = tenant_id',
+          'rejected_charge SET reason = reason',
+        ],
+      };
+      await refuses(...appendOnly[name].map((set) => `UPDATE ${name}.${set}`));
+      if (name === 'billing')
+        await refuses(`INSERT INTO billing.journal_chain VALUES ('${tenantId}', 99, 1, sha256('x'))`);
+    });
+
+    it('can read no table of another service, and cannot become an owner, a superuser or another service', async () => {
+      expect(others().length).toBeGreaterThan(10);
+      await refuses(...others().map((table) => `SELECT FROM ${table} LIMIT 1`));
+      const roles = [...LOGINS, ...SERVICES.map((one) => `tollgate_${one}`), 'postgres', 'pg_write_server_files'];
+      await refuses(
+        ...roles.filter((role) => role !== name && role !== `tollgate_${name}`).map((role) => `SET ROLE ${role}`),
+        'SET SESSION AUTHORIZATION postgres',
+        `GRANT ${name}_owner TO ${name}`,
+        'SET session_replication_role = replica',
+        `SELECT pg_read_file('/run/secrets/billing-owner-database-password')`,
+        `COPY (SELECT 1) TO PROGRAM 'true'`,
+      );
+    });
+
+    it('can create nothing', async () => {
+      await refuses(
+        `CREATE FUNCTION ${name}.f() RETURNS int LANGUAGE sql AS 'SELECT 1'`,
+        `CREATE TABLE ${name}.t (id int)`,
+        'CREATE TABLE public.t (id int)',
+        'CREATE TEMPORARY TABLE t (id int)',
+        'CREATE SCHEMA s',
+        'CREATE DATABASE d',
+        'CREATE ROLE r',
+        `ALTER SCHEMA ${name} OWNER TO ${name}`,
+        `ALTER ROLE ${name} CONNECTION LIMIT -1`,
+      );
+      const functions = await ask<{ signature: string }>(
+        server.adminUrl,
+        `SELECT oid::regprocedure AS signature FROM pg_proc WHERE pronamespace = '${name}'::regnamespace`,
+      );
+      await refuses(...functions.map(({ signature }) => `ALTER FUNCTION ${signature} RESET ALL`));
+    });
+  });
+
+  it('auth cannot undo the revocation of a credential', async () => {
+    await connected(server.url('auth'), async (client) => {
+      const key = newId('key');
+      await client.query(`INSERT INTO auth.tenant (id, name, plan) VALUES ('${tenantId}', 'T', 'default')`);
+      await client.query(
+        `INSERT INTO auth.credential (id, kind, tenant_id, name, hash, last4, profile, revoked_at)
+       VALUES ('${key}', 'key', '${tenantId}', 'k', repeat('0', 64), 'last', 'default', now())`,
+      );
+      for (const set of ['revoked_at = NULL', `revoked_at = now() + interval '1 day'`, 'version = 0'])
+        expect([set, await refusal(client, `UPDATE auth.credential SET ${set}`)]).toEqual([set, NO_RIGHT]);
+      expect(
+        await refusal(client, 'UPDATE auth.credential SET version = version + 1, projected_version = 1'),
+      ).toBeUndefined();
+    });
+  });
+
+  it('only metering can add a month, and only by a function that accepts nothing but a month', async () => {
+    await connected(server.url('metering'), async (client) => {
+      const add = (...month: number[]) => refusal(client, `SELECT metering.add_month(${month.join(', ')})`);
+      expect(await add(2031, 4)).toBeUndefined();
+      for (const month of [
+        [2019, 12],
+        [2200, 1],
+        [99999, 1],
+      ])
+        expect([month, await add(...month)]).toEqual([month, '22023']);
+      expect(await add(2031, 13)).toBe('22008');
+      expect(await refusal(client, `SELECT metering.id_bound(now())`)).toBe(NO_RIGHT);
+    });
+    expect(await connected(server.url('auth'), (client) => refusal(client, 'SELECT metering.add_month(2031, 5)'))).toBe(
+      NO_RIGHT,
+    );
+  });
+
+  it('an owner can use only its own schema, and can create no other', async () => {
+    await connected(server.url('billing_owner'), async (client) => {
+      for (const sql of [
+        'SELECT FROM auth.credential',
+        'SELECT FROM metering.usage_event',
+        'SET ROLE auth_owner',
+        'SET session_replication_role = replica',
+        'CREATE SCHEMA s',
+        'CREATE TEMPORARY TABLE t (id int)',
+        'CREATE TABLE public.t (id int)',
+      ])
+        expect([sql, await refusal(client, sql)]).toEqual([sql, NO_RIGHT]);
+    });
+  });
+}
